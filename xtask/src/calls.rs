@@ -88,7 +88,8 @@ pub(crate) struct Programs {
     endpoint: fn(Transport, &Path) -> Vec<String>,
 }
 
-/// Builds the programs of chronorb from the workspace in this folder, in the target folder `target`.
+/// Builds the programs of chronorb from the workspace in this folder, in the target folder
+/// `target`.
 pub(crate) fn chronorb(workspace: &Path, target: &Path) -> Result<Programs, Failure> {
     let manifest = workspace.join("Cargo.toml").display().to_string();
     let args = [

@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::run::{self, Failure, ask, root};
 use crate::{arrows, instructions, language, packages, size};
 
-/// Formatting, clippy, documentation, tidiness, packages, each feature alone, the size of the minimal
-/// server, and the instructions of a call.
+/// Formatting, clippy, documentation, tidiness, packages, each feature alone, the size of the
+/// minimal server, and the instructions of a call.
 ///
 /// Clippy leaves out the interfaces of other projects, half a million lines: `cargo xtask test`
 /// has them, when all of their files are installed.

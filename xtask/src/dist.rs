@@ -13,8 +13,8 @@ use serde_json::Value;
 use crate::packages::{failure, read, remove, version, write};
 use crate::run::{self, Failure, root};
 
-/// Makes all of it. The option is `--out DIR`. The same commit and compiler make the same files: all
-/// times are that of the commit, or `SOURCE_DATE_EPOCH`.
+/// Makes all of it. The option is `--out DIR`. The same commit and compiler make the same files:
+/// all times are that of the commit, or `SOURCE_DATE_EPOCH`.
 pub(crate) fn dist(options: &[&str]) -> Result<(), Failure> {
     let out = match options {
         [] => run::target_dir().join("dist-out"),

@@ -5,10 +5,10 @@ use std::cell::Cell;
 /// How many octets the calling thread has copied so far within user space, in and out of frames and
 /// arenas.
 ///
-/// What is copied in one piece is counted: octets, strings, slices of numbers and of plain data, the
-/// parts of a message that are joined, and what a frame moves when it grows. What is not: values that
-/// are written one by one, as the members of a struct and the header of a message, characters that
-/// are converted on the way, and what the kernel copies.
+/// What is copied in one piece is counted: octets, strings, slices of numbers and of plain data,
+/// the parts of a message that are joined, and what a frame moves when it grows. What is not:
+/// values that are written one by one, as the members of a struct and the header of a message,
+/// characters that are converted on the way, and what the kernel copies.
 ///
 /// Tests and measurements use the difference to show what a path copies.
 #[must_use]

@@ -165,8 +165,8 @@ impl<'a> Decoder<'a> {
     /// a part of a value, or on 16 octets of text.
     ///
     /// # Errors
-    /// [`CdrError::TooMuchWork`] where the message has taken more than 4096 steps and 16 for each of
-    /// its octets.
+    /// [`CdrError::TooMuchWork`] where the message has taken more than 4096 steps and 16 for each
+    /// of its octets.
     #[inline]
     pub fn charge(&mut self, steps: usize) -> Result<(), CdrError> {
         self.limits.charge(steps, self.arena)

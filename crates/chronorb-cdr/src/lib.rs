@@ -11,8 +11,8 @@
 //! * [`Flat`]: a type whose values all have the same layout, so that sequences
 //!   of them are read and written in one go.
 //! * [`Value`]: a value of a value type, behind an `Arc`, with the name of its type.
-//! * [`TypeCode`], [`Any`], [`Fixed`]: the values of CORBA that Rust has no type for. [`TypeCodeBuf`]
-//!   and [`AnyBuf`] own what they are made of.
+//! * [`TypeCode`], [`Any`], [`Fixed`]: the values of CORBA that Rust has no type for.
+//!   [`TypeCodeBuf`] and [`AnyBuf`] own what they are made of.
 //! * [`Cdr`]: a type that has a CDR form. The basic types are here; the
 //!   IDL compiler writes the implementations for all others.
 //!

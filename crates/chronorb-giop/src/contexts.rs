@@ -27,9 +27,10 @@ pub const ONE_AT_A_TIME: u32 = minor::CHRONORB | 1;
 /// The content of [`ONE_AT_A_TIME`]: an encapsulation of nothing.
 pub const ONE_AT_A_TIME_DATA: [u8; 1] = [Endian::NATIVE.is_little() as u8];
 
-/// chronorb's own: with a request, that its client would send its further messages on this connection by GIOPlite;
-/// with the reply, that the server takes them, and so may the client. Its content is
-/// [`GIOP_LITE_DATA`]; with another one, of the other byte order perhaps, it says nothing.
+/// chronorb's own: with a request, that its client would send its further messages on this
+/// connection by GIOPlite; with the reply, that the server takes them, and so may the client. Its
+/// content is [`GIOP_LITE_DATA`]; with another one, of the other byte order perhaps, it says
+/// nothing.
 pub const GIOP_LITE: u32 = minor::CHRONORB | 2;
 /// The content of [`GIOP_LITE`]: an encapsulation of one octet, the version of GIOPlite.
 pub const GIOP_LITE_DATA: [u8; 2] = [Endian::NATIVE.is_little() as u8, 1];

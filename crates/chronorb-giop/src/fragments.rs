@@ -121,7 +121,8 @@ impl Reassembly {
     /// header that says so; it is to be read by [`Frame::decoder`], as in GIOP
     /// 1.1 alignment begins anew in each fragment.
     ///
-    /// A CancelRequest is taken too, of GIOPlite as well: the message that it is about is forgotten.
+    /// A CancelRequest is taken too, of GIOPlite as well: the message that it is about is
+    /// forgotten.
     ///
     /// # Errors
     /// See [`FragmentError`].

@@ -74,7 +74,8 @@ pub fn next_message_of<P: MessageProtocol>(
     })
 }
 
-/// Octets of the message that begins so, header included; `None` where none does, or its header is not whole.
+/// Octets of the message that begins so, header included; `None` where none does, or its header is
+/// not whole.
 pub fn message_len(buf: &[u8]) -> Option<usize> {
     Some(MessageHeader::parse(buf).ok()?.message_len())
 }

@@ -89,8 +89,8 @@ pub struct TargetGroup<'a> {
 }
 
 impl<'a> TargetGroup<'a> {
-    /// The group of a request's target; `None` where that is none. A group is named by its profile, or by the content of
-    /// its component in the place of an object key.
+    /// The group of a request's target; `None` where that is none. A group is named by its profile,
+    /// or by the content of its component in the place of an object key.
     pub fn of(target: &Target<'a>) -> Option<Self> {
         let profile = match *target {
             Target::Key(key) => return Self::of_component(key),
@@ -190,8 +190,8 @@ impl UipmcProfile {
         GroupId::decode(&component.ok_or(CdrError::BadReference)?.data)
     }
 
-    /// The profile by which the group is reached one to one, if it has one that can be read. JacORB gives it the
-    /// tag that it would have as a profile.
+    /// The profile by which the group is reached one to one, if it has one that can be read. JacORB
+    /// gives it the tag that it would have as a profile.
     pub fn iiop(&self) -> Option<IiopProfile> {
         let mut components = self.components.iter();
         components.find_map(|component| match component.tag {
@@ -201,13 +201,14 @@ impl UipmcProfile {
     }
 }
 
-/// Reads the URL of a group, as `corbaloc:miop:1.0@1.0-Radar-17/239.255.1.1:5000`; `None` where the text is none.
+/// Reads the URL of a group, as `corbaloc:miop:1.0@1.0-Radar-17/239.255.1.1:5000`; `None` where the
+/// text is none.
 ///
 /// ```text
 /// corbaloc:miop:[M.m@]V.v-domain-number[-reference version]/address:port[;iiop:[V.v@]host:port/key]
 /// ```
-/// `M.m` and `V.v` are the versions of MIOP and of the component; there is no other one than 1.0. A domain has no `-` or
-/// `/` in it. By IIOP is reached what answers for the group.
+/// `M.m` and `V.v` are the versions of MIOP and of the component; there is no other one than 1.0. A
+/// domain has no `-` or `/` in it. By IIOP is reached what answers for the group.
 ///
 /// # Errors
 /// [`UrlError`].

@@ -139,7 +139,8 @@ pub enum HeaderError {
     /// The number of a message type that the version does not have.
     #[error("there is no message type {0}")]
     BadType(u8),
-    /// A message of GIOPlite is greater than such a message may be: the sender speaks another protocol.
+    /// A message of GIOPlite is greater than such a message may be: the sender speaks another
+    /// protocol.
     #[error("a message of GIOPlite does not have {0} octets")]
     BadSize(u32),
 }
@@ -295,8 +296,8 @@ pub fn finish_message(frame: &mut Frame) {
     set_message_len(frame, len);
 }
 
-/// As [`finish_message`], of a message of `len` octets, header included, not all of which are in the
-/// frame.
+/// As [`finish_message`], of a message of `len` octets, header included, not all of which are in
+/// the frame.
 #[inline]
 pub fn set_message_len(frame: &mut Frame, len: u32) {
     Protocol::write_len(frame.as_mut_slice(), len);

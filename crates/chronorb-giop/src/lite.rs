@@ -13,8 +13,8 @@ use crate::{
     ServiceContext, Target, Version,
 };
 
-/// GIOPlite: the message protocol for connections whose ends have agreed on it, by [`contexts::GIOP_LITE`],
-/// and both have the same byte order.
+/// GIOPlite: the message protocol for connections whose ends have agreed on it, by
+/// [`contexts::GIOP_LITE`], and both have the same byte order.
 ///
 /// A message starts with its size and its type, of which the size is that of the rest. There is no
 /// magic, no version, no byte order and no fragment. Alignment begins with the message.
@@ -29,12 +29,14 @@ use crate::{
 /// LocateReply    | size | type | status |            | request id | body
 /// ```
 ///
-/// Bits 0 and 1 of the flags of a request are those of GIOP 1.2. Bit 7, of them and of the status of a
-/// reply, says that there is a sequence of contexts. The body of a request begins at a multiple of 8, as
-/// in GIOP 1.2; others where their first value does. All other types have no more than the header.
+/// Bits 0 and 1 of the flags of a request are those of GIOP 1.2. Bit 7, of them and of the status
+/// of a reply, says that there is a sequence of contexts. The body of a request begins at a
+/// multiple of 8, as in GIOP 1.2; others where their first value does. All other types have no more
+/// than the header.
 ///
-/// A request is 24 to 30 octets shorter than in GIOP 1.2, and 24 or 32 if it has a body; with contexts
-/// at least 16. A reply is 12 octets shorter, or 8 if its results begin with 8 aligned octets.
+/// A request is 24 to 30 octets shorter than in GIOP 1.2, and 24 or 32 if it has a body; with
+/// contexts at least 16. A reply is 12 octets shorter, or 8 if its results begin with 8 aligned
+/// octets.
 ///
 /// What has no room in these fields goes by GIOP, which its receiver understands as well: see
 /// [`can_carry`](Self::can_carry).
@@ -45,8 +47,8 @@ impl GiopLite {
     /// Number of octets of the header that every message starts with.
     pub const HEADER_LEN: usize = 5;
 
-    /// Octets of the greatest message, header included: sizes cannot look like the first octets of a
-    /// message of GIOP.
+    /// Octets of the greatest message, header included: sizes cannot look like the first octets of
+    /// a message of GIOP.
     pub const MAX_MESSAGE: usize = 1 << 30;
 
     /// Whether a request to this target, and of this operation, can be written.
@@ -62,8 +64,8 @@ impl GiopLite {
         [0, 0, 0, 0, kind as u8]
     }
 
-    /// Whether a request asks, or the reply to such a one agrees, by its contexts, that messages on its
-    /// connection may be of this protocol from the reply on.
+    /// Whether a request asks, or the reply to such a one agrees, by its contexts, that messages on
+    /// its connection may be of this protocol from the reply on.
     pub fn is_proposed_by(contexts: &[ServiceContext<'_>]) -> bool {
         contexts::find(contexts, GIOP_LITE) == Some(&contexts::GIOP_LITE_DATA)
     }

@@ -5,8 +5,8 @@ use chronorb_cdr::CdrError;
 use crate::encapsulation::{self, Reader};
 use crate::{TaggedComponent, minor};
 
-/// The tag of chronorb's component that says on which machine, and among which files there, the path of a profile
-/// is: [`Place`].
+/// The tag of chronorb's component that says on which machine, and among which files there, the
+/// path of a profile is: [`Place`].
 pub const TAG_PLACE: u32 = minor::CHRONORB | 3;
 /// The tag of omniORB's component that tells of a Unix-domain socket: [`OmniOrbUnixAddress`].
 pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
@@ -36,7 +36,8 @@ impl Place {
     }
 }
 
-/// A socket file as omniORB tells of it in the profile of IIOP, whose port is 0 where the server listens nowhere else.
+/// A socket file as omniORB tells of it in the profile of IIOP, whose port is 0 where the server
+/// listens nowhere else.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct OmniOrbUnixAddress {
     /// The name of the machine, as `gethostname` gives it.

@@ -9,17 +9,18 @@ use crate::{
     ReplyHeader, RequestHeader, Version, reply,
 };
 
-/// A message protocol: where a message ends, and how the headers look that stand before its body. Bodies
-/// are CDR by the rules of a [version](Self::version) of GIOP.
+/// A message protocol: where a message ends, and how the headers look that stand before its body.
+/// Bodies are CDR by the rules of a [version](Self::version) of GIOP.
 ///
-/// There are two, GIOP, as a [`Version`] of it, and [`GiopLite`](crate::GiopLite). What uses one of them
-/// alone is compiled for that one; [`Protocol`] is whichever of them a message is of. The functions and
-/// headers of this crate take all three.
+/// There are two, GIOP, as a [`Version`] of it, and [`GiopLite`](crate::GiopLite). What uses one of
+/// them alone is compiled for that one; [`Protocol`] is whichever of them a message is of. The
+/// functions and headers of this crate take all three.
 pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Number of octets of the header that every message starts with.
     fn header_len(self) -> usize;
 
-    /// The version of GIOP by whose rules values are written, and that says which statuses there are.
+    /// The version of GIOP by whose rules values are written, and that says which statuses there
+    /// are.
     fn version(self) -> Version;
 
     /// Reads the header from the first octets of a message, of any version.
@@ -37,8 +38,8 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// [`CdrError::FrameFull`] if the frame cannot hold it.
     fn write_header(self, e: &mut Encoder<'_>, kind: MessageType) -> Result<(), CdrError>;
 
-    /// Writes into the header of a message how many octets it has, header included. Octets without a
-    /// header stay as they are.
+    /// Writes into the header of a message how many octets it has, header included. Octets without
+    /// a header stay as they are.
     fn write_len(message: &mut [u8], len: u32);
 
     /// Writes the header of a request.
@@ -63,15 +64,15 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// [`CdrError::FrameFull`]
     fn pad_request(self, e: &mut Encoder<'_>) -> Result<(), CdrError>;
 
-    /// Whether a request, whole or the first part of one, is answered when its operation is completed,
-    /// as far as its header says without being decoded: GIOP 1.0 and 1.1 do not.
+    /// Whether a request, whole or the first part of one, is answered when its operation is
+    /// completed, as far as its header says without being decoded: GIOP 1.0 and 1.1 do not.
     fn waits_for_target(self, request: &[u8]) -> bool;
 
     /// Where the id of a request stands, if that is at the same place in all.
     fn request_id_at(self) -> Option<usize>;
 
-    /// Writes the header of a message, which [`write_len`](Self::write_len) completes, and that of a
-    /// reply into an empty frame.
+    /// Writes the header of a message, which [`write_len`](Self::write_len) completes, and that of
+    /// a reply into an empty frame.
     ///
     /// # Errors
     /// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] where there is no such status.
@@ -135,8 +136,8 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     fn decode_locate_reply(self, d: &mut Decoder<'_>) -> Result<LocateReplyHeader, CdrError>;
 }
 
-/// The message protocol of a message. Messages are told apart by their first octets, of which those of
-/// GIOP say so.
+/// The message protocol of a message. Messages are told apart by their first octets, of which those
+/// of GIOP say so.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Protocol {
     /// GIOP, of a version.

@@ -43,8 +43,8 @@ pub enum ReplyStatus {
     NeedsAddressingMode = 5,
 }
 
-/// Writes the header of a reply. The caller [pads](MessageProtocol::pad_reply) it before the body, if there
-/// is one.
+/// Writes the header of a reply. The caller [pads](MessageProtocol::pad_reply) it before the body,
+/// if there is one.
 ///
 /// # Errors
 /// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] if `protocol` does not

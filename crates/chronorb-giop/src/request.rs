@@ -42,8 +42,8 @@ impl ResponseFlags {
     }
 }
 
-/// Writes the header of a request. The caller [pads](MessageProtocol::pad_request) it before the body, if
-/// there is one.
+/// Writes the header of a request. The caller [pads](MessageProtocol::pad_request) it before the
+/// body, if there is one.
 ///
 /// # Errors
 /// [`CdrError::FrameFull`], and what keeps the operation or, in GIOP 1.0 and

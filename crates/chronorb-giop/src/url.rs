@@ -95,7 +95,8 @@ pub enum UrlError {
     /// The port of an address is not a number from 1 to 65535. Minor OMG|8.
     #[error("the port of address {0:?} is not a number from 1 to 65535")]
     Port(String),
-    /// There are more addresses than a reference may have [profiles](Ior::MAX_PROFILES). Minor OMG|8.
+    /// There are more addresses than a reference may have [profiles](Ior::MAX_PROFILES). Minor
+    /// OMG|8.
     #[error("there are {0} addresses, and {max} may be", max = Ior::MAX_PROFILES)]
     TooManyAddresses(usize),
     /// `rir:` stands beside other addresses. Minor OMG|8.
@@ -187,7 +188,8 @@ fn parse_corbaname(rest: &str) -> Result<ObjectUrl, UrlError> {
     })
 }
 
-/// Splits addresses from the key: at the first `/` that does not belong to a path, which ends at a `|`.
+/// Splits addresses from the key: at the first `/` that does not belong to a path, which ends at a
+/// `|`.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     let mut start = 0;
     loop {

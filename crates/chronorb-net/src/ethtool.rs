@@ -49,12 +49,13 @@ impl Offloads {
         ethtool(interface, &mut [ETHTOOL_SGRO, merges.into()])
     }
 
-    /// Turns all of them off for an interface of the calling thread's network namespace, and that checksums and VLAN tags are
-    /// left to it: packets then leave as they are on a cable. Needs `CAP_NET_ADMIN`.
+    /// Turns all of them off for an interface of the calling thread's network namespace, and that
+    /// checksums and VLAN tags are left to it: packets then leave as they are on a cable. Needs
+    /// `CAP_NET_ADMIN`.
     ///
     /// # Errors
-    /// `InvalidInput` for a name that no interface can have, `Unsupported` where one of them is on for good, otherwise the
-    /// system's error.
+    /// `InvalidInput` for a name that no interface can have, `Unsupported` where one of them is on
+    /// for good, otherwise the system's error.
     pub fn turn_off(interface: &str) -> io::Result<()> {
         for (get, set) in SWITCHES {
             let turned = ethtool(interface, &mut [set, 0]);
@@ -111,19 +112,20 @@ impl Coalescing {
 /// # Errors
 /// As [`Coalescing::of`].
 pub fn receive_queues(interface: &str) -> io::Result<u32> {
-    // `struct ethtool_channels`: the command, four limits, then queues for receiving, for sending, for
-    // other things, and for both.
+    // `struct ethtool_channels`: the command, four limits, then queues for receiving, for sending,
+    // for other things, and for both.
     let mut value = [0; 9];
     value[0] = ETHTOOL_GCHANNELS;
     ethtool(interface, &mut value)?;
     Ok(value[5] + value[8])
 }
 
-/// Sets by how many queues an interface of the calling thread's network namespace receives packets, and by how many it sends them,
-/// if these are not the same ones. Needs `CAP_NET_ADMIN`.
+/// Sets by how many queues an interface of the calling thread's network namespace receives packets,
+/// and by how many it sends them, if these are not the same ones. Needs `CAP_NET_ADMIN`.
 ///
 /// # Errors
-/// As [`Coalescing::of`]; `InvalidInput` for more than it can have, and where somebody takes packets from a queue that would be gone.
+/// As [`Coalescing::of`]; `InvalidInput` for more than it can have, and where somebody takes
+/// packets from a queue that would be gone.
 pub fn set_queues(interface: &str, receiving: u32, sending: u32) -> io::Result<()> {
     let mut value = [0; 9];
     value[0] = ETHTOOL_GCHANNELS;
@@ -153,7 +155,8 @@ fn ethtool<const N: usize>(interface: &str, value: &mut [u32; N]) -> io::Result<
     }
     request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
     // SAFETY: `request` names the interface with a zero at the end and points to `value`, which is
-    // of the size of what the kernel fills for its command: a command with one number, with 8, or with 22.
+    // of the size of what the kernel fills for its command: a command with one number, with 8, or
+    // with 22.
     match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -181,7 +184,8 @@ const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 const ETH_FLAG_LRO: u32 = 1 << 15;
 /// What is turned off by a flag.
 const FLAGS: u32 = ETH_FLAG_TXVLAN | ETH_FLAG_RXVLAN | ETH_FLAG_LRO;
-/// What can be asked for and turned off, in an order in which nothing depends on what is off already.
+/// What can be asked for and turned off, in an order in which nothing depends on what is off
+/// already.
 const SWITCHES: [(u32, u32); 5] = [
     (ETHTOOL_GGRO, ETHTOOL_SGRO),
     (ETHTOOL_GTSO, ETHTOOL_STSO),

@@ -15,13 +15,14 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 /// A network namespace, which is there at least as long as this is.
 ///
-/// One without a name ends with the last process that is in it or holds it, whichever way that process ends, and with it
-/// all of its interfaces.
+/// One without a name ends with the last process that is in it or holds it, whichever way that
+/// process ends, and with it all of its interfaces.
 #[derive(Debug)]
 pub struct NetworkNamespace(OwnedFd);
 
 impl NetworkNamespace {
-    /// Makes a new one, without a name. There is nothing in it but a loopback interface that is down.
+    /// Makes a new one, without a name. There is nothing in it but a loopback interface that is
+    /// down.
     ///
     /// # Errors
     /// `PermissionDenied` without `CAP_SYS_ADMIN`; otherwise the system's error.
@@ -54,8 +55,8 @@ impl NetworkNamespace {
         Ok(Self(File::open(path)?.into()))
     }
 
-    /// Lets the calling thread do something in it. Threads and processes that it starts meanwhile stay in it, and so do
-    /// sockets that it opens.
+    /// Lets the calling thread do something in it. Threads and processes that it starts meanwhile
+    /// stay in it, and so do sockets that it opens.
     ///
     /// # Errors
     /// `PermissionDenied` without `CAP_SYS_ADMIN`; `f` was not called then.

@@ -1,4 +1,5 @@
-//! The threads by which the kernel takes in what comes by an interface, in place of soft interrupts.
+//! The threads by which the kernel takes in what comes by an interface, in place of soft
+//! interrupts.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -27,7 +28,8 @@ pub(crate) fn restore_scheduling(process: u32, scheduling: Scheduling) -> io::Re
     }
 }
 
-/// The numbers and names of the threads of the kernel that take in packets of interfaces of this name.
+/// The numbers and names of the threads of the kernel that take in packets of interfaces of this
+/// name.
 ///
 /// # Errors
 /// `/proc` cannot be read.
@@ -62,7 +64,8 @@ fn is_of(name: &str, interface: &str) -> bool {
     }
 }
 
-/// Whether threads take in what comes by an interface of the network namespace: its setting `threaded`.
+/// Whether threads take in what comes by an interface of the network namespace: its setting
+/// `threaded`.
 ///
 /// # Errors
 /// The system's error; `NotFound` where there is no such interface.
@@ -83,8 +86,8 @@ pub fn write_threaded(interface: &str, index: u32, value: u8) -> io::Result<()> 
     file.write_all(value.to_string().as_bytes())
 }
 
-/// Opens a file of an interface of this network namespace. What `/sys` shows may be that of another one, so a file system
-/// is made that nobody else sees.
+/// Opens a file of an interface of this network namespace. What `/sys` shows may be that of another
+/// one, so a file system is made that nobody else sees.
 fn open(interface: &str, index: u32, name: &str, flags: OFlags) -> io::Result<File> {
     let path = |name| format!("class/net/{interface}/{name}");
     let open = |directory: &OwnedFd, name, flags| -> io::Result<File> {
@@ -113,9 +116,10 @@ fn open(interface: &str, index: u32, name: &str, flags: OFlags) -> io::Result<Fi
         FsMountFlags::FSMOUNT_CLOEXEC,
         MountAttrFlags::empty(),
     )?;
-    match is_right(&own) {
-        true => open(&own, name, flags),
-        false => Err(io::ErrorKind::NotFound.into()),
+    if is_right(&own) {
+        open(&own, name, flags)
+    } else {
+        Err(io::ErrorKind::NotFound.into())
     }
 }
 

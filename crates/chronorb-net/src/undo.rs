@@ -1,7 +1,8 @@
 //! Changes of the machine that outlive who makes them, and have to be undone.
 //!
-//! A change is told before it is made, so that whoever undoes it, another process as a rule, knows of it whatever
-//! happens. What is not there any more, or has been made anew by somebody else, is left alone.
+//! A change is told before it is made, so that whoever undoes it, another process as a rule, knows
+//! of it whatever happens. What is not there any more, or has been made anew by somebody else, is
+//! left alone.
 
 use std::fmt;
 use std::fs;
@@ -146,9 +147,10 @@ fn remove_discipline(index: u32, handle: Handle) -> Result<(), NetlinkError> {
     let mut netlink = Netlink::open()?;
     let found = netlink.disciplines(index)?;
     let is_it = |found: &QueueInfo| found.handle == handle && found.parent == Handle::ROOT;
-    match found.iter().any(is_it) {
-        true => netlink.remove_discipline(index, Handle::ROOT),
-        false => Ok(()),
+    if found.iter().any(is_it) {
+        netlink.remove_discipline(index, Handle::ROOT)
+    } else {
+        Ok(())
     }
 }
 
@@ -156,9 +158,10 @@ fn remove_discipline(index: u32, handle: Handle) -> Result<(), NetlinkError> {
 fn remove_ingress(index: u32) -> Result<(), NetlinkError> {
     let mut netlink = Netlink::open()?;
     let found = netlink.disciplines(index)?;
-    match found.iter().any(|found| found.parent == Handle::INGRESS) {
-        true => netlink.remove_discipline(index, Handle::INGRESS),
-        false => Ok(()),
+    if found.iter().any(|found| found.parent == Handle::INGRESS) {
+        netlink.remove_discipline(index, Handle::INGRESS)
+    } else {
+        Ok(())
     }
 }
 

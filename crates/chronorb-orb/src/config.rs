@@ -59,8 +59,9 @@ pub struct OrbConfig {
     pub orb_id: String,
     /// `-ORBListenEndpoints`: where the default thread pool listens.
     pub listen_endpoints: Vec<Endpoint>,
-    /// `-ORBProtocols SCHEME,SCHEME…`: the protocols that there shall be, the one first that calls go by where a
-    /// server has several; empty for all that this program has, in an order of the ORB.
+    /// `-ORBProtocols SCHEME,SCHEME…`: the protocols that there shall be, the one first that calls
+    /// go by where a server has several; empty for all that this program has, in an order of the
+    /// ORB.
     pub protocols: Vec<String>,
     /// Protocols of the application, which are preferred to those of the ORB.
     pub(crate) pluggable_protocols: Vec<PluggableProtocol>,
@@ -68,14 +69,15 @@ pub struct OrbConfig {
     #[cfg(feature = "miop")]
     pub multicast: MulticastOptions,
     /// `-ORBSSLCertificate`, `-ORBSSLPrivateKey`, `-ORBSSLCertificateAuthority`,
-    /// `-ORBSSLRevocationList`, `-ORBSSLVerify`, `-ORBSSLVersions`: who this program is, and whom it believes, by TLS.
+    /// `-ORBSSLRevocationList`, `-ORBSSLVerify`, `-ORBSSLVersions`: who this program is, and whom
+    /// it believes, by TLS.
     #[cfg(feature = "ssliop")]
     pub ssl: chronorb_transport::tls::TlsSettings,
     /// By which network interface, and how, IIOP goes by the real-time I/O subsystem.
     #[cfg(feature = "riop")]
     pub rio: RioSettings,
-    /// `-ORBServerTransportRule RULE`: which peers may connect, in order; everybody where there is no
-    /// rule.
+    /// `-ORBServerTransportRule RULE`: which peers may connect, in order; everybody where there is
+    /// no rule.
     #[cfg(feature = "access")]
     pub server_transport_rules: TransportRules,
     /// `-ORBClientTransportRule RULE`: to which servers this program may connect, in order; to all
@@ -122,8 +124,8 @@ pub struct OrbConfig {
     pub fragment_size: usize,
     /// `-ORBMaxConnections`: the greatest number of connections of each lane.
     pub max_connections: u32,
-    /// `-ORBMaxConnectionsPerPeer`: the greatest number of connections of each lane that one host, or
-    /// one user of this machine at Unix-domain sockets, may have; 0 for a quarter of
+    /// `-ORBMaxConnectionsPerPeer`: the greatest number of connections of each lane that one host,
+    /// or one user of this machine at Unix-domain sockets, may have; 0 for a quarter of
     /// [`max_connections`](Self::max_connections). The loopback has no such limit.
     pub max_connections_per_peer: u32,
     /// `-ORBMaxBufferedOctets`: how much incomplete input and unsent output a lane
@@ -146,7 +148,8 @@ pub struct OrbConfig {
     /// `-ORBMaxHeldRequests`: how many requests of a lane may wait for holding POA managers and
     /// single-threaded POAs, 1 to 1048576.
     pub max_held_requests: usize,
-    /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that too.
+    /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that
+    /// too.
     #[cfg(feature = "gioplite")]
     pub giop_lite: bool,
     /// `-ORBMaxGIOPVersion`: the greatest version to speak.
@@ -155,8 +158,8 @@ pub struct OrbConfig {
     pub native_char_code_set: CharCodeSet,
     /// `-ORBCharCodeSetConversion`: whether the other code set may be agreed on, too.
     pub char_code_set_conversion: bool,
-    /// `-ORBObjectKeySecret FILE`: by what object keys of persistent POAs are authenticated that ask
-    /// for it; a file of 16 random octets.
+    /// `-ORBObjectKeySecret FILE`: by what object keys of persistent POAs are authenticated that
+    /// ask for it; a file of 16 random octets.
     pub object_key_secret: Option<ObjectKeySecret>,
     /// `-ORBPOADemultiplexing`: how requests find their POA.
     pub poa_demultiplexing: Demultiplexing,
@@ -166,8 +169,8 @@ pub struct OrbConfig {
     pub collocation: Collocation,
     /// `-ORBThreadpoolStrategy`: how threads of pools share the work.
     pub threadpool_strategy: ThreadpoolStrategy,
-    /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand stays
-    /// without work.
+    /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand
+    /// stays without work.
     pub dynamic_thread_idle_timeout: Duration,
     /// `-ORBClientConnection`: how a client's threads have connections to servers.
     pub client_connection: ConnectionStrategy,
@@ -176,8 +179,8 @@ pub struct OrbConfig {
     pub max_client_connections: u32,
     /// `-ORBMaxPending`: how many asynchronous calls may be under way, 1 to 65536.
     pub max_pending: usize,
-    /// `-ORBMaxValueIds`, `-ORBMaxValueIdLength`, `-ORBMaxTypeNameLength`, `-ORBMaxTypeMembers`: the
-    /// bounds of identifiers, names and members in received values, 1 to 1048576 each.
+    /// `-ORBMaxValueIds`, `-ORBMaxValueIdLength`, `-ORBMaxTypeNameLength`, `-ORBMaxTypeMembers`:
+    /// the bounds of identifiers, names and members in received values, 1 to 1048576 each.
     pub bounds: Bounds,
     /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): how long a connection to a server
     /// stays that nobody uses. Looked at by threads that call.
@@ -195,19 +198,21 @@ pub struct OrbConfig {
     /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
-    /// `-ORBLog`: which events are written to standard error, in a program without a subscriber of `tracing`. Where it
-    /// is given, [`Orb::with_config`](crate::Orb::with_config) installs the [log](crate::log).
+    /// `-ORBLog`: which events are written to standard error, in a program without a subscriber of
+    /// `tracing`. Where it is given, [`Orb::with_config`](crate::Orb::with_config) installs the
+    /// [log](crate::log).
     #[cfg(feature = "tracing")]
     pub log: Option<crate::log::LogFilter>,
-    /// `-ORBFaults PLANS`: what goes wrong on the connections of which protocols, for tests of what programs do then; nothing
-    /// by default.
+    /// `-ORBFaults PLANS`: what goes wrong on the connections of which protocols, for tests of what
+    /// programs do then; nothing by default.
     #[cfg(feature = "faults")]
     pub faults: Option<chronorb_transport::faults::FaultPlans>,
     /// Whether what goes by connections is written down.
     #[cfg(feature = "trace")]
     pub trace: TraceSettings,
-    /// What the application says about requests before they are served, in order; only where the strategy is a
-    /// [filter chain](ThreadpoolStrategy::FilterChain), else [`Orb::with_config`](crate::Orb::with_config) fails.
+    /// What the application says about requests before they are served, in order; only where the
+    /// strategy is a [filter chain](ThreadpoolStrategy::FilterChain), else
+    /// [`Orb::with_config`](crate::Orb::with_config) fails.
     pub request_filters: RequestFilters,
     /// Told by each thread what it is doing to a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
@@ -294,11 +299,11 @@ impl Default for OrbConfig {
 
 /// How objects of an ORB are called from within it.
 ///
-/// A call within the process means the same as one from outside: it waits at a holding POA
-/// manager, is served at the priority that the POA's model says, gets copies of what it passes and
-/// the same exceptions. The calling thread serves it, so that it ends only when the servant does.
-/// Objects of a thread pool of their own are called through the transport, unless the caller is a
-/// thread of the pool and of the priority, since such a pool's threads are what serves them; and so are
+/// A call within the process means the same as one from outside: it waits at a holding POA manager,
+/// is served at the priority that the POA's model says, gets copies of what it passes and the same
+/// exceptions. The calling thread serves it, so that it ends only when the servant does. Objects of
+/// a thread pool of their own are called through the transport, unless the caller is a thread of
+/// the pool and of the priority, since such a pool's threads are what serves them; and so are
 /// oneway operations, since their callers do not wait for the servant: a later call may overtake
 /// them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -338,41 +343,45 @@ pub enum ConnectionStrategy {
     /// The threads of the process share one, and a thread of the connection reads for all. Each
     /// reply changes threads, which costs a wake-up.
     Thread,
-    /// The threads of the process share one, and a thread of the connection sends and reads for all.
-    /// Each request and each reply changes threads, which costs two wake-ups, and requests are sent
-    /// in the order in which they were made.
+    /// The threads of the process share one, and a thread of the connection sends and reads for
+    /// all. Each request and each reply changes threads, which costs two wake-ups, and requests are
+    /// sent in the order in which they were made.
     Active,
 }
 
 /// How the threads of thread pools share the work of reading and serving requests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ThreadpoolStrategy {
-    /// Leader/Followers: the thread that reads a request serves it, and another one reads on. No request changes
-    /// threads, unless it is buffered or its thread is borrowed.
+    /// Leader/Followers: the thread that reads a request serves it, and another one reads on. No
+    /// request changes threads, unless it is buffered or its thread is borrowed.
     #[default]
     LeaderFollowers,
-    /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections and reads; the
-    /// others serve. Each request changes threads, which costs a wake-up.
+    /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections
+    /// and reads; the others serve. Each request changes threads, which costs a wake-up.
     HalfSyncHalfAsync,
-    /// A worker pool: one thread takes in connections and reads, of the pool's default priority, and leaves all requests
-    /// in one queue, from which the others take them in the order of arrival, **whatever their priorities**. The queue is
-    /// bounded as [`RequestBuffering`](crate::rtcorba::RequestBuffering) says, or by its own bounds. Pools with lanes are
-    /// refused: one queue for all is what lanes are against.
+    /// A worker pool: one thread takes in connections and reads, of the pool's default priority,
+    /// and leaves all requests in one queue, from which the others take them in the order of
+    /// arrival, **whatever their priorities**. The queue is bounded as
+    /// [`RequestBuffering`](crate::rtcorba::RequestBuffering) says, or by its own bounds. Pools
+    /// with lanes are refused: one queue for all is what lanes are against.
     WorkerPool,
-    /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the most urgent lane's
-    /// priority. It finds the target of each request, asks the application's [filters](OrbConfig::request_filters), and
-    /// leaves the request in the queue of its lane, whose threads take it from there in the order of arrival. All lanes
-    /// have the same endpoints. The queues are bounded as those of a worker pool, each for itself. A pool without lanes
-    /// is one of one lane.
+    /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the
+    /// most urgent lane's priority. It finds the target of each request, asks the application's
+    /// [filters](OrbConfig::request_filters), and leaves the request in the queue of its lane,
+    /// whose threads take it from there in the order of arrival. All lanes have the same endpoints.
+    /// The queues are bounded as those of a worker pool, each for itself. A pool without lanes is
+    /// one of one lane.
     FilterChain,
-    /// A reactor: the one thread of each lane takes in connections, reads and serves, **however many threads were asked
-    /// for**. While it serves, nobody looks at what comes. Pools that buffer or borrow are refused, since nobody would.
+    /// A reactor: the one thread of each lane takes in connections, reads and serves, **however
+    /// many threads were asked for**. While it serves, nobody looks at what comes. Pools that
+    /// buffer or borrow are refused, since nobody would.
     Reactive,
-    /// A thread for each connection: one thread of each lane takes in connections, and each gets a thread of the lane's
-    /// priority that reads and serves until the connection ends, **however many threads were asked for**. There are at
-    /// most twice as many as a lane may have [connections](OrbConfig::max_connections): one that was ended in the
-    /// middle of an upcall makes room before its thread has ended. Each has a stack, two frames and an arena. Pools that buffer or borrow are
-    /// refused: nothing waits for a thread.
+    /// A thread for each connection: one thread of each lane takes in connections, and each gets a
+    /// thread of the lane's priority that reads and serves until the connection ends, **however
+    /// many threads were asked for**. There are at most twice as many as a lane may have
+    /// [connections](OrbConfig::max_connections): one that was ended in the middle of an upcall
+    /// makes room before its thread has ended. Each has a stack, two frames and an arena. Pools
+    /// that buffer or borrow are refused: nothing waits for a thread.
     ThreadPerConnection,
 }
 
@@ -399,8 +408,8 @@ pub enum MonitorSocket {
     /// There is none, and no thread for it.
     #[default]
     Off,
-    /// `<pid>-<number>.sock` in the first of [these directories](crate::monitor::directories), which is made where
-    /// it is missing. It has to belong to the user, with mode 0700.
+    /// `<pid>-<number>.sock` in the first of [these directories](crate::monitor::directories),
+    /// which is made where it is missing. It has to belong to the user, with mode 0700.
     On,
     /// A socket of this name. Where one is left at which nobody listens, it is replaced.
     At(PathBuf),
@@ -516,8 +525,8 @@ impl OrbConfig {
         Ok(config)
     }
 
-    /// As [`read`](Self::read), of arguments as the system gives them (`std::env::args_os`): those that are not the
-    /// ORB's may be anything, and are left as they are.
+    /// As [`read`](Self::read), of arguments as the system gives them (`std::env::args_os`): those
+    /// that are not the ORB's may be anything, and are left as they are.
     ///
     /// # Errors
     /// As [`read`](Self::read); [`ConfigError::BadValue`] where a value of the ORB's is not UTF-8.
@@ -538,8 +547,8 @@ impl OrbConfig {
         Ok(config)
     }
 
-    /// Returns the key and the options, parted by spaces, of every setting, and the feature that it would need where
-    /// this program is built without it. For tests of documents.
+    /// Returns the key and the options, parted by spaces, of every setting, and the feature that it
+    /// would need where this program is built without it. For tests of documents.
     #[doc(hidden)]
     pub fn settings() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
         SETTINGS.iter().map(|setting| {
@@ -571,14 +580,15 @@ impl OrbConfig {
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let has_chain = self.threadpool_strategy == ThreadpoolStrategy::FilterChain;
-        match has_chain || self.request_filters.is_empty() {
-            true => Ok(()),
-            false => Err(ConfigError::BadValue {
+        if has_chain || self.request_filters.is_empty() {
+            Ok(())
+        } else {
+            Err(ConfigError::BadValue {
                 origin: "program".to_owned(),
                 name: "request_filters".to_owned(),
                 problem: "nobody would ask them: they need -ORBThreadpoolStrategy filter-chain"
                     .to_owned(),
-            }),
+            })
         }
     }
 
@@ -591,9 +601,9 @@ impl OrbConfig {
         most as usize
     }
 
-    /// Takes in what one source says. Its endpoints and access rules replace those of the sources before it;
-    /// initial references do so name by name. What an architecture stands for comes before what
-    /// is said beside it.
+    /// Takes in what one source says. Its endpoints and access rules replace those of the sources
+    /// before it; initial references do so name by name. What an architecture stands for comes
+    /// before what is said beside it.
     fn apply(&mut self, origin: &str, source: &[Given]) -> Result<(), ConfigError> {
         let gives = |key| source.iter().any(|given| given.setting.key == key);
         if gives("listen_endpoints") {

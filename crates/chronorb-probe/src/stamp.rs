@@ -23,8 +23,8 @@ pub struct Stamp {
 pub enum Point {
     /// Where [`stamp`](crate::stamp()) was called with this number.
     Number(u8),
-    /// Where the thread turned to input and output, or from there to something else ([`doing`](crate::doing)): before
-    /// it asks the kernel for it, and after that.
+    /// Where the thread turned to input and output, or from there to something else
+    /// ([`doing`](crate::doing)): before it asks the kernel for it, and after that.
     TurnedTo(Activity),
 }
 
@@ -42,22 +42,24 @@ pub struct ThreadStamps {
 /// The clock that stamps are taken from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StampClock {
-    /// The processor's own, which runs evenly and alike on all of them: the kernel has it for its clock too.
+    /// The processor's own, which runs evenly and alike on all of them: the kernel has it for its
+    /// clock too.
     TimeStampCounter,
     /// `CLOCK_MONOTONIC`.
     Monotonic,
 }
 
-/// Keeps stamps from now on, of all threads of the process: the last ones of each, as many as `each`, rounded up to a power of two.
-/// For measurements, once in a process.
+/// Keeps stamps from now on, of all threads of the process: the last ones of each, as many as
+/// `each`, rounded up to a power of two. For measurements, once in a process.
 ///
-/// A stamp is a look at the clock and a store into the thread's own ring, with neither lock nor allocation; the ring
-/// is made with the thread's first [`stamp`](crate::stamp()), and stays for good, so that stamps of threads that have ended can be
-/// read.
+/// A stamp is a look at the clock and a store into the thread's own ring, with neither lock nor
+/// allocation; the ring is made with the thread's first [`stamp`](crate::stamp()), and stays for
+/// good, so that stamps of threads that have ended can be read.
 pub fn keep_stamps(each: usize) -> StampClock {
-    let clock = match has_even_counter() {
-        true => StampClock::TimeStampCounter,
-        false => StampClock::Monotonic,
+    let clock = if has_even_counter() {
+        StampClock::TimeStampCounter
+    } else {
+        StampClock::Monotonic
     };
     COUNTS.store(clock == StampClock::TimeStampCounter, Ordering::Relaxed);
     CAPACITY.store(each.next_power_of_two().max(2), Ordering::Relaxed);
@@ -153,8 +155,8 @@ impl Scale {
     }
 }
 
-/// Whether the processor's counter runs evenly, whatever the processors do, and alike on all of them: the kernel takes it for
-/// its clock only then.
+/// Whether the processor's counter runs evenly, whatever the processors do, and alike on all of
+/// them: the kernel takes it for its clock only then.
 fn has_even_counter() -> bool {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -17,7 +17,8 @@ pub fn stamp(point: u8) {
     ring.put(u64::from(point & !TURNED));
 }
 
-/// The calling thread turns to something else. It gets no ring for that: it may be in a signal handler.
+/// The calling thread turns to something else. It gets no ring for that: it may be in a signal
+/// handler.
 pub(crate) fn turned_to(activity: Activity) {
     if let Some(ring) = RING.get() {
         ring.put(u64::from(TURNED | activity as u8));
@@ -62,16 +63,18 @@ impl Ring {
 
 #[inline]
 pub(crate) fn ticks() -> u64 {
-    match COUNTS.load(Ordering::Relaxed) {
-        true => counter(),
-        false => Monotonic::now().as_nanos(),
+    if COUNTS.load(Ordering::Relaxed) {
+        counter()
+    } else {
+        Monotonic::now().as_nanos()
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn counter() -> u64 {
-    // SAFETY: every processor of this architecture has the counter, and Linux lets all processes read it.
+    // SAFETY: every processor of this architecture has the counter, and Linux lets all processes
+    // read it.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 

@@ -52,8 +52,8 @@ pub fn trace_mark(mark: Mark) {
 
 impl Tracer {
     /// Begins to follow a process, which must be a child of this one where the kernel's Yama module
-    /// says so (`ptrace_scope` 1), and must not be traced by anybody else. When this returns, all its
-    /// threads are followed, and so will be those that they start.
+    /// says so (`ptrace_scope` 1), and must not be traced by anybody else. When this returns, all
+    /// its threads are followed, and so will be those that they start.
     ///
     /// A wait that a thread was in may have ended with `EINTR`, or begins anew, which is counted.
     ///
@@ -73,8 +73,8 @@ impl Tracer {
         }
     }
 
-    /// Waits for the last mark. For each span, from one mark to the next, what each thread asked for,
-    /// what it asked for most often first.
+    /// Waits for the last mark. For each span, from one mark to the next, what each thread asked
+    /// for, what it asked for most often first.
     ///
     /// # Errors
     /// [`TraceError::Ended`] where the process ended before its last mark.
@@ -290,8 +290,8 @@ fn system_call_info(tid: i32) -> Result<Info, Errno> {
 /// much memory as the request fills, or is a number.
 fn ptrace(request: c_uint, tid: i32, address: usize, data: *mut c_void) -> Result<c_long, Errno> {
     let address: *mut c_void = ptr::without_provenance_mut(address);
-    // SAFETY: requests that fill memory get a pointer to a live array, with its size as address; the
-    // others take numbers. None of them touches memory of this process otherwise.
+    // SAFETY: requests that fill memory get a pointer to a live array, with its size as address;
+    // the others take numbers. None of them touches memory of this process otherwise.
     let result = unsafe { libc::ptrace(request as _, tid, address, data) };
     match result {
         -1 => Err(last_error()),

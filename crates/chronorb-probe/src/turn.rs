@@ -10,7 +10,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::activity::{self, Activity};
 use crate::stamp_ring;
 
-/// Tells what the calling thread does until the result is dropped, and it does again what it did before.
+/// Tells what the calling thread does until the result is dropped, and it does again what it did
+/// before.
 ///
 /// Transports call it for their input and output. Locks and wake-ups of `chronorb-rt` count as
 /// [`Activity::Synchronisation`]. It reads one flag, unless [times](keep_activity_times) or
@@ -65,7 +66,8 @@ pub fn counts_of_this_thread() -> ThreadCounts {
     ThreadCounts::of_this_thread()
 }
 
-/// Puts a stamp down from now on wherever a thread turns to input and output, or from there to something else.
+/// Puts a stamp down from now on wherever a thread turns to input and output, or from there to
+/// something else.
 pub(crate) fn stamp_turns() {
     keep(STAMPS);
 }
@@ -87,7 +89,8 @@ fn settle() {
     }
 }
 
-/// Books or stamps it that the calling thread turns to something else. Returns what it did, if that is not the same.
+/// Books or stamps it that the calling thread turns to something else. Returns what it did, if that
+/// is not the same.
 #[cold]
 fn turn_to(activity: Activity) -> Option<Activity> {
     let before = PRESENT.replace(activity);

@@ -79,8 +79,8 @@ impl<'fd> Ring<'fd> {
     /// # Errors
     /// `Unsupported` where the kernel has no io_uring (`ENOSYS`), or one before Linux 5.11;
     /// `PermissionDenied` where the system or the container refuses it (`kernel.io_uring_disabled`,
-    /// seccomp); `InvalidInput` for numbers out of range; and where memory, the right to lock it, or
-    /// descriptors are short.
+    /// seccomp); `InvalidInput` for numbers out of range; and where memory, the right to lock it,
+    /// or descriptors are short.
     pub fn new(entries: u32, buffers: usize, buffer_size: usize) -> io::Result<Self> {
         let (ring, completion_work) = set_up(entries)?;
         if !ring.params().is_feature_ext_arg() {

@@ -40,8 +40,8 @@
 //!
 //! # Folders
 //!
-//! Each folder uses only those before it: `sys` (system calls), `time`, `mem`, `sync` (locks and sets
-//! of threads), `table`, `sched` (threads and signals), `log`.
+//! Each folder uses only those before it: `sys` (system calls), `time`, `mem`, `sync` (locks and
+//! sets of threads), `table`, `sched` (threads and signals), `log`.
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
 //!

@@ -1,6 +1,5 @@
-//! All interleavings of the tables that readers enter without a lock, and of the baton, by the model
-//! checker:
-//! `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rt --release --test loom`.
+//! All interleavings of the tables that readers enter without a lock, and of the baton, by the
+//! model checker: `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rt --release --test loom`.
 #![cfg(loom)]
 
 use std::sync::Arc;
@@ -551,8 +550,9 @@ fn a_member_that_goes_on_by_itself_waits_for_who_calls_it() {
 
 #[test]
 fn a_lower_crew_lends_its_seat_or_sees_what_waits() {
-    // As lanes do it: the reader of the high one asks the low one for a seat, leaves the request if there is none,
-    // and asks again; a thread of the low one that is done looks above before and after it frees its seat.
+    // As lanes do it: the reader of the high one asks the low one for a seat, leaves the request if
+    // there is none, and asks again; a thread of the low one that is done looks above before and
+    // after it frees its seat.
     loom::model(|| {
         let (high, low) = (Arc::new(crew_of_one()), Arc::new(crew_of_one::<u32>()));
         assert!(high.try_begin(), "the high lane is exhausted");

@@ -41,9 +41,10 @@ pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
     for host in Host::BOTH {
         cable(&network, host, layout, &mut ports)?;
     }
-    match layout.delay.is_zero() {
-        true => bridge(&mut ports)?,
-        false => network.delaying = Some(delaying(&network, &mut ports, layout.delay)?),
+    if layout.delay.is_zero() {
+        bridge(&mut ports)?
+    } else {
+        network.delaying = Some(delaying(&network, &mut ports, layout.delay)?)
     }
     for host in Host::BOTH {
         await_running(&mut ports, host.port())?;
@@ -64,13 +65,15 @@ fn within<T>(namespace: &NetworkNamespace, f: impl FnOnce() -> T) -> Result<T, N
     entered.map_err(|error| NetworkError::io("enter a network namespace", error))
 }
 
-/// Has a namespace take in what comes to the interfaces that it will get on one CPU (receive packet steering).
+/// Has a namespace take in what comes to the interfaces that it will get on one CPU (receive packet
+/// steering).
 fn receive_on(namespace: &NetworkNamespace, cpu: usize) -> Result<(), NetworkError> {
     let written = within(namespace, || fs::write(STEERING, mask(cpu)))?;
     written.map_err(|error| NetworkError::io("choose the CPU that receives", error))
 }
 
-/// The set of this CPU alone, as the kernel reads it: 32 of them in each hexadecimal word, the highest first.
+/// The set of this CPU alone, as the kernel reads it: 32 of them in each hexadecimal word, the
+/// highest first.
 fn mask(cpu: usize) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
@@ -98,7 +101,8 @@ fn cable(
     };
     ports.create_veth(near, far)?;
     if layout.queues > 1 {
-        // What has come to the switch by several queues would go out by them again, whatever its hash.
+        // What has come to the switch by several queues would go out by them again, whatever its
+        // hash.
         let at_port = within(&network.switch, || {
             set_queues(host.port(), 1, layout.queues)
         })?;

@@ -24,7 +24,8 @@ impl Delaying {
         let [a, b] = ports.map(LinkSocket::open);
         let ports = [a?, b?];
         for port in &ports {
-            // What comes while the thread does not run waits here; less than that is no reason not to start.
+            // What comes while the thread does not run waits here; less than that is no reason not
+            // to start.
             let _ = set_socket_recv_buffer_size_force(port, RECEIVE_ROOM);
         }
         let ways = [Way::new(delay), Way::new(delay)];
@@ -61,8 +62,8 @@ struct Switch {
 }
 
 impl Switch {
-    /// Starts the thread, before those that it is between, if that is permitted: a switch does not stop because a host is
-    /// busy.
+    /// Starts the thread, before those that it is between, if that is permitted: a switch does not
+    /// stop because a host is busy.
     fn start(self) -> io::Result<Thread<()>> {
         // A declaration that is refused gives nothing back of what it was given.
         let switch = Arc::new(PiMutex::new(Some(self)));

@@ -46,21 +46,23 @@ impl Addresses {
 pub struct Layout {
     /// Octets of the longest packet, without the Ethernet header: 1,280 to 65,521.
     pub mtu: u32,
-    /// Bits per second that pass the switch each way, counted as on a cable: with Ethernet headers and what is around a
-    /// frame. `None` for no limit.
+    /// Bits per second that pass the switch each way, counted as on a cable: with Ethernet headers
+    /// and what is around a frame. `None` for no limit.
     pub rate: Option<u64>,
     /// How long each frame stays in the switch, each way, besides what its rate takes; none with
-    /// [`offloads`](Self::offloads). The switch is a thread of this process then, of urgent scheduling if that is
-    /// permitted, and not the kernel's bridge.
+    /// [`offloads`](Self::offloads). The switch is a thread of this process then, of urgent
+    /// scheduling if that is permitted, and not the kernel's bridge.
     pub delay: Duration,
-    /// Whether the kernel may leave checksums to the interfaces and packets together, which no cable does.
+    /// Whether the kernel may leave checksums to the interfaces and packets together, which no
+    /// cable does.
     pub offloads: bool,
-    /// By how many queues each host's interface receives, 1 to 4,096. The packets of a flow come by one of them, as the switch's
-    /// hash of addresses and ports says, and a card's would.
+    /// By how many queues each host's interface receives, 1 to 4,096. The packets of a flow come by
+    /// one of them, as the switch's hash of addresses and ports says, and a card's would.
     pub queues: u32,
-    /// The CPU on which each host takes in what comes to it, [`Host::A`] first, whose CPU does the work of the switch too;
-    /// `None` leaves that to the CPU of whoever sends, who pays for the receiver then, as no other machine would. So does, in any
-    /// case, a program of AF_XDP in the interface's driver (`mode=native`).
+    /// The CPU on which each host takes in what comes to it, [`Host::A`] first, whose CPU does the
+    /// work of the switch too; `None` leaves that to the CPU of whoever sends, who pays for the
+    /// receiver then, as no other machine would. So does, in any case, a program of AF_XDP in the
+    /// interface's driver (`mode=native`).
     pub cpus: Option<[usize; 2]>,
     /// The addresses of [`Host::A`].
     pub a: Addresses,
@@ -69,8 +71,8 @@ pub struct Layout {
 }
 
 impl Default for Layout {
-    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no delay, no offloads, one queue, `10.79.0.1` and `fd79::1` on one
-    /// host, `10.79.0.2` and `fd79::2` on the other.
+    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no delay, no offloads,
+    /// one queue, `10.79.0.1` and `fd79::1` on one host, `10.79.0.2` and `fd79::2` on the other.
     fn default() -> Self {
         let addresses = |last| Addresses {
             v4: Ipv4Addr::new(10, 79, 0, last),

@@ -1,7 +1,8 @@
-//! A test network: two hosts on one machine, with a switch between them that holds rates and delays.
+//! A test network: two hosts on one machine, with a switch between them that holds rates and
+//! delays.
 //!
-//! Each host, and the switch, is a network namespace. Without names they are held by this process only and end with it,
-//! whichever way it ends, and so do all of their interfaces.
+//! Each host, and the switch, is a network namespace. Without names they are held by this process
+//! only and end with it, whichever way it ends, and so do all of their interfaces.
 //!
 //! ```no_run
 //! use chronorb_testnet::{Host, Layout, Network};
@@ -47,13 +48,15 @@ impl Network {
     /// Builds it, without names.
     ///
     /// # Errors
-    /// [`NetworkError`], for example without `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`; nothing stays behind then.
+    /// [`NetworkError`], for example without `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`; nothing stays
+    /// behind then.
     pub fn build(layout: &Layout) -> Result<Self, NetworkError> {
         build::build(layout)
     }
 
-    /// Builds it, with names: `NAME-a` and `NAME-b` are the hosts, `NAME-switch` is the switch, under
-    /// [`NAMES`](chronorb_net::NAMES), where `ip netns exec` finds them. Without a name it is `chronorb-PROCESS`.
+    /// Builds it, with names: `NAME-a` and `NAME-b` are the hosts, `NAME-switch` is the switch,
+    /// under [`NAMES`](chronorb_net::NAMES), where `ip netns exec` finds them. Without a name it is
+    /// `chronorb-PROCESS`.
     ///
     /// Names outlive a process that is killed. Therefore `tell` learns of each before it is given.
     ///
@@ -128,8 +131,8 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// Lets the calling thread do something as on this host. Threads and processes that it starts meanwhile stay there,
-    /// and so do sockets that it opens.
+    /// Lets the calling thread do something as on this host. Threads and processes that it starts
+    /// meanwhile stay there, and so do sockets that it opens.
     ///
     /// # Panics
     /// Where the thread cannot go there, which it could when the network was built, or not back.

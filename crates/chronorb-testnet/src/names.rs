@@ -52,11 +52,12 @@ impl Drop for Names {
     }
 }
 
-/// Removes the names of networks whose processes are gone, and those of the network `name`. Returns what was removed. Names
-/// of namespaces that were made by others are left alone.
+/// Removes the names of networks whose processes are gone, and those of the network `name`. Returns
+/// what was removed. Names of namespaces that were made by others are left alone.
 ///
 /// # Errors
-/// [`NetworkError`]; what could be removed is. [`NetworkError::NotOurs`] where `name` is that of something else.
+/// [`NetworkError`]; what could be removed is. [`NetworkError::NotOurs`] where `name` is that of
+/// something else.
 pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError> {
     let failed = |source| NetworkError::io("remove the name of a network namespace", source);
     let entries = match fs::read_dir(NAMES) {
@@ -103,7 +104,8 @@ fn mark(namespace: &NetworkNamespace) -> Result<(), NetworkError> {
     Ok(marked.map_err(|error| NetworkError::io("enter a network namespace", error))??)
 }
 
-/// Whether a name is that of a namespace with the mark, or a file that was to become a name, and has not.
+/// Whether a name is that of a namespace with the mark, or a file that was to become a name, and
+/// has not.
 fn is_ours(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(its) if its.is_file() && its.len() == 0 && !is_mount(&its) => return Ok(true),
@@ -142,7 +144,8 @@ pub(super) fn own_name() -> String {
     format!("{PREFIX}{}", std::process::id())
 }
 
-/// Makes the directory of names what `ip netns` makes it: mounts in it are seen from all mount namespaces.
+/// Makes the directory of names what `ip netns` makes it: mounts in it are seen from all mount
+/// namespaces.
 fn prepare() -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)

@@ -144,9 +144,10 @@ fn parse_one(text: &str, endpoints: &mut Vec<Endpoint>) -> Result<(), String> {
         endpoints.push(Endpoint {
             scheme: scheme.clone(),
             version,
-            address: match has_paths {
-                true => Address::Path(address.to_owned()),
-                false => split_address(address)?,
+            address: if has_paths {
+                Address::Path(address.to_owned())
+            } else {
+                split_address(address)?
             },
             options: options.clone(),
         });

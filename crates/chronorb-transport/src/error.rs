@@ -52,7 +52,8 @@ pub enum ConnectError {
         /// The system's word.
         source: io::Error,
     },
-    /// The peer, or this side, refused to go on: protection that one of them asks for cannot be had.
+    /// The peer, or this side, refused to go on: protection that one of them asks for cannot be
+    /// had.
     #[error("no connection to {address}: {problem}")]
     Unacceptable {
         /// The address tried last.
@@ -96,7 +97,8 @@ pub enum IoError {
     /// The peer closed the connection.
     #[error("the peer closed the connection")]
     Closed,
-    /// A message is longer than the connection carries; nothing of it was sent, and the connection goes on.
+    /// A message is longer than the connection carries; nothing of it was sent, and the connection
+    /// goes on.
     #[error("the message is longer than the transport carries")]
     TooLarge,
     /// The peer did what the transport's protocol forbids, or could not prove who it is.

@@ -122,9 +122,9 @@ fn bindable(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok((host, 0).to_socket_addrs()?.map(|a| a.ip()).collect())
 }
 
-/// The addresses to publish for an unspecified one: those of all interfaces that are up, IPv4 first,
-/// and the loopback only where there is no other. Addresses that mean something on one link only say
-/// nothing to others.
+/// The addresses to publish for an unspecified one: those of all interfaces that are up, IPv4
+/// first, and the loopback only where there is no other. Addresses that mean something on one link
+/// only say nothing to others.
 fn reachable_hosts(with_ipv6: bool) -> Vec<String> {
     let (mut hosts, mut of_ipv6) = (Vec::new(), Vec::new());
     for address in interface_addresses() {

@@ -9,7 +9,8 @@ use rustix::net::{self, AddressFamily, sockopt};
 
 use crate::{SocketOptions, sys};
 
-/// Sets what the options ask for that is not of one protocol above IP, before connecting or listening.
+/// Sets what the options ask for that is not of one protocol above IP, before connecting or
+/// listening.
 ///
 /// # Errors
 /// Names the first option that the kernel refuses.

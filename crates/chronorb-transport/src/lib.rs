@@ -1,9 +1,9 @@
 //! Transports of chronorb: how octets get from one endsystem to another.
 //!
-//! A transport is three small traits: [`Transport`] opens, [`Acceptor`] takes
-//! connections in, [`Connection`] moves octets. Each transport is a folder
-//! with the same set of files (`acceptor`, `connection`, `connector`, `mod`), and none
-//! knows what the octets mean, but for where a message ends ([`Messages`]). [`Reactor`] waits for many of them at once.
+//! A transport is three small traits: [`Transport`] opens, [`Acceptor`] takes connections in,
+//! [`Connection`] moves octets. Each transport is a folder with the same set of files (`acceptor`,
+//! `connection`, `connector`, `mod`), and none knows what the octets mean, but for where a message
+//! ends ([`Messages`]). [`Reactor`] waits for many of them at once.
 //!
 //! A connection offers both ways of waiting: `try_*` for a thread that serves
 //! many connections through a reactor and must not wait on one, and
@@ -69,9 +69,9 @@ pub enum Carriage {
     ///
     /// What is sent is one or more whole messages, each of at most `largest` octets
     /// ([`IoError::TooLarge`] else); [`try_send_both`](Connection::try_send_both) and
-    /// [`send_both`](Connection::send_both) get one message in two pieces. What is received is whole messages of the
-    /// kind that [`Messages`] says; others never get out of the transport. If one is longer than the room, its rest
-    /// follows.
+    /// [`send_both`](Connection::send_both) get one message in two pieces. What is received is
+    /// whole messages of the kind that [`Messages`] says; others never get out of the transport. If
+    /// one is longer than the room, its rest follows.
     Messages {
         /// Octets of the longest message that can be sent.
         largest: usize,
@@ -113,8 +113,8 @@ pub trait Transport: fmt::Debug + Send + Sync {
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError>;
 
-    /// Reads the files again that it was configured by, for connections from now on. By default there
-    /// are none.
+    /// Reads the files again that it was configured by, for connections from now on. By default
+    /// there are none.
     ///
     /// # Errors
     /// What is wrong with a file. Nothing has changed then.
@@ -132,47 +132,51 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
     /// later; [`AcceptError::Failed`] for anything else.
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError>;
 
-    /// Where peers reach it, the preferred address first: what object references publish. At least one.
+    /// Where peers reach it, the preferred address first: what object references publish. At least
+    /// one.
     fn published(&self) -> &[Address];
 }
 
 /// A connection to a peer.
 ///
-/// At most one thread at a time receives, and at most one sends; both may at the same time, beside any number that
-/// call the other methods. Its descriptor is readable where [`try_recv`](Self::try_recv) may find something, and
-/// writable where [`try_send`](Self::try_send) may go on, both as edges: who was told of one goes on until
-/// [`IoError::WouldBlock`], or, of a stream, until a read did not fill its room. A transport whose descriptor is not
-/// the one that has room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it is
-/// told.
+/// At most one thread at a time receives, and at most one sends; both may at the same time, beside
+/// any number that call the other methods. Its descriptor is readable where
+/// [`try_recv`](Self::try_recv) may find something, and writable where [`try_send`](Self::try_send)
+/// may go on, both as edges: who was told of one goes on until [`IoError::WouldBlock`], or, of a
+/// stream, until a read did not fill its room. A transport whose descriptor is not the one that has
+/// room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it
+/// is told.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// How it carries octets.
     fn carriage(&self) -> Carriage {
         Carriage::Stream
     }
 
-    /// Why the two sides did not agree, where the connection ended because of that: what an operator has to know.
+    /// Why the two sides did not agree, where the connection ended because of that: what an
+    /// operator has to know.
     fn problem(&self) -> Option<String> {
         None
     }
 
-    /// Whether it can carry messages already. A connection that was taken in may have to agree with its peer on
-    /// something first, which it does while it is received from; if that takes too long, it is ended.
+    /// Whether it can carry messages already. A connection that was taken in may have to agree with
+    /// its peer on something first, which it does while it is received from; if that takes too
+    /// long, it is ended.
     fn is_established(&self) -> bool {
         true
     }
 
-    /// Receives what is there, without waiting. A connection of messages gives 0 where it has dropped much and has not
-    /// looked at all: there may be more.
+    /// Receives what is there, without waiting. A connection of messages gives 0 where it has
+    /// dropped much and has not looked at all: there may be more.
     ///
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError>;
 
-    /// As [`try_recv`](Self::try_recv), for a thread that looks again and again: where the transport
-    /// can do without, the peer does not wake anybody meanwhile.
+    /// As [`try_recv`](Self::try_recv), for a thread that looks again and again: where the
+    /// transport can do without, the peer does not wake anybody meanwhile.
     ///
-    /// After it the descriptor may tell nothing of what comes, until [`try_recv`](Self::try_recv) or a
-    /// method that waits was called.
+    /// After it the descriptor may tell nothing of what comes, until [`try_recv`](Self::try_recv)
+    /// or a method that waits was called.
     ///
     /// # Errors
     /// As [`try_recv`](Self::try_recv).
@@ -201,8 +205,8 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError>;
 
     /// Receives at least one octet, and waits for it; `None` where the wait was
-    /// [interrupted](Self::interrupt), or its limit is over, if there is one: that wait may be longer
-    /// by an eighth, and later ones without a limit may end by it.
+    /// [interrupted](Self::interrupt), or its limit is over, if there is one: that wait may be
+    /// longer by an eighth, and later ones without a limit may end by it.
     ///
     /// # Errors
     /// [`IoError::Ended`] at the end of the stream.
@@ -240,8 +244,8 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     fn shutdown(&self);
 
     /// As [`shutdown`](Self::shutdown), for peers that are cut off: what is on its way in either
-    /// direction is lost, and a peer that waits for room to send is told at once when the connection is
-    /// dropped.
+    /// direction is lost, and a peer that waits for room to send is told at once when the
+    /// connection is dropped.
     fn abort(&self) {
         self.shutdown();
     }

@@ -1,8 +1,8 @@
 //! Names of hosts, looked up within a deadline.
 //!
-//! `getaddrinfo` takes as long as the system's resolver likes, and cannot be interrupted. So a thread of its own does
-//! it, and whoever wants the result waits as long as it has time. There are at most [`MAX_LOOK_UPS`] such threads;
-//! one name is looked up by one of them for all who want it.
+//! `getaddrinfo` takes as long as the system's resolver likes, and cannot be interrupted. So a
+//! thread of its own does it, and whoever wants the result waits as long as it has time. There are
+//! at most [`MAX_LOOK_UPS`] such threads; one name is looked up by one of them for all who want it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder};
 
-/// The addresses of a host, at no port, the preferred one first. Those that are written as numbers are not looked up.
+/// The addresses of a host, at no port, the preferred one first. Those that are written as numbers
+/// are not looked up.
 ///
 /// # Errors
 /// `TimedOut` where the deadline passes first; else what the resolver says.

@@ -91,16 +91,17 @@ impl Reactor {
         Ok(())
     }
 
-    /// Leaves the descriptor in the set, and tells nothing of it until it is
-    /// [armed again](Self::rearm), but its end, once: of that the kernel tells always. An event that a thread has taken
-    /// already stays with it.
+    /// Leaves the descriptor in the set, and tells nothing of it until it is [armed
+    /// again](Self::rearm), but its end, once: of that the kernel tells always. An event that a
+    /// thread has taken already stays with it.
     ///
     /// # Errors
     /// Where the descriptor is not in the set.
     pub fn disarm(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let _telling = doing(Activity::InputOutput);
         let data = epoll::EventData::new_u64(token);
-        // Were the end told as long as it lasts, threads at the set would turn round until somebody reads it.
+        // Were the end told as long as it lasts, threads at the set would turn round until somebody
+        // reads it.
         epoll::modify(&self.set, fd, data, epoll::EventFlags::ET)?;
         Ok(())
     }

@@ -9,8 +9,8 @@ pub struct Setup {
     pub options: SocketOptions,
     /// What travels by them.
     pub messages: Messages,
-    /// How the thread is scheduled that serves them, if that is known: for transports that do work of their own
-    /// for connections, which shall be as urgent.
+    /// How the thread is scheduled that serves them, if that is known: for transports that do work
+    /// of their own for connections, which shall be as urgent.
     pub urgency: Option<Scheduling>,
 }
 
@@ -59,8 +59,8 @@ impl From<SocketOptions> for Setup {
 /// connection. A transport leaves out what its sockets do not have.
 ///
 /// What the kernel refuses is an error where a socket listens or connects, and names the option; a
-/// connection that was taken in and cannot have them ends at once. [`Connection::options`](crate::Connection::options) tells
-/// what holds.
+/// connection that was taken in and cannot have them ends at once.
+/// [`Connection::options`](crate::Connection::options) tells what holds.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct SocketOptions {
     /// Send small messages at once (`TCP_NODELAY`).

@@ -55,7 +55,8 @@ impl TimedSocket {
         }
     }
 
-    /// As [`receive`](Self::receive), once: `None` where a signal or the time-out has ended the wait.
+    /// As [`receive`](Self::receive), once: `None` where a signal or the time-out has ended the
+    /// wait.
     pub(crate) fn receive_until_interrupted(
         &self,
         room: &mut [u8],
@@ -128,7 +129,8 @@ impl TimedSocket {
         self.limit(remaining, &self.receive_time_out, sockopt::Timeout::Recv)
     }
 
-    /// Lets the next wait to send, or to connect where the kernel counts that as sending, end at the deadline.
+    /// Lets the next wait to send, or to connect where the kernel counts that as sending, end at
+    /// the deadline.
     pub(crate) fn end_sending(&self, deadline: Deadline) -> Result<(), IoError> {
         let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
         self.limit(remaining, &self.send_time_out, sockopt::Timeout::Send)

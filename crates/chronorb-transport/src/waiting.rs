@@ -19,8 +19,8 @@ pub enum Waiting {
 }
 
 impl Waiting {
-    /// How long the thread looks before it sleeps; [`chronorb_rt::look_for`] bounds that further, so
-    /// that no thread starves others.
+    /// How long the thread looks before it sleeps; [`chronorb_rt::look_for`] bounds that further,
+    /// so that no thread starves others.
     #[must_use]
     pub const fn bound(self) -> Duration {
         match self {

@@ -40,10 +40,11 @@ impl Writer<'_> {
             return Ok(());
         }
         // A module can be opened again.
-        let name = match self.path.is_empty() && self.one_in(3)? {
-            true => "M".to_owned(),
-            false => self.fresh("M"),
-        };
+        let name = if self.path.is_empty() && self.one_in(3)? {
+"M".to_owned()
+} else {
+self.fresh("M")
+};
         self.put(&format!("module {name}"));
         self.open(&name, "};\n");
         for _ in 0..self.below(5)? + 1 {
@@ -124,10 +125,11 @@ impl Writer<'_> {
     fn operation(&mut self) -> Result<()> {
         let name = self.fresh("f");
         let oneway = self.one_in(6)?;
-        let result = match oneway || self.one_in(3)? {
-            true => "void".to_owned(),
-            false => self.param_type()?,
-        };
+        let result = if oneway || self.one_in(3)? {
+"void".to_owned()
+} else {
+self.param_type()?
+};
         let params = self.params(oneway)?;
         let head = if oneway { "oneway " } else { "" };
         let notes = self.pick(&["", "", "/// Does it.\n", "@ami ", "@rt::priority(5) "])?;
@@ -148,10 +150,11 @@ impl Writer<'_> {
     fn params(&mut self, only_in: bool) -> Result<String> {
         let mut params = Vec::new();
         for _ in 0..self.below(4)? {
-            let mode = match only_in {
-                true => "in",
-                false => self.pick(&["in", "in", "out", "inout"])?,
-            };
+            let mode = if only_in {
+"in"
+} else {
+self.pick(&["in", "in", "out", "inout"])?
+};
             let (ty, name) = (self.param_type()?, self.fresh("p"));
             params.push(format!("{mode} {ty} {name}"));
         }
@@ -334,10 +337,11 @@ impl Writer<'_> {
             }
         }
         self.close();
-        let kind = match event {
-            true => Kind::Event,
-            false => Kind::Value { is_abstract },
-        };
+        let kind = if event {
+Kind::Event
+} else {
+Kind::Value { is_abstract }
+};
         self.learn(&name, kind);
         Ok(())
     }

@@ -62,10 +62,11 @@ impl Writer<'_> {
             }
             4 => {
                 let element = self.type_spec()?;
-                match self.one_in(2)? {
-                    true => format!("sequence<{element}>"),
-                    false => format!("sequence<{element}, {}>", self.length()?),
-                }
+                if self.one_in(2)? {
+format!("sequence<{element}>")
+} else {
+format!("sequence<{element}, {}>", self.length()?)
+}
             }
             5 => {
                 let digits = self.below(31)? + 1;

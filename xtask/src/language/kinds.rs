@@ -1,6 +1,7 @@
 //! The kinds of offences against the rules of language, and how each is recognised.
 
 use std::collections::BTreeSet;
+use std::iter::repeat_with;
 
 use super::source::{self, Block, Piece, PieceKind};
 
@@ -137,8 +138,10 @@ pub(super) fn of_rust(text: &str) -> Vec<Offence> {
     }
     for piece in &pieces {
         match piece.kind {
-            PieceKind::Text if names_person(&without_quotations(piece.text)) => {
-                offences.push(offence(Kind::Who, piece.line, piece.text));
+            PieceKind::Text => {
+                let persons = persons(&without_quotations(piece.text));
+                let offence = || offence(Kind::Who, piece.line, piece.text);
+                offences.extend(repeat_with(offence).take(persons));
             }
             PieceKind::Code => of_code(piece, &mut offences),
             _ => {}
@@ -174,8 +177,9 @@ pub(super) fn of_markdown(text: &str) -> Vec<Offence> {
         for phrase in PEOPLE {
             prose = prose.replace(phrase, "");
         }
-        if !line.starts_with('>') && names_person(&prose) {
-            offences.push(offence(Kind::Who, number, line));
+        if !line.starts_with('>') {
+            let offence = || offence(Kind::Who, number, line);
+            offences.extend(repeat_with(offence).take(persons(&prose)));
         }
     }
     offences
@@ -249,8 +253,10 @@ fn of_block(block: &Block<'_>, offences: &mut Vec<Offence>, listings: &mut BTree
             in_listing = !in_listing;
         } else if in_listing {
             listings.insert(number);
-        } else if names_person(&unquoted(line, &mut in_quotation)) {
-            offences.push(offence(Kind::Who, number, line));
+        } else {
+            let persons = persons(&unquoted(line, &mut in_quotation));
+            let offence = || offence(Kind::Who, number, line);
+            offences.extend(repeat_with(offence).take(persons));
         }
     }
 }
@@ -299,15 +305,17 @@ fn is_participle(name: &str) -> bool {
     is_one && !NOUNS.contains(&word)
 }
 
-fn names_person(text: &str) -> bool {
+/// Counts the words of a text that make persons of things.
+fn persons(text: &str) -> usize {
     let may = text.contains("who") || text.contains("Who") || text.contains("body");
     let may = may || text.contains("yone") || text.contains("meone");
-    let mut words = text.split(|c: char| !c.is_alphanumeric());
-    may && words.any(|word| {
-        PERSONS
-            .iter()
-            .any(|person| word.eq_ignore_ascii_case(person))
-    })
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let is_person = |word: &&str| PERSONS.iter().any(|it| word.eq_ignore_ascii_case(it));
+    if may {
+        words.filter(is_person).count()
+    } else {
+        0
+    }
 }
 
 /// Returns a line without code spans and without quotations that end in it.

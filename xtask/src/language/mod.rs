@@ -23,7 +23,7 @@ type Counts = BTreeMap<String, BTreeMap<String, usize>>;
 /// The content of `xtask/language.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Tracked {
+struct Baseline {
     /// The commit after which the subjects of commits are checked.
     base: String,
     areas: Counts,
@@ -59,12 +59,12 @@ pub(crate) fn language(options: &[&str]) -> Result<(), Failure> {
             Err(Failure(complaints.join("\n")))
         }
         ["--track"] => {
-            let base = tracked()?.base;
+            let base = baseline()?.base;
             let text = text_of(&base, &counts(&offences(&files()?, &base)));
             fs::write(path(), text).map_err(|error| bad(&error))
         }
         ["--show", area] => {
-            let offences = offences(&files()?, &tracked()?.base);
+            let offences = offences(&files()?, &baseline()?.base);
             let in_area = |place: &&Place| place.area == area || place.path.starts_with(area);
             for Place { path, offence, .. } in offences.iter().filter(in_area) {
                 let (kind, line) = (offence.kind.name(), offence.line);
@@ -90,7 +90,7 @@ pub(crate) fn language(options: &[&str]) -> Result<(), Failure> {
 
 /// Returns the areas that have more offences of a kind than are tracked.
 pub(crate) fn complaints() -> Result<Vec<String>, Failure> {
-    let Tracked { base, areas } = tracked()?;
+    let Baseline { base, areas } = baseline()?;
     if !has_commit(&base) {
         println!("left out: the subjects of commits, as {base} is not here");
     }
@@ -237,7 +237,7 @@ fn sample(files: &[File], n: u64, seed: u64) -> Vec<(String, String)> {
     drawn
 }
 
-fn tracked() -> Result<Tracked, Failure> {
+fn baseline() -> Result<Baseline, Failure> {
     let text = fs::read_to_string(path()).map_err(|error| bad(&error))?;
     toml::from_str(&text).map_err(|error| bad(&error))
 }

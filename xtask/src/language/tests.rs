@@ -51,7 +51,7 @@ fn a_sample_repeats_with_its_seed() {
 
 #[test]
 fn the_file_is_as_it_is_written() {
-    let tracked = tracked().expect("it can be read");
+    let tracked = baseline().expect("it can be read");
     let text = fs::read_to_string(path()).expect("it can be read");
     assert_eq!(text_of(&tracked.base, &tracked.areas), text);
 }

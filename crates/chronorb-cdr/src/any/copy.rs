@@ -75,9 +75,10 @@ fn value(
         TypeCode::AbstractInterface { .. } => {
             let is_reference = d.read_bool()?;
             e.write_bool(is_reference)?;
-            match is_reference {
-                true => reference(d, e),
-                false => e.write_u32(d.read_u32()?),
+            if is_reference {
+                reference(d, e)
+            } else {
+                e.write_u32(d.read_u32()?)
             }
         }
         // These have been found to be null.

@@ -30,8 +30,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Object references belong to an ORB, which this crate does not know: `Orb::any` of the ORB crate makes a
-/// view that gives them out.
+/// Object references belong to an ORB, which this crate does not know: `Orb::any` of the ORB crate
+/// makes a view that gives them out.
 #[derive(Clone)]
 pub struct AnyBuf {
     type_code: TypeCodeBuf,

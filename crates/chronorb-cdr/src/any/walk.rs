@@ -112,9 +112,10 @@ impl Walk {
             TypeCode::Fixed { digits, .. } => {
                 let digits = u8::try_from(*digits).map_err(|_| CdrError::InvalidFixed)?;
                 self.align(1);
-                match bcd::is_valid(d.read_octets(bcd::size(digits))?, digits) {
-                    true => Ok(()),
-                    false => Err(CdrError::InvalidFixed),
+                if bcd::is_valid(d.read_octets(bcd::size(digits))?, digits) {
+                    Ok(())
+                } else {
+                    Err(CdrError::InvalidFixed)
                 }
             }
             TypeCode::Enum { members, .. } => match self.word(d)? as usize {

@@ -29,8 +29,8 @@ impl<'a> Decoder<'a> {
     /// which it may be taken for; [`CdrError::WrongValueType`] if it is no `V`;
     /// [`CdrError::InvalidValue`], [`CdrError::CyclicValue`], [`CdrError::TooDeep`] at more than
     /// [`MAX_VALUE_DEPTH`], [`CdrError::TooManyValues`] at more than [`MAX_VALUES`],
-    /// [`CdrError::BoundExceeded`] at more than 32 identifiers of a value or 1024 octets of one, and
-    /// what its state fails with.
+    /// [`CdrError::BoundExceeded`] at more than 32 identifiers of a value or 1024 octets of one,
+    /// and what its state fails with.
     pub fn read_value<V: ValueType + ?Sized>(&mut self) -> Result<Option<Arc<V>>, CdrError> {
         let Some(value) = self.read_untyped(V::INFO.repository_id, V::known)? else {
             return Ok(None);

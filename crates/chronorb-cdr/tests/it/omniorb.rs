@@ -1,5 +1,5 @@
-//! Anys as omniORB 4.2 writes them: a line for each sample of `anys.idl` (`interop`), in both byte orders,
-//! printed by `interop/omniorb/main_anys.cc`.
+//! Anys as omniORB 4.2 writes them: a line for each sample of `anys.idl` (`interop`), in both byte
+//! orders, printed by `interop/omniorb/main_anys.cc`.
 
 use chronorb_cdr::{
     Any, AnyBuf, Arena, Cdr, CdrError, Char, Decoder, Encoder, Endian, Fixed, Frame, LongDouble,

@@ -18,8 +18,8 @@ impl Netlink {
         self.list(&what, &request, |answer| read(answer, index))
     }
 
-    /// Gives an interface an address in a network with a prefix of `prefix` bits. It can be used at once: whether another
-    /// host has it is not looked for.
+    /// Gives an interface an address in a network with a prefix of `prefix` bits. It can be used at
+    /// once: whether another host has it is not looked for.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where it has the address already.

@@ -7,8 +7,9 @@ use super::qdisc::{Handle, fixed};
 use super::{Netlink, NetlinkError};
 
 impl Netlink {
-    /// Gives a queueing discipline a filter (`cls_bpf`): a program that is run for each packet, from its Ethernet header
-    /// on, and returns the [`Handle`] of the class that it goes to, or 0 where it does not know.
+    /// Gives a queueing discipline a filter (`cls_bpf`): a program that is run for each packet,
+    /// from its Ethernet header on, and returns the [`Handle`] of the class that it goes to, or 0
+    /// where it does not know.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where the kernel has no such filter or refuses the program.
@@ -26,8 +27,9 @@ impl Netlink {
         self.order(&what, request)
     }
 
-    /// Sends all that comes in by an interface, which has [`Discipline::Ingress`](super::Discipline::Ingress), out by
-    /// another: by one of the kind `ifb` it is then taken in as if it had come in by the first.
+    /// Sends all that comes in by an interface, which has
+    /// [`Discipline::Ingress`](super::Discipline::Ingress), out by another: by one of the kind
+    /// `ifb` it is then taken in as if it had come in by the first.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where the kernel cannot redirect (`act_mirred`).

@@ -23,7 +23,8 @@ pub struct LinkInfo {
     pub master: Option<u32>,
     /// Whether it is up by its own setting.
     pub is_up: bool,
-    /// Whether it carries packets: it is up, there is a carrier, and the kernel has noticed, which is a little later.
+    /// Whether it carries packets: it is up, there is a carrier, and the kernel has noticed, which
+    /// is a little later.
     pub is_running: bool,
     /// A text that somebody has given it.
     pub alias: Option<String>,
@@ -181,7 +182,8 @@ impl Netlink {
         )
     }
 
-    /// Lets an interface have no address of IPv6 by itself, so that the kernel sends nothing by it unasked.
+    /// Lets an interface have no address of IPv6 by itself, so that the kernel sends nothing by it
+    /// unasked.
     ///
     /// # Errors
     /// [`NetlinkError`].

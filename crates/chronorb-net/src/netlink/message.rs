@@ -1,7 +1,8 @@
-//! The messages of rtnetlink, made and read: a header, a fixed part by kind, and attributes, which may hold attributes.
+//! The messages of rtnetlink, made and read: a header, a fixed part by kind, and attributes, which
+//! may hold attributes.
 //!
-//! All numbers are in the machine's order. What is read may be anything: nothing here panics, and nothing is read outside
-//! of its own message.
+//! All numbers are in the machine's order. What is read may be anything: nothing here panics, and
+//! nothing is read outside of its own message.
 
 use thiserror::Error;
 
@@ -13,7 +14,8 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// A request of this kind (`RTM_…`), with these flags besides `NLM_F_REQUEST`, and its fixed part.
+    /// A request of this kind (`RTM_…`), with these flags besides `NLM_F_REQUEST`, and its fixed
+    /// part.
     pub(super) fn new(kind: u16, flags: i32, fixed: &[u8]) -> Self {
         let flags = (flags | libc::NLM_F_REQUEST) as u16;
         let mut octets = vec![0; HEADER];
@@ -60,7 +62,8 @@ impl Request {
         self.octets[start..start + 2].copy_from_slice(&len.to_ne_bytes());
     }
 
-    /// The message as it is sent, with its number; `None` where a part is longer than messages can tell.
+    /// The message as it is sent, with its number; `None` where a part is longer than messages can
+    /// tell.
     pub(super) fn finish(mut self, sequence: u32) -> Option<Vec<u8>> {
         let len = u32::try_from(self.octets.len()).ok()?;
         self.octets[0..4].copy_from_slice(&len.to_ne_bytes());
@@ -103,7 +106,8 @@ impl<'a> Answer<'a> {
         Ok((fixed, Attributes(rest)))
     }
 
-    /// What the kernel says of a request that it refused, or did: the error's number, 0 for none, and its text.
+    /// What the kernel says of a request that it refused, or did: the error's number, 0 for none,
+    /// and its text.
     pub(super) fn verdict(&self) -> Result<(i32, Option<&'a str>), Malformed> {
         let error = i32::from_ne_bytes(*self.body.first_chunk().ok_or(Malformed)?).saturating_neg();
         let flags = i32::from(self.flags);
@@ -235,9 +239,10 @@ pub(super) struct Malformed;
 fn part(octets: &[u8], length: usize, least: usize) -> Result<(&[u8], &[u8]), Malformed> {
     let part = octets.get(..length).ok_or(Malformed)?;
     let after = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
-    match length >= least {
-        true => Ok((part, after)),
-        false => Err(Malformed),
+    if length >= least {
+        Ok((part, after))
+    } else {
+        Err(Malformed)
     }
 }
 

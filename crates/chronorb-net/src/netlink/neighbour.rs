@@ -44,8 +44,9 @@ impl Netlink {
     }
 }
 
-/// The hardware address of a host on the network of an interface of the calling thread's namespace. If the kernel does not
-/// know it, it is brought to ask for it by a datagram to the host, and waited for.
+/// The hardware address of a host on the network of an interface of the calling thread's namespace.
+/// If the kernel does not know it, it is brought to ask for it by a datagram to the host, and
+/// waited for.
 ///
 /// # Errors
 /// [`ResolveError`].

@@ -3,8 +3,8 @@
 use super::message::{Answer, Attribute, Attributes, Malformed, Request};
 use super::{Netlink, NetlinkError};
 
-/// The number of a queueing discipline or of a class in one: the discipline's number and the class's, `1:10` in text, in
-/// hexadecimal.
+/// The number of a queueing discipline or of a class in one: the discipline's number and the
+/// class's, `1:10` in text, in hexadecimal.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Handle(pub u32);
 
@@ -44,7 +44,8 @@ pub enum Discipline {
     },
     /// A tree of classes with a rate each (`htb`).
     Classes {
-        /// The class of packets that no filter gives one, by its minor number; 0 for none, where they pass unlimited.
+        /// The class of packets that no filter gives one, by its minor number; 0 for none, where
+        /// they pass unlimited.
         default: u16,
     },
     /// Packets wait in their order (`pfifo`).
@@ -59,7 +60,8 @@ pub enum Discipline {
 /// A class of [`Discipline::Classes`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Share {
-    /// Octets per second, with the [`AROUND_FRAME`] of each frame, that it has whatever the others do.
+    /// Octets per second, with the [`AROUND_FRAME`] of each frame, that it has whatever the others
+    /// do.
     pub rate: u64,
     /// Octets per second that it may have where the others leave them.
     pub ceiling: u64,
@@ -144,7 +146,8 @@ impl Netlink {
         self.order(&what, request)
     }
 
-    /// Takes a queueing discipline away, with all that is in it; the interface's own default comes back.
+    /// Takes a queueing discipline away, with all that is in it; the interface's own default comes
+    /// back.
     ///
     /// # Errors
     /// [`NetlinkError`]; [`NetlinkError::is_absent`] where there is none.
@@ -271,8 +274,8 @@ impl Share {
     }
 }
 
-/// `struct tc_ratespec`: a rate in octets per second as they pass a cable, with what is around a frame there. Rates
-/// that it has no room for are told a second time.
+/// `struct tc_ratespec`: a rate in octets per second as they pass a cable, with what is around a
+/// frame there. Rates that it has no room for are told a second time.
 fn rate_of(rate: u64) -> [u8; 12] {
     let mut spec = [0; 12];
     spec[1] = TC_LINKLAYER_ETHERNET;

@@ -11,7 +11,8 @@ use super::{Netlink, NetlinkError};
 pub struct Route {
     /// The interface that packets leave by.
     pub index: u32,
-    /// The router that they go to first; `None` where the host itself is on the interface's network.
+    /// The router that they go to first; `None` where the host itself is on the interface's
+    /// network.
     pub gateway: Option<IpAddr>,
     /// The address of this host that the kernel would send from.
     pub source: Option<IpAddr>,
@@ -47,8 +48,8 @@ impl Netlink {
         })
     }
 
-    /// Sends packets to hosts of a network with a prefix of `prefix` bits by a router; the network `0.0.0.0/0`, or `::/0`,
-    /// is that of all hosts.
+    /// Sends packets to hosts of a network with a prefix of `prefix` bits by a router; the network
+    /// `0.0.0.0/0`, or `::/0`, is that of all hosts.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where the router is on no network of the interface.

@@ -24,8 +24,8 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// A socket to the network of the calling thread's namespace. No right is needed to open it or to ask; changes need
-    /// `CAP_NET_ADMIN`.
+    /// A socket to the network of the calling thread's namespace. No right is needed to open it or
+    /// to ask; changes need `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// The process has no file descriptor left.
@@ -39,7 +39,8 @@ impl Netlink {
         })
     }
 
-    /// Has the kernel do something, or give one thing, which `what` names. `take` gets what it answers.
+    /// Has the kernel do something, or give one thing, which `what` names. `take` gets what it
+    /// answers.
     pub(super) fn request(
         &mut self,
         what: &dyn fmt::Display,
@@ -58,7 +59,8 @@ impl Netlink {
         self.request(what, request, |_| Ok(()))
     }
 
-    /// Has the kernel list something, each as `read` makes it of an answer; `None` where one is none of those.
+    /// Has the kernel list something, each as `read` makes it of an answer; `None` where one is
+    /// none of those.
     pub(super) fn list<T>(
         &mut self,
         what: &dyn fmt::Display,
@@ -120,8 +122,9 @@ impl Netlink {
 
 /// A socket to the kernel's network of the calling thread's namespace, where it stays.
 ///
-/// The kernel's refusals have a text, and lists are of what was asked for only, as far as the kernel can do these. Waiting
-/// for an answer ends after `patience`, which is not zero, with `WouldBlock`.
+/// The kernel's refusals have a text, and lists are of what was asked for only, as far as the
+/// kernel can do these. Waiting for an answer ends after `patience`, which is not zero, with
+/// `WouldBlock`.
 ///
 /// # Errors
 /// The process has no file descriptor left.

@@ -1,9 +1,9 @@
 //! Access rules: which peers may connect to this ORB, and to which servers it may connect.
 //!
 //! The rules are those of omniORB (`serverTransportRule`, `clientTransportRule`), with identities
-//! beside addresses. A list of rules is judged once for each connection. A server judges a peer when
-//! the connection is accepted, or after the TLS handshake where a rule depends on the certificate. A
-//! client judges an address before it connects.
+//! beside addresses. A list of rules is judged once for each connection. A server judges a peer
+//! when the connection is accepted, or after the TLS handshake where a rule depends on the
+//! certificate. A client judges an address before it connects.
 
 mod parse;
 mod secure;
@@ -196,9 +196,10 @@ impl TransportRules {
                     CandidateAddress::ThisMachine => Fact::Pending,
                     _ => Fact::Absent,
                 },
-                names: match WITHOUT_CERTIFICATES.contains(&scheme) {
-                    true => Fact::Absent,
-                    false => Fact::Pending,
+                names: if WITHOUT_CERTIFICATES.contains(&scheme) {
+                    Fact::Absent
+                } else {
+                    Fact::Pending
                 },
             };
             self.decide(&candidate)
@@ -232,9 +233,10 @@ impl TransportRules {
                 None => return Judgement::Open,
             }
         }
-        match self.0.is_empty() {
-            true => Judgement::Permitted,
-            false => Judgement::Refused(0),
+        if self.0.is_empty() {
+            Judgement::Permitted
+        } else {
+            Judgement::Refused(0)
         }
     }
 }

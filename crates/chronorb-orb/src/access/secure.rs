@@ -18,12 +18,13 @@ pub enum SecurityProfile {
     /// Only peers that have proved their identity connect, and only to proved servers.
     ///
     /// * Protocols are SSLIOP with mutual verification, UIOP and SHMIOP, for servers and clients.
-    /// * A server permits nobody whom no rule names (`-ORBServerTransportRule`), and rules that permit
-    ///   Unix-domain peers name their user.
+    /// * A server permits nobody whom no rule names (`-ORBServerTransportRule`), and rules that
+    ///   permit Unix-domain peers name their user.
     /// * A client without rules (`-ORBClientTransportRule`) calls servers by TLS, and those of the
     ///   same user by Unix-domain sockets and shared memory.
     ///
-    /// * Priorities that clients propagate have a ceiling; 0, unless `-ORBPriorityCeiling` names one.
+    /// * Priorities that clients propagate have a ceiling; 0, unless `-ORBPriorityCeiling` names
+    ///   one.
     /// * Object keys are authenticated, unless a policy of the POA says otherwise; those of
     ///   persistent POAs where there is a secret (`-ORBObjectKeySecret`).
     ///

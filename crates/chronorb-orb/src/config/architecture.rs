@@ -2,30 +2,35 @@
 
 use super::{ConnectionStrategy, OrbConfig, ThreadpoolStrategy};
 
-/// An architecture of an ORB: how its clients have connections and how its servers share the work, in one word.
+/// An architecture of an ORB: how its clients have connections and how its servers share the work,
+/// in one word.
 ///
-/// Real-time architectures keep requests of different priorities apart all the way. The others are those of the ORBs
-/// that the TAO papers measured beside it, for comparisons and for applications without priorities.
+/// Real-time architectures keep requests of different priorities apart all the way. The others are
+/// those of the ORBs that the TAO papers measured beside it, for comparisons and for applications
+/// without priorities.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Architecture {
     /// Leader/Followers, and a connection for each thread and priority: TAO.
     #[default]
     RealTime,
-    /// Half-Sync/Half-Async, and a connection for each thread and priority: the other one of the thread pool paper.
+    /// Half-Sync/Half-Async, and a connection for each thread and priority: the other one of the
+    /// thread pool paper.
     HalfSync,
-    /// A [worker pool](ThreadpoolStrategy::WorkerPool), and one connection to each server, by whose own
-    /// thread all is sent and received: CORBAplus.
+    /// A [worker pool](ThreadpoolStrategy::WorkerPool), and one connection to each server, by whose
+    /// own thread all is sent and received: CORBAplus.
     WorkerPool,
-    /// Leader/Followers, and one connection to each server, from which the threads that wait read in turn: miniCOOL.
+    /// Leader/Followers, and one connection to each server, from which the threads that wait read
+    /// in turn: miniCOOL.
     LeaderFollowersMuxed,
-    /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server: MT-Orbix.
+    /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server:
+    /// MT-Orbix.
     FilterChain,
-    /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority: TAO with a
-    /// single-threaded server.
+    /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority:
+    /// TAO with a single-threaded server.
     Reactive,
-    /// A [thread for each connection](ThreadpoolStrategy::ThreadPerConnection), and a connection for each thread and
-    /// priority: TAO's other one.
+    /// A [thread for each connection](ThreadpoolStrategy::ThreadPerConnection), and a connection
+    /// for each thread and priority: TAO's other one.
     ThreadPerConnection,
 }
 
@@ -94,9 +99,11 @@ impl Architecture {
 }
 
 impl OrbConfig {
-    /// Makes the settings that an architecture stands for: [`threadpool_strategy`](Self::threadpool_strategy),
+    /// Makes the settings that an architecture stands for:
+    /// [`threadpool_strategy`](Self::threadpool_strategy),
     /// [`client_connection`](Self::client_connection) and
-    /// [`share_connections_across_priorities`](Self::share_connections_across_priorities). All others stay.
+    /// [`share_connections_across_priorities`](Self::share_connections_across_priorities). All
+    /// others stay.
     pub fn set_architecture(&mut self, architecture: Architecture) {
         self.threadpool_strategy = architecture.threadpool_strategy();
         self.client_connection = architecture.client_connection();

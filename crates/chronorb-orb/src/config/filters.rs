@@ -9,8 +9,9 @@ use crate::rtcorba::Priority;
 
 /// What an application says about requests before they are served.
 ///
-/// The one thread that reads for a pool calls it, of the priority of the most urgent lane, while all other requests
-/// wait: it shall be quick, and never block. If it panics, the connection of the request ends.
+/// The one thread that reads for a pool calls it, of the priority of the most urgent lane, while
+/// all other requests wait: it shall be quick, and never block. If it panics, the connection of the
+/// request ends.
 ///
 /// Functions of a [`FilteredRequest`] are filters.
 pub trait RequestFilter: Send + Sync {
@@ -33,8 +34,9 @@ where
 pub enum Filtered {
     /// The next filter is to say; after the last one its target's priority counts.
     PassOn,
-    /// It is served at this priority, whatever the model of its POA, in the lane of the priority. Where no lane has it,
-    /// the least urgent one serves it, at this priority too. A POA of the main-thread model goes by its own.
+    /// It is served at this priority, whatever the model of its POA, in the lane of the priority.
+    /// Where no lane has it, the least urgent one serves it, at this priority too. A POA of the
+    /// main-thread model goes by its own.
     ServeAt(Priority),
     /// It is not served: the client gets this, unless it waits for nothing.
     Refuse(SystemException),
@@ -48,8 +50,8 @@ pub struct FilteredRequest<'r> {
     pub operation: &'r [u8],
     /// The object's id in its POA; `None` for a target that this ORB did not name.
     pub object_id: Option<&'r [u8]>,
-    /// What it is to be served at, by the model of the target's POA; `None` where there is no such POA (yet), or it has
-    /// no model.
+    /// What it is to be served at, by the model of the target's POA; `None` where there is no such
+    /// POA (yet), or it has no model.
     pub priority: Option<Priority>,
     /// What the client sent with it.
     pub propagated: Option<Priority>,

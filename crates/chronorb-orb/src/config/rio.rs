@@ -9,8 +9,8 @@ use super::OrbConfig;
 /// By which network interface, and how, IIOP goes by the real-time I/O subsystem (`riop`).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RioSettings {
-    /// `-ORBRioInterface NAME`: calls go by this interface, to servers that are reached by it; none by default, so
-    /// that `riop` is for endpoints only.
+    /// `-ORBRioInterface NAME`: calls go by this interface, to servers that are reached by it; none
+    /// by default, so that `riop` is for endpoints only.
     pub interface: Option<String>,
     /// `-ORBRioDriver`: how the interface is served, for endpoints too that do not say.
     pub driver: DriverChoice,

@@ -44,8 +44,8 @@ impl Setting {
     }
 }
 
-/// A setting of a cargo feature: the feature, the key, the options, the values that a program without
-/// the feature takes too, and how a text is taken in.
+/// A setting of a cargo feature: the feature, the key, the options, the values that a program
+/// without the feature takes too, and how a text is taken in.
 macro_rules! of_feature {
     ($feature:tt, $key:expr, $options:expr, $without:expr, $apply:expr $(,)?) => {{
         #[cfg(feature = $feature)]

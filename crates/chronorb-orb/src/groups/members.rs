@@ -98,14 +98,16 @@ impl Groups {
 }
 
 impl Poa {
-    /// Makes an object a member of a group (`PortableGroup::GOA::associate_reference_with_id`): requests to the group
-    /// come to it too, from now on and until it is deactivated. It need not be active yet.
+    /// Makes an object a member of a group (`PortableGroup::GOA::associate_reference_with_id`):
+    /// requests to the group come to it too, from now on and until it is deactivated. It need not
+    /// be active yet.
     ///
-    /// The lanes of the POA's pool listen at the group from the first member on, as `-ORBMulticast` says.
+    /// The lanes of the POA's pool listen at the group from the first member on, as `-ORBMulticast`
+    /// says.
     ///
     /// # Errors
-    /// [`GroupError::NotAGroupObject`]; `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of
-    /// them; `NO_RESOURCES` where the group cannot be listened at.
+    /// [`GroupError::NotAGroupObject`]; `BAD_PARAM` (OMG minor 14) where ids come from the POA and
+    /// this is none of them; `NO_RESOURCES` where the group cannot be listened at.
     pub fn associate_reference_with_id(
         &self,
         group: &Object,
@@ -128,11 +130,12 @@ impl Poa {
         Ok(())
     }
 
-    /// Takes an object out of a group (`PortableGroup::GOA::disassociate_reference_with_id`). After the last one of
-    /// the pool its lanes do not listen at the group any more.
+    /// Takes an object out of a group (`PortableGroup::GOA::disassociate_reference_with_id`). After
+    /// the last one of the pool its lanes do not listen at the group any more.
     ///
     /// # Errors
-    /// [`GroupError::NotAGroupObject`]; [`ObjectError::ObjectNotActive`] where the object is no member.
+    /// [`GroupError::NotAGroupObject`]; [`ObjectError::ObjectNotActive`] where the object is no
+    /// member.
     pub fn disassociate_reference_with_id(
         &self,
         group: &Object,
@@ -146,12 +149,12 @@ impl Poa {
         }
     }
 
-    /// An id of the POA's making that is a member of a group already, for an object that is still to be activated
-    /// (`PortableGroup::GOA::create_id_for_reference`).
+    /// An id of the POA's making that is a member of a group already, for an object that is still
+    /// to be activated (`PortableGroup::GOA::create_id_for_reference`).
     ///
     /// # Errors
-    /// As [`associate_reference_with_id`](Self::associate_reference_with_id); [`ObjectError::WrongPolicy`] where ids
-    /// come from the application.
+    /// As [`associate_reference_with_id`](Self::associate_reference_with_id);
+    /// [`ObjectError::WrongPolicy`] where ids come from the application.
     pub fn create_id_for_reference(&self, group: &Object) -> Result<ObjectId, GroupError> {
         target(group)?;
         let reference = self.create_reference(group.type_id())?;

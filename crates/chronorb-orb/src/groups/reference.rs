@@ -59,8 +59,8 @@ pub(crate) fn protocol(config: &OrbConfig) -> PluggableProtocol {
     PluggableProtocol::of_groups(Arc::new(transport))
 }
 
-/// How the profile of a group writes an address: without an object key, in place of which is the component that names
-/// the group.
+/// How the profile of a group writes an address: without an object key, in place of which is the
+/// component that names the group.
 pub(crate) mod form {
     use super::*;
 
@@ -72,7 +72,8 @@ pub(crate) mod form {
     pub(crate) fn decode(data: &[u8]) -> Result<ProfileParts, CdrError> {
         let profile = UipmcProfile::decode(data)?;
         Ok(ProfileParts {
-            // MIOP has versions of its own, and carries no GIOP before 1.2: only that names a target by its profile.
+            // MIOP has versions of its own, and carries no GIOP before 1.2: only that names a
+            // target by its profile.
             version: Version::V1_2,
             object_key: profile.group()?.encode()?,
             address: Address::host(profile.address, profile.port),

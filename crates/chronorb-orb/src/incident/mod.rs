@@ -58,21 +58,22 @@ incidents! {
     /// A peer that the server's access rules refuse; its connection ends. The number is that of the
     /// rule, 0 where none matches.
     PeerRefused => "peer refused by rule",
-    /// An address of a server that the client's access rules refuse; nobody connects to it. The number
-    /// is that of the rule, 0 where none matches.
+    /// An address of a server that the client's access rules refuse; nobody connects to it. The
+    /// number is that of the rule, 0 where none matches.
     AddressRefused => "address refused by rule",
     /// A request that the authorizer of a POA refuses.
     RequestNotAuthorized => "request not authorized",
     /// A peer by datagrams gave way to another client, because no place or descriptor was left.
     DatagramPeerEvicted => "datagram peer evicted",
-    /// An answer was not sent to a datagram peer, because it is more than three times as long as the
-    /// request and the peer's address is not proved.
+    /// An answer was not sent to a datagram peer, because it is more than three times as long as
+    /// the request and the peer's address is not proved.
     AnswerToUnprovedPeer => "answer to unproved peer",
     /// An object key whose authentication code is wrong or missing.
     ForgedObjectKey => "forged object key",
     /// A connection that could not be taken in, since descriptors or memory have run out.
     FailedAccept => "failed accept",
-    /// A connection whose two sides did not agree on keys, or on another thing that its protocol needs.
+    /// A connection whose two sides did not agree on keys, or on another thing that its protocol
+    /// needs.
     FailedHandshake => "failed handshake",
     /// A connection whose peer did not complete a message, or did not take a reply, in time.
     LatePeer => "late peer",
@@ -174,8 +175,8 @@ impl Default for Incidents {
 }
 
 impl Incidents {
-    /// Notes an incident with a peer. The number depends on the cause: an error number, a priority, a
-    /// count of octets; zero where there is none. Never waits for the log.
+    /// Notes an incident with a peer. The number depends on the cause: an error number, a priority,
+    /// a count of octets; zero where there is none. Never waits for the log.
     #[inline]
     pub(crate) fn note(&self, incident: Incident, peer: &dyn fmt::Display, number: i64) {
         self.count(incident);

@@ -59,9 +59,10 @@ fn render(line: &mut String, time: Duration, (level, target): (&str, &str), fiel
 /// Adds a text without its control characters, which a peer may have chosen.
 fn escape(line: &mut String, text: &str) {
     for c in text.chars() {
-        match c.is_control() {
-            true => line.extend(c.escape_default()),
-            false => line.push(c),
+        if c.is_control() {
+            line.extend(c.escape_default())
+        } else {
+            line.push(c)
         }
     }
 }

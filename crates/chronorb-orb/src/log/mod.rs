@@ -4,8 +4,8 @@
 //! a subscriber gets them there. One without it calls [`install`], or its user gives `-ORBLog`
 //! (`CHRONORB_ORB_LOG`), which [`Orb::init`](crate::Orb::init) follows.
 //!
-//! Events are told by the thread `chronorb.log`, which exists only once a subscriber wants some: see
-//! [`chronorb_rt::log`]. A thread that serves requests never waits for it.
+//! Events are told by the thread `chronorb.log`, which exists only once a subscriber wants some:
+//! see [`chronorb_rt::log`]. A thread that serves requests never waits for it.
 
 mod filter;
 mod line;

@@ -50,11 +50,11 @@ pub enum SocketError {
     },
 }
 
-/// The directories where monitors of the calling user have their sockets, `<pid>-<number>.sock`; those that are
-/// there, and are safe.
+/// The directories where monitors of the calling user have their sockets, `<pid>-<number>.sock`;
+/// those that are there, and are safe.
 ///
-/// `chronorb` in `$XDG_RUNTIME_DIR`, else in `/run/user/<uid>`, and `/tmp/chronorb-<uid>`, which is for those
-/// that have neither.
+/// `chronorb` in `$XDG_RUNTIME_DIR`, else in `/run/user/<uid>`, and `/tmp/chronorb-<uid>`, which is
+/// for those that have neither.
 pub fn directories() -> Vec<PathBuf> {
     let uid = geteuid().as_raw();
     let own = runtime_directory(uid).map(|runtime| runtime.join(NAME));

@@ -13,13 +13,14 @@ use crate::core::Core;
 use crate::observe::{Activity, LaneSnapshot, PoolSnapshot, ThreadSnapshot};
 use crate::server;
 
-/// The version of [`Report`]. It changes where something is taken away or means something else; what is only
-/// added may be ignored.
+/// The version of [`Report`]. It changes where something is taken away or means something else;
+/// what is only added may be ignored.
 pub const VERSION: u32 = 1;
 
 /// What a monitor answers to `snapshot`: one line of JSON, with the names of these fields.
 ///
-/// Counts are since the ORB, the lane or the thread was made; the difference of two reports gives rates.
+/// Counts are since the ORB, the lane or the thread was made; the difference of two reports gives
+/// rates.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -39,13 +40,14 @@ pub struct Report {
     pub real_time: bool,
     /// Requests that wait for the main thread.
     pub waiting_for_main_thread: usize,
-    /// Incidents by the name of their cause ([`Incident::name`](crate::Incident::name)); empty where the ORB is of a
-    /// version that does not tell them.
+    /// Incidents by the name of their cause ([`Incident::name`](crate::Incident::name)); empty
+    /// where the ORB is of a version that does not tell them.
     #[serde(default)]
     pub incidents: BTreeMap<String, u64>,
     /// The thread pools that are in use.
     pub pools: Vec<PoolReport>,
-    /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the monitor is one.
+    /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the
+    /// monitor is one.
     pub other_threads: Vec<ThreadReport>,
 }
 
@@ -89,8 +91,8 @@ pub struct LaneReport {
     pub buffered: u64,
     /// Requests that were served by threads of lower lanes.
     pub borrowed: u64,
-    /// How long requests took, from the whole message to the reply, in ascending order. Times are taken while
-    /// somebody watches.
+    /// How long requests took, from the whole message to the reply, in ascending order. Times are
+    /// taken while somebody watches.
     pub times: Vec<TimesReport>,
     /// Its threads.
     pub threads: Vec<ThreadReport>,

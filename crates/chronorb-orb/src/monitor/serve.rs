@@ -74,9 +74,10 @@ impl Server {
     fn wait(&self) -> Option<Ready> {
         let now = Monotonic::now();
         let is_accepting = now >= self.accepts_from;
-        let connections = match is_accepting {
-            true => PollFlags::IN,
-            false => PollFlags::empty(),
+        let connections = if is_accepting {
+            PollFlags::IN
+        } else {
+            PollFlags::empty()
         };
         let mut descriptors = vec![
             PollFd::new(&self.switch.wake, PollFlags::IN),
@@ -86,9 +87,12 @@ impl Server {
         descriptors.extend(sessions.map(|s| PollFd::new(s.stream(), s.awaits(now))));
         let turns = self.sessions.iter().map(|session| session.next_turn(now));
         let next = turns.chain((!is_accepting).then_some(self.accepts_from));
-        let time_out = next.min().map(|next| match next > now {
-            true => next - now,
-            false => Duration::ZERO,
+        let time_out = next.min().map(|next| {
+            if next > now {
+                next - now
+            } else {
+                Duration::ZERO
+            }
         });
         let time_out = time_out.and_then(|time_out| Timespec::try_from(time_out).ok());
         match poll(&mut descriptors, time_out.as_ref()) {

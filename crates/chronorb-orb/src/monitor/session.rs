@@ -11,7 +11,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::report::refusal;
 
-/// A connection: lines come in one at a time, and the next is looked at when the answer has gone out.
+/// A connection: lines come in one at a time, and the next is looked at when the answer has gone
+/// out.
 pub(super) struct Session {
     stream: UnixStream,
     input: [u8; MAX_LINE],
@@ -87,9 +88,10 @@ impl Session {
 
     /// When it is to be looked at although nothing has come.
     pub(super) fn next_turn(&self, now: Monotonic) -> Monotonic {
-        match !self.is_sending() && (now < self.rests_until || self.line_end().is_some()) {
-            true => self.rests_until,
-            false => self.deadline,
+        if !self.is_sending() && (now < self.rests_until || self.line_end().is_some()) {
+            self.rests_until
+        } else {
+            self.deadline
         }
     }
 
@@ -104,9 +106,10 @@ impl Session {
             return Err(Over);
         }
         if self.is_sending() {
-            return match events.intersects(PollFlags::OUT) {
-                true => self.send(now),
-                false => Ok(()),
+            return if events.intersects(PollFlags::OUT) {
+                self.send(now)
+            } else {
+                Ok(())
             };
         }
         if events.intersects(PollFlags::IN) {

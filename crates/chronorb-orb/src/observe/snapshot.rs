@@ -10,7 +10,8 @@ use crate::rtcorba::Priority;
 
 /// What an ORB is doing: its thread pools, and who waits where.
 ///
-/// Its parts are looked at one after another while the ORB works on, so that sums need not be exact.
+/// Its parts are looked at one after another while the ORB works on, so that sums need not be
+/// exact.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -44,7 +45,8 @@ pub struct PoolSnapshot {
 pub struct LaneSnapshot {
     /// The number of the pool and of the lane, `1:0`.
     pub name: String,
-    /// Its priority; that of threads that serve nothing, in a pool without lanes; none for ordinary scheduling.
+    /// Its priority; that of threads that serve nothing, in a pool without lanes; none for ordinary
+    /// scheduling.
     pub priority: Option<Priority>,
     /// What its threads have natively, when they serve nothing.
     pub scheduling: Scheduling,

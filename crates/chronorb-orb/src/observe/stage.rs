@@ -38,7 +38,8 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All of them, in the order of their numbers: the one with number `n` (`stage as u8`) is `ALL[n]`.
+    /// All of them, in the order of their numbers: the one with number `n` (`stage as u8`) is
+    /// `ALL[n]`.
     pub const ALL: [Self; 14] = [
         Self::Accept,
         Self::Read,
@@ -69,9 +70,9 @@ impl StageProbe {
         Self(Arc::new(f))
     }
 
-    /// A probe that puts a [stamp](chronorb_probe::stamp) down at each stage, which has the stage's number. Whoever wants
-    /// stamps has to have them [kept](chronorb_probe::keep_stamps) first; together with those that transports put down, they
-    /// tell where the time of a request goes.
+    /// A probe that puts a [stamp](chronorb_probe::stamp) down at each stage, which has the stage's
+    /// number. Whoever wants stamps has to have them [kept](chronorb_probe::keep_stamps) first;
+    /// together with those that transports put down, they tell where the time of a request goes.
     #[must_use]
     pub fn stamps() -> Self {
         Self::new(|stage| chronorb_probe::stamp(stage as u8))

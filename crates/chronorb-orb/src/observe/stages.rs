@@ -77,7 +77,8 @@ impl Stages {
     /// Writes a request without arguments, as a client sends it, in GIOP 1.2.
     ///
     /// # Errors
-    /// `INV_OBJREF` where the reference has no profile that can be used here; where the message is full.
+    /// `INV_OBJREF` where the reference has no profile that can be used here; where the message is
+    /// full.
     pub fn write_request(
         &self,
         frame: &mut Frame,

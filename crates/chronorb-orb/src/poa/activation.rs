@@ -346,7 +346,8 @@ impl Poa {
         }
     }
 
-    /// Gives the servant of an object, which nobody uses any more, back to its activator, or drops it.
+    /// Gives the servant of an object, which nobody uses any more, back to its activator, or drops
+    /// it.
     #[cold]
     pub(super) fn give_back(&self, active: Active) {
         let Some(activator) = self.activator_of_servants() else {

@@ -12,9 +12,9 @@ use crate::peer::Peer;
 
 /// What decides whether requests to the objects of a POA are served.
 ///
-/// It is asked before the servant, or a servant manager, by the thread that read the request. Several
-/// threads may ask at once, and a request that changes threads may be asked for again. Closures of
-/// this form are authorizers:
+/// It is asked before the servant, or a servant manager, by the thread that read the request.
+/// Several threads may ask at once, and a request that changes threads may be asked for again.
+/// Closures of this form are authorizers:
 ///
 /// ```no_run
 /// # use chronorb_orb::poa::{AuthorizationRequest, Poa};
@@ -100,9 +100,10 @@ struct Present<A>(A);
 impl<A: Authorizer> Guard for Present<A> {
     fn check(&self, request: &AuthorizationRequest<'_>) -> Result<(), SystemException> {
         let permits = catch_unwind(AssertUnwindSafe(|| self.0.permits(request)));
-        match permits.unwrap_or(false) {
-            true => Ok(()),
-            false => Err(refused(request)),
+        if permits.unwrap_or(false) {
+            Ok(())
+        } else {
+            Err(refused(request))
         }
     }
 }

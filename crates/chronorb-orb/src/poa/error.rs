@@ -110,8 +110,8 @@ pub enum ActivateError {
     /// being deactivated and the ORB's hold time-out is over.
     #[error(transparent)]
     System(SystemException),
-    /// A system exception of which more is known, as its source says: the endpoints or the threads of
-    /// the pool cannot be had.
+    /// A system exception of which more is known, as its source says: the endpoints or the threads
+    /// of the pool cannot be had.
     #[error("{}", .0.exception())]
     Caused(#[source] Box<LastFailure>),
 }

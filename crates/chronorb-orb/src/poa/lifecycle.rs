@@ -15,8 +15,8 @@ impl Poa {
     /// others come in: they are answered with `TRANSIENT` (OMG minor 4) until the end is complete,
     /// and with `OBJECT_NOT_EXIST` after it. With `etherealize_objects` servants are given back to
     /// the [`ServantActivator`](super::ServantActivator), if there is one; else they are dropped.
-    /// With `wait_for_completion` all this has happened when this returns, but for servants that the
-    /// main thread has to give back: it does so when it next looks.
+    /// With `wait_for_completion` all this has happened when this returns, but for servants that
+    /// the main thread has to give back: it does so when it next looks.
     ///
     /// # Errors
     /// [`WaitError`] where a servant of the same ORB waits. Nothing was done then.
@@ -37,8 +37,8 @@ impl Poa {
         Ok(())
     }
 
-    /// Whether a request may go on at once, whatever its key is like: neither manager nor POA make it
-    /// wait, and keys are not authenticated.
+    /// Whether a request may go on at once, whatever its key is like: neither manager nor POA make
+    /// it wait, and keys are not authenticated.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.manager().is_active() && self.inner.state.get() == ALIVE

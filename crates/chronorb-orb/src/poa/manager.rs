@@ -79,8 +79,8 @@ impl PoaManager {
     }
 
     /// Lets requests wait. They keep no thread of their lane meanwhile, but where each connection
-    /// has one. With `wait_for_completion` this returns when no request is in progress, or the state has been
-    /// changed again.
+    /// has one. With `wait_for_completion` this returns when no request is in progress, or the
+    /// state has been changed again.
     ///
     /// # Errors
     /// [`DeactivateError::Inactive`] after [`deactivate`](Self::deactivate);
@@ -211,8 +211,9 @@ impl PoaManager {
         Ok(())
     }
 
-    /// Waits until no request is in progress in any of its POAs, while the state is `state`. Requests
-    /// do not announce their end, which would cost each of them: they are looked for now and then.
+    /// Waits until no request is in progress in any of its POAs, while the state is `state`.
+    /// Requests do not announce their end, which would cost each of them: they are looked for now
+    /// and then.
     fn wait(&self, state: u32) {
         while self.inner.gate.get() == state && self.poas().iter().any(Poa::is_busy) {
             self.inner
@@ -295,13 +296,13 @@ impl PoaManagerFactory {
         PoaManager::new(&self.core, Some(id))
     }
 
-    /// Makes a manager whose POAs' references tell of these endpoints only, of all where the ORB listens: those of a
-    /// network of its own, say, or those of one protocol (as TAO's `EndpointPolicy`). Requests that come in by
-    /// others all the same are served.
+    /// Makes a manager whose POAs' references tell of these endpoints only, of all where the ORB
+    /// listens: those of a network of its own, say, or those of one protocol (as TAO's
+    /// `EndpointPolicy`). Requests that come in by others all the same are served.
     ///
     /// # Errors
-    /// [`CreateManagerError::NoEndpoint`] for none at all, or one that the configuration does not name
-    /// (`-ORBListenEndpoints`, `-ORBLaneListenEndpoints`), whatever its options;
+    /// [`CreateManagerError::NoEndpoint`] for none at all, or one that the configuration does not
+    /// name (`-ORBListenEndpoints`, `-ORBLaneListenEndpoints`), whatever its options;
     /// [`CreateManagerError::AlreadyExists`] as [`create`](Self::create).
     pub fn create_with_endpoints(
         &self,

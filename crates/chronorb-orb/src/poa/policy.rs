@@ -76,7 +76,8 @@ pub enum Lifespan {
     /// As long as this POA exists.
     #[default]
     Transient,
-    /// Across restarts: as long as a POA of the same path, at the same endpoint, has an object of the same id.
+    /// Across restarts: as long as a POA of the same path, at the same endpoint, has an object of
+    /// the same id.
     Persistent,
 }
 
@@ -100,7 +101,8 @@ pub enum IdAssignment {
     User,
 }
 
-/// Whether a servant becomes an object by being asked for its reference or id (CORBA 3.3, 15.3.8.7).
+/// Whether a servant becomes an object by being asked for its reference or id (CORBA 3.3,
+/// 15.3.8.7).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ImplicitActivation {
     /// It does.
@@ -128,16 +130,17 @@ pub enum RequestProcessing {
     ActiveObjectMapOnly,
     /// What is not in the active object map is served by one default servant.
     DefaultServant,
-    /// What is not in the active object map is asked of a [`ServantActivator`](super::ServantActivator), or
-    /// without a map everything of a [`ServantLocator`](super::ServantLocator).
+    /// What is not in the active object map is asked of a
+    /// [`ServantActivator`](super::ServantActivator), or without a map everything of a
+    /// [`ServantLocator`](super::ServantLocator).
     ServantManager,
 }
 
 /// Whether object keys can be guessed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ObjectKeys {
-    /// They follow from numbers that every reference tells: whoever has one reference can make those
-    /// of other objects.
+    /// They follow from numbers that every reference tells: whoever has one reference can make
+    /// those of other objects.
     #[default]
     Plain,
     /// They have an authentication code of 64 bits, by a random secret of the ORB's run, and in a

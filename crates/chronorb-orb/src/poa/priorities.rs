@@ -78,7 +78,8 @@ impl Poa {
         Ok(self.reference_to(id, Some(priority), repository_id)?)
     }
 
-    /// Activates a servant under an id of the POA's making, as an object with a priority of its own.
+    /// Activates a servant under an id of the POA's making, as an object with a priority of its
+    /// own.
     ///
     /// # Errors
     /// [`ActivateError::WrongPolicy`] where the POA's priority model is not

@@ -23,8 +23,8 @@ pub(super) struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// The profiles of an object that is reached by this lane, in the order of the lane's endpoints, or of the
-    /// protocols that are asked for, and by those only.
+    /// The profiles of an object that is reached by this lane, in the order of the lane's
+    /// endpoints, or of the protocols that are asked for, and by those only.
     pub(super) fn profiles(
         &self,
         lane: &Lane,
@@ -53,9 +53,10 @@ impl Told<'_> {
         for (tag, form) in forms {
             self.add_profiles(tag, form, (&published, wanted), &mut profiles)?;
         }
-        match profiles.is_empty() {
-            true => Err(NO_ENDPOINT_TO_TELL),
-            false => Ok(profiles),
+        if profiles.is_empty() {
+            Err(NO_ENDPOINT_TO_TELL)
+        } else {
+            Ok(profiles)
         }
     }
 
@@ -87,9 +88,10 @@ impl Told<'_> {
         let mut addresses: Vec<_> = own.iter().map(|p| p.way.address.clone()).collect();
         let mut components = Vec::new();
         if version > Version::V1_0 {
-            let lanes = match is_wanted(tag) {
-                true => self.lanes(tag),
-                false => Vec::new(),
+            let lanes = if is_wanted(tag) {
+                self.lanes(tag)
+            } else {
+                Vec::new()
             };
             components = self.components(tag, form, lanes)?;
         }
@@ -142,7 +144,8 @@ impl Told<'_> {
         Ok(components)
     }
 
-    /// Every endpoint that a protocol has at any lane, with the lane's priority; none where the pool has no lanes.
+    /// Every endpoint that a protocol has at any lane, with the lane's priority; none where the
+    /// pool has no lanes.
     fn lanes(&self, tag: u32) -> Vec<(Address, i16)> {
         if !self.pool.has_lanes() {
             return Vec::new();
@@ -158,17 +161,18 @@ impl Told<'_> {
         lanes.flat_map(|lane| of_lane(lane)).collect()
     }
 
-    /// Adds the protocols that are told by components of the profile of IIOP. Where there is no endpoint of
-    /// IIOP itself, the port is 0.
+    /// Adds the protocols that are told by components of the profile of IIOP. Where there is no
+    /// endpoint of IIOP itself, the port is 0.
     fn add_others(
         &self,
         (published, is_wanted): (&[&Published], &dyn Fn(u32) -> bool),
         addresses: &mut Vec<Address>,
         components: &mut Vec<TaggedComponent>,
     ) -> Result<(), SystemException> {
-        let plain = match addresses.is_empty() {
-            true => Plain::Closed,
-            false => Plain::Open,
+        let plain = if addresses.is_empty() {
+            Plain::Closed
+        } else {
+            Plain::Open
         };
         for other in self.core.protocols.iter() {
             let Some(telling) = other.components().filter(|_| is_wanted(other.tag())) else {

@@ -86,15 +86,17 @@ impl Serial {
         }
         if self.is_free() {
             // Others were there before.
-            return match !was_parked && self.waiters.any() {
-                true => Entry::Parks,
-                false => Entry::Now,
+            return if !was_parked && self.waiters.any() {
+                Entry::Parks
+            } else {
+                Entry::Now
             };
         }
         let rank = rank(priority);
-        match self.urgency.fetch_max(rank, Ordering::Relaxed) < rank {
-            true => Entry::Waits,
-            false => Entry::Parks,
+        if self.urgency.fetch_max(rank, Ordering::Relaxed) < rank {
+            Entry::Waits
+        } else {
+            Entry::Parks
         }
     }
 
@@ -171,7 +173,8 @@ impl Poa {
         }
     }
 
-    /// Makes sure that no other thread is in this POA's application code, where it is single-threaded.
+    /// Makes sure that no other thread is in this POA's application code, where it is
+    /// single-threaded.
     ///
     /// # Errors
     /// `TRANSIENT` (OMG minor 1) where another one did not leave in time.
@@ -195,9 +198,10 @@ impl Poa {
             work();
             return;
         };
-        let patience = match is_in_upcall(self.core()) {
-            true => Duration::ZERO,
-            false => self.core().config.hold_timeout,
+        let patience = if is_in_upcall(self.core()) {
+            Duration::ZERO
+        } else {
+            self.core().config.hold_timeout
         };
         if let Some(entered) = serial.mutex.try_lock_for(patience) {
             let _in = serial.enter(entered);

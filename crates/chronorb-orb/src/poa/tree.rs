@@ -102,7 +102,8 @@ impl Poa {
         Ok(child)
     }
 
-    /// The child of this name; with `activate_it` made by the adapter activator, where it is not there.
+    /// The child of this name; with `activate_it` made by the adapter activator, where it is not
+    /// there.
     ///
     /// # Errors
     /// [`FindPoaError::AdapterNonExistent`]; `OBJ_ADAPTER` (OMG minor 1) where the adapter
@@ -185,9 +186,10 @@ impl Poa {
             child.end_initialisation();
         }
         adapting.end(&name.to_owned());
-        match made? {
-            true => child.ok_or(FindPoaError::AdapterNonExistent),
-            false => Err(FindPoaError::AdapterNonExistent),
+        if made? {
+            child.ok_or(FindPoaError::AdapterNonExistent)
+        } else {
+            Err(FindPoaError::AdapterNonExistent)
         }
     }
 
@@ -235,9 +237,10 @@ impl Poa {
             return Err(SystemException::no(kind, minor::POA_PATH_TOO_LONG));
         }
         let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_going_on(name));
-        let state = match adapting {
-            true => INITIALISING,
-            false => policies.state_of_life(),
+        let state = if adapting {
+            INITIALISING
+        } else {
+            policies.state_of_life()
         };
         let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
         let served_by = pool.as_ref().map(|used| used.pool().clone());

@@ -7,8 +7,8 @@ use chronorb_giop::{
 };
 use chronorb_transport::Address;
 
-/// How the profiles of a protocol write an address. The rest of a profile is as in IIOP: version, address, object
-/// key, components.
+/// How the profiles of a protocol write an address. The rest of a profile is as in IIOP: version,
+/// address, object key, components.
 #[derive(Clone, Copy)]
 pub struct AddressForm(&'static Codec);
 
@@ -137,7 +137,8 @@ impl AddressForm {
         (self.0.decode)(data)
     }
 
-    /// Writes a component anew that can be read, so that those that say the same have the same octets.
+    /// Writes a component anew that can be read, so that those that say the same have the same
+    /// octets.
     pub(crate) fn normalize(self, component: &mut TaggedComponent) {
         let written = match component.tag {
             TAG_TAO_ENDPOINTS => {

@@ -79,8 +79,8 @@ pub(crate) struct Components {
         expect(dead_code, reason = "no other protocol has components")
     )]
     pub(crate) read: fn(&[TaggedComponent], &str) -> Vec<Address>,
-    /// The tag of the component that says which lane is where, in the form that IIOP has for it; `None` where
-    /// profiles of the protocol's own say it.
+    /// The tag of the component that says which lane is where, in the form that IIOP has for it;
+    /// `None` where profiles of the protocol's own say it.
     #[cfg_attr(
         not(any(feature = "uiop", feature = "ssliop")),
         expect(dead_code, reason = "no other protocol has components")
@@ -116,11 +116,11 @@ pub(crate) enum Source {
 }
 
 impl PluggableProtocol {
-    /// A protocol whose references have profiles of this tag, with addresses of this form, in what is
-    /// otherwise a profile of IIOP.
+    /// A protocol whose references have profiles of this tag, with addresses of this form, in what
+    /// is otherwise a profile of IIOP.
     ///
-    /// The scheme of the transport is that of its endpoints and of its `corbaloc:` URLs. Tags are given out by the
-    /// OMG; a range is free for one's own experiments.
+    /// The scheme of the transport is that of its endpoints and of its `corbaloc:` URLs. Tags are
+    /// given out by the OMG; a range is free for one's own experiments.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, tag: u32, form: AddressForm) -> Self {
         Self {
@@ -133,10 +133,12 @@ impl PluggableProtocol {
         }
     }
 
-    /// Another way to move the octets of IIOP, whose references are those of IIOP, so that peers need not know it.
+    /// Another way to move the octets of IIOP, whose references are those of IIOP, so that peers
+    /// need not know it.
     ///
-    /// References tell endpoints of it as if they were of IIOP. To each address that a reference tells, calls may go by
-    /// it and by IIOP, in the order of [`OrbConfig::protocols`](crate::OrbConfig::protocols).
+    /// References tell endpoints of it as if they were of IIOP. To each address that a reference
+    /// tells, calls may go by it and by IIOP, in the order of
+    /// [`OrbConfig::protocols`](crate::OrbConfig::protocols).
     #[must_use]
     pub fn beside_iiop(transport: Arc<dyn Transport>) -> Self {
         Self {

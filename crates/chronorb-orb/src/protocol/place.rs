@@ -1,4 +1,5 @@
-//! Where the paths of local protocols mean something: on one machine, among the processes that see the same files.
+//! Where the paths of local protocols mean something: on one machine, among the processes that see
+//! the same files.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -23,24 +24,28 @@ pub(super) const OF_FILES: Place = Place {
     },
 };
 
-/// Whether two names are of one place: the same start of the same machine, and the same files there. What files
-/// processes saw before the machine was started again is not known; a reference that has outlived that is tried.
+/// Whether two names are of one place: the same start of the same machine, and the same files
+/// there. What files processes saw before the machine was started again is not known; a reference
+/// that has outlived that is tried.
 fn is_same(told: &str, here: &str) -> bool {
     let parts = |name: &'_ str| -> Option<[String; 3]> {
         let parts: Vec<_> = name.splitn(3, ' ').map(str::to_owned).collect();
         parts.try_into().ok()
     };
     match (parts(told), parts(here)) {
-        (Some([start, machine, files]), Some(here)) => match start == here[0] {
-            true => files == here[2],
-            false => machine == here[1] && machine != UNKNOWN,
-        },
+        (Some([start, machine, files]), Some(here)) => {
+            if start == here[0] {
+                files == here[2]
+            } else {
+                machine == here[1] && machine != UNKNOWN
+            }
+        }
         _ => told == here,
     }
 }
 
-/// A name of this place that no other one has: the start of the machine, the machine, and the files that are seen;
-/// `None` where `/proc` does not tell.
+/// A name of this place that no other one has: the start of the machine, the machine, and the files
+/// that are seen; `None` where `/proc` does not tell.
 fn here() -> Option<&'static str> {
     static HERE: OnceLock<Option<String>> = OnceLock::new();
     let read = || {

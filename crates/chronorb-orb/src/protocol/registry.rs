@@ -125,7 +125,8 @@ impl Registry {
         }
     }
 
-    /// Those by which calls may go to addresses that references tell by this tag, the preferred one first.
+    /// Those by which calls may go to addresses that references tell by this tag, the preferred one
+    /// first.
     pub(crate) fn callers(&self, tag: u32) -> impl Iterator<Item = &PluggableProtocol> {
         let all = self.0.iter();
         all.filter(move |protocol| protocol.tag() == tag && protocol.standing.calls())
@@ -140,8 +141,8 @@ impl Registry {
         }
     }
 
-    /// Whether the profiles of two references say the same, in the same order. What cannot be read has to have the
-    /// same octets.
+    /// Whether the profiles of two references say the same, in the same order. What cannot be read
+    /// has to have the same octets.
     pub(crate) fn say_the_same(&self, one: &Ior, other: &Ior) -> bool {
         let same = |(one, other): (&TaggedProfile, &TaggedProfile)| {
             let said = |profile: &TaggedProfile| {

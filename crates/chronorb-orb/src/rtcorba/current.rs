@@ -43,9 +43,10 @@ impl RtCurrent {
     /// # Errors
     /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
     /// the system does not have; `INITIALIZE` (OMG minor 1) where real-time scheduling is required,
-    /// and the native one is beyond [what the process may use](super::RtOrb::native_priority_range);
-    /// `NO_PERMISSION` where the system refuses it all the same; `INTERNAL` where the application's
-    /// mapping panics. The thread then has the priority that it had.
+    /// and the native one is beyond [what the process may
+    /// use](super::RtOrb::native_priority_range); `NO_PERMISSION` where the system refuses it all
+    /// the same; `INTERNAL` where the application's mapping panics. The thread then has the
+    /// priority that it had.
     ///
     /// A value outside of 0…32767, `BAD_PARAM` in the standard, is no [`Priority`]: see its
     /// `TryFrom<i16>`.
@@ -67,7 +68,8 @@ pub(crate) fn request_priority() -> Option<Priority> {
     PRIORITY.get()
 }
 
-/// What calls of this thread have from now on, where it is in no upcall; the native priority is the caller's matter.
+/// What calls of this thread have from now on, where it is in no upcall; the native priority is the
+/// caller's matter.
 pub(crate) fn set_request_priority(priority: Option<Priority>) {
     PRIORITY.set(priority);
 }

@@ -23,7 +23,8 @@ pub struct Event<'e> {
     pub level: Level,
     /// What happened, in few words that are always the same: `rejected connection`.
     pub cause: &'static str,
-    /// The other side, or what else it is about: an address, an operation; 64 octets of it are kept.
+    /// The other side, or what else it is about: an address, an operation; 64 octets of it are
+    /// kept.
     pub peer: &'e dyn fmt::Display,
     /// A number whose meaning depends on the cause: an error number, a priority, a count; 0 where
     /// there is none.

@@ -5,9 +5,9 @@
 //! of fixed size into a bounded ring, and one thread of ordinary priority, `chronorb.log`, passes
 //! the records on. A ring that is full loses the newest record, and the loss is counted and told.
 //!
-//! The ring is guarded by a [`PiMutex`](crate::PiMutex) that is held while one record is copied: the
-//! thread of ordinary priority that holds it runs at the priority of the most urgent thread that
-//! waits.
+//! The ring is guarded by a [`PiMutex`](crate::PiMutex) that is held while one record is copied:
+//! the thread of ordinary priority that holds it runs at the priority of the most urgent thread
+//! that waits.
 //!
 //! Without the feature `tracing`, and as long as no subscriber wants events of the level, an event
 //! comes to nothing: neither the ring nor the thread exists.

@@ -35,8 +35,8 @@ pub fn allocations() -> u64 {
     ThreadCounts::of_this_thread().allocations
 }
 
-/// How many octets the calling thread has asked for so far, what it has given back not subtracted; always
-/// zero unless [`CountingAllocator`] is the program's global allocator.
+/// How many octets the calling thread has asked for so far, what it has given back not subtracted;
+/// always zero unless [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn allocated_octets() -> u64 {
     ThreadCounts::of_this_thread().allocated_octets

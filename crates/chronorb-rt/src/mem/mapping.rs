@@ -48,8 +48,8 @@ impl Mapping {
         Ok(Self { start, len })
     }
 
-    /// Maps `len` bytes of a file or socket from `offset` on, shared with all that map it. Those that
-    /// the file has get memory at once, as far as there is any.
+    /// Maps `len` bytes of a file or socket from `offset` on, shared with all that map it. Those
+    /// that the file has get memory at once, as far as there is any.
     ///
     /// # Errors
     /// There is no memory; the descriptor cannot be mapped to read and write, or not at `offset`.

@@ -27,13 +27,16 @@ pub(crate) fn can_lock(size: usize) -> Result<bool, Errno> {
     Ok(Mapping::reserve(size)?.lock_on_fault().is_ok())
 }
 
-/// Has blocks of a mebibyte and more go back to the system when they are freed, where glibc allocates.
+/// Has blocks of a mebibyte and more go back to the system when they are freed, where glibc
+/// allocates.
 ///
-/// glibc maps great blocks and unmaps them, but each that is freed raises the size from which it does, up to 32 MiB:
-/// then such blocks come from its heaps, where one small block behind them keeps all of their memory in the process.
-/// This ends that: blocks of 1 MiB and more are always mapped, and of what is free at the end of a heap 2 MiB are
-/// kept, which is what glibc has after it has freed one block of 1 MiB. What the user has set by the environment
-/// (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`, `GLIBC_TUNABLES`) stays. Holds for the whole process.
+/// glibc maps great blocks and unmaps them, but each that is freed raises the size from which it
+/// does, up to 32 MiB: then such blocks come from its heaps, where one small block behind them
+/// keeps all of their memory in the process. This ends that: blocks of 1 MiB and more are always
+/// mapped, and of what is free at the end of a heap 2 MiB are kept, which is what glibc has after
+/// it has freed one block of 1 MiB. What the user has set by the environment
+/// (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`, `GLIBC_TUNABLES`) stays. Holds for the
+/// whole process.
 pub fn return_great_blocks() {
     #[cfg(target_env = "gnu")]
     {

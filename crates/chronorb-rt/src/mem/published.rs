@@ -16,11 +16,12 @@ use rustix::io::Errno;
 
 use crate::mem::mapping::Mapping;
 
-/// Words in a file without a place (`memfd_create`), which has a name among the descriptors of the process:
-/// `/proc/PID/fd/N` is a link to `/memfd:NAME (deleted)`. It ends with the process.
+/// Words in a file without a place (`memfd_create`), which has a name among the descriptors of the
+/// process: `/proc/PID/fd/N` is a link to `/memfd:NAME (deleted)`. It ends with the process.
 ///
-/// The words are zero at first. Nobody else can change them, nor the size of the file, which is sealed. Who reads
-/// them reads the file, in which eight octets at a multiple of eight are a word as it once was.
+/// The words are zero at first. Nobody else can change them, nor the size of the file, which is
+/// sealed. Who reads them reads the file, in which eight octets at a multiple of eight are a word
+/// as it once was.
 #[derive(Debug)]
 pub struct PublishedWords {
     memory: Mapping,
@@ -58,10 +59,11 @@ impl PublishedWords {
         Ok(words)
     }
 
-    /// Whether a file is one in memory that keeps its size, as those of published words do: no reading
-    /// of it waits for anybody.
+    /// Whether a file is one in memory that keeps its size, as those of published words do: no
+    /// reading of it waits for anybody.
     pub fn is_published(file: &File) -> bool {
-        // First this, which no file system answers itself: a file in memory has seals, no other does.
+        // First this, which no file system answers itself: a file in memory has seals, no other
+        // does.
         fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SEALS))
             && fstatfs(file).is_ok_and(|system| system.f_type as u64 == TMPFS)
     }
@@ -73,8 +75,8 @@ impl Deref for PublishedWords {
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
         let len = self.memory.len() / size_of::<AtomicU64>();
-        // SAFETY: the mapping has as many words, all of which were zero at first, and lives as long as `self`; it
-        // is as aligned as pages are.
+        // SAFETY: the mapping has as many words, all of which were zero at first, and lives as long
+        // as `self`; it is as aligned as pages are.
         unsafe { slice::from_raw_parts(self.memory.start().as_ptr().cast(), len) }
     }
 }

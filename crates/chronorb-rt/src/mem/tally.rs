@@ -98,8 +98,8 @@ impl Shown {
     /// # Safety
     /// The thread has not ended.
     pub(crate) unsafe fn read(&self) -> ThreadCounts {
-        // SAFETY: the tally has no destructor, and its memory is the thread's until the thread ends,
-        // which it has not, as the caller vouches for.
+        // SAFETY: the tally has no destructor, and its memory is the thread's until the thread
+        // ends, which it has not, as the caller vouches for.
         unsafe { self.0.as_ref() }.read()
     }
 }

@@ -38,7 +38,8 @@ impl<const N: usize> Text<N> {
     #[must_use]
     pub fn of(value: impl fmt::Display) -> Self {
         let mut text = Self::new();
-        // Writing into a text never fails; a value whose own formatting does is shown as far as it came.
+        // Writing into a text never fails; a value whose own formatting does is shown as far as it
+        // came.
         let _ = fmt::write(&mut text, format_args!("{value}"));
         text
     }

@@ -9,8 +9,8 @@ use crate::sys;
 
 /// Processor time that a thread gets in each period, by its deadline (`SCHED_DEADLINE`), sched(7).
 ///
-/// Of all threads with a reservation the one whose deadline comes first runs, before every thread of
-/// another policy. A thread that has used up its time rests until its next period.
+/// Of all threads with a reservation the one whose deadline comes first runs, before every thread
+/// of another policy. A thread that has used up its time rests until its next period.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Reservation {
     /// How long it may run in each period; 1024 ns or more.
@@ -52,10 +52,11 @@ impl fmt::Display for Reservation {
 /// Reserves processor time for the thread `tid` of this process, by the kernel's thread id:
 /// [`thread_id`](crate::thread_id), [`Thread::tid`](crate::Thread::tid).
 ///
-/// The system grants it only where all reservations together leave something to others, and only to a
-/// thread that may run on all CPUs of its scheduling domain: a thread with a reservation is not pinned. Threads that
-/// it makes start with time sharing. Setting another scheduling ends the reservation. The thread's id can be given to a
-/// new thread as soon as it has ended, so that the caller must know that it runs.
+/// The system grants it only where all reservations together leave something to others, and only to
+/// a thread that may run on all CPUs of its scheduling domain: a thread with a reservation is not
+/// pinned. Threads that it makes start with time sharing. Setting another scheduling ends the
+/// reservation. The thread's id can be given to a new thread as soon as it has ended, so that the
+/// caller must know that it runs.
 ///
 /// # Errors
 /// See [`ReservationError`]; the thread is then scheduled as before.

@@ -164,10 +164,13 @@ impl PriorityRefusal {
             )
             | (_, true, SchedulingError::NotPermitted) => Self::ControlGroup,
             (false, false, SchedulingError::NotPermitted) => Self::NoRight,
-            (true, false, SchedulingError::NotPermitted) => match in_user_namespace() {
-                true => Self::UserNamespace,
-                false => Self::ControlGroup,
-            },
+            (true, false, SchedulingError::NotPermitted) => {
+                if in_user_namespace() {
+                    Self::UserNamespace
+                } else {
+                    Self::ControlGroup
+                }
+            }
         }
     }
 }

@@ -91,9 +91,10 @@ pub fn current() -> io::Result<Scheduling> {
 /// # Errors
 /// See [`SchedulingError`]; the thread is then scheduled as before.
 pub fn set_current(scheduling: Scheduling) -> Result<(), SchedulingError> {
-    let flags = match RESET_ON_FORK.get() {
-        true => libc::SCHED_RESET_ON_FORK,
-        false => 0,
+    let flags = if RESET_ON_FORK.get() {
+        libc::SCHED_RESET_ON_FORK
+    } else {
+        0
     };
     set(0, scheduling, flags)
 }
@@ -118,7 +119,8 @@ pub fn set_scheduling_of(tid: u32, scheduling: Scheduling) -> Result<(), Schedul
     set(tid, scheduling, policy & libc::SCHED_RESET_ON_FORK)
 }
 
-/// How a thread of any process is scheduled, by its number; for one of a process with one thread, by that of the process.
+/// How a thread of any process is scheduled, by its number; for one of a process with one thread,
+/// by that of the process.
 ///
 /// # Errors
 /// There is no such thread, or its policy is none of [`Policy`].
@@ -126,8 +128,8 @@ pub fn scheduling_of_process(tid: u32) -> io::Result<Scheduling> {
     of_thread(foreign(tid)?)
 }
 
-/// Sets the policy and priority of a thread of any process, also of a thread of the kernel. Whether its children start with
-/// time sharing is forgotten.
+/// Sets the policy and priority of a thread of any process, also of a thread of the kernel. Whether
+/// its children start with time sharing is forgotten.
 ///
 /// # Errors
 /// As [`set_scheduling_of`].

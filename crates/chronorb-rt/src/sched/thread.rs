@@ -52,8 +52,8 @@ pub struct ThreadBuilder {
     prefault_stack: bool,
 }
 
-/// What a thread reports once it has begun: its id and the size of its stack. A channel of the standard library
-/// would be several times as large as all the rest of starting a thread.
+/// What a thread reports once it has begun: its id and the size of its stack. A channel of the
+/// standard library would be several times as large as all the rest of starting a thread.
 #[derive(Default)]
 struct Report {
     started: PiMutex<Option<Result<(u32, usize), SpawnError>>>,
@@ -387,8 +387,8 @@ thread_local! {
     };
 }
 
-/// What all threads made by [`ThreadBuilder`] that run their function now have done so far, but for the
-/// calling one. Tests and measurements use the difference; asking takes a lock.
+/// What all threads made by [`ThreadBuilder`] that run their function now have done so far, but for
+/// the calling one. Tests and measurements use the difference; asking takes a lock.
 #[must_use]
 pub fn counts_of_others() -> ThreadCounts {
     let this = thread_id();

@@ -16,18 +16,22 @@ use crate::time::clock::Deadline;
 ///
 /// Three matters are kept together, so that none of them can be missed:
 ///
-/// * *Seats*: as many as threads may serve at a time. Whoever has got one ([`try_begin`](Self::try_begin)) serves, or
-///   has a member serve, and then gives it back ([`finish`](Self::finish)).
-/// * *The backlog*: what found no seat waits there ([`offer`](Self::offer)), the most urgent first, within bounds.
-///   `finish` hands it out together with the seat, so that a seat is never free while something waits.
-/// * *Members*: the threads. One that has nothing to do [rests](Self::rest); things that have a seat already are
-///   [assigned](Self::assign), and a resting member is [called](Self::call) for them. A member looks for what is
-///   assigned before it waits, so that an assignment that found nobody resting is not lost.
+/// * *Seats*: as many as threads may serve at a time. Whoever has got one
+///   ([`try_begin`](Self::try_begin)) serves, or has a member serve, and then gives it back
+///   ([`finish`](Self::finish)).
+/// * *The backlog*: what found no seat waits there ([`offer`](Self::offer)), the most urgent first,
+///   within bounds. `finish` hands it out together with the seat, so that a seat is never free
+///   while something waits.
+/// * *Members*: the threads. One that has nothing to do [rests](Self::rest); things that have a
+///   seat already are [assigned](Self::assign), and a resting member is [called](Self::call) for
+///   them. A member looks for what is assigned before it waits, so that an assignment that found
+///   nobody resting is not lost.
 ///
-/// Taking and giving back a seat is lock-free while nothing waits. How a member waits, and how it is woken, is not the
-/// crew's matter; [`park`](Self::park) and [`wake`](Self::wake) are one way.
+/// Taking and giving back a seat is lock-free while nothing waits. How a member waits, and how it
+/// is woken, is not the crew's matter; [`park`](Self::park) and [`wake`](Self::wake) are one way.
 pub struct Crew<T> {
-    /// The free seats in the low half, the length of the backlog in the high half; one of them is 0.
+    /// The free seats in the low half, the length of the backlog in the high half; one of them is
+    /// 0.
     seats: AtomicU64,
     desk: Mutex<Desk<T>>,
     /// The length of `desk.assigned`.
@@ -71,7 +75,8 @@ pub enum Risen {
 }
 
 impl<T> Crew<T> {
-    /// A crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for `members` threads.
+    /// A crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for `members`
+    /// threads.
     #[must_use]
     pub fn new(least: u32, greatest: u32, members: u32, bounds: Bounds) -> Self {
         Self {
@@ -132,12 +137,14 @@ impl<T> Crew<T> {
         Some(thing)
     }
 
-    /// Leaves a thing for which there was no seat. Greater ranks are more urgent; equals are served in order.
+    /// Leaves a thing for which there was no seat. Greater ranks are more urgent; equals are served
+    /// in order.
     pub fn offer(&self, rank: i32, octets: usize, thing: T) -> Offered<T> {
         let mut desk = self.desk.lock();
-        let mut evicted = match desk.closed {
-            true => None,
-            false => desk.backlog.make_room(rank, octets),
+        let mut evicted = if desk.closed {
+            None
+        } else {
+            desk.backlog.make_room(rank, octets)
         };
         loop {
             let seats = self.seats.load(Ordering::SeqCst);
@@ -159,8 +166,8 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Adds a seat, which the caller has then, unless there are as many as there may be. Its thread is still to be
-    /// started, which is to be [settled](Self::settle).
+    /// Adds a seat, which the caller has then, unless there are as many as there may be. Its thread
+    /// is still to be started, which is to be [settled](Self::settle).
     pub fn grow(&self) -> bool {
         if self.size.load(Ordering::Relaxed) >= self.greatest {
             return false;
@@ -174,7 +181,8 @@ impl<T> Crew<T> {
         true
     }
 
-    /// Says whether the thread for a new seat was started. Where it was not, the seat is taken away again.
+    /// Says whether the thread for a new seat was started. Where it was not, the seat is taken away
+    /// again.
     pub fn settle(&self, started: bool) {
         let mut desk = self.desk.lock();
         desk.starting -= 1;
@@ -188,7 +196,8 @@ impl<T> Crew<T> {
         if !self.has_grown() {
             return false;
         }
-        // Nobody grows meanwhile. Threads that have not started yet may never do so: none leaves for them.
+        // Nobody grows meanwhile. Threads that have not started yet may never do so: none leaves
+        // for them.
         let desk = self.desk.lock();
         let size = self.size.load(Ordering::Relaxed);
         let may = size - desk.starting > self.least && self.try_begin();
@@ -230,8 +239,8 @@ impl<T> Crew<T> {
         things
     }
 
-    /// Leaves a thing, for which the caller has a seat, to a member. One that rests is to be [called](Self::call).
-    /// Ranks are as for [`offer`](Self::offer).
+    /// Leaves a thing, for which the caller has a seat, to a member. One that rests is to be
+    /// [called](Self::call). Ranks are as for [`offer`](Self::offer).
     ///
     /// # Errors
     /// The thing, where the crew is closed.
@@ -253,8 +262,8 @@ impl<T> Crew<T> {
         self.assigned.load(Ordering::SeqCst) > 0
     }
 
-    /// The most urgent thing that is assigned; the seat comes with it. So the member that was raised for it has it,
-    /// even if somebody else is to have another one.
+    /// The most urgent thing that is assigned; the seat comes with it. So the member that was
+    /// raised for it has it, even if somebody else is to have another one.
     #[inline]
     pub fn take_assigned(&self) -> Option<T> {
         if self.assigned.load(Ordering::SeqCst) == 0 {
@@ -286,8 +295,8 @@ impl<T> Crew<T> {
         self.members[member].state.store(VACANT, Ordering::SeqCst);
     }
 
-    /// The member has nothing to do. Returns whether it may wait; otherwise something is assigned. It
-    /// [rises](Self::rise) in either case, since it may have been called already.
+    /// The member has nothing to do. Returns whether it may wait; otherwise something is assigned.
+    /// It [rises](Self::rise) in either case, since it may have been called already.
     #[inline]
     pub fn rest(&self, member: usize) -> bool {
         self.members[member].state.store(IDLE, Ordering::Release);
@@ -380,8 +389,8 @@ impl Call<'_> {
         self.member.thread.load(Ordering::SeqCst)
     }
 
-    /// Calls it, and tells whether its priority was changed for that. Whoever calls wakes it then. Returns the member's
-    /// number.
+    /// Calls it, and tells whether its priority was changed for that. Whoever calls wakes it then.
+    /// Returns the member's number.
     pub fn make(self, raised: bool) -> usize {
         let how = if raised { RAISED } else { CALLED };
         self.member.state.store(how, Ordering::SeqCst);
@@ -470,8 +479,8 @@ impl<T> Backlog<T> {
         things.into_values().map(|(_, thing)| thing).collect()
     }
 
-    /// Makes room for one more thing, by taking out what is less urgent, the least urgent and youngest first.
-    /// `None`, and nothing taken out, where that does not suffice.
+    /// Makes room for one more thing, by taking out what is less urgent, the least urgent and
+    /// youngest first. `None`, and nothing taken out, where that does not suffice.
     fn make_room(&mut self, rank: i32, octets: usize) -> Option<Vec<T>> {
         let fits = |things: usize, present: usize| {
             things < self.bounds.things as usize
@@ -532,8 +541,8 @@ mod tests {
         }
     }
 
-    /// On one processor, a member may be more urgent than the thread that is about to call it. It must
-    /// not keep that thread from its processor.
+    /// On one processor, a member may be more urgent than the thread that is about to call it. It
+    /// must not keep that thread from its processor.
     #[test]
     fn a_member_lets_a_less_urgent_caller_finish() {
         if Rights::probe().max_fifo < Some(2) {

@@ -52,8 +52,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Sets the state to the next number, and wakes all waiting threads: where the state only counts
-    /// what has happened, each of several writers makes it another one.
+    /// Sets the state to the next number, and wakes all waiting threads: where the state only
+    /// counts what has happened, each of several writers makes it another one.
     pub fn advance(&self) {
         self.state.fetch_add(1, Ordering::AcqRel);
         self.wake();

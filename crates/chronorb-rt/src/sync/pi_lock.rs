@@ -117,13 +117,12 @@ impl PiLock {
     /// Unlocks a poisoned lock that the calling thread has just locked.
     #[inline]
     fn check(&self) -> Result<(), PiLockError> {
-        match self.poisoned.load(Ordering::Relaxed) {
-            false => Ok(()),
-            true => {
-                let unlocked = self.unlock();
-                debug_assert!(unlocked.is_ok(), "the thread has just locked it");
-                Err(PiLockError::OwnerEnded)
-            }
+        if self.poisoned.load(Ordering::Relaxed) {
+            let unlocked = self.unlock();
+            debug_assert!(unlocked.is_ok(), "the thread has just locked it");
+            Err(PiLockError::OwnerEnded)
+        } else {
+            Ok(())
         }
     }
 

@@ -1,10 +1,10 @@
 //! Threads that stay with one source of work, while others wait for all of them.
 //!
 //! Where several threads wait together at a set of sources, one of them may wait at a single source
-//! instead, which is cheaper, as long as the set is not left alone. Both sides look again after their
-//! own step: who wants to stay looks whether somebody is at the set after it was counted as staying,
-//! and who goes away from the set looks whether somebody stays after it was counted as gone. So one
-//! of them sees the other.
+//! instead, which is cheaper, as long as the set is not left alone. Both sides look again after
+//! their own step: who wants to stay looks whether somebody is at the set after it was counted as
+//! staying, and who goes away from the set looks whether somebody stays after it was counted as
+//! gone. So one of them sees the other.
 
 use std::sync::Arc;
 
@@ -71,8 +71,8 @@ impl<P> Stays<P> {
     }
 
     /// Whether staying is worth a try, after the set has brought something: others are at the set,
-    /// and since a thread was called the set has brought 64 pieces of work, twice as many after each
-    /// further call, up to 4096: so that a load that has gone is not felt for long.
+    /// and since a thread was called the set has brought 64 pieces of work, twice as many after
+    /// each further call, up to 4096: so that a load that has gone is not felt for long.
     pub fn is_time(&self) -> bool {
         if self.at_set.load(Ordering::Relaxed) == 0 {
             return false;
@@ -113,9 +113,9 @@ impl<P> Stays<P> {
         stayer.state.swap(BUSY, Ordering::AcqRel) == CALLED
     }
 
-    /// Calls one thread back to the set: one that waits, or the first of those that are busy that has
-    /// done, for which all of them are called. One that waits has to be woken: `wake` gets its place
-    /// and its thread id.
+    /// Calls one thread back to the set: one that waits, or the first of those that are busy that
+    /// has done, for which all of them are called. One that waits has to be woken: `wake` gets its
+    /// place and its thread id.
     #[cold]
     pub fn call_one(&self, wake: impl Fn(&P, u32)) {
         let next = self.next_reluctance.load(Ordering::Relaxed);

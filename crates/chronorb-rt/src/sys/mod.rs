@@ -35,8 +35,8 @@ pub(crate) fn set_scheduler(tid: i32, policy: c_int, priority: c_int) -> Result<
     Ok(())
 }
 
-/// Puts the thread `tid` under `SCHED_DEADLINE`, its children under time sharing; 0 is the calling thread. Times are
-/// in ns.
+/// Puts the thread `tid` under `SCHED_DEADLINE`, its children under time sharing; 0 is the calling
+/// thread. Times are in ns.
 pub(crate) fn set_deadline(
     tid: i32,
     runtime: u64,

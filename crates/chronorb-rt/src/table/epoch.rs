@@ -77,9 +77,10 @@ impl Drop for Reading {
             return;
         }
         let collects = record.collects.take();
-        let left = match record.abandoned.get() {
-            true => UNOWNED,
-            false => IDLE,
+        let left = if record.abandoned.get() {
+            UNOWNED
+        } else {
+            IDLE
         };
         // From here on the record may be another thread's.
         record.entered.store(left, Ordering::Release);

@@ -25,9 +25,9 @@ use crate::time::clock::Monotonic;
 /// The processors are those of the calling thread or of the main thread, whichever has more, and no
 /// more than a control group's quota.
 ///
-/// One look should take microseconds at most, since time is read after every few of them. Nothing here allocates or takes a lock
-/// once the limits are [known](prepare_to_look), and it asks the kernel only for the thread's priority and the processors, once
-/// in each 10 ms in which it looks.
+/// One look should take microseconds at most, since time is read after every few of them. Nothing
+/// here allocates or takes a lock once the limits are [known](prepare_to_look), and it asks the
+/// kernel only for the thread's priority and the processors, once in each 10 ms in which it looks.
 pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
@@ -52,9 +52,10 @@ pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T
     let place = Place::take(share.places)?;
     let before = TURNED_AWAY.load(Ordering::Relaxed);
     let looked = look_at(place, share, begun, bound, || {
-        match TURNED_AWAY.load(Ordering::Relaxed) == before {
-            true => look().map(Some),
-            false => Some(None),
+        if TURNED_AWAY.load(Ordering::Relaxed) == before {
+            look().map(Some)
+        } else {
+            Some(None)
         }
     });
     looked.flatten()
@@ -63,8 +64,8 @@ pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T
 /// Reads the limits of looking that do not change: the share of time of real-time threads, and the
 /// quota of the control group. Reads files and allocates, the first time in a process.
 ///
-/// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first thread of
-/// the process that looks reads them.
+/// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first thread
+/// of the process that looks reads them.
 pub fn prepare_to_look() {
     if REAL_TIME.load(Ordering::Acquire) != UNKNOWN {
         return;
@@ -136,9 +137,10 @@ impl Share {
         let processors = processors_of(None).max(processors_of(Some(getpid())));
         Self {
             begun: now,
-            left: match is_real_time() {
-                true => Duration::from_nanos(REAL_TIME.load(Ordering::Acquire)),
-                false => PERIOD,
+            left: if is_real_time() {
+                Duration::from_nanos(REAL_TIME.load(Ordering::Acquire))
+            } else {
+                PERIOD
             },
             places: places(processors.min(QUOTA.load(Ordering::Relaxed))),
         }
@@ -146,9 +148,10 @@ impl Share {
 
     /// That of the period at `now`.
     fn at(self, now: Monotonic) -> Self {
-        match now - self.begun < PERIOD {
-            true => self,
-            false => Self::begin(now),
+        if now - self.begun < PERIOD {
+            self
+        } else {
+            Self::begin(now)
         }
     }
 }

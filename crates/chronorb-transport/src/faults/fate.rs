@@ -62,9 +62,10 @@ impl Fates {
 
     /// How many of `len` octets a read or write moves, at least one of them.
     pub(super) fn cut(&mut self, len: usize) -> usize {
-        match len > 1 && !self.carries_messages && self.dice.falls(self.plan.cut) {
-            true => 1 + self.dice.below(len),
-            false => len,
+        if len > 1 && !self.carries_messages && self.dice.falls(self.plan.cut) {
+            1 + self.dice.below(len)
+        } else {
+            len
         }
     }
 

@@ -92,7 +92,8 @@ impl Incoming {
         if !self.fates.carries_messages {
             return Ok(self.admit_from_room(0..len));
         }
-        // There may be several messages, and the rest of one that is longer than the room follows at once.
+        // There may be several messages, and the rest of one that is longer than the room follows
+        // at once.
         let mut at = 0;
         let mut ends = false;
         while at < len {
@@ -161,7 +162,8 @@ impl Incoming {
 pub(super) const OVERTAKEN_WITHIN: Duration = Duration::from_millis(5);
 
 const LARGEST_READ: usize = 64 * 1024;
-/// What is held beyond this is left in the transport, which then tells the peer to wait, or loses messages.
+/// What is held beyond this is left in the transport, which then tells the peer to wait, or loses
+/// messages.
 const MOST_HELD: usize = 1024 * 1024;
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
 //! A transport that disturbs another one, by a plan that can be repeated.
 //!
-//! [`Faulty`] wraps any [`Transport`] and does to its connections what a [`FaultPlan`] says: delays, short reads and
-//! writes, messages that are lost, doubled or overtaken, garbage, ends in the middle, silence. All of it is thrown by
-//! dice of a seed, of its own for each connection and direction, in the order of their making; so the same
-//! octets that come in the same portions meet the same faults.
+//! [`Faulty`] wraps any [`Transport`] and does to its connections what a [`FaultPlan`] says:
+//! delays, short reads and writes, messages that are lost, doubled or overtaken, garbage, ends in
+//! the middle, silence. All of it is thrown by dice of a seed, of its own for each connection and
+//! direction, in the order of their making; so the same octets that come in the same portions meet
+//! the same faults.
 //!
-//! Whatever it does, it keeps the contract of [`Connection`]: who waits for a delayed octet is told when it is
-//! due, by a timer that is joined with the socket in an epoll set. There is no thread. The set is the descriptor of
-//! the connection, so that room to send is told as input is.
+//! Whatever it does, it keeps the contract of [`Connection`]: who waits for a delayed octet is told
+//! when it is due, by a timer that is joined with the socket in an epoll set. There is no thread.
+//! The set is the descriptor of the connection, so that room to send is told as input is.
 //!
-//! * *Delays* of what comes run from when the octets are first seen; what goes is taken late, so that the
-//!   sender waits (there is nobody else who could send it later).
-//! * *Loss, doubling and overtaking* are for connections that carry messages; a stream for which they are asked is refused.
+//! * *Delays* of what comes run from when the octets are first seen; what goes is taken late, so
+//!   that the sender waits (there is nobody else who could send it later).
+//! * *Loss, doubling and overtaking* are for connections that carry messages; a stream for which
+//!   they are asked is refused.
 //! * *Silence* (`stall`): from then on that direction takes everything and hands nothing on.
-//! * *Flipped bits* may be in a value, where no protocol without a checksum can tell; calls may then have wrong
-//!   results.
+//! * *Flipped bits* may be in a value, where no protocol without a checksum can tell; calls may
+//!   then have wrong results.
 
 mod alarm;
 mod connection;

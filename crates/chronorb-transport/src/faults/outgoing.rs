@@ -39,15 +39,12 @@ impl Outgoing {
     /// Sends without waiting.
     pub(super) fn try_send(&mut self, inner: &dyn Connection, octets: &[u8]) -> Tried {
         let mut again = None;
-        let sent = match self.is_delayed() {
-            true => {
-                again = self.due;
-                Err(IoError::WouldBlock)
-            }
-            false => {
-                self.due = None;
-                self.try_at_once(inner, octets)
-            }
+        let sent = if self.is_delayed() {
+            again = self.due;
+            Err(IoError::WouldBlock)
+        } else {
+            self.due = None;
+            self.try_at_once(inner, octets)
         };
         if sent.is_ok_and(|sent| sent < octets.len()) {
             again = Some(Monotonic::from_nanos(1));
@@ -78,7 +75,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Sends the message that waits, if it has waited long enough; says when that will be, if there is one.
+    /// Sends the message that waits, if it has waited long enough; says when that will be, if there
+    /// is one.
     pub(super) fn pump(&mut self, inner: &dyn Connection) -> Option<Monotonic> {
         let (until, kept) = self.kept.take()?;
         if until > Monotonic::now() {

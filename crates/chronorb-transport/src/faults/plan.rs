@@ -19,8 +19,8 @@ pub struct FaultPlan {
     pub outgoing: Direction,
 }
 
-/// What happens to octets that go one way. Each portion that a read or write moves, or each message, where
-/// the connection carries messages, is thrown for.
+/// What happens to octets that go one way. Each portion that a read or write moves, or each
+/// message, where the connection carries messages, is thrown for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Direction {
     /// How much later they come.
@@ -76,12 +76,12 @@ pub struct FaultPlanError {
 }
 
 impl FaultPlans {
-    /// Reads plans, several separated by `;`: `[scheme:]name=value[,…]`. A plan without a scheme is for all transports
-    /// that have none of their own.
+    /// Reads plans, several separated by `;`: `[scheme:]name=value[,…]`. A plan without a scheme is
+    /// for all transports that have none of their own.
     ///
-    /// The names are those of the fields of [`FaultPlan`] and [`Direction`]; the latter hold for both
-    /// directions, or after `in.` or `out.` for one. Probabilities are numbers from 0 to 1, delays are such as
-    /// `2ms`, `50us`, `1s`, or `1ms..3ms`.
+    /// The names are those of the fields of [`FaultPlan`] and [`Direction`]; the latter hold for
+    /// both directions, or after `in.` or `out.` for one. Probabilities are numbers from 0 to 1,
+    /// delays are such as `2ms`, `50us`, `1s`, or `1ms..3ms`.
     ///
     /// # Errors
     /// [`FaultPlanError`] names the part and what is wrong with it.

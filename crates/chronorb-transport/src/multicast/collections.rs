@@ -1,9 +1,9 @@
 //! Messages put together from their packets, in bounded memory.
 //!
-//! Anybody can send to a group, so nothing here is believed: a collection whose packets contradict each
-//! other, that is too old or too large, or that is no message when it is whole, is dropped. Where there
-//! is no room for another one, the oldest goes of the sender that has most; so a sender that floods
-//! the group pushes out its own collections, and not those of others.
+//! Anybody can send to a group, so nothing here is believed: a collection whose packets contradict
+//! each other, that is too old or too large, or that is no message when it is whole, is dropped.
+//! Where there is no room for another one, the oldest goes of the sender that has most; so a sender
+//! that floods the group pushes out its own collections, and not those of others.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -32,7 +32,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those that are usual for messages of at most so many octets: 64 collections, four times a message, one second.
+    /// Those that are usual for messages of at most so many octets: 64 collections, four times a
+    /// message, one second.
     pub fn of_messages(message: usize) -> Self {
         Self {
             collections: 64,
@@ -80,9 +81,10 @@ impl Collections {
         self.expire(now, counters);
         let at = self.open.iter().position(|c| c.is_of(sender, packet.id));
         if at.is_none() && packet.number == 0 && packet.total == Some(1) {
-            return match self.is_message(packet.data) {
-                true => counters.whole(packet.data),
-                false => counters.drop(Drop::NoMessage),
+            return if self.is_message(packet.data) {
+                counters.whole(packet.data)
+            } else {
+                counters.drop(Drop::NoMessage)
             };
         }
         match self.add(at, sender, packet, now, counters) {
@@ -180,9 +182,10 @@ impl Collections {
         if collection.join(&mut self.whole).is_err() {
             return counters.drop(Drop::CrowdedOut);
         }
-        match self.is_message(&self.whole) {
-            true => counters.whole(&self.whole),
-            false => counters.drop(Drop::NoMessage),
+        if self.is_message(&self.whole) {
+            counters.whole(&self.whole)
+        } else {
+            counters.drop(Drop::NoMessage)
         }
     }
 

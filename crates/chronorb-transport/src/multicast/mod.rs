@@ -1,9 +1,9 @@
-//! IP multicast, the transport of MIOP: each message is cut into packets, which all members of a group
-//! hear, or do not. Nothing comes back.
+//! IP multicast, the transport of MIOP: each message is cut into packets, which all members of a
+//! group hear, or do not. Nothing comes back.
 //!
-//! A [`connect`](Transport::connect)ion to a group sends only. Who listens has one connection for all
-//! senders, of which it puts the messages together in bounded memory ([`Collections`]). What is wrong is dropped
-//! and [counted](Multicast::counts).
+//! A [`connect`](Transport::connect)ion to a group sends only. Who listens has one connection for
+//! all senders, of which it puts the messages together in bounded memory ([`Collections`]). What is
+//! wrong is dropped and [counted](Multicast::counts).
 
 mod acceptor;
 mod collections;

@@ -68,9 +68,10 @@ impl<'a> Packet<'a> {
     /// [`PacketError`] says what is wrong with it.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
         let (head, rest) = datagram.split_first_chunk::<ID_AT>().ok_or_else(|| {
-            match datagram.starts_with(MAGIC) {
-                true => PacketError::Header,
-                false => PacketError::Magic,
+            if datagram.starts_with(MAGIC) {
+                PacketError::Header
+            } else {
+                PacketError::Magic
             }
         })?;
         if head[..4] != *MAGIC {
@@ -121,9 +122,10 @@ impl<'a> Packet<'a> {
 
 /// The header of a packet with `len` octets of data, the `number`th of `total`.
 pub(super) fn header(id: [u8; ID_LEN], len: u16, number: u32, total: u32) -> [u8; HEADER_LEN] {
-    let order = match cfg!(target_endian = "little") {
-        true => LITTLE_ENDIAN,
-        false => 0,
+    let order = if cfg!(target_endian = "little") {
+        LITTLE_ENDIAN
+    } else {
+        0
     };
     let last = if number + 1 == total { LAST } else { 0 };
     let mut header = [0; HEADER_LEN];

@@ -230,9 +230,10 @@ impl Connection for Receiver {
 
 impl Receiver {
     fn check_open(&self) -> Result<(), IoError> {
-        match self.is_shut_down.load(Ordering::Acquire) {
-            true => Err(IoError::Ended),
-            false => Ok(()),
+        if self.is_shut_down.load(Ordering::Acquire) {
+            Err(IoError::Ended)
+        } else {
+            Ok(())
         }
     }
 }

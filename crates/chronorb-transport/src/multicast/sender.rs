@@ -85,8 +85,8 @@ impl Sender {
         })
     }
 
-    /// Sends the next packet of what is in two pieces: of the message that was begun, or of the next. Returns how much of
-    /// it went.
+    /// Sends the next packet of what is in two pieces: of the message that was begun, or of the
+    /// next. Returns how much of it went.
     fn step(&self, first: &[u8], second: &[u8], flags: SendFlags) -> Result<usize, IoError> {
         if self.is_shut_down.load(Ordering::Acquire) {
             return Err(IoError::Closed);
@@ -222,9 +222,10 @@ impl Sender {
     }
 
     fn check_open(&self) -> Result<(), IoError> {
-        match self.is_shut_down.load(Ordering::Acquire) {
-            true => Err(IoError::Ended),
-            false => Ok(()),
+        if self.is_shut_down.load(Ordering::Acquire) {
+            Err(IoError::Ended)
+        } else {
+            Ok(())
         }
     }
 }

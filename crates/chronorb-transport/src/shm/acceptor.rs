@@ -41,8 +41,8 @@ impl Acceptor for ShmAcceptor {
         while let Some(socket) = stream::accept(&self.rendezvous)? {
             let socket = TimedSocket::new(socket);
             let connection = ShmConnection::accepted(socket, self.largest_ring);
-            // Who connects hands the memory over at once, so that it is usually there; who hands over
-            // anything else ends here.
+            // Who connects hands the memory over at once, so that it is usually there; who hands
+            // over anything else ends here.
             if matches!(connection.join(), Ok(_) | Err(IoError::WouldBlock)) {
                 return Ok(Some(Box::new(connection)));
             }

@@ -194,17 +194,19 @@ impl ShmConnection {
                 return Ok(taken);
             }
             self.answer_bell()?;
-            // What rang since the wish has just been taken from the socket, which tells nobody of it any more.
+            // What rang since the wish has just been taken from the socket, which tells nobody of
+            // it any more.
             if !channel.consumer.has_something(channel.back()) {
                 return Ok(taken);
             }
         }
     }
 
-    /// Takes the octets that rang from the socket, and notices its end there. Returns whether there were some, and
-    /// there may be more.
+    /// Takes the octets that rang from the socket, and notices its end there. Returns whether there
+    /// were some, and there may be more.
     ///
-    /// They may tell of something that is in the ring by now: who waits for the doorbell next looks there first.
+    /// They may tell of something that is in the ring by now: who waits for the doorbell next looks
+    /// there first.
     fn answer_bell(&self) -> Result<bool, IoError> {
         let asked = self.rings.load(Ordering::Relaxed);
         match rendezvous::answer_bell(self.socket.socket(), RecvFlags::DONTWAIT) {
@@ -214,7 +216,8 @@ impl ShmConnection {
         }
     }
 
-    /// So many octets rang; `None` where the socket has ended. `asked` is what `rings` was before they were taken.
+    /// So many octets rang; `None` where the socket has ended. `asked` is what `rings` was before
+    /// they were taken.
     fn has_rung(&self, asked: u32, answered: Option<usize>) -> Result<(), IoError> {
         let Some(octets) = answered else {
             self.ended.store(true, Ordering::Relaxed);
@@ -226,8 +229,8 @@ impl ShmConnection {
         let Some(left) = before.checked_sub(octets) else {
             return Err(self.violated(Rubbish));
         };
-        // Where that was all, the others were wishes that nobody had to grant, but for the last ones and those of a
-        // thread that sends, and has made them since.
+        // Where that was all, the others were wishes that nobody had to grant, but for the last
+        // ones and those of a thread that sends, and has made them since.
         if octets < rendezvous::MOST_RINGS as u32 {
             let may_ring = MOST_ON_THE_WAY + before.saturating_sub(asked);
             let surplus = left.saturating_sub(may_ring);
@@ -268,13 +271,15 @@ impl ShmConnection {
         if *sleep != Sleep::AtSocket {
             return self.sleep_at_word(channel, sleep, remaining);
         }
-        match self.begin_sleep_at_socket(channel)? {
-            true => self.await_bell(remaining),
-            false => Ok(()),
+        if self.begin_sleep_at_socket(channel)? {
+            self.await_bell(remaining)
+        } else {
+            Ok(())
         }
     }
 
-    /// Sleeps at the word that the peer moves on; after a while at the socket, which ends with the peer.
+    /// Sleeps at the word that the peer moves on; after a while at the socket, which ends with the
+    /// peer.
     fn sleep_at_word(
         &self,
         channel: &Channel,
@@ -621,7 +626,8 @@ impl AsFd for ShmConnection {
 /// Where a thread that waits for octets sleeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Sleep {
-    /// At the word that the peer moves on: it is woken soonest there, but not by the death of the peer.
+    /// At the word that the peer moves on: it is woken soonest there, but not by the death of the
+    /// peer.
     AtWord { in_vain: u32, interruptible: bool },
     /// At the socket, where it can sleep for long.
     AtSocket,
@@ -666,10 +672,11 @@ const SEALED: u32 = 0;
 const UNSEALED: u32 = 1;
 /// The peer broke the protocol: nothing is looked at any more.
 const BROKEN: u32 = 2;
-/// After so many octets that may have rung they are taken, where nothing else tells that it is time: long before the
-/// socket is full.
+/// After so many octets that may have rung they are taken, where nothing else tells that it is
+/// time: long before the socket is full.
 const MANY_RINGS: u32 = 16;
-/// Octets that may be on their way at a time, or are asked for: one for each direction, and each of the two.
+/// Octets that may be on their way at a time, or are asked for: one for each direction, and each of
+/// the two.
 const MOST_ON_THE_WAY: u32 = 4;
 /// After so many looks in vain a thread looks at the socket too: some hundred microseconds.
 const LOOKS_AT_RING: u32 = 1 << 14;

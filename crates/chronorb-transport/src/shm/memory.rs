@@ -2,10 +2,10 @@
 //! both processes.
 //!
 //! The first page holds the [`Words`] of both directions, the two rings follow. The file is sealed,
-//! so that it keeps its size, and, once both sides have it, its pages. Before it has both seals neither
-//! side takes anything out: whatever the other process does, no access can fail then. The other
-//! process may change the octets of a ring at any time. So they are never referred to, and copied
-//! in and out by atomics.
+//! so that it keeps its size, and, once both sides have it, its pages. Before it has both seals
+//! neither side takes anything out: whatever the other process does, no access can fail then. The
+//! other process may change the octets of a ring at any time. So they are never referred to, and
+//! copied in and out by atomics.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -21,8 +21,9 @@ use rustix::io::Errno;
 
 use super::ring::{Ring, Words};
 
-/// The mapped memory of a connection. `Producer` and `Consumer` copy in and out, one of each at a time; copies at the wrong
-/// time give wrong octets, which the other process can bring about anyway.
+/// The mapped memory of a connection. `Producer` and `Consumer` copy in and out, one of each at a
+/// time; copies at the wrong time give wrong octets, which the other process can bring about
+/// anyway.
 #[derive(Debug)]
 pub(super) struct Memory {
     memory: Mapping,
@@ -60,7 +61,8 @@ impl Memory {
     /// # Errors
     /// The file is not what [`create`](Self::create) makes; or there is no memory.
     pub(super) fn adopt(file: &OwnedFd, ring: usize) -> Result<Self, Errno> {
-        // First this, which no file system answers itself: a file in memory has seals, no other does.
+        // First this, which no file system answers itself: a file in memory has seals, no other
+        // does.
         if !fs::fcntl_get_seals(file)?.contains(SIZE_SEALS) {
             return Err(Errno::PERM);
         }
@@ -81,8 +83,8 @@ impl Memory {
         Self::map(file, ring).expect("it has the right size")
     }
 
-    /// Whether the other process has [adopted](Self::adopt) the memory, whose file this is, and sealed it; no page
-    /// of it is missing then.
+    /// Whether the other process has [adopted](Self::adopt) the memory, whose file this is, and
+    /// sealed it; no page of it is missing then.
     pub(super) fn is_sealed(&self, file: &OwnedFd) -> bool {
         let seals = fs::fcntl_get_seals(file);
         seals.is_ok_and(|seals| seals.contains(PAGE_SEALS)) && self.memory.populate().is_ok()
@@ -102,8 +104,9 @@ impl Memory {
             Direction::There => (0, WORDS_LEN),
             Direction::Back => (size_of::<Words>(), WORDS_LEN + self.ring),
         };
-        // SAFETY: both words lie in the mapping's first page, at a multiple of their alignment, and consist of
-        // atomics, for which all that the other process can write is valid. They live as long as `self`.
+        // SAFETY: both words lie in the mapping's first page, at a multiple of their alignment, and
+        // consist of atomics, for which all that the other process can write is valid. They live as
+        // long as `self`.
         let words = unsafe { self.memory.start().byte_add(words).cast::<Words>().as_ref() };
         // SAFETY: the ring lies in the mapping, whose size is `len(self.ring)`.
         let start = unsafe { self.memory.start().byte_add(octets) }.cast();
@@ -136,8 +139,8 @@ impl Octets<'_> {
     pub(super) fn read(self, position: u32, room: &mut [u8]) {
         let (first, rest) = room.split_at_mut(self.before_end(position, room.len()));
         assert!(rest.len() <= self.len);
-        // SAFETY: `before_end` keeps the first part within the ring, and the assertion the rest. Own
-        // memory and the mapping do not overlap.
+        // SAFETY: `before_end` keeps the first part within the ring, and the assertion the rest.
+        // Own memory and the mapping do not overlap.
         unsafe {
             copy_out(self.start.add(self.offset(position)).as_ptr(), first);
             copy_out(self.start.as_ptr(), rest);
@@ -170,7 +173,8 @@ impl Octets<'_> {
 
 /// Runs `$step` for each unit of a range of shared memory that ends at `$end` and has as many
 /// octets as `$rest`, with the unit's atomic type and its value's type. A unit is the greatest to
-/// which its address is aligned and which the range still holds. Each step takes its octets off `$rest`.
+/// which its address is aligned and which the range still holds. Each step takes its octets off
+/// `$rest`.
 macro_rules! by_units {
     ($end:expr, $rest:expr, $step:ident) => {
         let start = $end.addr() - $rest.len();

@@ -5,19 +5,21 @@
 //! same options and one more: `ring`, the octets of the ring of each direction, a power of two from
 //! 4096 to 16 MiB, 65536 where it is left out. Longer messages flow through it in pieces.
 //!
-//! Who connects makes a file without a name in memory (`memfd_create`), seals it, so that it can never become
-//! shorter, and hands it over by the socket; the one who accepts checks that, and seals it for good. Nothing
-//! is awaited: as with any socket, who connects can send before somebody accepts. From then on octets
-//! go by the memory, and the socket is a doorbell and a sign of life: its end is the end of the peer.
+//! Who connects makes a file without a name in memory (`memfd_create`), seals it, so that it can
+//! never become shorter, and hands it over by the socket; the one who accepts checks that, and
+//! seals it for good. Nothing is awaited: as with any socket, who connects can send before somebody
+//! accepts. From then on octets go by the memory, and the socket is a doorbell and a sign of life:
+//! its end is the end of the peer.
 //!
 //! How each side waits stands in the memory, and the other one acts on it: it does nothing for who
 //! [looks](crate::Connection::look) again and again, wakes who sleeps in
 //! [`recv`](crate::Connection::recv), and rings, by one octet on the socket, for who waits by a
 //! [`Reactor`](crate::Reactor). A connection shares nothing with others, and there is no lock.
 //!
-//! Neither side trusts the other: whatever a peer writes into the memory or the socket, the worst that comes of it is
-//! wrong octets, or the end of the connection ([`IoError::Violated`](crate::IoError::Violated)). That a peer was killed
-//! is found out at once at a reactor, and within 100 ms by a thread that sleeps on the memory.
+//! Neither side trusts the other: whatever a peer writes into the memory or the socket, the worst
+//! that comes of it is wrong octets, or the end of the connection
+//! ([`IoError::Violated`](crate::IoError::Violated)). That a peer was killed is found out at once
+//! at a reactor, and within 100 ms by a thread that sleeps on the memory.
 
 mod acceptor;
 mod channel;

@@ -32,7 +32,8 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// The address to be published. It says nothing of rings of the usual size, so that it is just the path then.
+    /// The address to be published. It says nothing of rings of the usual size, so that it is just
+    /// the path then.
     pub(super) fn address(self) -> Address {
         Address::Path(match self.ring {
             None | Some(DEFAULT_RING) => self.path.to_owned(),

@@ -2,11 +2,11 @@
 //! consumer, neither of which trusts the other.
 //!
 //! Each side has one word that it alone moves on: how many octets it has put in, or has done with.
-//! The lowest two bits of that word say how the *other* side waits for it to be moved on ([`Wait`]).
-//! Who moves it on exchanges the word, so that he takes the wish to be woken away in the same
-//! instruction; who wants to sleep puts his wish there by comparing and exchanging, which fails where the
-//! word has been moved on since he looked. So no wake-up is lost, and a message costs its
-//! producer one atomic instruction.
+//! The lowest two bits of that word say how the *other* side waits for it to be moved on
+//! ([`Wait`]). Who moves it on exchanges the word, so that he takes the wish to be woken away in
+//! the same instruction; who wants to sleep puts his wish there by comparing and exchanging, which
+//! fails where the word has been moved on since he looked. So no wake-up is lost, and a message
+//! costs its producer one atomic instruction.
 //!
 //! What the other side has written is read once, and checked; what is known for sure is kept in the
 //! process's own memory. The octets are copied out before anybody looks at them.
@@ -156,8 +156,8 @@ impl Producer {
         }
     }
 
-    /// Puts in as much as fits of two pieces, one after the other. Returns how much that is, and how
-    /// the consumer waits, who is to be woken.
+    /// Puts in as much as fits of two pieces, one after the other. Returns how much that is, and
+    /// how the consumer waits, who is to be woken.
     #[inline]
     pub(super) fn put(
         &self,
@@ -189,9 +189,10 @@ impl Producer {
             .0
             .swap(word(new, Wait::Not), Ordering::AcqRel);
         self.tail.set(new);
-        match position_of(before) == tail {
-            true => Ok((n, wait_of(before))),
-            false => Err(Rubbish),
+        if position_of(before) == tail {
+            Ok((n, wait_of(before)))
+        } else {
+            Err(Rubbish)
         }
     }
 
@@ -289,8 +290,9 @@ impl Consumer {
 
     /// Lets the producer know what was taken out. Returns how he waits, who is to be woken.
     ///
-    /// It is done when nothing is left to take out, and where much was: so it is not in the way of a
-    /// message, and at least half of the ring is always free to a producer whose octets were taken out.
+    /// It is done when nothing is left to take out, and where much was: so it is not in the way of
+    /// a message, and at least half of the ring is always free to a producer whose octets were
+    /// taken out.
     #[inline]
     pub(super) fn release(&self, ring: Ring<'_>) -> Result<Wait, Rubbish> {
         let (released, head) = (self.released.get(), self.head.get());
@@ -303,9 +305,10 @@ impl Consumer {
             .0
             .swap(word(head, Wait::Not), Ordering::AcqRel);
         self.released.set(head);
-        match position_of(before) == released {
-            true => Ok(wait_of(before)),
-            false => Err(Rubbish),
+        if position_of(before) == released {
+            Ok(wait_of(before))
+        } else {
+            Err(Rubbish)
         }
     }
 
@@ -339,8 +342,8 @@ enum Found {
     Moved(u32),
 }
 
-/// Puts the wish to be woken into a word, as long as that stands at `position`. `own` is what stands
-/// there as far as this side knows.
+/// Puts the wish to be woken into a word, as long as that stands at `position`. `own` is what
+/// stands there as far as this side knows.
 fn exchange_wait(at: &AtomicU32, position: u32, own: &Own, wait: Wait) -> Result<Found, Rubbish> {
     let wanted = word(position, wait);
     let mut expected = position << WAIT_BITS | own.get();

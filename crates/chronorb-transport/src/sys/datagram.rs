@@ -15,11 +15,11 @@ pub(crate) struct DatagramInfo {
     pub(crate) len: usize,
     /// Who sent it.
     pub(crate) peer: SocketAddr,
-    /// The address of this machine that it is best answered from; `None` where the kernel did not tell, or
-    /// it was sent to a group.
+    /// The address of this machine that it is best answered from; `None` where the kernel did not
+    /// tell, or it was sent to a group.
     pub(crate) local: Option<IpAddr>,
-    /// The interface that it came by, for addresses that mean something on one link only; 0 where that
-    /// is not known.
+    /// The interface that it came by, for addresses that mean something on one link only; 0 where
+    /// that is not known.
     pub(crate) interface: u32,
 }
 
@@ -29,9 +29,10 @@ pub(crate) struct DatagramInfo {
 /// # Errors
 /// Where it is not a socket of IPv4 or IPv6, as `is_ipv6` says.
 pub(crate) fn tell_destinations(socket: impl AsFd, is_ipv6: bool) -> io::Result<()> {
-    let (level, option) = match is_ipv6 {
-        true => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
-        false => (libc::IPPROTO_IP, libc::IP_PKTINFO),
+    let (level, option) = if is_ipv6 {
+        (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_PKTINFO)
     };
     super::set_option(socket, level, option, 1)
 }

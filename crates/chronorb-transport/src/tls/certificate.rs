@@ -13,8 +13,8 @@ pub struct CertificateNames {
     /// without a short name are numbers in dotted form.
     pub subject: String,
     /// The alternative names, each after its kind: `dns:radar.example`, `ip:10.0.0.1`,
-    /// `uri:spiffe://example/radar`, `email:radar@example`. Other kinds are left out, and host names
-    /// are in lower case.
+    /// `uri:spiffe://example/radar`, `email:radar@example`. Other kinds are left out, and host
+    /// names are in lower case.
     pub alternative: Vec<String>,
 }
 

@@ -27,8 +27,8 @@ use crate::{Address, Endpoint, EndpointError};
 /// What [`TlsConfig::read`] reads. All files are in PEM form.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TlsSettings {
-    /// The file of this program's certificate, followed by those that lead to an authority. A server
-    /// needs one, and a client where servers ask for it.
+    /// The file of this program's certificate, followed by those that lead to an authority. A
+    /// server needs one, and a client where servers ask for it.
     pub certificate: Option<PathBuf>,
     /// The file of the certificate's private key, without a passphrase, that nobody else can read;
     /// that of the certificate where it is left out.
@@ -75,10 +75,9 @@ impl FromStr for Verify {
 /// A configuration whose files have been read, and found fit for use. Clones are the same
 /// configuration.
 ///
-/// The files are read again when one of them has changed: at a handshake, at most once a second, and
-/// by [`reload`](Self::reload). Files that cannot be used leave the configuration as it is; the log
-/// tells that once, as `unusable certificate`.
-/// Connections that exist stay as they are.
+/// The files are read again when one of them has changed: at a handshake, at most once a second,
+/// and by [`reload`](Self::reload). Files that cannot be used leave the configuration as it is; the
+/// log tells that once, as `unusable certificate`. Connections that exist stay as they are.
 ///
 /// Sessions are never resumed: connections last long, and each one proves anew who is there.
 #[derive(Clone)]

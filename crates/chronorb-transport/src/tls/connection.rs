@@ -48,7 +48,8 @@ impl TlsConnection {
     }
 
     /// Receives what is there. Room that is left means that the socket has nothing more, of which
-    /// an edge would not tell again; nothing at all does so too, unless the caller `waits` for more.
+    /// an edge would not tell again; nothing at all does so too, unless the caller `waits` for
+    /// more.
     fn gather(
         &self,
         incoming: &mut Incoming,
@@ -321,8 +322,8 @@ impl Drop for TlsConnection {
 
 /// The octets that one record holds at most (RFC 8446 section 5.1).
 const RECORD: usize = 16 << 10;
-/// Octets without an end of a record, or with nothing in the records, after which the peer breaks the protocol: twice
-/// what the longest message of a handshake has.
+/// Octets without an end of a record, or with nothing in the records, after which the peer breaks
+/// the protocol: twice what the longest message of a handshake has.
 const MOST_IN_VAIN: usize = 128 << 10;
 /// What a read counts as at least, where it does not wait.
 const LEAST_READ: usize = 256;

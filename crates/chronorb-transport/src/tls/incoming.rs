@@ -45,7 +45,8 @@ impl Incoming {
     /// Gives rustls a part of it, of which it decrypts the records that are whole.
     ///
     /// # Errors
-    /// Where the peer breaks the protocol, or one does not believe the other. The session is over then.
+    /// Where the peer breaks the protocol, or one does not believe the other. The session is over
+    /// then.
     pub(super) fn feed(&mut self, session: &mut Session) -> Result<(), Error> {
         let mut rest = &self.space[self.first..self.end];
         let taken = session.read_tls(&mut rest);

@@ -7,7 +7,8 @@ use rustls::version::{TLS12, TLS13};
 
 use super::TlsConfigError;
 
-/// The versions of TLS that a program speaks. Older ones than 1.2 are broken, and there are none here.
+/// The versions of TLS that a program speaks. Older ones than 1.2 are broken, and there are none
+/// here.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TlsVersions {
     /// 1.3 with those who speak it, 1.2 with others.

@@ -92,7 +92,8 @@ impl TracedConnection {
         }
     }
 
-    /// Sends without waiting, and writes down what has gone before anybody can write down an answer.
+    /// Sends without waiting, and writes down what has gone before anybody can write down an
+    /// answer.
     fn tries(
         &self,
         first: &[u8],
@@ -117,7 +118,8 @@ impl TracedConnection {
         sent
     }
 
-    /// Writes down what is sent, and sends it by `send`: nobody may wait for a lock while a peer takes its time.
+    /// Writes down what is sent, and sends it by `send`: nobody may wait for a lock while a peer
+    /// takes its time.
     fn waits(
         &self,
         octets: &[&[u8]],

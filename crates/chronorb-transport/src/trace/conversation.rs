@@ -77,9 +77,10 @@ impl Conversation {
     /// Octets of a stream, or one message.
     pub(super) fn octets(&mut self, file: &TraceFile, way: Way, octets: &[u8]) {
         for payload in octets.chunks(LONGEST_PAYLOAD) {
-            match self.is_stream {
-                true => self.segment(file, way, PSH | ACK, payload, ""),
-                false => self.datagram(file, way, payload),
+            if self.is_stream {
+                self.segment(file, way, PSH | ACK, payload, "")
+            } else {
+                self.datagram(file, way, payload)
             }
         }
     }

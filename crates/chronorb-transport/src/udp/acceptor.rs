@@ -32,7 +32,8 @@ pub(super) struct UdpAcceptor {
 
 #[derive(Debug)]
 struct Reception {
-    /// The socket for the next peer. It is made before a datagram is received, which without it would be lost.
+    /// The socket for the next peer. It is made before a datagram is received, which without it
+    /// would be lost.
     next: Option<OwnedFd>,
     /// Messages of peers that have no socket yet.
     waiting: Arrivals<Way>,
@@ -106,11 +107,12 @@ impl UdpAcceptor {
         // since it was bound are sorted out.
         net::connect(&socket, &way.local)?;
         self.sort(&socket, way, &mut own, reception)?;
-        // What waits in the process is told of by a datagram without octets in the kernel. Where that
-        // cannot be had, the next message tells of both.
+        // What waits in the process is told of by a datagram without octets in the kernel. Where
+        // that cannot be had, the next message tells of both.
         let _ = net::send(&socket, &[], SendFlags::DONTWAIT);
         net::connect(&socket, &way.peer)?;
-        // From now on its messages come to its socket. Others that came before follow the first one.
+        // From now on its messages come to its socket. Others that came before follow the first
+        // one.
         self.sort(&self.socket, way, &mut own, reception)?;
         let largest = self.max.min(largest_to(&way.peer));
         let socket = TimedSocket::new(socket);
@@ -118,7 +120,8 @@ impl UdpAcceptor {
         Ok(connection.with_share(self.peers.add()))
     }
 
-    /// Takes out of a socket what there is for a peer and for others, as far as there is room for it.
+    /// Takes out of a socket what there is for a peer and for others, as far as there is room for
+    /// it.
     fn sort(
         &self,
         from: &OwnedFd,

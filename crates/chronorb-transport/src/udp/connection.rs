@@ -126,8 +126,8 @@ impl UdpConnection {
         self.has_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Takes a datagram that was received into the room, and what did not fit into the beginning of `more`;
-    /// `None` where it is no message.
+    /// Takes a datagram that was received into the room, and what did not fit into the beginning of
+    /// `more`; `None` where it is no message.
     fn take(&self, n: usize, room: &[u8], more: &mut [u8]) -> Result<Option<usize>, IoError> {
         if self.ended.load(Ordering::Relaxed) {
             return Err(IoError::Ended);

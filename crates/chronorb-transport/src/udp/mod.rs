@@ -1,16 +1,17 @@
 //! UDP, the transport of DIOP: each message is one datagram, which may be lost, come twice or late.
 //!
-//! The options of an endpoint are `portspan` and `hostname_in_ior`, as for TCP, and `max`: octets of the longest message that its
-//! connections send, at most and by default what a datagram carries ([`LARGEST_IPV4`],
-//! [`LARGEST_IPV6`]). Longer ones are refused with [`IoError::TooLarge`](crate::IoError::TooLarge); long
-//! ones travel in several packets, and one lost packet loses the message.
+//! The options of an endpoint are `portspan` and `hostname_in_ior`, as for TCP, and `max`: octets
+//! of the longest message that its connections send, at most and by default what a datagram carries
+//! ([`LARGEST_IPV4`], [`LARGEST_IPV6`]). Longer ones are refused with
+//! [`IoError::TooLarge`](crate::IoError::TooLarge); long ones travel in several packets, and one
+//! lost packet loses the message.
 //!
-//! There is nothing to accept in UDP. An acceptor makes a socket for each peer whose first datagram is
-//! a message, and connects it to that peer, so that each has a buffer of its own in the kernel.
+//! There is nothing to accept in UDP. An acceptor makes a socket for each peer whose first datagram
+//! is a message, and connects it to that peer, so that each has a buffer of its own in the kernel.
 //! The acceptors of a process make sockets for a quarter of the descriptors that the process may
 //! have; beyond that [`accept`](Acceptor::accept) returns
-//! [`Exhausted`](crate::AcceptError::Exhausted) until a connection is dropped.
-//! What is no message is dropped and [counted](dropped).
+//! [`Exhausted`](crate::AcceptError::Exhausted) until a connection is dropped. What is no message
+//! is dropped and [counted](dropped).
 
 mod acceptor;
 mod arrivals;
@@ -107,9 +108,10 @@ fn socket(address: &SocketAddr) -> io::Result<OwnedFd> {
 
 /// The longest message that can go to a peer.
 fn largest_to(peer: &SocketAddr) -> usize {
-    match peer.ip().to_canonical().is_ipv4() {
-        true => LARGEST_IPV4,
-        false => LARGEST_IPV6,
+    if peer.ip().to_canonical().is_ipv4() {
+        LARGEST_IPV4
+    } else {
+        LARGEST_IPV6
     }
 }
 
@@ -137,8 +139,8 @@ static DROPPED: AtomicU64 = AtomicU64::new(0);
 const MAX: &str = "max";
 /// What every host takes in one piece is more than this (RFC 1122, 3.3.2).
 const LEAST_MAX: usize = 512;
-/// Datagrams that are not messages, after which an attempt to receive ends: who sends so many sends more,
-/// which is told of again.
+/// Datagrams that are not messages, after which an attempt to receive ends: who sends so many sends
+/// more, which is told of again.
 const MAX_IN_VAIN: usize = 1024;
 /// Octets of any datagram, at most.
 const ROOM: usize = 1 << 16;

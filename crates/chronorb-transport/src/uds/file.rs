@@ -62,7 +62,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// What tells a file from others that had its path. Numbers of files are used again, at times at once.
+/// What tells a file from others that had its path. Numbers of files are used again, at times at
+/// once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Identity {
     device: u64,

@@ -7,9 +7,9 @@
 //! same network namespace may connect. Without a path one is made up, in `XDG_RUNTIME_DIR` or the
 //! directory for temporary files.
 //!
-//! A socket file that nobody listens at any more is replaced; one at which somebody does, and
-//! files of other kinds, are left alone, and the endpoint is refused. The file is removed when the endpoint
-//! is closed.
+//! A socket file that nobody listens at any more is replaced; one at which somebody does, and files
+//! of other kinds, are left alone, and the endpoint is refused. The file is removed when the
+//! endpoint is closed.
 
 mod acceptor;
 mod connection;

@@ -135,9 +135,10 @@ fn two_pieces_are_one_message_and_several_messages_go_at_once() {
         assert_eq!(receive(&*listener, 4000), long, "cut at {cut}");
         let mut sent = 0;
         while sent < long.len() {
-            let (first, second) = match sent < cut {
-                true => (&long[sent..cut], &long[cut..]),
-                false => (&[][..], &long[sent..]),
+            let (first, second) = if sent < cut {
+                (&long[sent..cut], &long[cut..])
+            } else {
+                (&[][..], &long[sent..])
             };
             sent += sender.try_send_both(first, second).expect("there is room");
         }
@@ -199,7 +200,8 @@ fn a_message_larger_than_the_socket_buffers_comes_whole_at_a_pace() {
     let long = message(1 << 20);
     let received = std::thread::scope(|scope| {
         let receiving = scope.spawn(|| receive(&*listener, 1 << 20));
-        // A reader that has no processor for long loses datagrams at any pace: then it hears the next one.
+        // A reader that has no processor for long loses datagrams at any pace: then it hears the
+        // next one.
         for _ in 0..5 {
             sender.send_all(&long, soon()).expect("it is sent");
             let deadline = Deadline::after(Duration::from_secs(1));

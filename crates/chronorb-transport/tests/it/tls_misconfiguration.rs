@@ -1,4 +1,5 @@
-//! Configurations of TLS that cannot work, or must not, are refused by name before anybody connects.
+//! Configurations of TLS that cannot work, or must not, are refused by name before anybody
+//! connects.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

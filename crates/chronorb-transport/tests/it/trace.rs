@@ -89,7 +89,8 @@ fn short(octets: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes(octets[at..at + 2].try_into().expect("two octets"))
 }
 
-/// Takes the blocks of a file apart, checks their structure, and the checksums and sequence of packets.
+/// Takes the blocks of a file apart, checks their structure, and the checksums and sequence of
+/// packets.
 fn read(path: &Path) -> Trace {
     let file = fs::read(path).expect("it is there");
     let mut trace = Trace::default();

@@ -46,14 +46,15 @@ impl Effective {
         {
             inconsistent.push(ClientPolicy::ClientProtocol(protocols.clone()));
         }
-        match inconsistent.is_empty() {
-            true => Ok(Self {
+        if inconsistent.is_empty() {
+            Ok(Self {
                 private: client.private,
                 bands: bands.cloned(),
                 protocols: protocols.cloned(),
                 rebind: client.rebind_mode(),
-            }),
-            false => Err(inconsistent),
+            })
+        } else {
+            Err(inconsistent)
         }
     }
 }

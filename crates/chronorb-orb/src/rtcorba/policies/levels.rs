@@ -62,12 +62,13 @@ impl PolicyManager {
     }
 
     /// Sets the protocols that the ORB listens by, and the properties of the connections that it
-    /// takes in (`RTCORBA::ServerProtocolPolicy`): thread pools without endpoints of their own listen by all of them,
-    /// references tell of those alone, in this order. The default is IIOP, and whatever endpoints are configured.
+    /// takes in (`RTCORBA::ServerProtocolPolicy`): thread pools without endpoints of their own
+    /// listen by all of them, references tell of those alone, in this order. The default is IIOP,
+    /// and whatever endpoints are configured.
     ///
     /// # Errors
-    /// `BAD_INV_ORDER` where the first thread pool has opened its endpoints, a POA has asked
-    /// for server protocols, or they were set; `INV_POLICY` where this ORB has none of the protocols.
+    /// `BAD_INV_ORDER` where the first thread pool has opened its endpoints, a POA has asked for
+    /// server protocols, or they were set; `INV_POLICY` where this ORB has none of the protocols.
     pub fn set_server_protocol(&self, protocols: Protocols) -> Result<(), SystemException> {
         if !protocols.are_usable(&self.core.protocols) {
             return Err(SystemException::no(SystemExceptionKind::InvPolicy, 0));

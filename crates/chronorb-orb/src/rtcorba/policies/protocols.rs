@@ -19,8 +19,8 @@ pub enum Protocol {
     Uiop(UnixDomainProtocolProperties),
     /// DIOP: GIOP in UDP datagrams.
     Diop(UserDatagramProtocolProperties),
-    /// Any other protocol, by its [tag](crate::PluggableProtocol::tag), with properties of its own choice. One that
-    /// this ORB does not have is passed over for the next in the list.
+    /// Any other protocol, by its [tag](crate::PluggableProtocol::tag), with properties of its own
+    /// choice. One that this ORB does not have is passed over for the next in the list.
     Other(u32),
 }
 
@@ -193,8 +193,8 @@ impl Protocols {
         self.tags().any(|tag| registry.has(tag))
     }
 
-    /// What is set on the sockets of a protocol, for requests of this priority, where these protocols are
-    /// asked for, or none.
+    /// What is set on the sockets of a protocol, for requests of this priority, where these
+    /// protocols are asked for, or none.
     pub(crate) fn socket_options(
         these: Option<&Self>,
         tag: u32,

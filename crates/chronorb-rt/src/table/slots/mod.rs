@@ -135,7 +135,8 @@ impl<T> Slots<T> {
         self.get_held_or_inherit(key, drop)
     }
 
-    /// As [`get_held`](Self::get_held), with an heir as in [`get_or_inherit`](Self::get_or_inherit).
+    /// As [`get_held`](Self::get_held), with an heir as in
+    /// [`get_or_inherit`](Self::get_or_inherit).
     pub fn get_held_or_inherit(&self, key: Key, heir: impl FnOnce(T)) -> Option<SlotRef<'_, T>> {
         self.enter(key.index, Some(key.generation), LIVE | DYING, heir)
     }
@@ -185,9 +186,10 @@ impl<T> Slots<T> {
             return 0;
         };
         let state = slot.state.load(Ordering::Acquire);
-        match state & (LIVE | DYING) != 0 && generation(state) == key.generation {
-            true => (state & READERS) as u32,
-            false => 0,
+        if state & (LIVE | DYING) != 0 && generation(state) == key.generation {
+            (state & READERS) as u32
+        } else {
+            0
         }
     }
 

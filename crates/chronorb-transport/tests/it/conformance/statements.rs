@@ -1,4 +1,5 @@
-//! The lists of statements, by what they hold for. Other crates take their pick too, for transports of their own.
+//! The lists of statements, by what they hold for. Other crates take their pick too, for transports
+//! of their own.
 
 /// Makes one test of each statement.
 macro_rules! statements {

@@ -185,8 +185,8 @@ impl RawClient {
         record
     }
 
-    /// Sends records of no octets, as many as the way to the other side takes without anybody who reads; `wait` ends when
-    /// it may begin.
+    /// Sends records of no octets, as many as the way to the other side takes without anybody who
+    /// reads; `wait` ends when it may begin.
     pub(crate) fn flood_with_nothing(
         address: &Address,
         authority: &Authority,
@@ -296,8 +296,8 @@ pub(crate) fn alert_of(stream: &mut TcpStream) -> Option<u8> {
     }
 }
 
-/// Passes on what comes in both directions until the ends. Returns how many records of application data the client
-/// sent after its handshake.
+/// Passes on what comes in both directions until the ends. Returns how many records of application
+/// data the client sent after its handshake.
 pub(crate) fn count_data_records(client: TcpStream, server: TcpStream) -> usize {
     thread::scope(|scope| {
         scope.spawn(|| {
