@@ -81,8 +81,8 @@ impl Arena {
     #[inline]
     pub fn alloc<T: Copy>(&self, value: T) -> Result<&T, CdrError> {
         let place = self.place::<T>(1)?;
-        // SAFETY: `place` is aligned and valid for one `T`, and nobody else
-        // has it. The value stays until `reset`, which `&self` outlives.
+        // SAFETY: `place` is aligned and valid for one `T`, and is not shared. The value stays
+        // until `reset`, which `&self` outlives.
         unsafe {
             place.write(value);
             Ok(place.as_ref())
@@ -96,8 +96,8 @@ impl Arena {
     pub(crate) fn alloc_plain<T>(&self, value: T) -> Result<&T, CdrError> {
         const { assert!(!mem::needs_drop::<T>()) };
         let place = self.place::<T>(1)?;
-        // SAFETY: `place` is aligned and valid for one `T`, and nobody else
-        // has it. The value stays until `reset`, which `&self` outlives.
+        // SAFETY: `place` is aligned and valid for one `T`, and is not shared. The value stays
+        // until `reset`, which `&self` outlives.
         unsafe {
             place.write(value);
             Ok(place.as_ref())
@@ -112,8 +112,8 @@ impl Arena {
     pub fn copy_slice<T: Copy>(&self, items: &[T]) -> Result<&[T], CdrError> {
         let place = self.place::<T>(items.len())?;
         copied::count(size_of_val(items));
-        // SAFETY: `place` is aligned and valid for that many `T`, and nobody
-        // else has it, so the regions do not overlap. The values stay until `reset`.
+        // SAFETY: `place` is aligned and valid for that many `T`, and is not shared, so the regions
+        // do not overlap. The values stay until `reset`.
         unsafe {
             ptr::copy_nonoverlapping(items.as_ptr(), place.as_ptr(), items.len());
             Ok(slice::from_raw_parts(place.as_ptr(), items.len()))
@@ -130,8 +130,8 @@ impl Arena {
         let n = octets.len().checked_add(gap).ok_or(CdrError::ArenaFull)?;
         let place = self.place::<u64>(n.div_ceil(8))?.cast::<u8>();
         copied::count(octets.len());
-        // SAFETY: `place` is valid for `n` octets, and nobody else has it, so the regions do not
-        // overlap and the slice is the only reference. The octets stay until `reset`.
+        // SAFETY: `place` is valid for `n` octets, and is not shared, so the regions do not overlap
+        // and the slice is the only reference. The octets stay until `reset`.
         unsafe {
             let place = place.add(gap);
             ptr::copy_nonoverlapping(octets.as_ptr(), place.as_ptr(), octets.len());
@@ -275,9 +275,9 @@ impl fmt::Debug for Arena {
 
 /// A type code together with the arena that it lives in.
 pub(crate) struct OwnTypeCode {
-    /// It borrows from `arena`, and is lent out for no longer than `self` is.
+    /// The type code, which borrows from `_arena`. It is lent out for no longer than `self` lives.
     type_code: TypeCode<'static>,
-    /// Nobody sees it again.
+    /// The memory of the type code; it is never accessed again.
     _arena: Arena,
 }
 

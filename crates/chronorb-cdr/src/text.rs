@@ -8,8 +8,8 @@ pub enum CharSet {
     Latin1,
     /// UTF-8.
     Utf8,
-    /// That of values which an any owns, never that of a message: UTF-8, but each `char`
-    /// is the octet that it is, and bounds count characters, of which no message can have more.
+    /// The text of a value that an any owns, never of a message. It is UTF-8, but each `char` is
+    /// its octet, and bounds count characters, of which no message can have more.
     Process,
 }
 
@@ -37,7 +37,7 @@ pub enum WideForm {
     Utf16,
 }
 
-/// How text travels in a message.
+/// The encoding of text in a message.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct TextForm {
     /// The code set of `char` and `string`.

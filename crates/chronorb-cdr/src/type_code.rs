@@ -102,7 +102,8 @@ pub enum TypeCode<'a> {
         name: &'a str,
         /// The type of the discriminator.
         discriminator: &'a Self,
-        /// Which of the members has the label `default`, if one has. Its own label means nothing.
+        /// The index of the member with the label `default`, if there is one. The label of that
+        /// member has no meaning.
         default_index: Option<u32>,
         /// One for each label, in order.
         members: &'a [UnionMember<'a>],
@@ -130,7 +131,7 @@ pub enum TypeCode<'a> {
     Fixed {
         /// The number of digits, at most 31.
         digits: u16,
-        /// How many of them stand behind the point.
+        /// The number of digits behind the point.
         scale: i16,
     },
     /// A sequence.
@@ -153,7 +154,7 @@ pub enum TypeCode<'a> {
         id: &'a str,
         /// The name without its scope.
         name: &'a str,
-        /// What it stands for.
+        /// The aliased type.
         target: &'a Self,
     },
     /// A user exception.
@@ -171,11 +172,11 @@ pub enum TypeCode<'a> {
         id: &'a str,
         /// The name without its scope.
         name: &'a str,
-        /// How it is marshalled.
+        /// The way in which it is marshalled.
         modifier: ValueModifier,
         /// The concrete valuetype that it inherits from, if there is one.
         base: Option<&'a Self>,
-        /// Its own state, in order.
+        /// The members of this type itself, in order.
         members: &'a [ValueMember<'a>],
     },
     /// A boxed value.
@@ -184,7 +185,7 @@ pub enum TypeCode<'a> {
         id: &'a str,
         /// The name without its scope.
         name: &'a str,
-        /// What is in the box.
+        /// The boxed type.
         target: &'a Self,
     },
     /// A native type.
@@ -228,11 +229,11 @@ pub enum TypeCode<'a> {
         id: &'a str,
         /// The name without its scope.
         name: &'a str,
-        /// How it is marshalled.
+        /// The way in which it is marshalled.
         modifier: ValueModifier,
         /// The concrete eventtype or valuetype that it inherits from, if there is one.
         base: Option<&'a Self>,
-        /// Its own state, in order.
+        /// The members of this type itself, in order.
         members: &'a [ValueMember<'a>],
     },
     /// The type with this repository id that this one stands within.
@@ -245,9 +246,9 @@ pub enum TypeCode<'a> {
 /// A member of a struct or an exception.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct StructMember<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its type.
+    /// The type.
     pub type_code: TypeCode<'a>,
 }
 
@@ -257,24 +258,24 @@ pub struct UnionMember<'a> {
     /// The value of the discriminator: the number of an enumerator, the code of a character, 0 or
     /// 1 for a boolean, and for an `unsigned long long` its bits.
     pub label: i64,
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its type.
+    /// The type.
     pub type_code: TypeCode<'a>,
 }
 
 /// A member of the state of a valuetype.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ValueMember<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its type.
+    /// The type.
     pub type_code: TypeCode<'a>,
     /// Whether it is public.
     pub is_public: bool,
 }
 
-/// How a valuetype is marshalled.
+/// The way in which a valuetype is marshalled.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum ValueModifier {
     /// By its state.

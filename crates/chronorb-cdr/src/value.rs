@@ -76,7 +76,8 @@ macro_rules! number {
 
             #[inline]
             fn encode_slice(items: &[Self], e: &mut Encoder<'_>) -> Result<(), CdrError> {
-                encode_words::<{ size_of::<$t>() }>(memory::bytes_of(items), e.endian().is_native(), e)
+                let is_native = e.endian().is_native();
+                encode_words::<{ size_of::<$t>() }>(memory::bytes_of(items), is_native, e)
             }
 
             #[inline]

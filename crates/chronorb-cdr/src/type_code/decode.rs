@@ -72,7 +72,7 @@ impl<'a> TypeCode<'a> {
 /// The octets of a type code that take a step to be read again: the least that a part has.
 const OCTETS_PER_STEP: usize = 4;
 
-/// Where the outermost type code starts, relative to the first octet of its parameters.
+/// The start of the outermost type code, relative to the first octet of its parameters.
 const START: i64 = -8;
 
 /// The parameters of the outermost type code, which indirections go about within.
@@ -430,7 +430,7 @@ struct Reader<'a> {
     start: usize,
     /// The position of the next octet, relative to the whole.
     at: usize,
-    /// What alignment is relative to.
+    /// The position that alignment is relative to.
     origin: usize,
     endian: Endian,
     bounds: &'a Bounds,

@@ -1,7 +1,4 @@
-#![allow(
-    clippy::disallowed_methods,
-    reason = "who wants to own a value has it allocated"
-)]
+#![allow(clippy::disallowed_methods, reason = "an owned value is allocated")]
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +19,7 @@ enum Form {
 }
 
 impl TypeCodeBuf {
-    /// That of a type that was compiled; nothing is copied.
+    /// Wraps the type code of a compiled type; nothing is copied.
     pub const fn from_static(type_code: &'static TypeCode<'static>) -> Self {
         Self(Form::Constant(type_code))
     }

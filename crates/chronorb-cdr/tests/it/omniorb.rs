@@ -9,7 +9,7 @@ use chronorb_cdr::{
 const BIG: &str = include_str!("../data/omniorb_anys_big.txt");
 const LITTLE: &str = include_str!("../data/omniorb_anys_little.txt");
 
-/// What the types are, sample by sample.
+/// The types of the samples, in order.
 const TYPES: [&str; 31] = [
     "null",
     "boolean",
