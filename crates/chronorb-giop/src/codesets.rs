@@ -19,7 +19,7 @@ pub const UTF_16: CodeSetId = 0x0001_0109;
 /// UTF-8.
 pub const UTF_8: CodeSetId = 0x0501_0001;
 
-/// Which code sets one side has, for either kind of text.
+/// The code sets of one side for one kind of text.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct CodeSetComponent {
     /// The one that it uses inside; zero if it has none.
@@ -28,8 +28,8 @@ pub struct CodeSetComponent {
     pub conversion: Vec<CodeSetId>,
 }
 
-/// Which code sets one side has. A server says so in its references, in a
-/// component of tag [`TAG_CODE_SETS`](crate::TAG_CODE_SETS).
+/// The code sets of one side. A server publishes them in its references, in a component of tag
+/// [`TAG_CODE_SETS`](crate::TAG_CODE_SETS).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct CodeSetComponentInfo {
     /// For `char` and `string`.

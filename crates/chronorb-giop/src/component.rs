@@ -5,7 +5,7 @@ use crate::encapsulation::{self, Reader};
 use crate::policies::Policies;
 use crate::ssl::SslSecTrans;
 
-/// Which ORB made the reference.
+/// The ORB that made the reference.
 pub const TAG_ORB_TYPE: u32 = 0;
 /// The code sets of the server.
 pub const TAG_CODE_SETS: u32 = 1;
@@ -13,18 +13,18 @@ pub const TAG_CODE_SETS: u32 = 1;
 pub const TAG_POLICIES: u32 = 2;
 /// One more address of the server.
 pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
-/// Where the server is reached by TLS, and what it wants of its clients.
+/// The TLS endpoint of the server, and its requirements on clients.
 pub const TAG_SSL_SEC_TRANS: u32 = 20;
 /// The addresses of the server, each for one priority, as TAO writes them.
 pub const TAG_TAO_ENDPOINTS: u32 = 0x5441_4f02;
 
-/// A part of a profile, as it travels. Whoever does not know its tag passes
-/// it on as it is.
+/// A component of a profile in its wire form. A component with an unknown tag is passed on
+/// unchanged.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct TaggedComponent {
-    /// What it is, as [`TAG_CODE_SETS`].
+    /// The kind of the component, for example [`TAG_CODE_SETS`].
     pub tag: u32,
-    /// Its content, an encapsulation.
+    /// The content, an encapsulation.
     pub data: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ pub struct TaggedComponent {
 pub struct ComponentError {
     /// The tag of the component.
     pub tag: u32,
-    /// What is wrong with its content.
+    /// The error in its content.
     pub cause: CdrError,
 }
 

@@ -38,9 +38,9 @@ pub const GIOP_LITE_DATA: [u8; 2] = [Endian::NATIVE.is_little() as u8, 1];
 /// One service context.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ServiceContext<'a> {
-    /// What it is, as [`RT_CORBA_PRIORITY`].
+    /// The kind of the context, for example [`RT_CORBA_PRIORITY`].
     pub id: u32,
-    /// Its content, an encapsulation.
+    /// The content, an encapsulation.
     pub data: &'a [u8],
 }
 

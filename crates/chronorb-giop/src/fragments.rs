@@ -330,7 +330,7 @@ impl From<CdrError> for FragmentError {
 /// A message of which parts are missing.
 #[derive(Debug)]
 struct Open {
-    /// What its fragments name it by; nothing in GIOP 1.1.
+    /// The request identifier in its fragments; none in GIOP 1.1.
     request_id: Option<u32>,
     /// The header of its first part.
     header: MessageHeader,

@@ -1,15 +1,15 @@
-//! Where in a stream of octets a message ends.
+//! Detection of message boundaries in a stream of octets.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use crate::{HeaderError, MessageHeader, MessageProtocol, Version};
 
-/// What the octets that were received so far are.
+/// The state of the octets received so far.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Framed {
     /// The beginning of a message.
     NeedMore {
-        /// How many octets there must be before it makes sense to ask again.
+        /// The number of octets needed before the next attempt.
         total: usize,
     },
     /// A whole message, and perhaps more after it.
@@ -25,7 +25,7 @@ pub enum Framed {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FramingError {
-    /// What should be a header is none.
+    /// The octets are not a valid header.
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// A message is greater than the limit; the number is its length with its

@@ -13,20 +13,20 @@ pub const TAG_GROUP: u32 = 39;
 /// The component that says how the group is reached one to one: an [`IiopProfile`].
 pub const TAG_GROUP_IIOP: u32 = 40;
 
-/// Which group it is: `PortableGroup::TagGroupTaggedComponent`.
+/// The identity of a group: `PortableGroup::TagGroupTaggedComponent`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct GroupId {
     /// The version of this component, 1.0.
     pub version: Version,
-    /// Who gives out the numbers.
+    /// The authority that assigns the numbers.
     pub domain: String,
     /// The number.
     pub number: u64,
-    /// Which version of the group's reference it is; 0 where it has none.
+    /// The version of the group's reference; 0 if it has none.
     pub reference_version: u32,
 }
 
-/// How a group is reached by multicast: `MIOP::UIPMC_ProfileBody`.
+/// The multicast profile of a group: `MIOP::UIPMC_ProfileBody`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct UipmcProfile {
     /// The version of MIOP, 1.0.
@@ -35,7 +35,7 @@ pub struct UipmcProfile {
     pub address: String,
     /// The UDP port; the IDL calls it a `short`, but means its bits.
     pub port: u16,
-    /// Which group it is, and more.
+    /// Tagged components, among them the group's identity.
     pub components: Vec<TaggedComponent>,
 }
 
@@ -181,7 +181,7 @@ impl UipmcProfile {
         })
     }
 
-    /// Which group it is.
+    /// Returns the identity of the group.
     ///
     /// # Errors
     /// What is wrong with the component that says it; [`CdrError::BadReference`] if there is none.

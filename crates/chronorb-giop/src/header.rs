@@ -58,7 +58,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a message is.
+/// The type of a message.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(u8)]
 pub enum MessageType {
@@ -92,7 +92,7 @@ impl MessageType {
         Self::Fragment,
     ];
 
-    /// That of a number.
+    /// Converts from the number on the wire.
     #[inline]
     pub(crate) fn of(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
@@ -116,7 +116,7 @@ pub struct MessageHeader {
     pub endian: Endian,
     /// Whether fragments of this message follow.
     pub more_fragments: bool,
-    /// What the message is.
+    /// The type of the message.
     pub kind: MessageType,
     /// Number of octets after the header.
     pub size: u32,

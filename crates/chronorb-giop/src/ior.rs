@@ -19,9 +19,9 @@ pub struct Ior {
 /// A way to reach an object, as it travels.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct TaggedProfile {
-    /// What it is, as [`TAG_INTERNET_IOP`](crate::TAG_INTERNET_IOP).
+    /// The kind of the profile, for example [`TAG_INTERNET_IOP`](crate::TAG_INTERNET_IOP).
     pub tag: u32,
-    /// Its content, for most tags an encapsulation.
+    /// The content, for most tags an encapsulation.
     pub data: Vec<u8>,
 }
 

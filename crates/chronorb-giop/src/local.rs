@@ -11,7 +11,7 @@ pub const TAG_PLACE: u32 = minor::CHRONORB | 3;
 /// The tag of omniORB's component that tells of a Unix-domain socket: [`OmniOrbUnixAddress`].
 pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
 
-/// Where paths mean the same: processes with the same name of their place see the same files.
+/// The namespace in which paths are valid. Processes with the same name see the same files.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Place(pub String);
 

@@ -27,7 +27,7 @@ pub struct Policies(pub Vec<PolicyValue>);
 pub struct PolicyValue {
     /// The type of the policy, as [`POLICY_PRIORITY_MODEL`].
     pub policy_type: u32,
-    /// Its value, an encapsulation.
+    /// The value, an encapsulation.
     pub data: Vec<u8>,
 }
 

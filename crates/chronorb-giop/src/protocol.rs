@@ -29,7 +29,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// See [`HeaderError`].
     fn read_header(octets: &[u8]) -> Result<MessageHeader, HeaderError>;
 
-    /// How many octets there must be at least for the header of a message that begins so.
+    /// Returns the least number of octets of a header that begins like this.
     fn least_len(octets: &[u8]) -> usize;
 
     /// Writes the header of a message at the start of an empty frame, all but its length.
@@ -68,7 +68,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// completed, as far as its header says without being decoded: GIOP 1.0 and 1.1 do not.
     fn waits_for_target(self, request: &[u8]) -> bool;
 
-    /// Where the id of a request stands, if that is at the same place in all.
+    /// Returns the position of the request identifier, if it is the same in all messages.
     fn request_id_at(self) -> Option<usize>;
 
     /// Writes the header of a message, which [`write_len`](Self::write_len) completes, and that of

@@ -18,13 +18,13 @@ use crate::{
 pub struct ReplyHeader<'a> {
     /// The id of the request.
     pub request_id: u32,
-    /// What the body is.
+    /// The kind of the body.
     pub status: ReplyStatus,
-    /// What travels with the reply.
+    /// The service contexts of the reply.
     pub contexts: &'a [ServiceContext<'a>],
 }
 
-/// What the body of a reply is.
+/// The kind of a reply's body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum ReplyStatus {
@@ -161,7 +161,7 @@ pub(crate) fn giop_reply_id(message: &[u8]) -> Option<u32> {
 }
 
 impl ReplyStatus {
-    /// That of a number.
+    /// Converts from the number on the wire.
     pub(crate) fn of(number: u32, version: Version) -> Result<Self, CdrError> {
         Ok(match number {
             0 => Self::NoException,

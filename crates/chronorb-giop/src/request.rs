@@ -11,7 +11,7 @@ use crate::{MessageProtocol, ServiceContext, Target, Version};
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RequestHeader<'a> {
-    /// What the reply will be known by.
+    /// The identifier that the reply will carry.
     pub request_id: u32,
     /// Whether there is to be a reply, and when.
     pub response: ResponseFlags,
@@ -19,7 +19,7 @@ pub struct RequestHeader<'a> {
     pub target: Target<'a>,
     /// The name of the operation, as in IDL: ASCII, without a NUL.
     pub operation: &'a [u8],
-    /// What travels with the request.
+    /// The service contexts of the request.
     pub contexts: &'a [ServiceContext<'a>],
 }
 
@@ -188,5 +188,5 @@ pub(crate) fn align_body(d: &mut Decoder<'_>) -> Result<(), CdrError> {
     d.align(8)
 }
 
-/// Who calls: a field that no ORB fills any more.
+/// The identity of the caller: an obsolete field that every ORB leaves empty.
 const NO_PRINCIPAL: &[u8] = &[];

@@ -9,7 +9,7 @@ pub const DEFAULT_PORT: u16 = 2809;
 /// The object that a `corbaname:` without a key means.
 pub const NAME_SERVICE: &str = "NameService";
 
-/// What a string says about where an object is.
+/// An object's location, parsed from a URL.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ObjectUrl {
@@ -17,7 +17,7 @@ pub enum ObjectUrl {
     Ior(Ior),
     /// `corbaloc::host:port/key`: where to ask, and by which key.
     Corbaloc {
-        /// Where the object may be, to be tried in this order; at least one.
+        /// The addresses to try, in this order; at least one.
         addresses: Vec<CorbalocAddress>,
         /// The object key.
         key: Vec<u8>,
@@ -29,8 +29,7 @@ pub enum ObjectUrl {
     },
     /// `corbaname:…#name`: an object in a naming service.
     Corbaname {
-        /// Where the naming service may be; none if it is an initial
-        /// reference of this ORB.
+        /// The addresses of the naming service; none if it is an initial reference of this ORB.
         addresses: Vec<CorbalocAddress>,
         /// The object key of the naming context.
         key: Vec<u8>,
@@ -48,11 +47,11 @@ pub struct CorbalocAddress {
     pub protocol: String,
     /// The greatest version of the protocol that may be used; 1.0 if it is not said.
     pub version: Version,
-    /// Where it is.
+    /// The protocol and its endpoint.
     pub place: CorbalocPlace,
 }
 
-/// Where an address of a `corbaloc:` is.
+/// The protocol and endpoint of an address in a `corbaloc:`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum CorbalocPlace {
     /// A host.
@@ -71,7 +70,7 @@ pub enum CorbalocPlace {
 pub struct NameComponent {
     /// The name proper.
     pub id: String,
-    /// What kind of thing it is; often empty.
+    /// The kind of the name; often empty.
     pub kind: String,
 }
 
