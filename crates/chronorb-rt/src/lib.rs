@@ -20,12 +20,12 @@
 //! | a table that readers enter without waiting | [`Slots`] |
 //! | the same for names, by hash | [`HashIndex`] |
 //! | several look-ups at the price of one | [`epoch::enter`] |
-//! | one owner at a time, nobody waits, no wake-up is lost | [`Baton`] |
-//! | who serves, who rests, and what waits for a thread | [`Crew`] |
-//! | threads that wait elsewhere than all others, who are never too few for that | [`Stays`] |
+//! | ownership without waiting, and without lost wake-ups | [`Baton`] |
+//! | busy and idle threads of a lane, and its backlog | [`Crew`] |
+//! | threads that wait at one source of work while others wait for all | [`Stays`] |
 //! | a state that threads wait on | [`Gate`] |
-//! | looking again and again, so that nobody starves | [`look_for`], [`look_unless_wanted`] |
-//! | a short wait for a thread that wakes nobody | [`Backoff`] |
+//! | bounded polling that starves no other thread | [`look_for`], [`look_unless_wanted`] |
+//! | a short wait for a thread that sends no wake-up | [`Backoff`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |

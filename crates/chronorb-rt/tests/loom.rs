@@ -135,7 +135,7 @@ fn a_key_that_is_used_too_early_finds_nothing_or_the_whole_value() {
         let first = table.insert(servant(1)).unwrap();
         assert!(table.remove(first).was_there());
 
-        // Keys come from peers, who may guess.
+        // Keys come from peers, which may guess.
         let guessed = Key {
             generation: first.generation + 1,
             ..first
@@ -394,7 +394,7 @@ fn bounded(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Announces work, then claims; whoever holds the baton looks at the work of everybody.
+/// Announces work, then claims; the holder of the baton handles the work of all threads.
 ///
 /// The announcements are relaxed: only the baton makes them visible.
 fn announce_and_serve(who: usize, announced: &[AtomicBool], seen: &Baton<Vec<bool>>) {
@@ -501,7 +501,7 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
         let served = if crew.rest(me) {
             // The member waits here. It goes on when it is called, or not at all.
             let called = reader.join().unwrap();
-            assert!(called, "it rests, and nobody calls it");
+            assert!(called, "it rests, and is not called");
             assert_eq!(crew.rise(me), Risen::Called);
             crew.take_assigned()
         } else {
@@ -683,7 +683,7 @@ fn a_set_is_not_left_alone_by_who_stays() {
         let entered = stays.enter(&stayer, ());
         let waits = entered && stayer.waits();
         other.join().unwrap();
-        // The set is alone now: who stays knows, or is woken.
+        // The set is alone now: the staying thread knows, or is woken.
         if waits {
             assert!(woken.load(Relaxed));
             stayer.has_waited();

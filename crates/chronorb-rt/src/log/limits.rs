@@ -1,4 +1,4 @@
-//! How often events of one cause about one peer are told.
+//! The rate limit of events of one cause about one peer.
 
 use super::event::Level;
 use super::record::Record;
@@ -22,7 +22,7 @@ struct Entry {
     suppressed: u64,
 }
 
-/// What becomes of an event.
+/// The decision about an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Admission {
     Told,

@@ -28,22 +28,22 @@ use crate::mem::tally::{self, ThreadCounts};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CountingAllocator;
 
-/// How many times the calling thread has allocated or reallocated memory so far; always zero
-/// unless [`CountingAllocator`] is the program's global allocator.
+/// Returns the number of allocations and reallocations by the calling thread; always zero unless
+/// [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn allocations() -> u64 {
     ThreadCounts::of_this_thread().allocations
 }
 
-/// How many octets the calling thread has asked for so far, what it has given back not subtracted;
-/// always zero unless [`CountingAllocator`] is the program's global allocator.
+/// Returns the number of octets that the calling thread has requested, without subtracting freed
+/// ones; always zero unless [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn allocated_octets() -> u64 {
     ThreadCounts::of_this_thread().allocated_octets
 }
 
-/// How many octets the process has allocated and not freed, as they were asked for; always zero
-/// unless [`CountingAllocator`] is the program's global allocator.
+/// Returns the number of octets that the process has requested and not freed; always zero unless
+/// [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn live_octets() -> usize {
     LIVE_OCTETS.load(Ordering::Relaxed)

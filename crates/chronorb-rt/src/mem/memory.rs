@@ -60,16 +60,16 @@ pub fn page_faults() -> (u64, u64) {
     (usage.minor_faults, usage.major_faults)
 }
 
-/// What the kernel has counted of a thread, or of all threads of the process.
+/// The kernel's counts of a thread, or of all threads of the process.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Usage {
     /// Page faults served from memory.
     pub minor_faults: u64,
     /// Page faults served from a disk.
     pub major_faults: u64,
-    /// How often a processor was given up because there was something to wait for.
+    /// The number of times that a thread gave up its processor to wait.
     pub voluntary_switches: u64,
-    /// How often a processor was taken away because another thread was to run.
+    /// The number of times that a processor was taken away to run another thread.
     pub involuntary_switches: u64,
 }
 

@@ -13,12 +13,12 @@ use crate::sys;
 /// of another policy. A thread that has used up its time rests until its next period.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Reservation {
-    /// How long it may run in each period; 1024 ns or more.
+    /// The runtime in each period; 1024 ns or more.
     pub runtime: Duration,
     /// Within which time after the beginning of a period it gets that.
     pub deadline: Duration,
-    /// How far apart periods begin; not less than the deadline. The system has bounds
-    /// (`sched_deadline_period_min_us` and `_max_us`), usually 100 µs and 4 s.
+    /// The distance between the starts of periods; not less than the deadline. The system bounds it
+    /// (`sched_deadline_period_min_us` and `_max_us`), usually to 100 µs and 4 s.
     pub period: Duration,
 }
 
@@ -85,8 +85,8 @@ pub fn reserve_for(tid: u32, reservation: Reservation) -> Result<(), Reservation
 pub enum ReservationError {
     /// The process lacks the right, or the thread may not run on all CPUs of its scheduling domain.
     #[error(
-        "not permitted to reserve processor time: it needs CAP_SYS_NICE (setcap cap_sys_nice=ep, or \
-         AmbientCapabilities= of the service), and a thread that is pinned to no CPU"
+        "not permitted to reserve processor time: it needs CAP_SYS_NICE (setcap cap_sys_nice=ep, \
+         or AmbientCapabilities= of the service), and a thread that is pinned to no CPU"
     )]
     NotPermitted,
     /// With those of others it would be more than the system reserves.
@@ -121,7 +121,7 @@ impl From<Errno> for ReservationError {
     }
 }
 
-/// What the kernel's arithmetic needs.
+/// The least runtime that the kernel's arithmetic allows.
 const LEAST_RUNTIME: Duration = Duration::from_nanos(1024);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the process may do in real time, and how to grant what it may not.
+//! The real-time rights of the process, and how to grant missing ones.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ pub struct Rights {
     pub max_fifo: Option<u8>,
     /// Why `max_fifo` is not 99; `None` if it is.
     pub refusal: Option<PriorityRefusal>,
-    /// How much memory the process may lock.
+    /// The amount of memory that the process may lock.
     pub memory_lock: MemoryLock,
 }
 
@@ -38,7 +38,7 @@ pub enum PriorityRefusal {
     ControlGroup,
 }
 
-/// How much memory a process may lock.
+/// The amount of memory that a process may lock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MemoryLock {
     /// All of it.
@@ -52,11 +52,11 @@ pub enum MemoryLock {
 /// A right that is missing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Missing {
-    /// What is missing.
+    /// The missing right.
     pub what: String,
-    /// What goes worse without it.
+    /// The consequence of missing it.
     pub cost: &'static str,
-    /// How to grant it.
+    /// The way to grant it.
     pub remedy: &'static str,
 }
 
@@ -127,7 +127,7 @@ impl Rights {
 }
 
 impl PriorityRefusal {
-    /// How to grant the priorities.
+    /// Returns the way to grant the priorities.
     fn remedy(self) -> &'static str {
         match self {
             Self::NoRight => {

@@ -20,7 +20,7 @@ pub enum Policy {
     RoundRobin,
 }
 
-/// How a thread is scheduled: its policy and its native priority.
+/// The scheduling parameters of a thread: its policy and its native priority.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Scheduling {
     /// The policy.
@@ -75,7 +75,7 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// How the calling thread is scheduled.
+/// Returns the scheduling parameters of the calling thread.
 ///
 /// # Errors
 /// `Unsupported` for a policy that [`Policy`] does not name, such as `SCHED_DEADLINE`.
@@ -119,11 +119,10 @@ pub fn set_scheduling_of(tid: u32, scheduling: Scheduling) -> Result<(), Schedul
     set(tid, scheduling, policy & libc::SCHED_RESET_ON_FORK)
 }
 
-/// How a thread of any process is scheduled, by its number; for one of a process with one thread,
-/// by that of the process.
+/// Returns the scheduling parameters of a thread of any process, by its thread id. For a process
+/// with one thread this is the process id.
 ///
-/// # Errors
-/// There is no such thread, or its policy is none of [`Policy`].
+/// There is no such thread, or [`Policy`] has no name for its policy.
 pub fn scheduling_of_process(tid: u32) -> io::Result<Scheduling> {
     of_thread(foreign(tid)?)
 }
@@ -196,7 +195,7 @@ pub(crate) fn set_reset_on_fork(reset: bool) {
     RESET_ON_FORK.set(reset);
 }
 
-/// How the thread `tid` is scheduled; 0 is the calling thread.
+/// Returns the scheduling parameters of the thread `tid`; 0 is the calling thread.
 pub(crate) fn of_thread(tid: i32) -> io::Result<Scheduling> {
     let (policy, priority) = sys::scheduler(tid)?;
     let policy = match policy & !libc::SCHED_RESET_ON_FORK {

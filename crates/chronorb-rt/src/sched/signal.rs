@@ -17,9 +17,9 @@ use crate::time::clock::Deadline;
 
 /// The request to end the program, by `SIGINT` or `SIGTERM`.
 ///
-/// There is one in a process. A request stays: once made, it is seen by everyone who looks or
-/// waits. After the first `SIGINT` a second one has its default action, so that a program that is
-/// stuck can still be ended from its terminal.
+/// There is one in a process. A request stays: once made, every thread that checks or waits sees
+/// it. After the first `SIGINT` a second one has its default action, so that a program that hangs
+/// can still be ended from its terminal.
 #[derive(Debug)]
 pub struct Termination {
     requested: AtomicBool,

@@ -52,8 +52,8 @@ pub struct ThreadBuilder {
     prefault_stack: bool,
 }
 
-/// What a thread reports once it has begun: its id and the size of its stack. A channel of the
-/// standard library would be several times as large as all the rest of starting a thread.
+/// The report of a thread that has started: its id and the size of its stack. A channel of the
+/// standard library would be several times as large as the rest of starting a thread.
 #[derive(Default)]
 struct Report {
     started: PiMutex<Option<Result<(u32, usize), SpawnError>>>,
@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// How often a thread that waits for a report looks for it without being woken.
+/// The interval at which a thread that waits for a report checks for it without a wake-up.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl ThreadBuilder {
@@ -262,7 +262,7 @@ pub enum SpawnError {
     Prefault(#[source] io::Error),
 }
 
-/// What is known of a thread that was made by [`ThreadBuilder`] and is alive.
+/// A description of a live thread that was made by [`ThreadBuilder`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ThreadInfo {
     /// The declared name, uncut.
@@ -276,24 +276,24 @@ pub struct ThreadInfo {
     pub affinity: Vec<usize>,
     /// The size of the stack in bytes, as the system has made it, without its guard.
     pub stack_size: usize,
-    /// What the thread does now.
+    /// The state of the thread.
     pub state: ThreadState,
     /// The CPU time that the thread has used so far.
     pub cpu_time: Duration,
 }
 
-/// What a thread does, as the kernel sees it (`/proc/PID/stat`).
+/// The state of a thread as the kernel reports it (`/proc/PID/stat`).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum ThreadState {
-    /// It runs, or would run if it had a CPU.
+    /// Running, or ready to run.
     Running,
-    /// It waits for an event, a lock or a time.
+    /// Waiting for an event, a lock or a time.
     Waiting,
-    /// It waits in the kernel, where no signal reaches it: mostly for a disk.
+    /// Waiting in the kernel without reacting to signals, mostly for a disk.
     Blocked,
     /// A debugger or a signal has stopped it.
     Stopped,
-    /// It ends.
+    /// Ending.
     Ending,
 }
 
@@ -387,8 +387,8 @@ thread_local! {
     };
 }
 
-/// What all threads made by [`ThreadBuilder`] that run their function now have done so far, but for
-/// the calling one. Tests and measurements use the difference; asking takes a lock.
+/// Returns the sum of the counts of all running threads made by [`ThreadBuilder`], except the
+/// calling one. Tests and measurements use the difference. The function takes a lock.
 #[must_use]
 pub fn counts_of_others() -> ThreadCounts {
     let this = thread_id();
@@ -401,7 +401,7 @@ pub fn counts_of_others() -> ThreadCounts {
 
 static THREADS: PiMutex<Vec<Entry>> = PiMutex::new(Vec::new());
 
-/// What the list keeps of a thread.
+/// The record of a thread in the list.
 struct Entry {
     tid: u32,
     name: String,

@@ -1,4 +1,5 @@
-//! One owner at a time, nobody waits, no wake-up is lost.
+//! Exclusive ownership without waiting: a thread that finds the value taken leaves a claim, and the
+//! owner works on its behalf. No wake-up is lost.
 #![allow(unsafe_code)]
 
 use core::fmt;
@@ -37,9 +38,9 @@ pub struct Baton<T> {
 // SAFETY: the value is reached by one holder at a time, and moves between threads with it.
 unsafe impl<T: Send> Sync for Baton<T> {}
 
-/// Somebody has the baton.
+/// The baton is held.
 const HELD: u32 = 1;
-/// Somebody has claimed it since the holder looked last. Without [`HELD`] it has no meaning.
+/// The baton was claimed since the holder last checked. The bit has no meaning without [`HELD`].
 const AGAIN: u32 = 2;
 
 impl<T> Baton<T> {
@@ -77,7 +78,7 @@ impl<T> Baton<T> {
         }
     }
 
-    /// The value; the borrow shows that nobody holds the baton.
+    /// Returns the value; the borrow proves that the baton is not held.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: the exclusive borrow excludes any holder.
         self.value.with_mut(|value| unsafe { &mut *value })
@@ -93,27 +94,27 @@ impl<T> fmt::Debug for Baton<T> {
 /// The baton in the hands of its holder.
 ///
 /// Dropping it without [`release`](Self::release), as a panic does, frees the baton too, but
-/// forgets a claim that was recorded meanwhile. Whoever catches the panic claims again, or gives
-/// the value up.
+/// forgets a claim that was recorded meanwhile. The code that catches the panic claims again, or
+/// gives the value up.
 #[must_use = "the baton is to be released"]
 pub struct BatonGuard<'a, T> {
     baton: &'a Baton<T>,
     access: PhantomData<&'a mut T>,
 }
 
-/// What became of a baton at its release.
+/// The outcome of releasing a baton.
 #[derive(Debug)]
 #[must_use = "a baton that was claimed meanwhile is still held"]
 pub enum Released<'a, T> {
-    /// It is free.
+    /// The baton is free.
     Done,
-    /// It was claimed meanwhile. The holder keeps it and must look for work once more; the record
-    /// of the claim is cleared.
+    /// The baton was claimed meanwhile. The holder keeps it and must look for work once more; the
+    /// record of the claim is cleared.
     Again(BatonGuard<'a, T>),
 }
 
 impl<'a, T> BatonGuard<'a, T> {
-    /// Frees the baton, unless somebody has claimed it meanwhile.
+    /// Frees the baton, unless it was claimed meanwhile.
     pub fn release(self) -> Released<'a, T> {
         let state = &self.baton.state;
         match state.compare_exchange(HELD, 0, Ordering::Release, Ordering::Relaxed) {

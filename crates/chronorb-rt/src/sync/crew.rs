@@ -1,4 +1,4 @@
-//! The threads of a lane: how many may begin to serve, what waits for them, and who is idle.
+//! The threads of a lane: permits to dispatch, the backlog, and idle threads.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -12,23 +12,24 @@ use crate::time::backoff::Backoff;
 #[cfg(not(loom))]
 use crate::time::clock::Deadline;
 
-/// The crew of a lane: threads that serve things of type `T`, for example requests.
+/// The set of threads of a lane. They process items of type `T`, for example requests.
 ///
 /// Three matters are kept together, so that none of them can be missed:
 ///
-/// * *Seats*: as many as threads may serve at a time. Whoever has got one
-///   ([`try_begin`](Self::try_begin)) serves, or has a member serve, and then gives it back
-///   ([`finish`](Self::finish)).
-/// * *The backlog*: what found no seat waits there ([`offer`](Self::offer)), the most urgent first,
-///   within bounds. `finish` hands it out together with the seat, so that a seat is never free
-///   while something waits.
-/// * *Members*: the threads. One that has nothing to do [rests](Self::rest); things that have a
-///   seat already are [assigned](Self::assign), and a resting member is [called](Self::call) for
-///   them. A member looks for what is assigned before it waits, so that an assignment that found
-///   nobody resting is not lost.
+/// * *Seats*: permits to process an item, as many as threads may work at a time. A thread that
+///   takes one ([`try_begin`](Self::try_begin)) processes an item itself or hands it to a member,
+///   and returns the permit afterwards ([`finish`](Self::finish)).
+/// * *The backlog*: a bounded queue of items that found no permit ([`offer`](Self::offer)), the
+///   most urgent first. `finish` hands out an item together with the permit, so that a permit is
+///   never free while an item waits.
+/// * *Members*: the threads. An idle member [rests](Self::rest). An item that has a permit is
+///   [assigned](Self::assign), and a resting member is [called](Self::call) for it. A member checks
+///   for assigned items before it waits, so that an assignment that found no resting member is not
+///   lost.
 ///
-/// Taking and giving back a seat is lock-free while nothing waits. How a member waits, and how it
-/// is woken, is not the crew's matter; [`park`](Self::park) and [`wake`](Self::wake) are one way.
+/// Taking and returning a permit is lock-free while the backlog is empty. The crew does not
+/// determine how a member waits and is woken; [`park`](Self::park) and [`wake`](Self::wake) are one
+/// way.
 pub struct Crew<T> {
     /// The free seats in the low half, the length of the backlog in the high half; one of them is
     /// 0.
@@ -43,7 +44,7 @@ pub struct Crew<T> {
     greatest: u32,
 }
 
-/// What may wait in the backlog of a [`Crew`].
+/// The bounds of a [`Crew`]'s backlog.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
     /// The greatest number of things; 0 for no backlog.
@@ -52,25 +53,25 @@ pub struct Bounds {
     pub octets: usize,
 }
 
-/// What became of a thing that was [offered](Crew::offer).
+/// The outcome of [offering](Crew::offer) an item.
 #[derive(Debug)]
 pub enum Offered<T> {
     /// There was a seat, which the caller has now.
     Seat(T),
-    /// It waits. What is less urgent, and had to make room for it, comes back.
+    /// The item waits. The less urgent items that had to make room for it are returned.
     Waits(Vec<T>),
-    /// It comes back: there is no room, or the crew is closed.
+    /// The item is returned, because there is no room or the crew is closed.
     Refused(T),
 }
 
-/// How a member came to be at work again.
+/// The reason why a member works again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Risen {
-    /// Nobody called it.
+    /// The member was not called.
     ByItself,
-    /// It was called.
+    /// The member was called.
     Called,
-    /// It was called, and its priority was changed by the caller.
+    /// The member was called, and the caller changed its priority.
     Raised,
 }
 
@@ -196,8 +197,8 @@ impl<T> Crew<T> {
         if !self.has_grown() {
             return false;
         }
-        // Nobody grows meanwhile. Threads that have not started yet may never do so: none leaves
-        // for them.
+        // The lock keeps the crew from growing meanwhile. Threads that have not started yet may
+        // never start, so no thread leaves on their account.
         let desk = self.desk.lock();
         let size = self.size.load(Ordering::Relaxed);
         let may = size - desk.starting > self.least && self.try_begin();
@@ -262,8 +263,8 @@ impl<T> Crew<T> {
         self.assigned.load(Ordering::SeqCst) > 0
     }
 
-    /// The most urgent thing that is assigned; the seat comes with it. So the member that was
-    /// raised for it has it, even if somebody else is to have another one.
+    /// Takes the most urgent assigned item, together with its permit. So the member that was raised
+    /// for it receives it, even if another member was meant to have another item.
     #[inline]
     pub fn take_assigned(&self) -> Option<T> {
         if self.assigned.load(Ordering::SeqCst) == 0 {
@@ -300,7 +301,8 @@ impl<T> Crew<T> {
     #[inline]
     pub fn rest(&self, member: usize) -> bool {
         self.members[member].state.store(IDLE, Ordering::Release);
-        // Either this sees what is assigned, or whoever assigns it sees that this rests.
+        // Either this thread sees the assignment, or the assigning thread sees that this one rests
+        // (Dekker).
         fence(Ordering::SeqCst);
         self.assigned.load(Ordering::SeqCst) == 0
     }
@@ -327,14 +329,14 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Whether somebody has chosen the resting member.
+    /// Whether the resting member was chosen.
     #[inline]
     pub fn is_called(&self, member: usize) -> bool {
         self.members[member].state.load(Ordering::SeqCst) != IDLE
     }
 
-    /// Chooses a resting member: none other can, and it does not go on before the returned call is
-    /// [made](Call::make). `None` where nobody rests.
+    /// Chooses a resting member. No other thread can choose it, and it does not continue before the
+    /// returned call is [made](Call::make). Returns `None` if no member rests.
     pub fn call(&self) -> Option<Call<'_>> {
         self.members.iter().enumerate().find_map(|(place, member)| {
             let (idle, order) = (IDLE, Ordering::SeqCst);
@@ -389,8 +391,8 @@ impl Call<'_> {
         self.member.thread.load(Ordering::SeqCst)
     }
 
-    /// Calls it, and tells whether its priority was changed for that. Whoever calls wakes it then.
-    /// Returns the member's number.
+    /// Calls the member, and records whether its priority was changed. Returns its number. The
+    /// caller must then wake it.
     pub fn make(self, raised: bool) -> usize {
         let how = if raised { RAISED } else { CALLED };
         self.member.state.store(how, Ordering::SeqCst);
@@ -427,7 +429,7 @@ const CALLING: u32 = 3;
 const CALLED: u32 = 4;
 const RAISED: u32 = 5;
 
-/// What waits for members, behind a lock.
+/// The queues of items that wait for members, guarded by a lock.
 struct Desk<T> {
     /// With their ranks, in order; never more than there are seats.
     assigned: VecDeque<(i32, T)>,

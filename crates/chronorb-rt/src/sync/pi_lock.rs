@@ -165,7 +165,8 @@ impl PiLock {
     /// Lets the kernel hand the lock over to a waiter.
     #[cold]
     fn hand_over(&self) {
-        // Nothing is changed, and everything before is visible to who sees the word from now on.
+        // The value does not change; everything before is visible to a thread that reads the word
+        // from now on.
         self.owner.fetch_or(0, Ordering::Release);
         while let Err(error) = futex::unlock_pi(&self.owner, futex::Flags::PRIVATE) {
             debug_assert!(matches!(error, Errno::AGAIN | Errno::INTR), "{error}");
@@ -206,8 +207,8 @@ pub enum PiLockError {
 #[error("the thread does not have the lock")]
 pub struct NotOwner;
 
-/// How many times the calling thread has locked, or tried to lock, any [`PiLock`] or
-/// [`PiMutex`](crate::PiMutex) so far.
+/// Returns the number of times that the calling thread has locked, or tried to lock, any [`PiLock`]
+/// or [`PiMutex`](crate::PiMutex).
 ///
 /// Tests use the difference to show how many locks a path takes.
 #[must_use]

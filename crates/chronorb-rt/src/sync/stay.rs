@@ -1,10 +1,11 @@
-//! Threads that stay with one source of work, while others wait for all of them.
+//! Threads that wait at one source of work, while others wait for all sources.
 //!
-//! Where several threads wait together at a set of sources, one of them may wait at a single source
-//! instead, which is cheaper, as long as the set is not left alone. Both sides look again after
-//! their own step: who wants to stay looks whether somebody is at the set after it was counted as
-//! staying, and who goes away from the set looks whether somebody stays after it was counted as
-//! gone. So one of them sees the other.
+//! Several threads wait together at a set of sources, for example at one epoll set. One of them may
+//! wait at a single source instead, which is cheaper, as long as another one is at the set. Each
+//! side publishes its own counter before it reads the other's: a thread that stays at a source is
+//! counted before it checks that a thread is at the set, and a thread that leaves the set is
+//! counted before it checks for threads that stay. So at least one of them observes the other
+//! (Dekker).
 
 use std::sync::Arc;
 
@@ -18,9 +19,9 @@ pub struct Stays<P> {
     /// As many as `stayers` has, and those that are about to be there.
     staying: AtomicUsize,
     stayers: Mutex<Vec<(P, Arc<Stayer>)>>,
-    /// What the set still has to bring before a thread may stay.
+    /// The number of events at the set before a thread may stay.
     reluctance: AtomicU32,
-    /// What that becomes at the next call.
+    /// The value of `reluctance` after the next call.
     next_reluctance: AtomicU32,
 }
 
@@ -32,15 +33,15 @@ pub struct Stayer {
     state: AtomicU32,
 }
 
-/// It waits at its place.
+/// The thread waits at its source.
 const WAITING: u32 = 0;
-/// It works, or is about to wait.
+/// The thread works, or is about to wait.
 const BUSY: u32 = 1;
-/// It shall go back to the set.
+/// The thread must go back to the set.
 const CALLED: u32 = 2;
 
 impl<P> Stays<P> {
-    /// Nobody waits, and nobody stays.
+    /// Makes an instance without waiting and staying threads.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "it is no value to begin with")]
     pub fn new() -> Self {
@@ -53,7 +54,7 @@ impl<P> Stays<P> {
         }
     }
 
-    /// How many threads stay.
+    /// Returns the number of threads that stay.
     pub fn staying(&self) -> usize {
         self.staying.load(Ordering::Relaxed)
     }
@@ -109,7 +110,7 @@ impl<P> Stays<P> {
             let least = LEAST_RELUCTANCE;
             self.next_reluctance.store(least, Ordering::Relaxed);
         }
-        // Nobody finds it in the list any more.
+        // The list does not contain it any more.
         stayer.state.swap(BUSY, Ordering::AcqRel) == CALLED
     }
 
@@ -124,14 +125,14 @@ impl<P> Stays<P> {
         self.next_reluctance.store(longer, Ordering::Relaxed);
         let stayers = self.stayers.lock();
         if !stayers.iter().any(|stayer| call(stayer, false, &wake)) {
-            // Nobody knows which of them has done first, and that one must not wait elsewhere.
+            // It is unknown which of them finishes first, and that one must not wait elsewhere.
             for stayer in &*stayers {
                 call(stayer, true, &wake);
             }
         }
     }
 
-    /// Calls whoever stays at a place.
+    /// Calls the threads that stay at a source.
     pub fn call_from(&self, place: &P, wake: impl Fn(&P, u32))
     where
         P: PartialEq,
@@ -206,7 +207,7 @@ impl Stayer {
     }
 }
 
-/// What the set brings after a call before a thread stays again.
+/// The number of events at the set after a call until a thread stays again.
 const LEAST_RELUCTANCE: u32 = 64;
 const GREATEST_RELUCTANCE: u32 = 1 << 12;
 /// Pieces of work in one stay that show that it was worth it.

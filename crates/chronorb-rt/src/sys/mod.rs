@@ -158,7 +158,7 @@ pub(crate) unsafe fn catch_signal(
     Ok(())
 }
 
-/// What the process does on `signal`: the address of a handler, `SIG_DFL` or `SIG_IGN`.
+/// Returns the action of the process on `signal`: the address of a handler, `SIG_DFL` or `SIG_IGN`.
 pub(crate) fn disposition(signal: c_int) -> Result<libc::sighandler_t, Errno> {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: no action is given, and the present one is written to `action`.

@@ -1,15 +1,16 @@
-//! Memory that readers may still look at is freed later.
+//! Deferred freeing of memory that readers may still access.
 //!
-//! Readers of [`Slots`](crate::Slots) and [`HashIndex`](crate::HashIndex) take no lock, so that a
-//! writer who takes memory out of a table does not know who has just found it there. Each thread
-//! therefore shows in a record of its own since when it has been reading. Memory is freed when all
-//! records say that their threads began later, or do not read now. A writer never waits for that:
-//! what cannot be freed when it leaves is freed by a later writer, of any table.
+//! Readers of [`Slots`](crate::Slots) and [`HashIndex`](crate::HashIndex) take no lock, so a writer
+//! that removes memory from a table does not know which readers have just found it there. Each
+//! thread therefore publishes, in a record of its own, the epoch in which it began to read. Memory
+//! is freed when all records show that their threads began later, or do not read now. A writer
+//! never waits for that: memory that cannot be freed when it leaves is freed by a later writer, of
+//! any table.
 //!
-//! Why nobody meets freed memory: a writer first takes the memory out of the table (1), then
-//! stamps it with the epoch and advances that (2), then looks at each record, by an exchange (3).
-//! A reader first loads the epoch (a), then exchanges it into its record (b), then looks into the
-//! table (c). Since (3) and (b) are exchanges of the same word, one of them sees the other:
+//! No reader meets freed memory. A writer first removes the memory from the table (1), then stamps
+//! it with the epoch and advances the epoch (2), then reads each record, by an exchange (3). A
+//! reader first loads the epoch (a), then exchanges it into its record (b), then reads the table
+//! (c). Since (3) and (b) are exchanges of the same word, one of them sees the other:
 //! * (b) comes after (3). Then (1) happens before (c), and the reader does not find the memory.
 //! * (3) sees (b), and an epoch after the stamp. Then (a) has seen (2), and again (1) happens
 //!   before (c).
@@ -34,12 +35,12 @@ pub struct Reading {
     of_this_thread: PhantomData<*mut ()>,
 }
 
-/// Lets the calling thread look into shared tables, until the result is dropped.
+/// Permits the calling thread to read shared tables, until the result is dropped.
 ///
-/// The tables do so themselves. Who looks into several, one after the other, enters around all of
-/// that: to enter again costs an addition, whereas the outermost entry is an atomic exchange on a
-/// cache line of the thread. It is wait-free but for the first of a thread, which takes a lock and
-/// may allocate.
+/// The tables do so themselves. A caller that reads several tables, one after the other, enters
+/// around all of that: entering again costs an addition, whereas the outermost entry is an atomic
+/// exchange on a cache line of the thread. Entering is wait-free except for the first time in a
+/// thread, which takes a lock and may allocate.
 #[inline]
 pub fn enter() -> Reading {
     // A thread that is about to end has given its record back already.
@@ -96,8 +97,8 @@ impl fmt::Debug for Reading {
     }
 }
 
-/// Frees `memory`, which no table leads to any more, as soon as nobody can be looking at it: in
-/// the best case when the calling thread leaves.
+/// Frees `memory`, which is in no table any more, as soon as no reader can be accessing it: at the
+/// earliest when the calling thread leaves.
 pub(super) fn retire(memory: Memory) {
     let reading = enter();
     let mut shared = DOMAIN.shared.lock();
@@ -128,7 +129,7 @@ fn collect() {
 
 struct Domain {
     epoch: AtomicU64,
-    /// How much garbage waits.
+    /// The amount of memory that waits to be freed.
     waiting: AtomicUsize,
     shared: Mutex<Shared>,
 }
@@ -140,14 +141,14 @@ struct Shared {
     garbage: Vec<(u64, Memory)>,
 }
 
-/// What a thread shows of its reading.
+/// The published reading state of a thread.
 ///
 /// The cells belong to the thread that owns the record.
 #[repr(align(64))]
 struct Record {
     /// The epoch when the thread began to read, or [`IDLE`], or [`UNOWNED`].
     entered: AtomicU64,
-    /// How many [`Reading`]s the thread has.
+    /// The number of [`Reading`]s of the thread.
     depth: Cell<u64>,
     /// Whether the thread frees memory when it leaves.
     collects: Cell<bool>,
@@ -194,7 +195,7 @@ impl Domain {
 }
 
 impl Shared {
-    /// The epoch since which somebody may have been reading.
+    /// Returns the oldest epoch in which a present reader may have begun.
     fn oldest(&self) -> u64 {
         // An exchange and not a load, as said at the top.
         let entered = |record: &&Record| record.entered.fetch_or(0, Ordering::AcqRel);

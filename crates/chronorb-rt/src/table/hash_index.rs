@@ -7,11 +7,11 @@ use crate::sync::primitives::{Mutex, const_but_for_loom};
 use crate::table::epoch;
 use crate::table::row::{OwnedRow, Row, SharedRow};
 
-/// Finds the indices that were entered under a hash; readers never wait.
+/// A map from hashes to indices; readers never wait.
 ///
-/// The index knows no names: whoever looks one up compares it with what is in the slot. An entry
-/// that is there during the whole of a look-up is not missed, whatever is inserted and removed
-/// meanwhile; one that is removed meanwhile may still be found.
+/// The index does not store names: a reader compares the name it looks up with the one in the slot.
+/// An entry that exists during the whole of a look-up is not missed, whatever is inserted and
+/// removed meanwhile; one that is removed meanwhile may still be found.
 ///
 /// Writers take a lock among themselves. Now and then one of them copies all entries into a table
 /// of another size, in amortised constant time. The table has room for two to eight times the
@@ -19,7 +19,7 @@ use crate::table::row::{OwnedRow, Row, SharedRow};
 pub struct HashIndex {
     words: SharedRow<(), AtomicU64>,
     len: AtomicUsize,
-    /// How many words are not empty. Whoever changes words has it locked.
+    /// The number of words that are not empty. A writer holds this lock while it changes words.
     filled: Mutex<usize>,
 }
 
@@ -100,7 +100,7 @@ impl HashIndex {
             .find_map(|word| accept((word as u32).checked_sub(1)?))
     }
 
-    /// How many entries there are. Wait-free.
+    /// Returns the number of entries. Wait-free.
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)
     }
@@ -151,7 +151,7 @@ fn store(words: Words<'_>, at: usize, value: u64) {
     }
 }
 
-/// Where an entry under `hash` may be, in order; an empty word ends the search.
+/// Returns the words where an entry under `hash` may be, in order; an empty word ends the search.
 fn probe(words: Words<'_>, hash: u32) -> impl Iterator<Item = usize> {
     // 2⁶⁴ divided by the golden ratio: Knuth's multiplicative hashing, which takes upper bits.
     let spread = u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -202,8 +202,8 @@ fn copy(words: Option<Words<'_>>, len: usize) -> OwnedRow<(), AtomicU64> {
     copy
 }
 
-/// How many words a fresh table for `len` entries has: between a sixth and a third of them are
-/// filled, so that many entries come or go until it is replaced.
+/// Returns the number of words of a fresh table for `len` entries: between a sixth and a third of
+/// them are filled, so that many entries come or go until it is replaced.
 fn capacity(len: usize) -> usize {
     (3 * len).next_power_of_two().max(LEAST)
 }

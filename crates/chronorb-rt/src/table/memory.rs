@@ -23,7 +23,7 @@ impl Drop for Memory {
     }
 }
 
-/// The model checker is told of the end instead, and the memory stays readable for those whom it
+/// Reports the end to the model checker instead. The memory stays readable for the threads that it
 /// finds there.
 #[cfg(loom)]
 impl Drop for Memory {

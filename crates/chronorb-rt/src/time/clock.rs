@@ -139,7 +139,7 @@ impl Deadline {
     }
 }
 
-/// What is longer is kept by the clock of ticks.
+/// Deadlines that are further away than this use the coarse clock.
 const LONG: Duration = Duration::from_secs(1);
 /// No kernel ticks less often.
 const LONGEST_TICK: Duration = Duration::from_millis(10);

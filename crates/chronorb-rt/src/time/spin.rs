@@ -1,4 +1,4 @@
-//! Looking again and again instead of sleeping, without starving anybody.
+//! Bounded busy polling instead of sleeping, which starves no other thread.
 
 use core::cell::Cell;
 use core::hint;
@@ -11,23 +11,24 @@ use rustix::thread::{Pid, sched_getaffinity};
 use crate::sys;
 use crate::time::clock::Monotonic;
 
-/// Looks again and again until there is something, at most for `bound`; `None` where it is time to
+/// Polls until `look` returns something, at most for `bound`. Returns `None` when it is time to
 /// sleep.
 ///
-/// A thread that looks keeps its processor from all others of its priority and below. Therefore:
-/// * of the threads of this process as many may look at a time as it has processors but one, and
-///   one where it has one only: further ones get `None` at once;
-/// * a real-time thread looks for less than the share of time that the kernel leaves to real-time
-///   threads (`sched_rt_runtime_us`, 95 % unless it was changed), by a tenth of all, so that it is
-///   never throttled while it only looks, and what is less urgent gets that tenth: 85 % of each 10
-///   ms. A thread that has used that up gets `None` until the next 10 ms.
+/// A polling thread keeps its processor from all others of its priority and below. Therefore:
+/// * At most as many threads of this process may poll at a time as it has processors, less one, but
+///   at least one. Further threads get `None` at once.
+/// * A real-time thread polls for less than the share of time that the kernel leaves to real-time
+///   threads (`sched_rt_runtime_us`, 95 % by default), by a tenth of the whole. So it is never
+///   throttled while it only polls, and less urgent threads get that tenth: it polls for 85 % of
+///   each 10 ms. A thread that has used up its share gets `None` until the next 10 ms.
 ///
 /// The processors are those of the calling thread or of the main thread, whichever has more, and no
 /// more than a control group's quota.
 ///
-/// One look should take microseconds at most, since time is read after every few of them. Nothing
-/// here allocates or takes a lock once the limits are [known](prepare_to_look), and it asks the
-/// kernel only for the thread's priority and the processors, once in each 10 ms in which it looks.
+/// One call of `look` should take microseconds at most, since the clock is read after every few of
+/// them. Nothing here allocates or takes a lock once the limits are [known](prepare_to_look). The
+/// kernel is only asked for the thread's priority and the processors, once in each 10 ms with
+/// polling.
 pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
@@ -41,8 +42,8 @@ pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T
     look_at(place, share, begun, bound, look)
 }
 
-/// As [`look_for`], for a thread that looks for whatever comes, on behalf of others too: it gives
-/// way to one that looks for something of its own and finds that too many look.
+/// Polls as [`look_for`] does, for work of any kind, on behalf of other threads too. It gives way
+/// to a thread that polls for its own event and finds that too many threads poll.
 pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
@@ -113,17 +114,17 @@ thread_local! {
     static SHARE: Cell<Option<Share>> = const { Cell::new(None) };
 }
 
-/// What a thread may look for in the present period.
+/// The polling budget of a thread in the present period.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     begun: Monotonic,
     left: Duration,
-    /// How many threads may look at a time.
+    /// The number of threads that may poll at a time.
     places: usize,
 }
 
 impl Share {
-    /// That of the calling thread at `now`.
+    /// Returns the budget of the calling thread at `now`.
     fn of_this_thread(now: Monotonic) -> Self {
         let share = SHARE.get();
         let present = share.map_or_else(|| Self::begin(now), |share| share.at(now));
@@ -146,7 +147,7 @@ impl Share {
         }
     }
 
-    /// That of the period at `now`.
+    /// Returns the budget in the period at `now`.
     fn at(self, now: Monotonic) -> Self {
         if now - self.begun < PERIOD {
             self
@@ -159,13 +160,13 @@ impl Share {
 /// The right to look, of which there are fewer than processors.
 struct Place;
 
-/// How long a real-time thread may look in a period, in nanoseconds.
+/// The time that a real-time thread may poll in a period, in nanoseconds.
 static REAL_TIME: AtomicU64 = AtomicU64::new(UNKNOWN);
 const UNKNOWN: u64 = u64::MAX;
 /// The processors that the quota of the control group comes to.
 static QUOTA: AtomicUsize = AtomicUsize::new(usize::MAX);
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
-/// How often a thread that looked for something of its own found no place.
+/// The number of times that a thread polling for its own event was refused.
 static TURNED_AWAY: AtomicUsize = AtomicUsize::new(0);
 
 impl Place {
@@ -183,7 +184,7 @@ impl Drop for Place {
     }
 }
 
-/// How many threads may look at a time.
+/// Returns the number of threads that may poll at a time.
 fn places(processors: usize) -> usize {
     processors.saturating_sub(1).max(1)
 }
@@ -220,13 +221,13 @@ fn share_of(runtime: Option<f64>, period: Option<f64>) -> f64 {
     (of_kernel.min(DEFAULT_SHARE) - RESERVE).max(0.0)
 }
 
-/// How often it is looked between two readings of the clock.
+/// The number of polls between two readings of the clock.
 const LOOKS_PER_CLOCK: usize = 4;
 /// In which a thread's share is counted.
 const PERIOD: Duration = Duration::from_millis(10);
-/// What Linux leaves to real-time threads by default.
+/// The share of time that Linux leaves to real-time threads by default.
 const DEFAULT_SHARE: f64 = 0.95;
-/// What is left to others beside.
+/// The share that is left to other threads besides.
 const RESERVE: f64 = 0.1;
 
 #[cfg(test)]

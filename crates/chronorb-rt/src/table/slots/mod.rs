@@ -23,8 +23,8 @@ mod slot;
 /// and allocates nothing. Several look-ups are cheaper within one [`epoch::enter`]. Inserting and
 /// removing take a lock among themselves.
 ///
-/// A removed value is unreachable at once, but lives until nobody uses it any more. Whoever is the
-/// last to let go of it, with [`remove`](Self::remove) or [`SlotRef::release`], gets the value.
+/// A removed value is unreachable at once, but lives as long as it is in use. The last user,
+/// through [`remove`](Self::remove) or [`SlotRef::release`], receives the value.
 ///
 /// Memory for slots is allocated in chunks that double, each a cache line for a value of up to 48
 /// octets. New values go to the lowest chunk with room. Memory of a chunk without values is given
@@ -46,7 +46,7 @@ pub struct Slots<T> {
 pub struct Key {
     /// The slot, from 0.
     pub index: u32,
-    /// Which value of the slot, from 1. Zero names none.
+    /// The number of the value in its slot, from 1. Zero names none.
     pub generation: u32,
 }
 
@@ -55,15 +55,15 @@ pub struct Key {
 #[error("the slot table is full")]
 pub struct Full;
 
-/// What became of a value that was to be removed.
+/// The outcome of removing a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use = "the value may be in it"]
 pub enum Removed<T> {
-    /// It was not in the table, or not any more.
+    /// The value is not in the table, or not any more.
     NotThere,
-    /// It is removed. Somebody uses it, and the last to let go of it gets it.
+    /// The value is removed but still in use. The last user receives it.
     InUse,
-    /// It is removed, and nobody used it.
+    /// The value is removed, and was not in use.
     Last(T),
 }
 
@@ -95,8 +95,8 @@ impl<T> Slots<T> {
         self.insert_with(|_| value)
     }
 
-    /// Puts the value that `make` gives for its key into a free slot, and returns the key. Nobody
-    /// finds the slot before.
+    /// Puts the value that `make` returns for its key into a free slot, and returns the key. No
+    /// reader finds the slot before.
     ///
     /// # Errors
     /// [`Full`]; `make` was not called.
@@ -129,8 +129,8 @@ impl<T> Slots<T> {
         Some((reference.key(), reference))
     }
 
-    /// As [`get`](Self::get), but finds the value also if it is removed and still in use: for
-    /// callers who use it already.
+    /// Finds a value as [`get`](Self::get) does, even if it is removed and still in use: for
+    /// callers that use it already.
     pub fn get_held(&self, key: Key) -> Option<SlotRef<'_, T>> {
         self.get_held_or_inherit(key, drop)
     }
@@ -179,7 +179,8 @@ impl<T> Slots<T> {
         key.generation != 0 && key.generation <= newest
     }
 
-    /// How many references to the value of `key` are in use now, removed or not. Wait-free.
+    /// Returns the number of references to the value of `key` that are in use now, removed or not.
+    /// Wait-free.
     pub fn readers(&self, key: Key) -> u32 {
         let reading = epoch::enter();
         let Some(slot) = self.slot(key.index, &reading) else {
@@ -216,7 +217,7 @@ impl<T> Slots<T> {
         None
     }
 
-    /// An index beyond those of all values in the table, for those who look at each by
+    /// Returns an index above those of all values in the table, for iteration by
     /// [`get_at`](Self::get_at). Wait-free.
     pub fn bound(&self) -> u32 {
         let reading = epoch::enter();
@@ -228,7 +229,8 @@ impl<T> Slots<T> {
         used.next().unwrap_or(0)
     }
 
-    /// How many values are in the table, without those that were removed but are still in use.
+    /// Returns the number of values in the table, without those that were removed but are still in
+    /// use.
     pub fn len(&self) -> usize {
         self.writers.lock().live as usize
     }
@@ -301,8 +303,8 @@ impl<T> Slots<T> {
         // SAFETY: the reader holds the slot, until it is counted out.
         let state = unsafe { &slot.as_ref().state };
         let seen = state.load(Ordering::Relaxed);
-        // While the value can be found, whoever removes it sees to it, and the slot is not
-        // touched any more.
+        // While the value can be found, the thread that removes it takes care of it, and the slot
+        // is not touched any more.
         if seen & DYING == 0
             && state
                 .compare_exchange(seen, seen - READER, Ordering::Release, Ordering::Relaxed)
@@ -455,7 +457,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// How many slots the chunk has when it is allocated.
+    /// Returns the number of slots of the chunk when it is allocated.
     fn capacity(&self, chunk: usize) -> usize {
         if chunk >= CHUNKS {
             return 0;
@@ -472,7 +474,7 @@ impl<T> Drop for Slots<T> {
             let used = row.head().used.load(Ordering::Relaxed) as usize;
             for slot in (0..used).filter_map(|offset| row.get(offset)) {
                 if slot.state.load(Ordering::Relaxed) & (LIVE | DYING) != 0 {
-                    // SAFETY: the slot has its value, and nobody else has the table.
+                    // SAFETY: the slot has its value, and the table is not shared any more.
                     slot.value
                         .with_mut(|value| unsafe { (*value).assume_init_drop() });
                 }
@@ -497,7 +499,7 @@ pub struct SlotRef<'a, T> {
     slot: NonNull<Slot<T>>,
 }
 
-// SAFETY: it is a reference to a `T`, and who drops the last one gets the value.
+// SAFETY: it is a reference to a `T`, and the thread that drops the last one receives the value.
 unsafe impl<T: Send + Sync> Send for SlotRef<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for SlotRef<'_, T> {}
