@@ -34,7 +34,8 @@ pub(crate) fn size(options: &[&str]) -> Result<(), Failure> {
     }
     if report.own > report.limit {
         return Err(Failure(format!(
-            "the minimal server has {} of its own, and may have {}; `cargo xtask size` says what is large",
+            "the minimal server has {} of its own, and may have {}; `cargo xtask size` says what \
+             is large",
             kib(report.own),
             kib(report.limit)
         )));

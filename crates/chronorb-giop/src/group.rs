@@ -184,7 +184,7 @@ impl UipmcProfile {
     /// Returns the identity of the group.
     ///
     /// # Errors
-    /// What is wrong with the component that says it; [`CdrError::BadReference`] if there is none.
+    /// [`CdrError::BadReference`] if no component names it, and those of decoding the component.
     pub fn group(&self) -> Result<GroupId, CdrError> {
         let component = self.components.iter().find(|c| c.tag == TAG_GROUP);
         GroupId::decode(&component.ok_or(CdrError::BadReference)?.data)

@@ -90,9 +90,9 @@ pub enum TraceError {
     /// The kernel does not permit it, or does not know it: Yama, seccomp (as in some containers),
     /// another tracer, a Linux before 5.3.
     #[error(
-        "ptrace is refused (system error {0}): by /proc/sys/kernel/yama/ptrace_scope, by the seccomp \
-         profile of a container, or because another tracer is there; allow it (CAP_SYS_PTRACE, \
-         ptrace_scope 0 or 1), or run outside of it"
+        "ptrace is refused (system error {0}): by /proc/sys/kernel/yama/ptrace_scope, by the \
+         seccomp profile of a container, or because another tracer is there; allow it \
+         (CAP_SYS_PTRACE, ptrace_scope 0 or 1), or run outside of it"
     )]
     Refused(i32),
     /// The process ended while it was followed.

@@ -1,8 +1,8 @@
-//! Where peers are reached.
+//! Addresses of peers.
 
 use std::fmt;
 
-/// Where a peer can be reached, in the form that its transport writes it in.
+/// The address of a peer, in the form that its transport writes.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Address {
     /// A host and a port: TCP, UDP, TLS, multicast groups.

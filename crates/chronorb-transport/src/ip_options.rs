@@ -34,7 +34,8 @@ pub(crate) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     Ok(())
 }
 
-/// What holds now, as of a protocol that sends at once and does not look after idle peers.
+/// Returns the present values, with the defaults of a protocol that sends at once and does not
+/// probe idle peers.
 pub(crate) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     let octets = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
     Ok(SocketOptions {

@@ -60,7 +60,7 @@ pub use sys::interfaces::interface_addresses;
 pub use sys::{dont_route, packet_priority, set_packet_priority};
 pub use waiting::Waiting;
 
-/// How a connection carries octets.
+/// The unit in which a connection carries octets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Carriage {
     /// As a stream: all of them, in order, cut anywhere.
@@ -132,22 +132,22 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
     /// later; [`AcceptError::Failed`] for anything else.
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError>;
 
-    /// Where peers reach it, the preferred address first: what object references publish. At least
-    /// one.
+    /// Returns the addresses at which peers reach the acceptor, the preferred one first. Object
+    /// references publish them. There is at least one.
     fn published(&self) -> &[Address];
 }
 
 /// A connection to a peer.
 ///
-/// At most one thread at a time receives, and at most one sends; both may at the same time, beside
-/// any number that call the other methods. Its descriptor is readable where
-/// [`try_recv`](Self::try_recv) may find something, and writable where [`try_send`](Self::try_send)
-/// may go on, both as edges: who was told of one goes on until [`IoError::WouldBlock`], or, of a
-/// stream, until a read did not fill its room. A transport whose descriptor is not the one that has
-/// room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it
-/// is told.
+/// At most one thread at a time receives, and at most one sends; both may do so at the same time,
+/// while any number of threads call the other methods. The descriptor is readable when
+/// [`try_recv`](Self::try_recv) may find something, and writable when [`try_send`](Self::try_send)
+/// may continue, both as edges. A thread that got an edge continues until [`IoError::WouldBlock`],
+/// or, with a stream, until a read did not fill its buffer. If the descriptor of a transport is not
+/// the one that has room (it is a set, or a doorbell), room is reported as input: a thread that
+/// waits for room tries to send after any event.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
-    /// How it carries octets.
+    /// Returns the unit in which it carries octets.
     fn carriage(&self) -> Carriage {
         Carriage::Stream
     }
@@ -172,11 +172,11 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError>;
 
-    /// As [`try_recv`](Self::try_recv), for a thread that looks again and again: where the
-    /// transport can do without, the peer does not wake anybody meanwhile.
+    /// Receives as [`try_recv`](Self::try_recv) does, for a polling thread. If the transport
+    /// supports it, the peer sends no wake-ups meanwhile.
     ///
-    /// After it the descriptor may tell nothing of what comes, until [`try_recv`](Self::try_recv)
-    /// or a method that waits was called.
+    /// After this call the descriptor may report no input until [`try_recv`](Self::try_recv) or a
+    /// method that waits was called.
     ///
     /// # Errors
     /// As [`try_recv`](Self::try_recv).
@@ -265,7 +265,7 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         Remote::UNKNOWN
     }
 
-    /// The certificate (X.509, DER) by which the peer has proved who it is, if it has.
+    /// Returns the certificate (X.509, DER) by which the peer has proved its identity, if it has.
     fn peer_certificate(&self) -> Option<Vec<u8>> {
         None
     }

@@ -1,8 +1,8 @@
-//! Names of hosts, looked up within a deadline.
+//! Host names, resolved within a deadline.
 //!
-//! `getaddrinfo` takes as long as the system's resolver likes, and cannot be interrupted. So a
-//! thread of its own does it, and whoever wants the result waits as long as it has time. There are
-//! at most [`MAX_LOOK_UPS`] such threads; one name is looked up by one of them for all who want it.
+//! `getaddrinfo` takes as long as the system's resolver needs, and cannot be interrupted. So a
+//! thread of its own calls it, and the caller waits until its deadline. There are at most
+//! [`MAX_LOOK_UPS`] such threads; concurrent look-ups of one name share one of them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};

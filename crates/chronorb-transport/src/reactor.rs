@@ -13,23 +13,22 @@ use rustix::time::Timespec;
 
 /// An edge-triggered epoll set that several threads may wait on.
 ///
-/// The kernel is the leader's baton of Leader/Followers: of the threads that
-/// wait, it wakes one for each event, and the others go on waiting. A thread
-/// takes one event at a time, so that the next is there for the next thread.
-/// Edge-triggered sets are not polled again at each wait, which level-triggered
-/// ones are; who gets an event must therefore read until nothing is left, or
-/// [`rearm`](Self::rearm).
+/// The kernel acts as the baton of Leader/Followers: for each event it wakes one of the waiting
+/// threads, and the others continue to wait. A thread takes one event at a time, so that the next
+/// one is left for the next thread. Level-triggered sets are polled again at each wait,
+/// edge-triggered ones are not. A thread that gets an event must therefore read until nothing is
+/// left, or [`rearm`](Self::rearm).
 #[derive(Debug)]
 pub struct Reactor {
     set: OwnedFd,
 }
 
-/// What to wait for.
+/// The kinds of events to wait for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Interest {
     /// Octets or connections to take in.
     Read,
-    /// That, and room to send.
+    /// Input, and room to send.
     ReadWrite,
     /// A descriptor that stays readable and shall wake every thread: level-triggered.
     Everyone,
@@ -45,7 +44,7 @@ impl Interest {
     }
 }
 
-/// What happened.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Event {
     /// The token that the descriptor was added with.
@@ -100,8 +99,7 @@ impl Reactor {
     pub fn disarm(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let _telling = doing(Activity::InputOutput);
         let data = epoll::EventData::new_u64(token);
-        // Were the end told as long as it lasts, threads at the set would turn round until somebody
-        // reads it.
+        // With a level-triggered end, threads at the set would loop until it is read.
         epoll::modify(&self.set, fd, data, epoll::EventFlags::ET)?;
         Ok(())
     }
@@ -186,7 +184,7 @@ mod tests {
         reactor.add(&far, 7, Interest::ReadWrite)?;
         reactor.disarm(&far, 7)?;
         near.write_all(b"x")?;
-        assert_eq!(reactor.wait(NOW)?, None, "nobody wants to know");
+        assert_eq!(reactor.wait(NOW)?, None, "the event is not wanted");
 
         drop(near);
         let end = reactor.wait(NOW)?.expect("it has ended");

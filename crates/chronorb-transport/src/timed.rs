@@ -15,7 +15,7 @@ use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 
 use crate::{IoError, SendError};
 
-/// A connected socket in blocking mode; who must not wait says so call by call.
+/// A connected socket in blocking mode; non-blocking calls are flagged one by one.
 pub(crate) struct TimedSocket {
     socket: OwnedFd,
     /// The socket's time-outs in nanoseconds, 0 before the first is set. They

@@ -450,7 +450,8 @@ Kind::Value { is_abstract }
         let name = self.fresh("R");
         match self.below(3)? {
             0 => self.put(&format!(
-                "struct {name};\ntypedef sequence<{name}> {name}s;\nstruct {name} {{ long a; {name}s b; }};\n"
+                "struct {name};\ntypedef sequence<{name}> {name}s;\nstruct {name} {{ long a; \
+                 {name}s b; }};\n"
             )),
             1 => self.put(&format!(
                 "union {name};\ntypedef sequence<{name}> {name}s;\n\

@@ -41,7 +41,8 @@ impl Budget {
         let Self { limit, tracked } = self;
         format!(
             "# The size of the minimal server, in octets; see docs/src/footprint.md.\n\
-             # `cargo xtask size` fails above the limit; `cargo xtask size --track` writes the rest.\n\
+             # `cargo xtask size` fails above the limit; `cargo xtask size --track` writes the \
+             rest.\n\
              limit = {limit}\n\n[tracked]\nown = {}\nstripped_file = {}\n",
             tracked.own, tracked.stripped_file
         )

@@ -153,7 +153,8 @@ pub(super) fn route_socket(patience: Duration) -> io::Result<OwnedFd> {
 pub enum NetlinkError {
     /// The process may not do it.
     #[error(
-        "cannot {what}: it needs CAP_NET_ADMIN; run as root, or grant it (`setcap cap_net_admin+ep PROGRAM`)"
+        "cannot {what}: it needs CAP_NET_ADMIN; run as root, or grant it (`setcap \
+         cap_net_admin+ep PROGRAM`)"
     )]
     Denied {
         /// What was to be done.

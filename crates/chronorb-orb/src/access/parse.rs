@@ -201,5 +201,5 @@ fn error(position: usize, problem: String) -> RuleError {
 
 const CONDITIONS: &str = "a condition: *, localhost, an address such as 10.0.0.0/8 or fd00::/8, \
                           subject=, san=, uid= or gid=";
-const ACTIONS: &str = "actions with commas between them: tcp, unix, ssl or other protocols; or any, \
-                       or none";
+const ACTIONS: &str = "actions with commas between them: tcp, unix, ssl or other protocols; or \
+    any, or none";

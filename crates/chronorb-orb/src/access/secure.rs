@@ -81,7 +81,8 @@ pub(crate) fn complete(config: &mut OrbConfig) -> Result<(), ConfigError> {
     ] {
         if let Some(rule) = rules.iter().find(|rule| permits_any_user(rule)) {
             let problem = format!(
-                "the rule \"{rule}\" permits Unix-domain peers of any user; add uid=self or uid=NUMBER"
+                "the rule \"{rule}\" permits Unix-domain peers of any user; add uid=self or \
+                 uid=NUMBER"
             );
             return Err(refused(setting, problem));
         }
@@ -115,7 +116,8 @@ pub(crate) fn check(config: &OrbConfig, registry: &Registry) -> Result<(), Confi
             let is_known = |scheme: &str| OWN.contains(&scheme) || registry.find(scheme).is_ok();
             if let Some(unknown) = rule.schemes().iter().find(|scheme| !is_known(scheme)) {
                 let problem = format!(
-                    "rule \"{rule}\": there is no protocol {unknown:?}; there are tcp, unix, ssl, {}",
+                    "rule \"{rule}\": there is no protocol {unknown:?}; there are tcp, unix, ssl, \
+                     {}",
                     OWN.join(", ")
                 );
                 return Err(ConfigError::BadValue {

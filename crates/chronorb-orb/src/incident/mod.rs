@@ -150,7 +150,8 @@ impl Incident {
             Self::FailedAccept => "no descriptor or memory is left; it is tried again",
             Self::FailedHandshake => "the peer ended the connection before the handshake was over",
             Self::LatePeer => {
-                "a message, or a reply that it had to take, was not complete in time (-ORBInputTimeout)"
+                "a message, or a reply that it had to take, was not complete in time \
+                 (-ORBInputTimeout)"
             }
             Self::RefusedRequest => "the buffer of the lane is full; the client gets TRANSIENT",
             Self::PanickedApplication => "the connection is closed",

@@ -25,7 +25,8 @@ pub enum SocketError {
         source: io::Error,
     },
     /// Others could lay sockets there, or read.
-    #[error("the directory {} of its socket {problem}; remove it, or say by -ORBMonitor PATH where else", path.display())]
+    #[error("the directory {} of its socket {problem}; remove it, or say by -ORBMonitor PATH \
+        where else", path.display())]
     Unsafe {
         /// The directory.
         path: PathBuf,

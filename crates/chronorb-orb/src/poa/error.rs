@@ -58,8 +58,8 @@ pub enum PolicyRule {
     NoCeiling,
     /// Persistent references need a secret that outlives the process.
     #[error(
-        "ObjectKeys::Authenticated needs the feature access, and -ORBObjectKeySecret where references \
-         are persistent"
+        "ObjectKeys::Authenticated needs the feature access, and -ORBObjectKeySecret where \
+         references are persistent"
     )]
     NoSecret,
     /// The ORB has one of the protocols.

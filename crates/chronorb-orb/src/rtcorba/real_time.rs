@@ -128,7 +128,8 @@ fn too_urgent(native: NativePriority, most: Option<NativePriority>) -> SystemExc
     because(
         exception,
         format_args!(
-            "native priority {native} is needed, and this process may use {most} at most (-ORBRealTime required)"
+            "native priority {native} is needed, and this process may use {most} at most \
+             (-ORBRealTime required)"
         ),
     )
 }
@@ -142,8 +143,8 @@ pub(super) fn ask_application<T>(ask: impl FnOnce() -> Option<T>) -> Result<T, S
     answer.map_err(|_| PANICKED)?.ok_or(NOT_MAPPED)
 }
 
-const NO_NATIVE: &str = "no native priority by the mapping: with -ORBPriorityMapping direct they are 1 to \
-                         99, with linear 0 to 32767";
+const NO_NATIVE: &str = "no native priority by the mapping: with -ORBPriorityMapping direct they \
+    are 1 to 99, with linear 0 to 32767";
 const CHOICE: &str = "-ORBRealTime off says that this is meant, required refuses to run so";
 /// The most urgent native priority that the system has.
 const MOST_URGENT: NativePriority = 99;

@@ -122,6 +122,7 @@ pub fn set_scheduling_of(tid: u32, scheduling: Scheduling) -> Result<(), Schedul
 /// Returns the scheduling parameters of a thread of any process, by its thread id. For a process
 /// with one thread this is the process id.
 ///
+/// # Errors
 /// There is no such thread, or [`Policy`] has no name for its policy.
 pub fn scheduling_of_process(tid: u32) -> io::Result<Scheduling> {
     of_thread(foreign(tid)?)

@@ -16,7 +16,7 @@ use crate::sync::primitives::atomic::{AtomicU32, AtomicUsize, Ordering};
 #[derive(Debug)]
 pub struct Stays<P> {
     at_set: AtomicUsize,
-    /// As many as `stayers` has, and those that are about to be there.
+    /// The number of entries of `stayers`, with those that are about to be added.
     staying: AtomicUsize,
     stayers: Mutex<Vec<(P, Arc<Stayer>)>>,
     /// The number of events at the set before a thread may stay.

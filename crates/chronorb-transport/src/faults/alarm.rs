@@ -20,7 +20,7 @@ pub(super) struct Alarm {
     state: PiMutex<State>,
 }
 
-/// Who wants to be woken.
+/// The kind of waiter to wake.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum For {
     Incoming,
@@ -139,7 +139,7 @@ mod tests {
         };
         assert!(!told()?);
         for _ in 0..2 {
-            // Nobody reads: it is an edge all the same.
+            // There is no reader; writing causes an edge all the same.
             near.write_all(b"x")?;
             assert!(told()? && !told()?);
         }

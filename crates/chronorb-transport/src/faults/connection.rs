@@ -21,7 +21,7 @@ pub(super) struct FaultyConnection {
     inner: Box<dyn Connection>,
     incoming: PiMutex<Incoming>,
     outgoing: PiMutex<Outgoing>,
-    /// Whether the incoming half holds anything, for those who may not wait for its lock.
+    /// Whether the incoming half holds octets, for callers that must not wait for its lock.
     holds: AtomicBool,
     alarm: Alarm,
 }

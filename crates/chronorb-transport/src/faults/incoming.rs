@@ -1,4 +1,4 @@
-//! What comes, until it is due.
+//! Incoming octets, held until they are due.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,9 +15,9 @@ pub(super) struct Incoming {
     fates: Fates,
     held: VecDeque<Held>,
     held_octets: usize,
-    /// What comes after that.
+    /// The error that follows the octets.
     end: Option<IoError>,
-    /// What is read into.
+    /// The buffer to read into.
     room: Vec<u8>,
 }
 
@@ -158,12 +158,12 @@ impl Incoming {
     }
 }
 
-/// How long a message waits for another one to overtake it.
+/// The time that a message waits for another one to overtake it.
 pub(super) const OVERTAKEN_WITHIN: Duration = Duration::from_millis(5);
 
 const LARGEST_READ: usize = 64 * 1024;
-/// What is held beyond this is left in the transport, which then tells the peer to wait, or loses
-/// messages.
+/// The greatest number of octets to hold. More are left in the transport, which then blocks the
+/// peer, or loses messages.
 const MOST_HELD: usize = 1024 * 1024;
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
         plans.of("any").expect("that of all").incoming.clone()
     }
 
-    /// What comes of the messages 0, 1, … in the end.
+    /// Returns the messages 0, 1, … in the order of their delivery.
     fn come(faults: &str, messages: u8) -> Vec<u8> {
         let dice = Dice::new(7, 0, 0);
         let fates = Fates::new(&plan(faults), dice, OF_THREE, DATAGRAMS);

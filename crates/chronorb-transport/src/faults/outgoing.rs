@@ -1,4 +1,4 @@
-//! What goes, as far as it does.
+//! Outgoing octets, as far as they are sent.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ pub(super) struct Outgoing {
     ended: bool,
 }
 
-/// What a try to send came to.
+/// The outcome of an attempt to send.
 pub(super) struct Tried {
     pub(super) sent: Result<usize, IoError>,
     /// When to try again, where it is not when there is room.

@@ -131,6 +131,6 @@ fn listen(group: SocketAddr, options: &MulticastOptions, setup: Setup) -> io::Re
     Ok(socket)
 }
 
-/// What is asked for where nobody says; the kernel cuts it to `net.core.rmem_max`. The packets of a
-/// large message come faster than they are read.
+/// The receive buffer that is requested by default; the kernel limits it to `net.core.rmem_max`.
+/// The packets of a large message arrive faster than they are read.
 const RECEIVE_BUFFER: u32 = 4 << 20;

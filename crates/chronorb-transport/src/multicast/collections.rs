@@ -1,9 +1,10 @@
-//! Messages put together from their packets, in bounded memory.
+//! Reassembly of messages from their packets, in bounded memory.
 //!
-//! Anybody can send to a group, so nothing here is believed: a collection whose packets contradict
-//! each other, that is too old or too large, or that is no message when it is whole, is dropped.
-//! Where there is no room for another one, the oldest goes of the sender that has most; so a sender
-//! that floods the group pushes out its own collections, and not those of others.
+//! Every host can send to a group, so no packet is trusted: a collection is dropped if its packets
+//! contradict each other, if it is too old or too large, or if the result is not a message. If
+//! there is no room for another collection, the oldest one of the sender with the most collections
+//! is dropped. So a sender that floods the group evicts its own collections, and not those of
+//! others.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -18,7 +19,7 @@ use super::counts::{Counters, Drop};
 use super::packet::{MAX_ID_LEN, Packet};
 use crate::Messages;
 
-/// What may be held of messages that are not whole.
+/// The bounds of incomplete messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Collections.
@@ -27,7 +28,7 @@ pub struct Limits {
     pub octets: usize,
     /// Octets of one message.
     pub message: usize,
-    /// How long a collection may take from its first packet that came.
+    /// The greatest age of a collection, from its first received packet.
     pub age: Duration,
 }
 
@@ -94,7 +95,7 @@ impl Collections {
         }
     }
 
-    /// How many are open.
+    /// Returns the number of open collections.
     pub fn len(&self) -> usize {
         self.open.len()
     }
@@ -239,9 +240,9 @@ struct Collection {
     sender: SocketAddr,
     id: Id,
     begun: Monotonic,
-    /// How many packets there are, once one has said it.
+    /// The number of packets, once one of them has told it.
     total: Option<u32>,
-    /// Which are here, by their numbers.
+    /// The received packets, by their numbers.
     pieces: Vec<Piece>,
     /// Their data, as it came.
     data: Vec<u8>,
@@ -292,7 +293,7 @@ impl Collection {
         self.total == u32::try_from(self.pieces.len()).ok()
     }
 
-    /// Where a packet's piece belongs, if it fits the others.
+    /// Returns the position of a packet's piece, if it is consistent with the others.
     fn check(&self, packet: Packet<'_>, longest: usize) -> Result<usize, Drop> {
         if let (Some(known), Some(said)) = (self.total, packet.total)
             && known != said

@@ -1,4 +1,4 @@
-//! How groups are sent to and listened at.
+//! Options of sending to groups and listening at them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,7 +9,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType, netdevice, socko
 use crate::ip_options::refused;
 use crate::{Address, Endpoint, EndpointError};
 
-/// How groups are sent to and listened at.
+/// Options of sending to groups and listening at them.
 ///
 /// As text it is `name=value[&…]`, with the names of the fields: `interface=eth1&ttl=4`; so it
 /// stands in endpoints, too.
@@ -18,8 +18,8 @@ pub struct MulticastOptions {
     /// The interface that groups are joined and sent to on: its name, or one of its IPv4 addresses;
     /// `None` leaves that to the kernel's routes.
     pub interface: Option<String>,
-    /// How many networks away packets are heard, 0 to 255: with 1, the default, no router passes
-    /// them on, and with 0 they stay on this machine.
+    /// The number of networks that packets cross, 0 to 255: with 1, the default, no router forwards
+    /// them, and with 0 they stay on this machine.
     pub ttl: u8,
     /// Whether listeners of this machine hear what it sends; they do by default.
     pub loopback: bool,

@@ -30,11 +30,11 @@ pub(super) const MAX_ID_LEN: usize = 252;
 /// Part of a message, as it travels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Packet<'a> {
-    /// Its place in the collection, from 0.
+    /// The index in the collection, from 0.
     pub number: u32,
-    /// How many packets the collection has, as far as this one says.
+    /// The number of packets of the collection, if this one tells it.
     pub total: Option<u32>,
-    /// What all packets of the collection have in common, and those of no other one.
+    /// The identifier of the collection, which is unique.
     pub id: &'a [u8],
     /// The part of the message; never empty.
     pub data: &'a [u8],
@@ -44,19 +44,19 @@ pub struct Packet<'a> {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// It does not begin with `MIOP`.
+    /// The packet does not begin with `MIOP`.
     #[error("it is not MIOP")]
     Magic,
-    /// Its header is of another major version.
+    /// The header has another major version.
     #[error("the version of its header is not 1")]
     Version,
-    /// It ends within its header, or the id is too long.
+    /// The packet ends within its header, or the id is too long.
     #[error("its header is malformed")]
     Header,
-    /// It has less data than its header says, or none.
+    /// The packet has less data than its header declares, or none.
     #[error("its length is not that of its header")]
     Length,
-    /// Its number is not one of its collection's.
+    /// The number is not one of its collection's.
     #[error("its number is out of its collection's range")]
     Number,
 }
@@ -158,7 +158,7 @@ const MAGIC: &[u8; 4] = b"MIOP";
 const VERSION: u8 = 0x10;
 const LITTLE_ENDIAN: u8 = 1;
 const LAST: u8 = 2;
-/// Where the unique id begins.
+/// The offset of the unique id.
 const ID_AT: usize = 20;
 const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
@@ -252,7 +252,9 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_a_packet_or_none(mut datagram in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn any_octets_are_a_packet_or_none(
+            mut datagram in proptest::collection::vec(any::<u8>(), 0..80),
+        ) {
             if let Some(start) = datagram.first_chunk_mut::<5>() {
                 start.copy_from_slice(b"MIOP\x10");
             }

@@ -34,16 +34,16 @@ pub(super) struct Sender {
     part: usize,
     /// Nanoseconds that an octet takes at least.
     pace: f64,
-    /// What sets its messages apart from those of all others.
+    /// The number that distinguishes its messages from those of other senders.
     number: u64,
     progress: Progress,
     is_shut_down: AtomicBool,
 }
 
-/// How far the sending thread has come, of which there is one at a time.
+/// The progress of the sending thread, of which there is one at a time.
 #[derive(Debug, Default)]
 struct Progress {
-    /// How many messages were begun.
+    /// The number of messages begun.
     count: AtomicU32,
     /// Octets of the last one that are not sent yet, and its packets.
     left: AtomicUsize,
@@ -230,7 +230,7 @@ impl Sender {
     }
 }
 
-/// What is left of two pieces after the first octets.
+/// Returns the remainder of two pieces after the first octets.
 fn rest<'a>(first: &'a [u8], second: &'a [u8], sent: usize) -> (&'a [u8], &'a [u8]) {
     match first.get(sent..) {
         Some(first) => (first, second),

@@ -39,12 +39,12 @@ pub(super) struct ShmConnection {
     interrupted: AtomicBool,
     /// By how many octets the peer may ring at most, of those that were not taken yet.
     rings: AtomicU32,
-    /// How often a thread looked in vain.
+    /// The number of polls in vain.
     looks: AtomicU32,
 }
 
 impl ShmConnection {
-    /// That of who connects, and has made the memory.
+    /// Makes the connecting side, which has created the memory.
     pub(super) fn connected(socket: TimedSocket, memory: Memory, file: OwnedFd) -> Self {
         let mut connection = Self::accepted(socket, 0);
         connection.trust = AtomicU32::new(UNSEALED);
@@ -53,7 +53,7 @@ impl ShmConnection {
         connection
     }
 
-    /// That of who accepts, to whom the memory is still to be handed over.
+    /// Makes the accepting side, which has not received the memory yet.
     pub(super) fn accepted(socket: TimedSocket, largest_ring: usize) -> Self {
         Self {
             socket,
@@ -84,7 +84,7 @@ impl ShmConnection {
         if self.has_ended() {
             return Err(IoError::Ended);
         }
-        // Who sends and who receives may come here at the same time.
+        // The sender and the receiver may call this at the same time.
         if !self.is_joining.swap(true, Ordering::AcqRel) {
             if self.channel.get().is_none() {
                 match rendezvous::accept(self.socket.socket(), self.largest_ring) {
@@ -142,7 +142,8 @@ impl ShmConnection {
         Ok(taken)
     }
 
-    /// That the peer has sealed the memory for good, which it does before it puts anything in.
+    /// Checks that the peer has sealed the memory permanently, which it does before it writes
+    /// anything.
     #[cold]
     fn gain_trust(&self, channel: &Channel) -> Result<(), IoError> {
         if self.trust.load(Ordering::Relaxed) == BROKEN {
@@ -194,7 +195,7 @@ impl ShmConnection {
                 return Ok(taken);
             }
             self.answer_bell()?;
-            // What rang since the wish has just been taken from the socket, which tells nobody of
+            // A ring since the request has just been taken from the socket, so no thread is told of
             // it any more.
             if !channel.consumer.has_something(channel.back()) {
                 return Ok(taken);
@@ -205,8 +206,8 @@ impl ShmConnection {
     /// Takes the octets that rang from the socket, and notices its end there. Returns whether there
     /// were some, and there may be more.
     ///
-    /// They may tell of something that is in the ring by now: who waits for the doorbell next looks
-    /// there first.
+    /// The octets may announce data that is in the ring by now: the next thread that waits for the
+    /// doorbell first checks the ring.
     fn answer_bell(&self) -> Result<bool, IoError> {
         let asked = self.rings.load(Ordering::Relaxed);
         match rendezvous::answer_bell(self.socket.socket(), RecvFlags::DONTWAIT) {
@@ -229,8 +230,8 @@ impl ShmConnection {
         let Some(left) = before.checked_sub(octets) else {
             return Err(self.violated(Rubbish));
         };
-        // Where that was all, the others were wishes that nobody had to grant, but for the last
-        // ones and those of a thread that sends, and has made them since.
+        // If that was all, the other requests were void, except for the last ones and those that a
+        // sending thread has made since.
         if octets < rendezvous::MOST_RINGS as u32 {
             let may_ring = MOST_ON_THE_WAY + before.saturating_sub(asked);
             let surplus = left.saturating_sub(may_ring);
@@ -359,7 +360,8 @@ impl ShmConnection {
         let put = channel.producer.put(ring, first, second);
         let (put, wait) = put.map_err(|rubbish| self.violated(rubbish))?;
         if self.wake(&ring.words.tail.0, wait).is_err() {
-            // The octets are with the peer, who may have read them before it ended: they were sent.
+            // The octets are with the peer, which may have read them before it ended: they were
+            // sent.
             self.ended.store(true, Ordering::Relaxed);
         }
         Ok(put)
@@ -419,7 +421,7 @@ impl Connection for ShmConnection {
             return self.unless_ended(channel, room);
         }
         match self.take_to_the_edge(channel, room)? {
-            // Who has put something in does not take it back.
+            // Octets in the ring are never taken back.
             0 => Err(self.violated(Rubbish)),
             taken => Ok(taken),
         }
@@ -433,7 +435,7 @@ impl Connection for ShmConnection {
         }
         self.release(channel)?;
         if !channel.consumer.waits(Wait::Not) {
-            // Nobody has to ring any more.
+            // A doorbell is not needed any more.
             self.ask_for_octets(channel, Wait::Not)?;
         }
         let looks = self.looks.load(Ordering::Relaxed).wrapping_add(1);
@@ -623,7 +625,7 @@ impl AsFd for ShmConnection {
     }
 }
 
-/// Where a thread that waits for octets sleeps.
+/// The place where a thread that waits for octets sleeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Sleep {
     /// At the word that the peer moves on: it is woken soonest there, but not by the death of the
@@ -657,7 +659,7 @@ impl Sleep {
     }
 }
 
-/// What is left of two pieces after `sent` octets.
+/// Returns the remainder of two pieces after `sent` octets.
 #[inline]
 fn rest_of<'o>(first: &'o [u8], second: &'o [u8], sent: usize) -> (&'o [u8], &'o [u8]) {
     match first.get(sent..) {
@@ -666,7 +668,7 @@ fn rest_of<'o>(first: &'o [u8], second: &'o [u8], sent: usize) -> (&'o [u8], &'o
     }
 }
 
-/// What is in the memory can be looked at.
+/// The memory is sealed and may be accessed.
 const SEALED: u32 = 0;
 /// The peer has put in nothing yet, and perhaps not sealed the memory.
 const UNSEALED: u32 = 1;
@@ -680,5 +682,5 @@ const MANY_RINGS: u32 = 16;
 const MOST_ON_THE_WAY: u32 = 4;
 /// After so many looks in vain a thread looks at the socket too: some hundred microseconds.
 const LOOKS_AT_RING: u32 = 1 << 14;
-/// How often a thread may be woken for nothing at a word.
+/// The number of wake-ups in vain that a thread tolerates at a word.
 const MOST_IN_VAIN: u32 = 64;

@@ -31,7 +31,7 @@ pub(super) struct Memory {
     ring: usize,
 }
 
-/// The two directions, seen from who made the memory.
+/// The two directions, as seen from the side that created the memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Direction {
     There = 0,
@@ -164,7 +164,7 @@ impl Octets<'_> {
         position as usize & (self.len - 1)
     }
 
-    /// How many of `n` octets at a position lie before the end of the ring.
+    /// Returns how many of `n` octets at a position are before the end of the ring.
     #[inline]
     fn before_end(self, position: u32, n: usize) -> usize {
         n.min(self.len - self.offset(position))
@@ -262,7 +262,8 @@ const NAME: &str = "chronorb";
 /// The words have a page.
 const WORDS_LEN: usize = 4096;
 const _: () = assert!(2 * size_of::<Words>() <= WORDS_LEN);
-/// It can become neither shorter nor longer: who reads behind the end of a mapped file dies of it.
+/// The file can neither shrink nor grow, because reading behind the end of a mapped file kills the
+/// process.
 const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 /// No page of it can be taken away, nor can a seal be added. What is mapped already stays writable.
 const PAGE_SEALS: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);

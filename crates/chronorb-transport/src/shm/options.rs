@@ -5,7 +5,7 @@ use std::io;
 use super::{DEFAULT_RING, MAX_RING, MIN_RING, is_ring};
 use crate::{Address, Endpoint, EndpointError, uds};
 
-/// Where a peer is reached, and with rings of which size.
+/// The path of a peer, and the size of its rings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Place<'a> {
     pub(super) path: &'a str,

@@ -1,4 +1,4 @@
-//! What goes by the socket: the memory, once, and then octets that ring.
+//! The content of the socket: the memory, once, and then octets that ring.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -80,7 +80,7 @@ pub(super) fn accept(socket: &OwnedFd, largest: usize) -> Result<Memory, IoError
 /// Rings at the other side.
 ///
 /// # Errors
-/// [`IoError::Closed`] where nobody is there any more.
+/// [`IoError::Closed`] if the peer is gone.
 pub(super) fn ring_bell(socket: &OwnedFd) -> Result<(), IoError> {
     let _ringing = doing(Activity::InputOutput);
     loop {
@@ -104,7 +104,7 @@ pub(super) fn answer_bell(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<u
     }
 }
 
-/// Waits until somebody rings, or ends; leaves the octets there. `None` waits as long as it takes.
+/// Waits until the peer rings, or ends; leaves the octets there. `None` waits without a limit.
 pub(super) fn await_bell(socket: &OwnedFd, time_out: Option<&Timespec>) -> Result<(), Errno> {
     let _waiting = doing(Activity::InputOutput);
     let flags = PollFlags::IN | PollFlags::RDHUP;

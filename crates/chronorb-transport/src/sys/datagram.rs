@@ -8,12 +8,12 @@ use std::os::fd::{AsFd, AsRawFd};
 use libc::{c_int, c_void};
 use rustix::io::Errno;
 
-/// Where a datagram came from, and where it went.
+/// The source and destination of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct DatagramInfo {
-    /// Its octets. One that did not fit has as many as there was room for.
+    /// The number of its octets; for a truncated one, the size of the buffer.
     pub(crate) len: usize,
-    /// Who sent it.
+    /// The sender.
     pub(crate) peer: SocketAddr,
     /// The address of this machine that it is best answered from; `None` where the kernel did not
     /// tell, or it was sent to a group.
@@ -166,7 +166,7 @@ mod tests {
         let mut room = [0; 3];
         let info = receive_datagram(&socket, &mut room).unwrap();
         assert_eq!((info.len, &room), (3, b"hel"));
-        assert_eq!(info.local, None, "nobody has asked for it");
+        assert_eq!(info.local, None, "it was not asked for");
     }
 
     #[test]

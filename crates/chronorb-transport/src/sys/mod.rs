@@ -61,8 +61,8 @@ pub(crate) fn bind_to_interface(socket: impl AsFd, index: u32) -> io::Result<()>
     set_option(socket, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX, index)
 }
 
-/// Lets a socket hear only those multicast groups that it has joined itself, and not all that
-/// somebody on this machine has (`IP_MULTICAST_ALL`, or `IPV6_MULTICAST_ALL` where `is_ipv6`).
+/// Restricts a socket to the multicast groups that it has joined itself, instead of all that are
+/// joined on this machine (`IP_MULTICAST_ALL`, or `IPV6_MULTICAST_ALL` if `is_ipv6`).
 ///
 /// # Errors
 /// Where the descriptor is not a socket of that family.

@@ -19,7 +19,7 @@ pub(super) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     ip_options::set(socket, options)
 }
 
-/// What holds now.
+/// Returns the present values.
 pub(super) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     Ok(SocketOptions {
         no_delay: sockopt::tcp_nodelay(socket)?,

@@ -1,7 +1,7 @@
 //! The names in a certificate.
 //!
-//! rustls has verified a peer's certificate before anybody reads it here, so a malformed one is
-//! rare. It has no names then, and no rule that asks for one is satisfied.
+//! rustls has verified a peer's certificate before it is read here, so a malformed one is rare. It
+//! has no names then, and no rule that asks for one is satisfied.
 
 use std::fmt::Write;
 use std::net::IpAddr;

@@ -25,7 +25,7 @@ pub(super) struct TlsConnection {
     pub(super) incoming: PiMutex<Incoming>,
     pub(super) outgoing: PiMutex<Outgoing>,
     established: AtomicBool,
-    /// What was wrong with what the peer sent, or what it said was wrong.
+    /// The error in the peer's data, or the error that the peer reported.
     problem: PiMutex<Option<rustls::Error>>,
 }
 
@@ -150,7 +150,7 @@ impl TlsConnection {
             }
             in_vain += incoming.len();
             if in_vain > MOST_IN_VAIN {
-                // Who receives could not be called away.
+                // A receiving thread could not be interrupted.
                 return Err(IoError::Violated);
             }
         }
@@ -243,7 +243,7 @@ impl Connection for TlsConnection {
     /// Decrypts what came, to tell messages from what TLS says to itself, and keeps it.
     fn is_stale(&self) -> bool {
         let Some(mut incoming) = self.incoming.try_lock() else {
-            // Whoever receives learns of the end.
+            // The receiving thread learns of the end.
             return false;
         };
         let mut session = self.session.lock();
@@ -325,5 +325,5 @@ const RECORD: usize = 16 << 10;
 /// Octets without an end of a record, or with nothing in the records, after which the peer breaks
 /// the protocol: twice what the longest message of a handshake has.
 const MOST_IN_VAIN: usize = 128 << 10;
-/// What a read counts as at least, where it does not wait.
+/// The least size that a non-blocking read counts as.
 const LEAST_READ: usize = 256;

@@ -12,7 +12,7 @@ use super::handshake::HandshakeError;
 use crate::tcp::Tcp;
 use crate::{Address, ConnectError, Connection, IoError, Setup, Transport};
 
-/// Connects, and waits until the deadline for the peer to prove who it is.
+/// Connects, and waits until the deadline for the peer to prove its identity.
 pub(super) fn connect(
     config: &TlsConfig,
     address: &Address,

@@ -1,4 +1,4 @@
-//! What came and is not decrypted yet.
+//! Received octets that are not decrypted yet.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 

@@ -1,8 +1,8 @@
 //! TLS over TCP, the transport of SSLIOP.
 //!
-//! Who a program is and whom it believes is a [`TlsConfig`], whose files are read and checked once.
-//! What TCP moves is what [rustls] makes of it; the two know nothing of each other, so that one
-//! thread encrypts while another decrypts or waits.
+//! A [`TlsConfig`] is the identity of a program and the authorities that it trusts; its files are
+//! read and checked once. [rustls] makes the octets that TCP carries. The two are independent, so
+//! that one thread encrypts while another decrypts or waits.
 //!
 //! rustls allocates for each record that it encrypts or decrypts, and a connection has a lock
 //! around its keys, which is held for the cryptography only and never while a thread waits.

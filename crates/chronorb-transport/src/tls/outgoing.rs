@@ -1,4 +1,4 @@
-//! What is encrypted and not sent yet.
+//! Encrypted octets that are not sent yet.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -16,10 +16,10 @@ use crate::{Connection, IoError, SendError};
 #[derive(Default)]
 pub(super) struct Outgoing {
     ciphertext: Vec<u8>,
-    /// How much of it the socket has.
+    /// The number of octets that the socket has taken.
     gone: usize,
-    /// Where each record ends in it, and how many octets it carries that the caller takes for
-    /// unsent.
+    /// The end of each record in it, and the number of octets in the record that the caller takes
+    /// for unsent.
     records: Vec<(usize, usize)>,
     /// Octets whose records are gone, and that the caller still takes for unsent.
     untold: usize,

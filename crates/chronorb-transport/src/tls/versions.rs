@@ -1,4 +1,4 @@
-//! Which versions of TLS.
+//! The permitted versions of TLS.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use super::TlsConfigError;
 /// here.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TlsVersions {
-    /// 1.3 with those who speak it, 1.2 with others.
+    /// 1.3 with peers that support it, 1.2 with others.
     #[default]
     Both,
     /// 1.2 only.

@@ -1,4 +1,4 @@
-//! What goes by one connection, as packets.
+//! The octets of one connection, as packets.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,7 @@ use super::file::TraceFile;
 use super::packet::{ACK, FIN, LONGEST_PAYLOAD, PSH, RST, SYN, Segment, write_tcp, write_udp};
 use crate::{Carriage, Connection};
 
-/// What this process is at a connection.
+/// The role of this process at a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Side {
     Client,
@@ -23,7 +23,7 @@ pub(super) struct Ends {
     pub(super) far: SocketAddr,
 }
 
-/// Which way octets go.
+/// The direction of octets.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     Out,

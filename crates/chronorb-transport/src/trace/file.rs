@@ -29,7 +29,7 @@ pub struct TraceFile {
     writer: Option<Thread<()>>,
 }
 
-/// How large a trace may become.
+/// The bounds of a trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TraceLimits {
     /// Octets of the file. When it has them it gets the suffix `.1`, in the place of one that has
@@ -39,7 +39,7 @@ pub struct TraceLimits {
     pub buffer: usize,
 }
 
-/// What became of the packets so far.
+/// The numbers of recorded and dropped packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TraceCounts {
     /// Those that there were.
@@ -98,7 +98,7 @@ impl TraceFile {
         }))
     }
 
-    /// What became of the packets so far.
+    /// Returns the numbers of recorded and dropped packets so far.
     #[must_use]
     pub fn counts(&self) -> TraceCounts {
         self.shared.buffer.lock().counts

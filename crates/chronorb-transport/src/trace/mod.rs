@@ -17,7 +17,7 @@
 //! A thread that sends or receives copies the octets into a buffer of fixed size, behind a lock
 //! that inherits priority and is held for a copy of 60,000 octets at most. A thread of the lowest
 //! priority writes the buffer out. Where it does not keep up, packets are left out whole and
-//! counted ([`TraceCounts`], and in the file); nobody waits for the disk.
+//! counted ([`TraceCounts`], and in the file); no thread waits for the disk.
 
 mod connection;
 mod conversation;

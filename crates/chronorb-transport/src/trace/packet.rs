@@ -67,7 +67,7 @@ pub(super) fn write_udp(out: &mut Vec<u8>, from: SocketAddr, to: SocketAddr, pay
     out[begin + 6..begin + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// What the checksums of TCP and UDP cover of the header before them, added up.
+/// The sum of the header fields that the checksums of TCP and UDP cover.
 struct IpHeader(u32);
 
 impl IpHeader {

@@ -1,4 +1,4 @@
-//! From datagrams of anybody to one socket for each peer.
+//! The distribution of datagrams from all senders to one socket for each peer.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -40,7 +40,7 @@ struct Reception {
     room: Box<[u8]>,
 }
 
-/// From whom a datagram came, and by which address of this machine.
+/// The sender of a datagram, and the address of this machine that received it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Way {
     peer: SocketAddr,
@@ -71,7 +71,7 @@ impl UdpAcceptor {
         })
     }
 
-    /// The next message of anybody.
+    /// Returns the next message of any sender.
     fn next_message(&self, reception: &mut Reception) -> Result<Option<Arrival<Way>>, Errno> {
         if let Some(waiting) = reception.waiting.pop() {
             return Ok(Some(waiting));
@@ -103,8 +103,8 @@ impl UdpAcceptor {
         }
         sockopt::set_socket_reuseport(&socket, true)?;
         net::bind(&socket, &way.local)?;
-        // While it is connected to itself, nobody else's datagrams come to it. Those that came
-        // since it was bound are sorted out.
+        // While the socket is connected to itself, it receives no datagrams of others. Those that
+        // arrived since it was bound are discarded.
         net::connect(&socket, &way.local)?;
         self.sort(&socket, way, &mut own, reception)?;
         // What waits in the process is told of by a datagram without octets in the kernel. Where
@@ -233,7 +233,7 @@ impl AsFd for UdpAcceptor {
     }
 }
 
-/// What a look at a socket came to.
+/// The outcome of a look at a socket.
 enum Received {
     /// A message of so many octets.
     Message(Way, usize),
@@ -250,8 +250,8 @@ fn listen(address: SocketAddr, setup: Setup) -> io::Result<(OwnedFd, SocketAddr)
     ip_options::set(&socket, setup.options)?;
     tell_destinations(&socket, address.is_ipv6())?;
     net::bind(&socket, &address)?;
-    // Only now: the port is nobody else's. Sockets of the same user may share it from here on, as
-    // those for peers do.
+    // Not before now: the port is not shared. Sockets of the same user may share it from here on,
+    // as those for peers do.
     sockopt::set_socket_reuseport(&socket, true)?;
     let local = SocketAddr::try_from(net::getsockname(&socket)?)?;
     Ok((socket, local))

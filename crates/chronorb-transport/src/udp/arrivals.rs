@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// A datagram, and what there is to say about it.
 pub(super) type Arrival<T> = (T, Box<[u8]>);
 
-/// What has come and was not asked for yet, within bounds.
+/// A bounded queue of received messages that were not asked for yet.
 #[derive(Debug)]
 pub(super) struct Arrivals<T> {
     waiting: VecDeque<Arrival<T>>,

@@ -28,16 +28,16 @@ pub(super) struct UdpConnection {
     socket: TimedSocket,
     messages: Messages,
     largest: usize,
-    /// It was shut down, which a datagram of no octets looks like.
+    /// Whether it was shut down, which looks like a datagram of no octets.
     ended: AtomicBool,
     /// There is something in `kept`, which is looked at before the socket.
     has_kept: AtomicBool,
     kept: PiMutex<Kept>,
-    /// Its part of the peers of its acceptor; a client's connection has none.
+    /// The share of its acceptor's peers that it takes; a client's connection has none.
     _share: Option<Share>,
 }
 
-/// What has left the kernel already.
+/// The octets that have left the kernel already.
 #[derive(Debug)]
 struct Kept {
     /// The message that was received in part, and how much of it was.
@@ -310,7 +310,7 @@ impl Connection for UdpConnection {
 
     fn shutdown(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        // Nobody is told: there is no word for it.
+        // The peer is not told, because the protocol has no message for it.
         let _ = net::shutdown(&self.socket, Shutdown::Both);
     }
 
@@ -369,10 +369,10 @@ fn receive_once(
     Ok(received.bytes)
 }
 
-/// What an error means between datagrams.
+/// Converts an error between datagrams.
 fn of_datagrams(error: IoError) -> IoError {
     match error {
-        // Nobody has the port any more: the peer's machine said so.
+        // The port is not in use any more: the peer's machine reported it.
         IoError::Broken(Errno::CONNREFUSED) => IoError::Closed,
         IoError::Broken(Errno::MSGSIZE) => IoError::TooLarge,
         other => other,
@@ -380,7 +380,8 @@ fn of_datagrams(error: IoError) -> IoError {
 }
 
 thread_local! {
-    /// Where the rest of a datagram goes that is longer than the room for it: it would be lost.
+    /// The buffer for the rest of a datagram that is longer than the given room. That rest would be
+    /// lost.
     static SPARE: RefCell<Box<[u8]>> = RefCell::new(spare());
 }
 

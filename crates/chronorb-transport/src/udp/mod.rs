@@ -43,8 +43,8 @@ pub const LARGEST_IPV4: usize = 65_507;
 /// Octets of the longest message by IPv6: 65535 without the header of UDP.
 pub const LARGEST_IPV6: usize = 65_527;
 
-/// How many datagrams this process has dropped so far: those that were no message, or of nobody
-/// that could be answered.
+/// Returns the number of datagrams that this process has dropped so far: those that were not
+/// messages, or had no sender that could be answered.
 pub fn dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
@@ -69,7 +69,7 @@ impl Transport for Udp {
         Ok(vec![Box::new(acceptor)])
     }
 
-    /// Whether anybody listens there shows only when something is sent.
+    /// Only sending shows whether the peer exists.
     fn connect(
         &self,
         address: &Address,
@@ -137,10 +137,10 @@ static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 /// The option of an endpoint that bounds what is sent.
 const MAX: &str = "max";
-/// What every host takes in one piece is more than this (RFC 1122, 3.3.2).
+/// A lower bound of the datagrams that every host accepts (RFC 1122, 3.3.2).
 const LEAST_MAX: usize = 512;
-/// Datagrams that are not messages, after which an attempt to receive ends: who sends so many sends
-/// more, which is told of again.
+/// The number of datagrams without a message after which an attempt to receive ends. More of them
+/// cause another event.
 const MAX_IN_VAIN: usize = 1024;
 /// Octets of any datagram, at most.
 const ROOM: usize = 1 << 16;

@@ -47,7 +47,7 @@ impl UnixAcceptor {
         }
     }
 
-    /// Opens a file in a directory for such files, under a name that nobody has.
+    /// Opens a file in a directory for such files, under an unused name.
     fn open_anywhere(mode: Mode, options: SocketOptions) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let directory = directory();
@@ -163,7 +163,7 @@ fn listen(socket: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Where sockets stand that nobody has given a path.
+/// Returns the directory of sockets that have no path.
 fn directory() -> PathBuf {
     env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
@@ -171,7 +171,7 @@ fn directory() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
-/// What the names of such sockets begin with.
+/// The prefix of the names of such sockets.
 const PREFIX: &str = "chronorb";
 /// The option that gives the rights to the file.
 const MODE: &str = "mode";

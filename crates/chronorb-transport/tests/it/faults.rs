@@ -10,7 +10,7 @@ use chronorb_transport::{
     parse_endpoints,
 };
 
-/// So much that nobody could keep it all, and no two parts of it are alike.
+/// More than any buffer holds, without two equal parts.
 const STREAM: usize = 3_000_000;
 
 fn soon() -> Deadline {

@@ -115,7 +115,7 @@ fn groups_at_one_port_are_kept_apart() {
     // Nor is what comes to the port without a group.
     let stray = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let sent = stray.send_to(&message(10), SocketAddr::from(([127, 0, 0, 1], port)));
-    // Whether anybody is there, is told later, if at all.
+    // The existence of a listener is reported later, if at all.
     assert_eq!(sent.expect("it is sent"), 10);
     assert_eq!(one.try_recv(&mut [0; 100]), Err(IoError::WouldBlock));
     assert_eq!(transport.counts().malformed, 0);
@@ -414,7 +414,9 @@ fn listeners_send_nothing() {
     let acceptor = listen(&transport, GROUP, port());
     let listener = accept(&*acceptor);
     assert!(matches!(listener.try_send(b"x"), Err(IoError::Broken(_))));
-    let refused = listener.send_all(b"x", soon()).expect_err("to whom?");
+    let refused = listener
+        .send_all(b"x", soon())
+        .expect_err("there is no receiver");
     assert!(matches!(refused.cause, IoError::Broken(_)));
     assert_ne!(Err(AcceptError::Exhausted), acceptor.accept().map(drop));
 }

@@ -262,7 +262,7 @@ fn senders_of_one_host_share_what_it_may_have() {
     assert_eq!(bench.push(B, of_b[1]), Some(message.clone()));
 }
 
-/// What may happen to the packets of some messages on their way.
+/// The disturbances of the packets of some messages.
 #[derive(Clone, Debug)]
 struct Way {
     /// Lengths of the messages, and of their packets' data.
@@ -319,7 +319,10 @@ proptest! {
     #[test]
     fn any_packets_are_held_within_the_limits(
         packets in prop::collection::vec(
-            (0..3u8, 0..9u8, 0..6u32, prop::option::of(1..6u32), prop::collection::vec(any::<u8>(), 1..900), 0..30u64),
+            (
+                0..3u8, 0..9u8, 0..6u32, prop::option::of(1..6u32),
+                prop::collection::vec(any::<u8>(), 1..900), 0..30u64,
+            ),
             0..200,
         ),
     ) {

@@ -14,7 +14,7 @@ macro_rules! statements {
     };
 }
 
-/// The statements that hold wherever octets go from the one who connects to the one who accepts.
+/// The statements that hold for all octets from the connecting side to the accepting side.
 macro_rules! statements_of_any {
     ($subject:expr) => {
         statements! {
