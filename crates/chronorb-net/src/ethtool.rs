@@ -1,4 +1,4 @@
-//! What network interfaces are set to do, as far as it delays packets.
+//! Settings of network interfaces that delay packets.
 
 #![allow(
     unsafe_code,
@@ -77,7 +77,7 @@ impl Offloads {
     }
 }
 
-/// How long an interface may hold back the interrupt for a received packet.
+/// The time that an interface may delay the interrupt for a received packet.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Coalescing {
     /// From the first packet to the interrupt, at most, in µs.
@@ -107,7 +107,7 @@ impl Coalescing {
     }
 }
 
-/// How many queues an interface of this network namespace receives packets by.
+/// Returns the number of receive queues of an interface of this network namespace.
 ///
 /// # Errors
 /// As [`Coalescing::of`].
@@ -124,8 +124,8 @@ pub fn receive_queues(interface: &str) -> io::Result<u32> {
 /// and by how many it sends them, if these are not the same ones. Needs `CAP_NET_ADMIN`.
 ///
 /// # Errors
-/// As [`Coalescing::of`]; `InvalidInput` for more than it can have, and where somebody takes
-/// packets from a queue that would be gone.
+/// As [`Coalescing::of`]; `InvalidInput` if the interface has fewer queues, or a program takes
+/// packets from a queue that would be removed.
 pub fn set_queues(interface: &str, receiving: u32, sending: u32) -> io::Result<()> {
     let mut value = [0; 9];
     value[0] = ETHTOOL_GCHANNELS;
@@ -182,10 +182,10 @@ const ETHTOOL_SGRO: u32 = 0x2c;
 const ETH_FLAG_TXVLAN: u32 = 1 << 7;
 const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 const ETH_FLAG_LRO: u32 = 1 << 15;
-/// What is turned off by a flag.
+/// The features that a flag turns off.
 const FLAGS: u32 = ETH_FLAG_TXVLAN | ETH_FLAG_RXVLAN | ETH_FLAG_LRO;
-/// What can be asked for and turned off, in an order in which nothing depends on what is off
-/// already.
+/// The features that can be queried and turned off, in an order in which none depends on one that
+/// is already off.
 const SWITCHES: [(u32, u32); 5] = [
     (ETHTOOL_GGRO, ETHTOOL_SGRO),
     (ETHTOOL_GTSO, ETHTOOL_STSO),

@@ -86,8 +86,8 @@ pub fn write_threaded(interface: &str, index: u32, value: u8) -> io::Result<()> 
     file.write_all(value.to_string().as_bytes())
 }
 
-/// Opens a file of an interface of this network namespace. What `/sys` shows may be that of another
-/// one, so a file system is made that nobody else sees.
+/// Opens a file of an interface of this network namespace. `/sys` may show another namespace, so a
+/// private file system is mounted.
 fn open(interface: &str, index: u32, name: &str, flags: OFlags) -> io::Result<File> {
     let path = |name| format!("class/net/{interface}/{name}");
     let open = |directory: &OwnedFd, name, flags| -> io::Result<File> {

@@ -1,7 +1,7 @@
-//! Changes of the machine that outlive who makes them, and have to be undone.
+//! Changes of the machine that outlive the process which makes them, and have to be undone.
 //!
-//! A change is told before it is made, so that whoever undoes it, another process as a rule, knows
-//! of it whatever happens. What is not there any more, or has been made anew by somebody else, is
+//! A change is reported before it is made, so that the process that undoes it, usually another one,
+//! knows of it in any case. Things that do not exist any more, or that were replaced meanwhile, are
 //! left alone.
 
 use std::fmt;
@@ -36,30 +36,30 @@ pub enum Undo {
         /// The number of the discipline.
         handle: Handle,
     },
-    /// What comes in by an interface of the network namespace is redirected.
+    /// Incoming packets of an interface of the network namespace are redirected.
     Ingress {
         /// The number of the interface.
         index: u32,
     },
     /// There is an interface in the network namespace.
     Link {
-        /// Its name.
+        /// The name.
         name: String,
     },
     /// Threads take in what comes by an interface of the network namespace.
     Threaded {
         /// The number of the interface.
         index: u32,
-        /// What its setting was.
+        /// The previous value of the setting.
         was: u8,
-        /// Its name.
+        /// The name.
         interface: String,
     },
     /// A thread of the kernel is scheduled as it was not.
     Scheduling {
         /// The thread.
         process: u32,
-        /// How it was scheduled.
+        /// The previous scheduling parameters.
         scheduling: Scheduling,
     },
 }
@@ -103,7 +103,7 @@ pub fn undo_all(changes: &[Undo]) -> Result<(), UndoError> {
     undone.into_iter().collect()
 }
 
-/// Undoes changes, the last first, where nobody is left to get the error.
+/// Undoes changes, the last first, when there is no caller left to receive an error.
 pub fn undo_or_tell(changes: &[Undo]) {
     if let Err(error) = undo_all(changes) {
         log::tell(&Event {
@@ -122,7 +122,7 @@ pub fn path_of(name: &str) -> PathBuf {
     Path::new(NAMES).join(name)
 }
 
-/// Takes a name away; the namespace goes when nobody is in it any more.
+/// Removes a name; the namespace ends when the last process leaves it.
 fn remove_name(path: &Path, inode: u64) -> io::Result<()> {
     let its = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -254,7 +254,7 @@ pub struct UndoError {
     pub source: io::Error,
 }
 
-/// Where network namespaces have their names, as `ip netns` has it.
+/// The directory of the names of network namespaces, as `ip netns` uses it.
 pub const NAMES: &str = "/run/netns";
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use super::message::{Answer, Attribute, Malformed, Request};
 use super::{Netlink, NetlinkError};
 
-/// What the kernel tells of a network interface.
+/// The kernel's description of a network interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LinkInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its number in its network namespace.
+    /// The index in its network namespace.
     pub index: u32,
-    /// Its hardware address, where it has one of six octets.
+    /// The hardware address, if it has one of six octets.
     pub hardware: Option<[u8; 6]>,
     /// Octets of the longest packet, without the Ethernet header.
     pub mtu: usize,
-    /// Its kind as the kernel names it, `veth` or `bridge`; `None` for devices.
+    /// The kind as the kernel names it, `veth` or `bridge`; `None` for devices.
     pub kind: Option<String>,
     /// The number of the bridge that it is a port of.
     pub master: Option<u32>,
@@ -26,14 +26,14 @@ pub struct LinkInfo {
     /// Whether it carries packets: it is up, there is a carrier, and the kernel has noticed, which
     /// is a little later.
     pub is_running: bool,
-    /// A text that somebody has given it.
+    /// An administrative text.
     pub alias: Option<String>,
 }
 
 /// One end of a pair of virtual Ethernet interfaces that is to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct VethEnd<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     /// The network namespace that it shall be in; `None` for that of the socket.
     pub namespace: Option<BorrowedFd<'a>>,

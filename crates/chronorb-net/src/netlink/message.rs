@@ -94,20 +94,19 @@ pub(super) struct Answer<'a> {
     pub(super) flags: u16,
     /// The number of the request that it answers.
     pub(super) sequence: u32,
-    /// What comes after the header.
+    /// The octets after the header.
     pub(super) body: &'a [u8],
 }
 
 impl<'a> Answer<'a> {
-    /// Its fixed part of `N` octets, and its attributes.
+    /// Returns the fixed part of `N` octets, and the attributes.
     pub(super) fn split<const N: usize>(&self) -> Result<(&'a [u8; N], Attributes<'a>), Malformed> {
         let fixed = self.body.first_chunk().ok_or(Malformed)?;
         let rest = self.body.get(N.next_multiple_of(4)..).unwrap_or_default();
         Ok((fixed, Attributes(rest)))
     }
 
-    /// What the kernel says of a request that it refused, or did: the error's number, 0 for none,
-    /// and its text.
+    /// Returns the kernel's answer to a request: the error's number, 0 for success, and its text.
     pub(super) fn verdict(&self) -> Result<(i32, Option<&'a str>), Malformed> {
         let error = i32::from_ne_bytes(*self.body.first_chunk().ok_or(Malformed)?).saturating_neg();
         let flags = i32::from(self.flags);
@@ -163,20 +162,20 @@ impl<'a> Answers<'a> {
 /// An attribute of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Attribute<'a> {
-    /// Its kind, without the flags in it.
+    /// The kind, without the flags in it.
     pub(super) kind: u16,
-    /// Its value.
+    /// The value.
     pub(super) value: &'a [u8],
 }
 
 impl<'a> Attribute<'a> {
-    /// Its value as a text, up to the zero.
+    /// Returns the value as a text, up to the zero.
     pub(super) fn text(self) -> Option<&'a str> {
         let end = self.value.iter().position(|octet| *octet == 0);
         str::from_utf8(&self.value[..end.unwrap_or(self.value.len())]).ok()
     }
 
-    /// Its value as a number of 32 bits.
+    /// Returns the value as a number of 32 bits.
     pub(super) fn number(self) -> Option<u32> {
         Some(u32::from_ne_bytes(self.value.try_into().ok()?))
     }
@@ -230,7 +229,7 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// What was read is no message of rtnetlink.
+/// The error of octets that are not a message of rtnetlink.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("a message that is none of rtnetlink's")]
 pub(super) struct Malformed;

@@ -10,21 +10,21 @@ use super::address::octets;
 use super::message::{Answer, Malformed, Request};
 use super::{Netlink, NetlinkError, Watch};
 
-/// What the kernel knows of a host on the network of an interface.
+/// The kernel's knowledge of a host on the network of an interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Neighbour {
-    /// Its hardware address.
+    /// The hardware address.
     Known([u8; 6]),
-    /// It is asked for its address now.
+    /// The address is being requested.
     Sought,
-    /// It did not answer.
+    /// The host did not answer.
     Failed,
-    /// Nobody has asked for it.
+    /// The address was not requested.
     Unknown,
 }
 
 impl Netlink {
-    /// What the kernel knows of a host on the network of an interface.
+    /// Returns the kernel's knowledge of a host on the network of an interface.
     ///
     /// # Errors
     /// [`NetlinkError`].
@@ -93,7 +93,7 @@ pub enum ResolveError {
     /// The host does not answer.
     #[error("no host on the network answers for {0}")]
     Silent(IpAddr),
-    /// It has not answered in time.
+    /// The host has not answered in time.
     #[error("{0} has not answered in time")]
     Late(IpAddr),
     /// The kernel cannot be asked.
@@ -139,5 +139,5 @@ const KNOWN: u16 = libc::NUD_REACHABLE
     | libc::NUD_PROBE
     | libc::NUD_PERMANENT
     | libc::NUD_NOARP;
-/// The port of who throws away what he gets.
+/// The port of the discard service.
 const DISCARD: u16 = 9;

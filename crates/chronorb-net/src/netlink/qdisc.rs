@@ -9,9 +9,9 @@ use super::{Netlink, NetlinkError};
 pub struct Handle(pub u32);
 
 impl Handle {
-    /// What stands for the interface itself, to which the first discipline is attached.
+    /// The interface itself, to which the first discipline is attached.
     pub const ROOT: Self = Self(0xffff_ffff);
-    /// Where packets come in.
+    /// The ingress of the interface.
     pub const INGRESS: Self = Self(0xffff_fff1);
 
     /// The class `minor` of the discipline `major`; the discipline itself for 0.
@@ -73,27 +73,27 @@ pub struct Share {
     pub quantum: u32,
 }
 
-/// What the kernel tells of a queueing discipline, or of a class.
+/// The kernel's description of a queueing discipline, or of a class.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueueInfo {
     /// `tbf`, `htb`, `noqueue`.
     pub kind: String,
     /// The interface.
     pub index: u32,
-    /// Its number.
+    /// The number.
     pub handle: Handle,
-    /// What it is attached to.
+    /// The parent to which it is attached.
     pub parent: Handle,
-    /// What it has sent.
+    /// The statistics of sent packets.
     pub sent: Sent,
-    /// What a class of [`Discipline::Classes`] has.
+    /// The rates of a class of [`Discipline::Classes`].
     pub rates: Option<Rates>,
 }
 
-/// What a class has of its interface, in octets per second.
+/// The rates of a class, in octets per second.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rates {
-    /// Its own rate.
+    /// The guaranteed rate.
     pub rate: u64,
     /// The most that it may have.
     pub ceiling: u64,
@@ -101,7 +101,7 @@ pub struct Rates {
     pub priority: u32,
 }
 
-/// What a queueing discipline, or a class, has sent since it is there.
+/// The statistics of a queueing discipline, or of a class, since it was created.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sent {
     /// Octets, with Ethernet headers.
@@ -285,7 +285,7 @@ fn rate_of(rate: u64) -> [u8; 12] {
     spec
 }
 
-/// How long so many octets take at a rate, in the scheduler's ticks of 64 ns.
+/// Returns how long so many octets take at a rate, in the scheduler's ticks of 64 ns.
 fn ticks(octets: u32, rate: u64) -> u32 {
     let ns = u128::from(octets) * 1_000_000_000 / u128::from(rate.max(1));
     u32::try_from(ns >> 6).unwrap_or(u32::MAX)

@@ -157,23 +157,26 @@ pub enum NetlinkError {
          cap_net_admin+ep PROGRAM`)"
     )]
     Denied {
-        /// What was to be done.
+        /// The attempted operation.
         what: String,
     },
     /// The kernel refused.
-    #[error("cannot {what}: {source}{}", text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+    #[error(
+        "cannot {what}: {source}{}",
+        text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default()
+    )]
     Refused {
-        /// What was to be done.
+        /// The attempted operation.
         what: String,
         /// The kernel's error.
         source: io::Error,
-        /// What it said about it.
+        /// The kernel's explanation.
         text: Option<String>,
     },
-    /// What the kernel answered cannot be read.
+    /// The kernel's answer is malformed.
     #[error("cannot {what}: the kernel's answer is not as rtnetlink(7) says")]
     Malformed {
-        /// What was to be done.
+        /// The attempted operation.
         what: String,
     },
 }
@@ -241,7 +244,7 @@ mod tests {
 
     #[test]
     fn waiting_for_an_answer_ends() {
-        let socket = route_socket(Duration::from_millis(1)).expect("anybody may");
+        let socket = route_socket(Duration::from_millis(1)).expect("it needs no right");
         let error = recv(&socket, &mut [0; 16][..], RecvFlags::empty()).unwrap_err();
         assert_eq!(io::Error::from(error).kind(), io::ErrorKind::WouldBlock);
     }

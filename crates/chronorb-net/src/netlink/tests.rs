@@ -1,4 +1,4 @@
-//! What is asked of the kernel, octet by octet, and what it answers, whatever that is.
+//! Requests to the kernel, octet by octet, and arbitrary answers.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -63,7 +63,7 @@ impl Watch {
         Ok(Self(socket))
     }
 
-    /// That news were lost is an error of the socket, which is taken here too.
+    /// Empties the socket. A loss of news is an error of the socket, which is cleared here too.
     fn drain(&self) {
         loop {
             match recv(&self.0, &mut [0; 1][..], RecvFlags::DONTWAIT) {
