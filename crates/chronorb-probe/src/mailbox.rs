@@ -20,20 +20,20 @@ use rustix::time::Timespec;
 /// Two mailboxes in memory that two processes share, one for each direction, each for one message
 /// at a time.
 ///
-/// They are what other ways between processes are measured by, and no such way themselves: who puts
-/// a message in before the last one was taken replaces it, lengths are agreed on before, and nobody
-/// is told when the other side is gone. A count stands before the octets, in the same cache line,
-/// so that a short message is one line that moves from one processor to the other.
+/// They are a baseline for other ways of communication, and not such a way themselves. A message
+/// replaces the previous one even if that was not taken, lengths are agreed on beforehand, and the
+/// end of the other side is not reported. A count precedes the octets in the same cache line, so
+/// that a short message is one line that moves from one processor to the other.
 #[derive(Debug)]
 pub struct Mailboxes {
     memory: Mapping,
     file: File,
     /// Octets of a mailbox.
     size: usize,
-    /// Where the one is that this side puts messages into, and where the other.
+    /// The offsets of the mailbox that this side writes to, and of the other one.
     outgoing: usize,
     incoming: usize,
-    /// How many messages were put, and taken.
+    /// The numbers of messages that were put, and taken.
     put: u32,
     taken: u32,
 }
@@ -56,7 +56,8 @@ impl Mailboxes {
         Self::map(file.into(), true)
     }
 
-    /// Where another process of the same user finds them, for as long as this one has them.
+    /// Returns the path by which another process of the same user opens them, as long as this one
+    /// has them.
     #[must_use]
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", process::id(), self.file.as_raw_fd())
@@ -146,7 +147,7 @@ impl Mailboxes {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: limit.subsec_nanos().into(),
         };
-        // Whatever ends it, who waits looks again.
+        // The waiter checks again after any end of the wait.
         let _: Result<(), Errno> = futex::wait(
             self.count(self.incoming),
             futex::Flags::empty(),

@@ -9,7 +9,7 @@ use crate::activity::Activity;
 use crate::stamp_ring::{BEGINNING, CAPACITY, COUNTS, POINT_BITS, RINGS, Ring, TURNED, ticks};
 use crate::turn;
 
-/// What a thread was at, and when.
+/// A point that a thread passed, with the time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Stamp {
     /// When, by the clock that all processes of the machine share.
@@ -18,13 +18,13 @@ pub struct Stamp {
     pub point: Point,
 }
 
-/// Where a [`Stamp`] is put.
+/// The point at which a [`Stamp`] was made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Point {
-    /// Where [`stamp`](crate::stamp()) was called with this number.
+    /// A call of [`stamp`](crate::stamp()) with this number.
     Number(u8),
-    /// Where the thread turned to input and output, or from there to something else
-    /// ([`doing`](crate::doing)): before it asks the kernel for it, and after that.
+    /// A change of the thread's activity to or from input and output ([`doing`](crate::doing)),
+    /// stamped before the system call and after it.
     TurnedTo(Activity),
 }
 
@@ -33,7 +33,7 @@ pub enum Point {
 pub struct ThreadStamps {
     /// The kernel's number of the thread, which may have ended.
     pub thread: u32,
-    /// How many stamps before these there is no trace of any more: their places were needed again.
+    /// The number of earlier stamps that were overwritten.
     pub lost: u64,
     /// The stamps.
     pub stamps: Vec<Stamp>,
@@ -138,7 +138,7 @@ impl Pair {
     }
 }
 
-/// How ticks become time.
+/// The conversion of ticks to time.
 struct Scale {
     beginning: Pair,
     end: Pair,

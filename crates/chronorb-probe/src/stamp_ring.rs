@@ -8,9 +8,9 @@ use chronorb_rt::{Monotonic, PiMutex, thread_id};
 
 use crate::activity::Activity;
 
-/// Puts a stamp down for the calling thread at a point that has this number, from 0 to 127.
+/// Records a stamp of the calling thread at the point with this number, from 0 to 127.
 ///
-/// Call [`keep_stamps`](crate::keep_stamps) before; who does not want stamps does not call this.
+/// Call [`keep_stamps`](crate::keep_stamps) before. A program without stamps does not call this.
 #[inline]
 pub fn stamp(point: u8) {
     let ring = RING.get().unwrap_or_else(Ring::make);
@@ -28,7 +28,7 @@ pub(crate) fn turned_to(activity: Activity) {
 /// The last stamps of a thread. Only the thread itself writes to it.
 pub(crate) struct Ring {
     pub(crate) thread: u32,
-    /// How many there were.
+    /// The number of stamps made.
     pub(crate) count: AtomicU64,
     /// Ticks and point of each.
     pub(crate) stamps: Box<[AtomicU64]>,
@@ -95,5 +95,5 @@ thread_local! {
 
 /// Of a stamp's word; the others count ticks, of which there are enough for nine months at 3 GHz.
 pub(crate) const POINT_BITS: u32 = 8;
-/// What tells a turn from a number.
+/// The bit that distinguishes a change of activity from a number.
 pub(crate) const TURNED: u8 = 0x80;

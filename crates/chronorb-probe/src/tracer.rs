@@ -22,16 +22,16 @@ pub struct Tracer {
     thread: Thread<Result<Vec<Vec<SystemCalls>>, TraceError>>,
 }
 
-/// How often a thread asked the kernel for one thing.
+/// The number of times that a thread made one system call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SystemCalls {
     /// The kernel's id of the thread.
     pub thread: u32,
-    /// What it asked for, as `sendto`; `syscall_999` where this crate has no name for it.
+    /// The name of the call, for example `sendto`; `syscall_999` if this crate has no name for it.
     pub name: String,
-    /// How often it began to ask.
+    /// The number of calls begun.
     pub calls: u64,
-    /// How many octets were moved, of what it sent, received, read and wrote.
+    /// The number of octets sent, received, read and written.
     pub octets: u64,
 }
 
@@ -51,9 +51,9 @@ pub fn trace_mark(mark: Mark) {
 }
 
 impl Tracer {
-    /// Begins to follow a process, which must be a child of this one where the kernel's Yama module
-    /// says so (`ptrace_scope` 1), and must not be traced by anybody else. When this returns, all
-    /// its threads are followed, and so will be those that they start.
+    /// Begins to trace a process. It must be a child of this one where the kernel's Yama module
+    /// requires that (`ptrace_scope` 1), and must not have another tracer. When this returns, all
+    /// its threads are traced, and so will be those that they start.
     ///
     /// A wait that a thread was in may have ended with `EINTR`, or begins anew, which is counted.
     ///
@@ -100,7 +100,7 @@ pub enum TraceError {
     Ended,
 }
 
-/// What is known of a process and its threads.
+/// The state of a traced process and its threads.
 struct Followed {
     process: i32,
     /// The threads that were told to stop and have not yet.
@@ -256,7 +256,7 @@ fn threads_of(process: i32) -> Result<Vec<i32>, TraceError> {
         .collect())
 }
 
-/// Where a thread has stopped.
+/// The kind of stop of a thread.
 enum Info {
     Entry { number: u64, arguments: [u64; 2] },
     Exit { result: i64 },
@@ -329,7 +329,8 @@ const fn argument_of(mark: Mark) -> u64 {
 
 /// An option that prctl(2) does not have: "chrn".
 const MARK: u64 = 0x6368_726e;
-/// How a stop at a system call differs from one by a signal, with `PTRACE_O_TRACESYSGOOD`.
+/// The bit that distinguishes a stop at a system call from one by a signal, with
+/// `PTRACE_O_TRACESYSGOOD`.
 const SYSTEM_CALL_STOP: c_int = libc::SIGTRAP | 0x80;
 
 const PTRACE_SEIZE: c_uint = 0x4206;

@@ -33,9 +33,9 @@ pub fn doing(activity: Activity) -> Doing {
 #[derive(Debug)]
 #[must_use = "the thread is done with it when this is dropped"]
 pub struct Doing {
-    /// What it did before, where that was something else and somebody wants to know.
+    /// The previous activity, if it was another one and activities are recorded.
     before: Option<Activity>,
-    /// It is of this thread, and of no other.
+    /// Binds the value to its thread.
     of_thread: PhantomData<*const ()>,
 }
 
@@ -111,7 +111,7 @@ fn turn_to(activity: Activity) -> Option<Activity> {
 
 fn book(activity: Activity) {
     let now = processor_time();
-    // A signal handler that wakes somebody may have booked since the clock was read.
+    // A signal handler that sends a wake-up may have accounted time since the clock was read.
     activity::spent(activity, now.saturating_sub(SINCE.replace(now)));
 }
 
@@ -156,7 +156,11 @@ mod tests {
     #[test]
     fn time_is_booked_for_what_a_thread_does() {
         drop(doing(Activity::Application));
-        assert_eq!(times(), ActivityTimes::default(), "nobody wants to know");
+        assert_eq!(
+            times(),
+            ActivityTimes::default(),
+            "activities are not recorded"
+        );
 
         keep_activity_times();
         let application = doing(Activity::Application);

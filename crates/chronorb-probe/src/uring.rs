@@ -15,11 +15,11 @@ use thiserror::Error;
 /// An io_uring of one thread, with buffers of its own.
 ///
 /// Operations are prepared, and then submitted by the same system call that waits for completions.
-/// The buffers are the ring's, so that the kernel never writes to memory that is gone: while an
-/// operation uses one, nobody else gets it, and dropping the ring cancels what is under way, and
-/// waits for that. What is received from and sent to outlives the ring (`'fd`).
+/// The buffers belong to the ring, so that the kernel never writes to freed memory: a buffer is not
+/// reused while an operation uses it. Dropping the ring cancels pending operations, and waits for
+/// their end. The descriptors outlive the ring (`'fd`).
 ///
-/// The thread that makes a ring is the only one that uses it, which spares the kernel locks.
+/// Only the thread that makes a ring uses it, which saves the kernel locks.
 pub struct Ring<'fd> {
     /// Dropped, and so closed, before the buffers.
     ring: IoUring,
@@ -34,7 +34,7 @@ pub struct Ring<'fd> {
     /// Operations that have not completed, prepared ones included.
     under_way: usize,
     _descriptors: PhantomData<BorrowedFd<'fd>>,
-    /// It stays with its thread.
+    /// Binds the ring to its thread.
     _of_thread: PhantomData<*const ()>,
 }
 
@@ -52,7 +52,7 @@ pub enum CompletionWork {
 /// An operation that is done.
 #[derive(Debug)]
 pub struct Completion {
-    /// What it was prepared with.
+    /// The token given when it was prepared.
     pub token: u32,
     /// The octets that were received or sent, or the events of a poll; or why it failed.
     pub result: io::Result<u32>,
@@ -110,7 +110,7 @@ impl<'fd> Ring<'fd> {
         self.completion_work
     }
 
-    /// What stands in a buffer.
+    /// Returns the content of a buffer.
     ///
     /// # Errors
     /// [`PrepareError::InUse`] and [`PrepareError::NoBuffer`].
@@ -245,7 +245,7 @@ impl<'fd> Ring<'fd> {
         Some(Completion { token, result })
     }
 
-    /// Where a buffer that nobody uses begins.
+    /// Returns the start of an unused buffer.
     fn free(&self, buffer: usize) -> Result<*mut u8, PrepareError> {
         match self.in_use.get(buffer) {
             None => Err(PrepareError::NoBuffer),
@@ -311,7 +311,7 @@ impl<'fd> Ring<'fd> {
 impl Drop for Ring<'_> {
     fn drop(&mut self) {
         if self.under_way > 0 && !self.cancel() {
-            // The kernel may still write there: better lost than somebody else's.
+            // The kernel may still write there: the memory is leaked rather than reused.
             self.buffers.leak();
         }
     }
@@ -358,7 +358,7 @@ fn set_up(entries: u32) -> io::Result<(IoUring, CompletionWork)> {
 
 /// `IORING_RECVSEND_POLL_FIRST`: wait without a look first.
 const POLL_FIRST: u16 = 1;
-/// How long a ring that is dropped waits for what it cancels, at most.
+/// The longest time that dropping a ring waits for cancelled operations.
 const CANCEL: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(waiting.under_way, 3);
         assert!(waiting.cancel());
         drop(waiting);
-        // Nobody took what comes now.
+        // The following octets are not received.
         near.write_all(b"left").unwrap();
         let mut left = [0; 4];
         (&far).read_exact(&mut left).unwrap();
