@@ -199,9 +199,9 @@ const BRIDGE: &str = "switch";
 const LIMIT: Handle = Handle::new(1, 0);
 /// Octets of an Ethernet header with a VLAN tag.
 const ETHERNET: u64 = 18;
-/// What passes at once is what passes in this time.
+/// The greatest burst, as a duration at the rate.
 const BURST_US: u64 = 1_000;
-/// What waits at most is what passes in this time.
+/// The size of the queue, as a duration at the rate.
 const QUEUE_US: u64 = 50_000;
 /// The CPUs on which interfaces receive that a namespace gets from now on.
 const STEERING: &str = "/proc/sys/net/core/rps_default_mask";

@@ -53,7 +53,7 @@ impl Drop for Delaying {
     }
 }
 
-/// What the thread has.
+/// The state of the switch's thread.
 struct Switch {
     ports: [LinkSocket; 2],
     /// From each port to the other.

@@ -14,13 +14,13 @@ pub enum NetworkError {
          (`setcap cap_sys_admin,cap_net_admin+ep PROGRAM`)"
     )]
     Denied {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
     },
     /// A namespace cannot be had.
     #[error("cannot {what}: {source}")]
     Namespace {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
         /// The system's error.
         source: io::Error,
@@ -31,7 +31,7 @@ pub enum NetworkError {
          uses it (`ip netns delete {0}`)"
     )]
     NameTaken(String),
-    /// Somebody else has given the name.
+    /// The name was given by another program.
     #[error(
         "the network namespace {0:?} was not made here, and is left alone: `ip netns delete {0}` \
          removes it"

@@ -104,7 +104,7 @@ impl Network {
         }
     }
 
-    /// What its names begin with, if it has some.
+    /// Returns the prefix of its names, if it has some.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -138,7 +138,7 @@ impl TestHost {
     /// Where the thread cannot go there, which it could when the network was built, or not back.
     pub fn enter<T>(&self, f: impl FnOnce() -> T) -> T {
         let entered = self.namespace.enter(f);
-        entered.expect("who could build the network may enter it")
+        entered.expect("the builder of the network may enter it")
     }
 
     /// Starts a program on this host.
@@ -157,7 +157,7 @@ impl TestHost {
         self.enter(Netlink::open)
     }
 
-    /// Its interface.
+    /// Returns the interface.
     ///
     /// # Errors
     /// [`NetlinkError`].
@@ -165,12 +165,12 @@ impl TestHost {
         self.netlink()?.link(INTERFACE)
     }
 
-    /// Its addresses.
+    /// Returns the addresses.
     pub fn addresses(&self) -> Addresses {
         self.addresses
     }
 
-    /// Its namespace.
+    /// Returns the namespace.
     pub fn namespace(&self) -> &NetworkNamespace {
         &self.namespace
     }

@@ -37,7 +37,7 @@ impl Names {
         mark(namespace)?;
         prepare().map_err(failed)?;
         let mut file = OpenOptions::new();
-        // Who mounts on it need not read it, and nobody else shall take it for something.
+        // Mounting on it needs no read permission, and it must not be mistaken for a file.
         let made = file.write(true).create_new(true).mode(0o000).open(&path);
         made.map_err(failed)?;
         self.0.push(undo);
@@ -93,7 +93,7 @@ pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError>
     foreign.map_or(Ok(removed), |name| Err(NetworkError::NotOurs(name)))
 }
 
-/// Marks a namespace as one of ours, so that whoever finds its name knows.
+/// Marks a namespace as one of ours, so that it is recognized by its name.
 fn mark(namespace: &NetworkNamespace) -> Result<(), NetworkError> {
     let mark = || {
         let mut netlink = Netlink::open()?;
