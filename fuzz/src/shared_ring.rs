@@ -13,7 +13,7 @@ mod sync {
     pub(super) use std::sync::atomic::{AtomicU32, Ordering};
 }
 
-/// What takes the place of the mapped memory, and tells what is out of it.
+/// The substitute for the mapped memory, which reports accesses beyond it.
 mod memory {
     use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -122,10 +122,10 @@ fn between_honest_sides(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             Honest::Arm(of_consumer, at_word) => {
                 let wait = if at_word { Wait::Word } else { Wait::Doorbell };
                 let armed = if of_consumer {
-consumer.arm(ring, wait)
-} else {
-producer.arm(ring, wait)
-};
+                    consumer.arm(ring, wait)
+                } else {
+                    producer.arm(ring, wait)
+                };
                 armed.expect("an honest peer");
             }
         }
@@ -184,10 +184,10 @@ fn against_a_hostile_one(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> 
             Hostile::Arm(of_consumer, wait) => {
                 let wait = [Wait::Not, Wait::Word, Wait::Doorbell][usize::from(wait) % 3];
                 let armed = if of_consumer {
-consumer.arm(back.ring(), wait)
-} else {
-producer.arm(there.ring(), wait)
-};
+                    consumer.arm(back.ring(), wait)
+                } else {
+                    producer.arm(there.ring(), wait)
+                };
                 armed.map(drop)
             }
             Hostile::End => {

@@ -1,4 +1,4 @@
-//! What CI asks for besides tests.
+//! The checks of CI besides tests.
 
 use std::path::Path;
 use std::process::Command;
@@ -60,7 +60,7 @@ fn features() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What reviewers should not have to say.
+/// Mechanical rules, which reviewers should not have to check.
 pub(crate) fn tidy() -> Result<(), Failure> {
     let root = root();
     let mut complaints = Vec::new();

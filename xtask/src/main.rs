@@ -46,9 +46,9 @@ Commands:
           compare the times of calls with those of a commit, in interleaved rounds on one CPU: the
           median ratio and its interval of 95 %. Options: --rounds N; names of cases
   rio-streams
-          a GiB each way through each kind of class of the real-time I/O subsystem, with frames lost,
-          overtaken, doubled and changed: over a wire in memory, and as root over each driver.
-          `cargo test` does the same with 16 MiB
+          a GiB each way through each kind of class of the real-time I/O subsystem, with lost,
+          overtaken, duplicated and changed frames: over a wire in memory, and as root over each
+          driver. `cargo test` does the same with 16 MiB
   idl-speed
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
@@ -154,8 +154,8 @@ fn services() -> Result<(), Failure> {
     run::cargo(&clippy, &[])
 }
 
-/// What is refused without the features, and the server that has none. They would have all with
-/// the workspace.
+/// Tests that features which are left out are refused, and the server without features. In the
+/// workspace both would have all features.
 fn bare() -> Result<(), Failure> {
     let refusals = [
         "test",

@@ -14,7 +14,7 @@ use crate::run::{self, Failure, root};
 /// A crate that is published.
 struct Crate {
     name: String,
-    /// Its folder, from the workspace's root.
+    /// The folder, from the workspace's root.
     folder: String,
     manifest: Table,
 }

@@ -22,10 +22,10 @@ pub fn server_requests(data: &[u8]) {
         choices: Choices::new(data),
     };
     let octets = if messages.choices.rarely(4) {
-messages.choices.rest().to_vec()
-} else {
-messages.of_client(&[&server.key])
-};
+        messages.choices.rest().to_vec()
+    } else {
+        messages.of_client(&[&server.key])
+    };
     exchange(&server.path, &octets);
     server.check();
 }

@@ -41,10 +41,10 @@ impl Writer<'_> {
         }
         // A module can be opened again.
         let name = if self.path.is_empty() && self.one_in(3)? {
-"M".to_owned()
-} else {
-self.fresh("M")
-};
+            "M".to_owned()
+        } else {
+            self.fresh("M")
+        };
         self.put(&format!("module {name}"));
         self.open(&name, "};\n");
         for _ in 0..self.below(5)? + 1 {
@@ -126,10 +126,10 @@ self.fresh("M")
         let name = self.fresh("f");
         let oneway = self.one_in(6)?;
         let result = if oneway || self.one_in(3)? {
-"void".to_owned()
-} else {
-self.param_type()?
-};
+            "void".to_owned()
+        } else {
+            self.param_type()?
+        };
         let params = self.params(oneway)?;
         let head = if oneway { "oneway " } else { "" };
         let notes = self.pick(&["", "", "/// Does it.\n", "@ami ", "@rt::priority(5) "])?;
@@ -151,10 +151,10 @@ self.param_type()?
         let mut params = Vec::new();
         for _ in 0..self.below(4)? {
             let mode = if only_in {
-"in"
-} else {
-self.pick(&["in", "in", "out", "inout"])?
-};
+                "in"
+            } else {
+                self.pick(&["in", "in", "out", "inout"])?
+            };
             let (ty, name) = (self.param_type()?, self.fresh("p"));
             params.push(format!("{mode} {ty} {name}"));
         }
@@ -279,11 +279,13 @@ self.pick(&["in", "in", "out", "inout"])?
         let event = self.one_in(4)?;
         let keyword = if event { "eventtype" } else { "valuetype" };
         let is_abstract = self.one_in(5)?;
-        let head = match is_abstract {
-            true => "abstract ",
+        let head = if is_abstract {
+            "abstract "
+        } else if self.one_in(8)? {
             // A base that is custom is rarely right.
-            false if self.one_in(8)? => "custom ",
-            false => "",
+            "custom "
+        } else {
+            ""
         };
         if self.one_in(6)? {
             self.put(&format!(
@@ -338,10 +340,10 @@ self.pick(&["in", "in", "out", "inout"])?
         }
         self.close();
         let kind = if event {
-Kind::Event
-} else {
-Kind::Value { is_abstract }
-};
+            Kind::Event
+        } else {
+            Kind::Value { is_abstract }
+        };
         self.learn(&name, kind);
         Ok(())
     }

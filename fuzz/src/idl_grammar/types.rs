@@ -63,10 +63,10 @@ impl Writer<'_> {
             4 => {
                 let element = self.type_spec()?;
                 if self.one_in(2)? {
-format!("sequence<{element}>")
-} else {
-format!("sequence<{element}, {}>", self.length()?)
-}
+                    format!("sequence<{element}>")
+                } else {
+                    format!("sequence<{element}, {}>", self.length()?)
+                }
             }
             5 => {
                 let digits = self.below(31)? + 1;
@@ -234,7 +234,7 @@ format!("sequence<{element}, {}>", self.length()?)
     }
 }
 
-/// What can be sent.
+/// Whether values of this kind can be sent.
 fn is_type(kind: Kind) -> bool {
     !matches!(
         kind,

@@ -48,7 +48,7 @@ pub(crate) fn arrows(options: &[&str]) -> Result<(), Failure> {
     Err(Failure(complaints.join("\n")))
 }
 
-/// What is wrong with the arrows of all crates.
+/// Returns the violations in the arrows of all crates.
 pub(crate) fn complaints() -> Result<Vec<String>, Failure> {
     let file = root().join("xtask/arrows.toml");
     let bad = |problem: String| Failure(format!("{}: {problem}", file.display()));

@@ -14,7 +14,7 @@ use crate::run::{self, Failure};
 use budget::Budget;
 use callgrind::Profile;
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options<'a> {
     json: bool,
     track: bool,
