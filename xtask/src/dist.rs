@@ -285,8 +285,8 @@ fn copyright() -> Result<String, Failure> {
     ))
 }
 
-/// Returns the maintainer of the package: Debian's own variables, or the developers, for whom there
-/// is no address.
+/// Returns the maintainer of the package, from Debian's own variables, or the developers without an
+/// address.
 fn maintainer() -> String {
     let name =
         std::env::var("DEBFULLNAME").unwrap_or_else(|_| "The chronorb developers".to_owned());

@@ -69,8 +69,8 @@ pub struct OrbConfig {
     #[cfg(feature = "miop")]
     pub multicast: MulticastOptions,
     /// `-ORBSSLCertificate`, `-ORBSSLPrivateKey`, `-ORBSSLCertificateAuthority`,
-    /// `-ORBSSLRevocationList`, `-ORBSSLVerify`, `-ORBSSLVersions`: who this program is, and whom
-    /// it believes, by TLS.
+    /// `-ORBSSLRevocationList`, `-ORBSSLVerify`, `-ORBSSLVersions`: the TLS identity of this
+    /// program, and the authorities that it trusts.
     #[cfg(feature = "ssliop")]
     pub ssl: chronorb_transport::tls::TlsSettings,
     /// By which network interface, and how, IIOP goes by the real-time I/O subsystem.
@@ -182,8 +182,8 @@ pub struct OrbConfig {
     /// `-ORBMaxValueIds`, `-ORBMaxValueIdLength`, `-ORBMaxTypeNameLength`, `-ORBMaxTypeMembers`:
     /// the bounds of identifiers, names and members in received values, 1 to 1048576 each.
     pub bounds: Bounds,
-    /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): how long a connection to a server
-    /// stays that nobody uses. Looked at by threads that call.
+    /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): the time that an unused connection to a
+    /// server stays open. Calling threads check it.
     pub client_idle_timeout: Option<Duration>,
     /// `-ORBServerIdleTimeout` (milliseconds, 0 for never): after how long without a request a
     /// connection of a client is closed, in order; at the latest after twice that.
@@ -210,9 +210,9 @@ pub struct OrbConfig {
     /// Whether what goes by connections is written down.
     #[cfg(feature = "trace")]
     pub trace: TraceSettings,
-    /// What the application says about requests before they are served, in order; only where the
-    /// strategy is a [filter chain](ThreadpoolStrategy::FilterChain), else
-    /// [`Orb::with_config`](crate::Orb::with_config) fails.
+    /// The application's filters of requests, in order. Without the strategy [filter
+    /// chain](ThreadpoolStrategy::FilterChain) they make
+    /// [`Orb::with_config`](crate::Orb::with_config) fail.
     pub request_filters: RequestFilters,
     /// Told by each thread what it is doing to a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
@@ -297,15 +297,14 @@ impl Default for OrbConfig {
     }
 }
 
-/// How objects of an ORB are called from within it.
+/// The way in which objects of an ORB are called from within it.
 ///
-/// A call within the process means the same as one from outside: it waits at a holding POA manager,
-/// is served at the priority that the POA's model says, gets copies of what it passes and the same
-/// exceptions. The calling thread serves it, so that it ends only when the servant does. Objects of
-/// a thread pool of their own are called through the transport, unless the caller is a thread of
-/// the pool and of the priority, since such a pool's threads are what serves them; and so are
-/// oneway operations, since their callers do not wait for the servant: a later call may overtake
-/// them.
+/// A call within the process has the same semantics as one from outside: it waits at a holding POA
+/// manager, is served at the priority of the POA's model, and gets copies of its arguments and the
+/// same exceptions. The calling thread serves it, so the call ends only when the servant returns.
+/// Two kinds of calls go through the transport. Objects of a thread pool of their own are served by
+/// the pool's threads, unless the caller is a thread of the pool and of the priority. The callers
+/// of oneway operations do not wait for the servant, so a later call may overtake them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Collocation {
     /// Through the transport, as from outside.
@@ -318,19 +317,19 @@ pub enum Collocation {
     Direct,
 }
 
-/// What becomes of a request whose client propagates a priority above the ceiling.
+/// The treatment of a request whose client propagates a priority above the ceiling.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PriorityExcess {
-    /// It is served at the ceiling.
+    /// The request is served at the ceiling.
     #[default]
     Clamp,
-    /// It is not served: `NO_PERMISSION`, minor `0x43520004`.
+    /// The request is refused: `NO_PERMISSION`, minor `0x43520004`.
     Refuse,
 }
 
-/// How the threads of a client have connections to servers.
+/// The way in which the threads of a client share connections to servers.
 ///
-/// With none of them do requests of different priorities share a connection, but for those of a
+/// In none of them do requests of different priorities share a connection, except for those of a
 /// [band](crate::rtcorba::PriorityBands).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ConnectionStrategy {
@@ -349,7 +348,7 @@ pub enum ConnectionStrategy {
     Active,
 }
 
-/// How the threads of thread pools share the work of reading and serving requests.
+/// The way in which the threads of thread pools share reading and serving requests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ThreadpoolStrategy {
     /// Leader/Followers: the thread that reads a request serves it, and another one reads on. No
@@ -372,9 +371,9 @@ pub enum ThreadpoolStrategy {
     /// The queues are bounded as those of a worker pool, each for itself. A pool without lanes is
     /// one of one lane.
     FilterChain,
-    /// A reactor: the one thread of each lane takes in connections, reads and serves, **however
-    /// many threads were asked for**. While it serves, nobody looks at what comes. Pools that
-    /// buffer or borrow are refused, since nobody would.
+    /// A reactor: the one thread of each lane accepts connections, reads and serves, **however many
+    /// threads were asked for**. While it serves, no input is read. Pools that buffer or borrow are
+    /// refused, since there is no thread for it.
     Reactive,
     /// A thread for each connection: one thread of each lane takes in connections, and each gets a
     /// thread of the lane's priority that reads and serves until the connection ends, **however
@@ -411,7 +410,7 @@ pub enum MonitorSocket {
     /// `<pid>-<number>.sock` in the first of [these directories](crate::monitor::directories),
     /// which is made where it is missing. It has to belong to the user, with mode 0700.
     On,
-    /// A socket of this name. Where one is left at which nobody listens, it is replaced.
+    /// A socket of this name. A left-over socket without a listener is replaced.
     At(PathBuf),
 }
 
@@ -443,9 +442,9 @@ pub enum ConfigError {
     /// There is no such setting.
     #[error("{origin}: there is no setting {name}; {}", similar::question(.similar))]
     Unknown {
-        /// Where it was found.
+        /// The source of the value.
         origin: String,
-        /// Its name as found.
+        /// The name in that source.
         name: String,
         /// Up to three names of settings that may have been meant, the closest first; none without
         /// the feature `config-file`.
@@ -460,11 +459,11 @@ pub enum ConfigError {
     /// The value of a setting cannot be used.
     #[error("{origin}: {name}: {problem}")]
     BadValue {
-        /// Where it was found.
+        /// The source of the value.
         origin: String,
-        /// Its name as found.
+        /// The name in that source.
         name: String,
-        /// What is wrong, and what is expected.
+        /// The error, and the expected form.
         problem: String,
     },
     /// The configuration file cannot be read or is not TOML.
@@ -478,7 +477,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// What is wrong with the protocols, or the endpoints, of a configuration.
+    /// Converts an error in the protocols, or the endpoints, of a configuration.
     pub(crate) fn of_protocols(problem: ProtocolProblem) -> Self {
         Self::BadValue {
             origin: "configuration".to_owned(),
@@ -586,13 +585,14 @@ impl OrbConfig {
             Err(ConfigError::BadValue {
                 origin: "program".to_owned(),
                 name: "request_filters".to_owned(),
-                problem: "nobody would ask them: they need -ORBThreadpoolStrategy filter-chain"
-                    .to_owned(),
+                problem:
+                    "they would never be called: they need -ORBThreadpoolStrategy filter-chain"
+                        .to_owned(),
             })
         }
     }
 
-    /// How many connections of a lane one peer may have.
+    /// Returns the number of connections of a lane that one peer may have.
     pub(crate) fn most_of_a_peer(&self) -> usize {
         let most = match self.max_connections_per_peer {
             0 => (self.max_connections / 4).max(1),
@@ -639,12 +639,12 @@ impl OrbConfig {
 /// A setting as one source gives it.
 struct Given {
     setting: &'static Setting,
-    /// Its name in that source.
+    /// The name in that source.
     name: String,
     value: String,
 }
 
-/// Where all settings are described.
+/// The documents that describe all settings.
 const LIST: &str = "the documentation of chronorb::OrbConfig and the chapter Configuration of the \
                     book list all settings";
 /// Begins what stands for an argument that is not UTF-8.
@@ -697,7 +697,7 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
     Ok((options, rest))
 }
 
-/// What the environment says; lists have their values parted by `|`.
+/// Returns the settings of the environment; the values of lists are separated by `|`.
 fn environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Vec<Given>, ConfigError> {

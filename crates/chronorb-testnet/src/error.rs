@@ -27,8 +27,8 @@ pub enum NetworkError {
     },
     /// There is a namespace of this name.
     #[error(
-        "there is a network namespace {0:?} already: choose another name, or remove it if nobody \
-         uses it (`ip netns delete {0}`)"
+        "there is a network namespace {0:?} already: choose another name, or remove it if it is \
+         not used (`ip netns delete {0}`)"
     )]
     NameTaken(String),
     /// The name was given by another program.

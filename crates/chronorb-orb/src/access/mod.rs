@@ -79,12 +79,12 @@ pub(crate) enum Judgement {
     Open,
 }
 
-/// What is known of a peer.
+/// The known facts about a peer.
 #[derive(Debug)]
 struct Candidate<'c> {
     scheme: &'c str,
     address: CandidateAddress,
-    /// Its user and group.
+    /// The user and the group.
     user: Fact<(u32, u32)>,
     names: Fact<Names>,
 }

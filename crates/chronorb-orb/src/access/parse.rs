@@ -13,7 +13,7 @@ use super::{Action, Condition, TransportRule, bits};
 pub struct RuleError {
     /// The character at which the wrong part begins, counted from 1.
     pub position: usize,
-    /// What is wrong, and what is expected.
+    /// The error, and the expected form.
     pub problem: String,
 }
 

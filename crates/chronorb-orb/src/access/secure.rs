@@ -18,7 +18,7 @@ pub enum SecurityProfile {
     /// Only peers that have proved their identity connect, and only to proved servers.
     ///
     /// * Protocols are SSLIOP with mutual verification, UIOP and SHMIOP, for servers and clients.
-    /// * A server permits nobody whom no rule names (`-ORBServerTransportRule`), and rules that
+    /// * A server permits only peers that a rule names (`-ORBServerTransportRule`), and rules that
     ///   permit Unix-domain peers name their user.
     /// * A client without rules (`-ORBClientTransportRule`) calls servers by TLS, and those of the
     ///   same user by Unix-domain sockets and shared memory.
@@ -89,7 +89,7 @@ pub(crate) fn complete(config: &mut OrbConfig) -> Result<(), ConfigError> {
     }
     let permits = |rule: &TransportRule| PROVED.iter().any(|scheme| rule.action.permits(scheme));
     if has_endpoints && !config.server_transport_rules.iter().any(permits) {
-        let problem = "it permits nobody, so that the endpoints are of no use; add for example \
+        let problem = "it permits no peer, so that the endpoints are of no use; add for example \
                        \"san=dns:client.example ssl\" or \"uid=self unix\"";
         return Err(refused(SERVER_RULES, problem.to_owned()));
     }

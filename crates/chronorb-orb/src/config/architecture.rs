@@ -66,7 +66,7 @@ impl Architecture {
         Self::ALL.into_iter().find(|known| known.name() == name)
     }
 
-    /// How threads of pools share the work.
+    /// Returns the way in which the threads of pools share the work.
     #[must_use]
     pub const fn threadpool_strategy(self) -> ThreadpoolStrategy {
         match self {
@@ -79,7 +79,7 @@ impl Architecture {
         }
     }
 
-    /// How a client's threads have connections.
+    /// Returns the way in which a client's threads share connections.
     #[must_use]
     pub const fn client_connection(self) -> ConnectionStrategy {
         match self {

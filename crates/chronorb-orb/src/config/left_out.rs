@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// What a value of the setting is answered with, on the command line.
+/// Returns the answer to a value of the setting on the command line.
 fn on_the_command_line(setting: &Setting, option: &str, value: &str) -> Result<(), ConfigError> {
     let mut line = vec!["program".to_owned(), option.to_owned(), value.to_owned()];
     let outcome = OrbConfig::read(&mut line).map(drop);

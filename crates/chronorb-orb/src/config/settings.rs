@@ -19,7 +19,7 @@ use crate::poa::ObjectKeySecret;
 pub(super) struct Setting {
     pub(super) key: &'static str,
     pub(super) options: &'static str,
-    /// Where the program is built without the feature that the setting belongs to.
+    /// The feature of the setting, if the program is built without it.
     pub(super) missing: Option<&'static Missing>,
     pub(super) apply: Apply,
 }

@@ -46,8 +46,7 @@ fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'s
         .collect()
 }
 
-/// What is said of a name that does not exist: `did you mean -ORBThreads?`, and where all are
-/// listed.
+/// Returns a hint for an unknown name: `did you mean -ORBThreads?`, and the place of the list.
 pub(super) fn question(similar: &[String]) -> String {
     match similar {
         [] => LIST.to_owned(),

@@ -3,7 +3,7 @@
 #[cfg(any(feature = "faults", feature = "trace"))]
 use super::OrbConfig;
 
-/// Where what goes by connections is written down.
+/// The trace files of connections.
 #[cfg(feature = "trace")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TraceSettings {

@@ -29,9 +29,9 @@ pub enum GroupError {
 /// The members of all groups.
 #[derive(Default)]
 pub(crate) struct Groups {
-    /// Replaced as a whole, so that who serves a request has it without a lock.
+    /// Replaced as a whole, so that a thread that serves a request reads it without a lock.
     members: PiMutex<Members>,
-    /// Held by who joins or leaves, so that lanes listen as the members say.
+    /// Held while a member joins or leaves, so that lanes listen as the members require.
     changing: PiMutex<()>,
 }
 
@@ -44,10 +44,10 @@ pub(crate) struct Member {
     group: GroupId,
     address: Address,
     pool: u32,
-    /// Where its POA stands in the table of POAs.
+    /// The key of its POA in the table of POAs.
     poa: Key,
     id: ObjectId,
-    /// Its object key.
+    /// The object key.
     pub(crate) key: Arc<[u8]>,
 }
 

@@ -1,8 +1,8 @@
-//! Groups of objects, which are called together by multicast (MIOP): oneway, and nobody knows by
-//! how many.
+//! Groups of objects, which are called together by multicast (MIOP). Calls are oneway, and the
+//! number of receivers is unknown.
 //!
-//! Source: the Unreliable Multicast specification; `PortableGroup::GOA` of it are operations of
-//! [`Poa`](crate::poa::Poa).
+//! Source: the Unreliable Multicast specification. The operations of its `PortableGroup::GOA` are
+//! operations of [`Poa`](crate::poa::Poa).
 //!
 //! The members that this ORB has are in one [table](Groups). Each lane of a member's pool hears the
 //! group by a socket of its own, so that the kernel hands each a copy: what one lane has to do

@@ -17,7 +17,7 @@ use crate::protocol::{PluggableProtocol, ProfileParts};
 /// A group, as a reference names it.
 pub(crate) struct Group {
     id: GroupId,
-    /// What answers for the group, where the reference says how that is reached.
+    /// The object that answers for the group, if the reference has its address.
     answering: Option<Object>,
 }
 
@@ -44,10 +44,10 @@ impl Group {
         &self.id
     }
 
-    /// What answers for the group.
+    /// Returns the object that answers for the group.
     ///
     /// # Errors
-    /// `BAD_OPERATION` (chronorb minor 1) where nothing does.
+    /// `BAD_OPERATION` (chronorb minor 1) if there is none.
     pub(crate) fn answering(&self) -> Result<&Object, SystemException> {
         self.answering.as_ref().ok_or(GROUPS_DO_NOT_ANSWER)
     }
@@ -59,8 +59,8 @@ pub(crate) fn protocol(config: &OrbConfig) -> PluggableProtocol {
     PluggableProtocol::of_groups(Arc::new(transport))
 }
 
-/// How the profile of a group writes an address: without an object key, in place of which is the
-/// component that names the group.
+/// The form of addresses in the profile of a group: instead of an object key there is the component
+/// that names the group.
 pub(crate) mod form {
     use super::*;
 

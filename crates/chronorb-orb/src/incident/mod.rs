@@ -58,8 +58,8 @@ incidents! {
     /// A peer that the server's access rules refuse; its connection ends. The number is that of the
     /// rule, 0 where none matches.
     PeerRefused => "peer refused by rule",
-    /// An address of a server that the client's access rules refuse; nobody connects to it. The
-    /// number is that of the rule, 0 where none matches.
+    /// An address of a server that the client's access rules refuse, so that no connection to it is
+    /// made. The number is that of the rule, 0 if none matches.
     AddressRefused => "address refused by rule",
     /// A request that the authorizer of a POA refuses.
     RequestNotAuthorized => "request not authorized",
@@ -104,7 +104,7 @@ incidents! {
 }
 
 impl Incident {
-    /// How much it matters to an operator.
+    /// Returns the severity for an operator.
     fn level(self) -> Level {
         match self {
             Self::FailedLane => Level::Error,
@@ -115,7 +115,7 @@ impl Incident {
         }
     }
 
-    /// How often the same is told.
+    /// Returns the rate limit of equal events.
     fn limit(self) -> Limit {
         match self {
             Self::PanickedServant => Limit::ONCE,
@@ -126,7 +126,7 @@ impl Incident {
         }
     }
 
-    /// What it means, where nothing more is known of the one case.
+    /// Returns the general meaning, for cases without further details.
     fn meaning(self) -> &'static str {
         match self {
             Self::MalformedMessage => "the peer sent what is not GIOP; the connection is closed",

@@ -1,4 +1,4 @@
-//! Which events are written.
+//! The selection of events to write.
 
 use std::fmt;
 use std::str::FromStr;

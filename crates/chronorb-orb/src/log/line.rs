@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
-/// What an event brings.
+/// The fields of an event.
 #[derive(Default)]
 struct Fields {
     /// When it happened, which the ORB's events say themselves: they are told later.
@@ -17,7 +17,7 @@ struct Fields {
     rest: String,
 }
 
-/// Writes an event to standard error, which may fail: there is nobody to tell.
+/// Writes an event to standard error. A failure is ignored, because there is no place to report it.
 #[allow(
     clippy::print_stderr,
     reason = "the one place that writes to standard error"

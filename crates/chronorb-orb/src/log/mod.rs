@@ -86,5 +86,5 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-/// How long the end of the program waits for the log.
+/// The time that the end of the program waits for the log.
 const PATIENCE: Duration = Duration::from_secs(1);

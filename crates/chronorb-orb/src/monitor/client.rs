@@ -18,7 +18,7 @@ use super::report::{ReadError, Report};
 pub struct Client {
     stream: UnixStream,
     time_out: Duration,
-    /// What was received of the next answer.
+    /// The received part of the next answer.
     input: Vec<u8>,
 }
 
@@ -26,7 +26,7 @@ pub struct Client {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nobody listens there, or it is not permitted.
+    /// There is no listener, or no permission.
     #[error("no connection: {0}")]
     Connect(#[source] io::Error),
     /// There is no answer in time.

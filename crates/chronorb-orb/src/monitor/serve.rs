@@ -18,7 +18,7 @@ use super::switch::{ENDED, RUNNING, Switch};
 use crate::core::Core;
 use crate::server::{self, Watcher};
 
-/// What the thread has.
+/// The state of the monitor's thread.
 pub(super) struct Server {
     /// The application and the lanes keep the ORB; a monitor alone does not.
     core: Weak<Core>,
@@ -149,14 +149,14 @@ impl Server {
     }
 }
 
-/// What the thread has been woken for.
+/// The events for which the thread was woken.
 struct Ready {
     listener: bool,
     /// In the order of the sessions.
     sessions: Vec<PollFlags>,
 }
 
-/// Who waits for the end must see it, however it comes.
+/// Signals the end to its waiter on every path, when it is dropped.
 struct Ended(Arc<Switch>);
 
 impl Drop for Ended {
@@ -171,7 +171,7 @@ fn is_permitted(stream: &UnixStream) -> bool {
     peer.is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root())
 }
 
-/// What a line of a client is answered by.
+/// Returns the answer to a client's line.
 fn answer(core: &Weak<Core>, line: &[u8]) -> Answer {
     match (line.trim_ascii(), core.upgrade()) {
         (b"snapshot", Some(core)) => Answer::one(Report::take(&core).to_line()),
@@ -180,9 +180,9 @@ fn answer(core: &Weak<Core>, line: &[u8]) -> Answer {
     }
 }
 
-/// How many there may be at a time.
+/// The number of clients at a time.
 const MAX_CLIENTS: usize = 8;
-/// How many are taken in, or sent away, before the others are looked at again.
+/// The number of clients that are accepted, or turned away, before the others are served again.
 const CONNECTIONS_IN_A_TURN: usize = 32;
-/// How long no connections are taken in when there is no descriptor for one.
+/// The time without accepting connections after a lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -1,9 +1,9 @@
-//! Telling who asks for it what a thread is doing to a request.
+//! Probes of the stages of a request.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What a thread is about to do.
+/// The next step of a thread.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Stage {
@@ -70,9 +70,9 @@ impl StageProbe {
         Self(Arc::new(f))
     }
 
-    /// A probe that puts a [stamp](chronorb_probe::stamp) down at each stage, which has the stage's
-    /// number. Whoever wants stamps has to have them [kept](chronorb_probe::keep_stamps) first;
-    /// together with those that transports put down, they tell where the time of a request goes.
+    /// Returns a probe that records a [stamp](chronorb_probe::stamp) at each stage, with the
+    /// stage's number. The stamps must be [kept](chronorb_probe::keep_stamps) first. Together with
+    /// those of transports they show where the time of a request goes.
     #[must_use]
     pub fn stamps() -> Self {
         Self::new(|stage| chronorb_probe::stamp(stage as u8))

@@ -34,7 +34,7 @@ pub struct Stages {
     thread: Thread,
 }
 
-/// Which object of its POA a request is for, as its object key says it.
+/// The object of a POA that a request is for, according to its object key.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'k> {
     key: ObjectKey<'k>,

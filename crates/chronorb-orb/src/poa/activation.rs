@@ -155,7 +155,7 @@ impl Poa {
         Some((id, current.own_priority()))
     }
 
-    /// Where an object of this id may be in the active object map.
+    /// Returns the likely slot of an object of this id in the active object map.
     pub(super) fn hint(&self, id: &ObjectId) -> Hint {
         if self.makes_slots() {
             Hint::None
@@ -320,7 +320,7 @@ impl Poa {
     /// Takes all objects out.
     pub(super) fn deactivate_all(&self) {
         let bound = {
-            // Whoever was activating when the end began has come to an end with it.
+            // An activation that was under way when the end began has ended by then.
             let _writing = self.inner.writing.lock();
             self.inner.objects.bound()
         };
@@ -346,8 +346,7 @@ impl Poa {
         }
     }
 
-    /// Gives the servant of an object, which nobody uses any more, back to its activator, or drops
-    /// it.
+    /// Returns the servant of an unused object to its activator, or drops it.
     #[cold]
     pub(super) fn give_back(&self, active: Active) {
         let Some(activator) = self.activator_of_servants() else {
@@ -368,7 +367,7 @@ impl Poa {
         let etherealizes = self.inner.etherealizes.load(Ordering::Acquire);
         let _priority = self.keep_priority();
         let _running = Running::servant_manager(self);
-        // Who panics has had its servant back.
+        // A servant manager that panics has received its servant.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             if etherealizes {
                 let identity = servant.identity();

@@ -10,10 +10,10 @@ use super::adapter::{ALIVE, GUARDED};
 use crate::incident::Incident;
 use crate::peer::Peer;
 
-/// What decides whether requests to the objects of a POA are served.
+/// A decision whether requests to the objects of a POA are served.
 ///
-/// It is asked before the servant, or a servant manager, by the thread that read the request.
-/// Several threads may ask at once, and a request that changes threads may be asked for again.
+/// The thread that read the request calls the authorizer, before the servant or a servant manager.
+/// Several threads may call it at once, and a request that changes threads may be checked again.
 /// Closures of this form are authorizers:
 ///
 /// ```no_run
@@ -84,7 +84,7 @@ impl fmt::Debug for AuthorizationRequest<'_> {
     }
 }
 
-/// What a POA with an authorizer does before it lets a request in. A program that never sets an
+/// The check of a POA with an authorizer before it lets a request in. A program that never sets an
 /// authorizer does not contain it.
 pub(super) trait Guard: Send + Sync {
     /// Asks the authorizer.
@@ -136,7 +136,8 @@ impl Poa {
         Ok(())
     }
 
-    /// Its state while requests may enter it: guarded with an authorizer or authenticated keys.
+    /// Returns the state in which requests may enter it: guarded with an authorizer or
+    /// authenticated keys.
     pub(super) fn open_state(&self) -> u32 {
         match self.inner.guard.get() {
             Some(_) => GUARDED,

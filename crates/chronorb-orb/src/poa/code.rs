@@ -1,6 +1,6 @@
 //! Authentication codes of object keys, of POAs that ask for them.
 //!
-//! Keys follow from numbers that every reference tells, so whoever has one reference can guess
+//! Keys follow from numbers that every reference contains, so a client with one reference can guess
 //! those of other objects. A code can be made only with a secret: a random one of the ORB's run for
 //! transient POAs, and the application's for persistent ones, whose references outlive the run.
 //!
@@ -52,7 +52,7 @@ impl fmt::Debug for ObjectKeySecret {
     }
 }
 
-/// What makes the codes of an ORB.
+/// The secrets from which an ORB makes codes.
 #[cfg(feature = "access")]
 pub(crate) struct KeyCodes {
     transient: SipHasher13,
@@ -62,7 +62,7 @@ pub(crate) struct KeyCodes {
 #[cfg(feature = "access")]
 impl KeyCodes {
     pub(crate) fn new(secret: Option<&ObjectKeySecret>) -> Self {
-        // Each is a hash of nothing by random keys, which nobody learns.
+        // Each is a hash of nothing by random keys, which stay secret.
         let random = RandomState::new();
         Self {
             transient: SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1)),

@@ -126,7 +126,7 @@ enum Target {
 pub(super) struct Passed {
     pub(super) id: ObjectId,
     pub(super) servant: Servant,
-    /// What its reference says.
+    /// The priority in its reference.
     pub(super) priority: Option<Priority>,
 }
 

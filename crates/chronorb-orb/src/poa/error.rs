@@ -1,4 +1,4 @@
-//! What operations of a POA fail with: the standard's user exceptions, and system exceptions.
+//! The errors of the operations of a POA: the standard's user exceptions, and system exceptions.
 
 use chronorb_giop::SystemException;
 use thiserror::Error;
@@ -16,7 +16,7 @@ pub enum CreatePoaError {
     /// A policy contradicts another or names something that does not exist.
     #[error("policy number {index} (from 0) cannot be used here: {rule}")]
     InvalidPolicy {
-        /// Its index in the list.
+        /// The index in the list.
         index: u16,
         /// The rule that it breaks.
         #[source]
@@ -196,7 +196,7 @@ impl WaitError {
     }
 }
 
-/// What a servant manager answers instead of a servant.
+/// The answer of a servant manager that provides no servant.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -1,4 +1,4 @@
-//! Why a POA lets requests wait, and who is told when it does not any more.
+//! Requests that wait for a POA, and the lanes to notify when it opens.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -33,8 +33,9 @@ pub(crate) struct Ticket {
 /// The lanes that have parked requests for a manager or a POA.
 #[derive(Default)]
 pub(super) struct Waiters {
-    /// How many requests these are. Only exchanged, so that of a thread that parks one and looks,
-    /// and one that opens and looks, one sees the other.
+    /// The number of these requests. It is only exchanged. A thread that parks a request then
+    /// checks the gate, and a thread that opens the gate then checks the count; so one of them
+    /// observes the other.
     count: AtomicUsize,
     lanes: PiMutex<Vec<(Arc<Lane>, usize)>>,
 }

@@ -31,7 +31,7 @@ impl ObjectId {
         })
     }
 
-    /// Its octets.
+    /// Returns the octets.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Octets::Short { len, octets } => &octets[..usize::from(*len)],

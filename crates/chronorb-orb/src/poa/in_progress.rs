@@ -19,11 +19,11 @@ pub(super) struct InProgress<K> {
 struct Progress {
     /// The thread that is at it, or [`NOBODY`].
     thread: u64,
-    /// How often it is marked.
+    /// The number of its marks.
     marks: u32,
 }
 
-/// What an attempt to begin came to.
+/// The outcome of an attempt to begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Begun {
     /// The caller is at it now, and has to end it.
@@ -65,7 +65,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         }
     }
 
-    /// Lets nobody begin until somebody unmarks it; a thread that is at it goes on.
+    /// Prevents further beginnings until the key is unmarked. A thread that has begun continues.
     pub(super) fn mark(&self, key: &K) {
         let none = Progress {
             thread: NOBODY,
@@ -80,7 +80,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         keys.get(key).is_some_and(|progress| progress.marks > 0)
     }
 
-    /// Whether nobody is at anything.
+    /// Whether nothing is in progress.
     pub(super) fn is_empty(&self) -> bool {
         self.keys.lock().is_empty()
     }

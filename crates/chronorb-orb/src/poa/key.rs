@@ -31,14 +31,14 @@ use crate::rtcorba::Priority;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ObjectKey<'k> {
     pub(crate) poa: PoaKey<'k>,
-    /// Where the object was when the key was made; a guess.
+    /// The slot of the object when the key was made; a guess.
     pub(crate) hint: Hint,
     /// The object's own, in a POA whose priorities the server declares.
     pub(crate) priority: Option<Priority>,
     pub(crate) id: &'k [u8],
 }
 
-/// Which POA.
+/// The POA of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PoaKey<'k> {
     /// The one in this slot, in this run.
@@ -51,10 +51,10 @@ pub(crate) enum PoaKey<'k> {
     },
 }
 
-/// Where to look for an object first.
+/// The place to look for an object first.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Hint {
-    /// Its slot.
+    /// The slot.
     Slot(Key),
     /// The hash of its id.
     Hash(u32),

@@ -22,7 +22,7 @@ pub struct PoaManager {
 #[derive(Debug)]
 struct Inner {
     id: String,
-    /// Where references of its POAs lead; everywhere, where there are none.
+    /// The endpoints that references of its POAs name; all, if it is empty.
     endpoints: Vec<Endpoint>,
     core: Weak<Core>,
     gate: Gate,
@@ -32,7 +32,7 @@ struct Inner {
     poas: PiMutex<Vec<Key>>,
 }
 
-/// What a manager does with requests.
+/// The treatment of requests by a manager.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PoaManagerState {
     /// They wait, for the ORB's hold time-out at most.
@@ -121,7 +121,7 @@ impl PoaManager {
         Ok(())
     }
 
-    /// What it does at present.
+    /// Returns the present state.
     pub fn state(&self) -> PoaManagerState {
         match self.inner.gate.get() {
             HOLDING => PoaManagerState::Holding,
@@ -131,7 +131,7 @@ impl PoaManager {
         }
     }
 
-    /// Its name, which no other manager of the ORB has.
+    /// Returns the name, which is unique in the ORB.
     pub fn id(&self) -> &str {
         &self.inner.id
     }
@@ -326,7 +326,7 @@ impl PoaManagerFactory {
         Ok(managers.add(&self.core, Some(id), endpoints.to_vec())?)
     }
 
-    /// All managers of the ORB that somebody still has.
+    /// Returns all managers of the ORB that are still referenced.
     pub fn list(&self) -> Vec<PoaManager> {
         self.core.managers.list()
     }
@@ -394,5 +394,5 @@ const INACTIVE: u32 = 3;
 
 /// The beginning of the names of managers that were made without one.
 const OWN_ID: &str = "chronorb.";
-/// How soon the end of the last request is noticed.
+/// The interval at which the end of the last request is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);

@@ -12,13 +12,13 @@ use crate::rtcorba::{Priority, PriorityBands, PriorityModel, Protocols, Threadpo
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Which threads call servants. Default [`ThreadModel::OrbControl`].
+    /// The threads that call servants. Default [`ThreadModel::OrbControl`].
     Thread(ThreadModel),
     /// Whether references outlive the POA. Default [`Lifespan::Transient`].
     Lifespan(Lifespan),
     /// Whether a servant may be several objects. Default [`IdUniqueness::Unique`].
     IdUniqueness(IdUniqueness),
-    /// Who names objects. Default [`IdAssignment::System`].
+    /// The side that names objects. Default [`IdAssignment::System`].
     IdAssignment(IdAssignment),
     /// Whether servants become objects by being asked for their reference. Default
     /// [`ImplicitActivation::NoImplicit`], and [`ImplicitActivation::Implicit`] for the root POA.
@@ -26,13 +26,12 @@ pub enum Policy {
     /// Whether the POA remembers which servant is which object. Default
     /// [`ServantRetention::Retain`].
     ServantRetention(ServantRetention),
-    /// Where the servant of a request comes from. Default
-    /// [`RequestProcessing::ActiveObjectMapOnly`].
+    /// The source of a request's servant. Default [`RequestProcessing::ActiveObjectMapOnly`].
     RequestProcessing(RequestProcessing),
     /// The thread pool that serves its objects. Default: the ORB's own.
     Threadpool(ThreadpoolId),
-    /// Where the priority of requests comes from (RT-CORBA 1.2, 5.7), and the priority of
-    /// objects for which nothing else says one. Default: priorities play no part.
+    /// The source of the priority of requests (RT-CORBA 1.2, 5.7), and the priority of objects that
+    /// have no other. Default: priorities are not used.
     PriorityModel(PriorityModel, Priority),
     /// The most urgent priority at which requests of clients are served, where these propagate it.
     /// Default: the end of the highest band, else the highest lane, else
@@ -56,7 +55,7 @@ pub enum Policy {
     ObjectKeys(ObjectKeys),
 }
 
-/// Which threads call servants and servant managers (CORBA 3.3, 15.3.8.1).
+/// The threads that call servants and servant managers (CORBA 3.3, 15.3.8.1).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ThreadModel {
     /// Those of its thread pool, several at a time.
@@ -70,7 +69,7 @@ pub enum ThreadModel {
     MainThread,
 }
 
-/// How long references mean the same object (CORBA 3.3, 15.3.8.2).
+/// The time that references stay valid (CORBA 3.3, 15.3.8.2).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Lifespan {
     /// As long as this POA exists.
@@ -84,14 +83,15 @@ pub enum Lifespan {
 /// Whether a servant may be several objects (CORBA 3.3, 15.3.8.3).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum IdUniqueness {
-    /// It may not. Servants are told apart by [`Skeleton::identity`](crate::Skeleton::identity).
+    /// A servant incarnates at most one object. Servants are told apart by
+    /// [`Skeleton::identity`](crate::Skeleton::identity).
     #[default]
     Unique,
-    /// It may.
+    /// A servant may incarnate several objects.
     Multiple,
 }
 
-/// Who names objects (CORBA 3.3, 15.3.8.4).
+/// The side that names objects (CORBA 3.3, 15.3.8.4).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum IdAssignment {
     /// The POA.
@@ -105,9 +105,9 @@ pub enum IdAssignment {
 /// 15.3.8.7).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ImplicitActivation {
-    /// It does.
+    /// Implicit activation is permitted.
     Implicit,
-    /// It does not.
+    /// Implicit activation is refused.
     #[default]
     NoImplicit,
 }
@@ -115,31 +115,31 @@ pub enum ImplicitActivation {
 /// Whether the POA remembers which servant is which object (CORBA 3.3, 15.3.8.5).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ServantRetention {
-    /// It does, in its active object map.
+    /// The POA retains servants, in its active object map.
     #[default]
     Retain,
-    /// It does not.
+    /// The POA does not retain servants.
     NonRetain,
 }
 
-/// Where the servant of a request comes from (CORBA 3.3, 15.3.8.6).
+/// The source of a request's servant (CORBA 3.3, 15.3.8.6).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RequestProcessing {
     /// From the active object map; an object that is not in it does not exist.
     #[default]
     ActiveObjectMapOnly,
-    /// What is not in the active object map is served by one default servant.
+    /// One default servant serves the objects that are not in the active object map.
     DefaultServant,
-    /// What is not in the active object map is asked of a
-    /// [`ServantActivator`](super::ServantActivator), or without a map everything of a
-    /// [`ServantLocator`](super::ServantLocator).
+    /// A [`ServantActivator`](super::ServantActivator) provides the servants of objects that are
+    /// not in the active object map. Without a map a [`ServantLocator`](super::ServantLocator)
+    /// provides all of them.
     ServantManager,
 }
 
 /// Whether object keys can be guessed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ObjectKeys {
-    /// They follow from numbers that every reference tells: whoever has one reference can make
+    /// They follow from numbers that every reference contains: a client with one reference can make
     /// those of other objects.
     #[default]
     Plain,
@@ -266,7 +266,7 @@ impl Policies {
         }
     }
 
-    /// What clients must know of them, for an object of this priority model.
+    /// Returns the policies that references publish, for an object of this priority model.
     ///
     /// # Errors
     /// None in practice: the values are small.

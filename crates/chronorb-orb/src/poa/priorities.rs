@@ -173,7 +173,7 @@ impl Poa {
             && self.clamp(propagated, of_endpoint) < propagated
     }
 
-    /// Whether anybody on a network may choose any priority for requests to it.
+    /// Whether any client on a network may choose any priority for requests to it.
     pub(super) fn has_unbounded_priorities(&self) -> bool {
         let model = self.priority_model();
         let is_bounded = self.inner.ceiling.is_some()
@@ -187,7 +187,7 @@ impl Poa {
         })
     }
 
-    /// Whether somebody on a network who proves nothing can send requests there.
+    /// Whether clients on a network can send requests there without proving their identity.
     fn is_open_to_all(&self, way: &Way) -> bool {
         #[cfg(feature = "ssliop")]
         if way.protocol == TAG_SSL_SEC_TRANS && self.core().config.ssl.verify == Verify::Mutual {
@@ -292,6 +292,6 @@ pub(super) fn ceiling_of(
         .or(core.config.priority_ceiling)
 }
 
-/// How many priorities of created references a POA remembers. Beyond, it forgets them, and begins
-/// anew.
+/// The number of priorities of created references that a POA remembers. Beyond it, the POA forgets
+/// them and starts again.
 const MAX_DECLARED: usize = 1 << 16;

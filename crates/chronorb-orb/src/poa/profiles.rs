@@ -12,7 +12,7 @@ use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
 
-/// What the profiles of a reference have in common.
+/// The common content of the profiles of a reference.
 pub(super) struct Told<'a> {
     pub(super) core: &'a Core,
     pub(super) pool: &'a Threadpool,
@@ -60,7 +60,7 @@ impl Told<'_> {
         }
     }
 
-    /// Where the lane is reached, as far as that is told.
+    /// Returns the addresses of the lane that are published.
     fn published<'l>(&self, lane: &'l Lane) -> impl Iterator<Item = &'l Published> {
         let told = |asked: &Endpoint| {
             let mut endpoints = self.endpoints.iter();
@@ -119,7 +119,7 @@ impl Told<'_> {
         Ok(())
     }
 
-    /// What all profiles of a protocol say beside an address.
+    /// Returns the components of all profiles of a protocol.
     fn components(
         &self,
         tag: u32,
@@ -199,7 +199,7 @@ impl Told<'_> {
     }
 }
 
-/// Nobody listens by any of the protocols that are asked for, or for groups alone.
+/// The server listens by none of the selected protocols, or for groups alone.
 const NO_ENDPOINT_TO_TELL: SystemException =
     SystemException::no(SystemExceptionKind::InvPolicy, minor::NO_ENDPOINT_TO_TELL);
 /// As TAO writes the priority of an endpoint that takes requests of any.

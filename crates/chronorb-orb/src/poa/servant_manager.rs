@@ -1,4 +1,4 @@
-//! What an application implements to make adapters and servants when they are asked for.
+//! The interfaces by which an application makes adapters and servants on demand.
 
 use std::any::Any;
 use std::fmt;
@@ -75,15 +75,15 @@ pub trait ServantLocator: Send + Sync + 'static {
     }
 }
 
-/// What a [`ServantLocator`] remembers from `preinvoke` to `postinvoke`.
+/// A value that a [`ServantLocator`] passes from `preinvoke` to `postinvoke`.
 pub type Cookie = Option<Box<dyn Any + Send>>;
 
 /// The servant manager of a POA.
 #[derive(Clone)]
 pub enum ServantManager {
-    /// That of a POA that retains servants.
+    /// The manager of a POA that retains servants.
     Activator(Arc<dyn ServantActivator>),
-    /// That of a POA that does not.
+    /// The manager of a POA that does not.
     Locator(Arc<dyn ServantLocator>),
 }
 

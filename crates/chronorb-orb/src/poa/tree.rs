@@ -126,7 +126,7 @@ impl Poa {
         drop(before);
     }
 
-    /// What makes children when they are asked for.
+    /// Returns the activator that makes children on demand.
     pub fn activator(&self) -> Option<Arc<dyn AdapterActivator>> {
         self.inner.activator.lock().clone()
     }
@@ -374,8 +374,8 @@ const DISCARDED: SystemException =
 
 const ROOT_MANAGER: &str = "RootPOAManager";
 const MAX_OBJECTS: u32 = 1 << 24;
-/// How many POAs stand above another, at most, the root included: the end of one comes to all of
-/// them on one thread's stack, and what an adapter activator makes is asked for by clients.
+/// The greatest depth of POAs, the root included. The destruction of one destroys all below it on
+/// one thread's stack, and clients cause the creations of an adapter activator.
 const MAX_DEPTH: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How profiles and their components write addresses.
+//! The forms of addresses in profiles and their components.
 
 use chronorb_cdr::CdrError;
 use chronorb_giop::{
@@ -7,12 +7,12 @@ use chronorb_giop::{
 };
 use chronorb_transport::Address;
 
-/// How the profiles of a protocol write an address. The rest of a profile is as in IIOP: version,
-/// address, object key, components.
+/// The form of an address in the profiles of a protocol. The rest of a profile is as in IIOP:
+/// version, address, object key, components.
 #[derive(Clone, Copy)]
 pub struct AddressForm(&'static Codec);
 
-/// What a profile says.
+/// The content of a profile.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) struct ProfileParts {
     pub(crate) version: Version,

@@ -47,7 +47,7 @@ pub struct PluggableProtocol {
     standing: Standing,
 }
 
-/// What a protocol is among those of its tag.
+/// The role of a protocol among those of its tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Standing {
     /// The tag is its own.
@@ -105,7 +105,7 @@ pub(crate) struct Place {
     pub(crate) is_here: fn(&[TaggedComponent], Source) -> bool,
 }
 
-/// Where a reference comes from, which decides how far it is believed.
+/// The source of a reference, which decides how far it is trusted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Source {
     /// This process: its POAs, texts and files.
@@ -147,7 +147,7 @@ impl PluggableProtocol {
         }
     }
 
-    /// The same, by which nobody calls.
+    /// Restricts the protocol to servers.
     #[cfg(feature = "riop")]
     fn for_servers(self) -> Self {
         Self {
@@ -185,12 +185,12 @@ impl PluggableProtocol {
         self.transport.scheme()
     }
 
-    /// What references tell it by: the tag of its profiles (`IOP::ProfileId`), where it has some.
+    /// Returns the tag of its profiles (`IOP::ProfileId`), if it has some.
     pub fn tag(&self) -> u32 {
         self.tag
     }
 
-    /// How its octets are moved.
+    /// Returns the transport.
     pub fn transport(&self) -> &dyn Transport {
         &*self.transport
     }
@@ -259,9 +259,9 @@ impl fmt::Debug for PluggableProtocol {
 /// A way to a server: a protocol, and an address there.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Way {
-    /// What references tell the protocol by: its tag.
+    /// The tag by which references name the protocol.
     pub(crate) protocol: u32,
-    /// Which one of the ORB's it is: how many are preferred to it.
+    /// The position in the ORB's order of preference, from 0.
     pub(crate) rank: usize,
     pub(crate) address: Address,
 }
@@ -279,7 +279,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// Where GIOP messages of at most so many octets end.
+/// Returns the message format: GIOP messages of at most so many octets.
 pub(crate) fn messages(max: usize) -> Messages {
     Messages {
         len: chronorb_giop::framing::message_len,

@@ -1,5 +1,5 @@
-//! Where the paths of local protocols mean something: on one machine, among the processes that see
-//! the same files.
+//! The namespace in which the paths of local protocols are valid: one machine, and the processes
+//! that see the same files.
 
 use std::fs;
 use std::sync::OnceLock;

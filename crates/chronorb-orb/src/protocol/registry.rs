@@ -25,14 +25,14 @@ pub(crate) enum ProtocolProblem {
     Unlistenable(Endpoint, Box<Self>),
     #[error(transparent)]
     Endpoint(#[from] chronorb_transport::EndpointError),
-    /// What a protocol needs cannot be had.
+    /// A prerequisite of a protocol is not available.
     #[cfg_attr(
         not(feature = "ssliop"),
         expect(dead_code, reason = "others need nothing")
     )]
     #[error("{0}")]
     Setting(String),
-    /// What a setting asks for cannot be had.
+    /// A value of a setting cannot be used.
     #[cfg(any(feature = "faults", feature = "trace", feature = "riop"))]
     #[error("{problem}")]
     Of {

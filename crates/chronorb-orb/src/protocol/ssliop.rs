@@ -13,8 +13,8 @@ use chronorb_transport::tls::{Tls, TlsConfig, Verify};
 use super::{Components, Plain, PluggableProtocol, ProtocolProblem, Registry, Standing};
 use crate::config::OrbConfig;
 
-/// The protocol, where there is a certificate, somebody to believe, or the wish to believe
-/// everybody.
+/// Returns the protocol, if there is a certificate, an authority to trust, or the setting to verify
+/// no peer.
 pub(super) fn protocol(config: &OrbConfig) -> Result<Option<PluggableProtocol>, ProtocolProblem> {
     let settings = &config.ssl;
     let is_given = settings.certificate.is_some()
@@ -124,7 +124,7 @@ fn told(components: &[TaggedComponent]) -> impl Iterator<Item = SslSecTrans> {
 }
 
 const CLIENT: AssociationOptions = AssociationOptions::ESTABLISH_TRUST_IN_CLIENT;
-/// What every server of TLS can do.
+/// The options that every server of TLS supports.
 const TLS: AssociationOptions = AssociationOptions(
     AssociationOptions::INTEGRITY.0
         | AssociationOptions::CONFIDENTIALITY.0

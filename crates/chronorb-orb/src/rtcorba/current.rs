@@ -11,7 +11,7 @@ use crate::core::Core;
 
 thread_local! {
     static PRIORITY: Cell<Option<Priority>> = const { Cell::new(None) };
-    /// What the thread had before an upcall in it set another priority.
+    /// The scheduling of the thread before an upcall in it set another priority.
     static BEFORE: Cell<Option<Scheduling>> = const { Cell::new(None) };
 }
 
@@ -68,8 +68,8 @@ pub(crate) fn request_priority() -> Option<Priority> {
     PRIORITY.get()
 }
 
-/// What calls of this thread have from now on, where it is in no upcall; the native priority is the
-/// caller's matter.
+/// Sets the priority of the calls of this thread, if it is in no upcall. The caller sets the native
+/// priority.
 pub(crate) fn set_request_priority(priority: Option<Priority>) {
     PRIORITY.set(priority);
 }
@@ -78,12 +78,13 @@ pub(crate) fn set_request_priority(priority: Option<Priority>) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnPriority {
     pub(crate) priority: Option<Priority>,
-    /// What it was made with; `None` for a thread of the application, which may be asked.
+    /// The scheduling that it was made with; `None` for a thread of the application, whose
+    /// scheduling can be queried.
     pub(crate) scheduling: Option<Scheduling>,
 }
 
 impl OwnPriority {
-    /// That of the calling thread, which is one of the application.
+    /// Returns the priority of the calling thread, which is one of the application.
     pub(crate) fn of_caller() -> Self {
         Self {
             priority: request_priority(),
@@ -97,11 +98,11 @@ impl OwnPriority {
 pub(crate) struct PriorityGuard {
     own: Option<Priority>,
     during: Option<Priority>,
-    /// What the thread had before, where the request's native priority differs from it.
+    /// The previous scheduling of the thread, if the request's native priority differs from it.
     native: Option<Scheduling>,
     /// [`BEFORE`] of the upcall that this one is within.
     outer: Option<Scheduling>,
-    /// What the thread was made with.
+    /// The scheduling that the thread was made with.
     made_with: Option<Scheduling>,
 }
 

@@ -1,4 +1,4 @@
-//! What the process may do about scheduling, and how its priorities become native ones.
+//! The real-time rights of the process, and the mapping of its priorities to native ones.
 
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +32,7 @@ impl RtOrb {
     }
 }
 
-/// What this process may do about scheduling, and how priorities are mapped.
+/// The real-time rights of this process, and the mapping of priorities.
 pub(crate) struct RealTime {
     mode: RealTimeMode,
     policy: Policy,
@@ -134,10 +134,10 @@ fn too_urgent(native: NativePriority, most: Option<NativePriority>) -> SystemExc
     )
 }
 
-/// What a mapping or a transform of the application answers.
+/// Calls a mapping or a transform of the application.
 ///
 /// # Errors
-/// `DATA_CONVERSION` (OMG minor 2) where that is nothing; `INTERNAL` where it panics.
+/// `DATA_CONVERSION` (OMG minor 2) if it returns `None`; `INTERNAL` if it panics.
 pub(super) fn ask_application<T>(ask: impl FnOnce() -> Option<T>) -> Result<T, SystemException> {
     let answer = catch_unwind(AssertUnwindSafe(ask));
     answer.map_err(|_| PANICKED)?.ok_or(NOT_MAPPED)

@@ -22,7 +22,7 @@ pub struct RtOrb {
 pub struct ThreadpoolId(pub(crate) u32);
 
 impl ThreadpoolId {
-    /// Its number, from 1 in order of creation; `-ORBLaneListenEndpoints` uses it.
+    /// Returns the number, from 1 in order of creation; `-ORBLaneListenEndpoints` uses it.
     pub fn number(self) -> u32 {
         self.0
     }
@@ -37,7 +37,7 @@ pub struct Threadpool {
     pub static_threads: u32,
     /// Threads made on demand, in addition.
     pub dynamic_threads: u32,
-    /// What its threads have while they serve nothing.
+    /// The priority of its threads while they serve nothing.
     pub default_priority: Priority,
     /// Whether requests that find no thread are buffered by the ORB, and how many.
     pub request_buffering: Option<RequestBuffering>,
@@ -93,7 +93,8 @@ impl Lane {
     }
 }
 
-/// How many requests the ORB buffers while all threads are busy (RT-CORBA 1.2, 5.8.3).
+/// The bounds of the requests that the ORB buffers while all threads are busy (RT-CORBA 1.2,
+/// 5.8.3).
 ///
 /// The bounds hold for each lane, so that requests of one priority cannot take the room of those of
 /// another. In a pool without lanes, under
@@ -120,9 +121,9 @@ pub enum DestroyThreadpoolError {
     /// There is none of this number.
     #[error("there is no such thread pool, or no more")]
     InvalidThreadpool,
-    /// It is in use (`BAD_INV_ORDER`, minor `THREADPOOL_IN_USE`), or calls from itself
-    /// (`BAD_INV_ORDER`, OMG minor 3); or its threads have not ended in time (`TIMEOUT`), and will
-    /// later.
+    /// The pool is in use (`BAD_INV_ORDER`, minor `THREADPOOL_IN_USE`), or the caller is one of its
+    /// threads (`BAD_INV_ORDER`, OMG minor 3); or its threads have not ended in time (`TIMEOUT`),
+    /// and will end later.
     #[error(transparent)]
     System(#[from] SystemException),
 }

@@ -12,9 +12,9 @@ use crate::poa::{NoContext, PoaCurrent};
 /// `RTCORBA::PriorityTransform`: changes the priority of requests as they come in, and that of the
 /// calls that servants make (RT-CORBA 1.2, “Priority Transforms”).
 ///
-/// It is asked by many threads at a time, on the way of every request: it must not wait, and
-/// should not allocate. `None`, the standard's `FALSE`, is `DATA_CONVERSION` (OMG minor 2) for
-/// whoever makes the call, and a panic is `INTERNAL`.
+/// Many threads call the transform concurrently, for every request. So it must not block, and
+/// should not allocate. With `None`, the standard's `FALSE`, the caller gets `DATA_CONVERSION` (OMG
+/// minor 2), and with a panic `INTERNAL`.
 ///
 /// ```
 /// use std::sync::Arc;

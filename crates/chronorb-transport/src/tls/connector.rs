@@ -48,4 +48,4 @@ pub(super) fn connect(
     }
 }
 
-const CLOSED: &str = "the peer closed it before it had proved who it is";
+const CLOSED: &str = "the peer closed it before it had proved its identity";

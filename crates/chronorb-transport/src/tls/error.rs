@@ -39,7 +39,7 @@ pub enum TlsConfigError {
     },
     /// The key is protected by a passphrase, which cannot be asked for.
     #[error("{}: the private key is encrypted; write it without a passphrase (`openssl pkey -in \
-        …`) to a file that nobody else can read", file.display())]
+        …`) to a file that only its owner can read", file.display())]
     Encrypted {
         /// The file.
         file: PathBuf,
@@ -81,7 +81,7 @@ pub enum TlsConfigError {
     },
     /// Clients must prove their identity, but no authorities are given.
     #[error(
-        "clients shall prove who they are, and there is no file of certificate authorities to \
+        "clients must prove their identity, and there is no file of certificate authorities to \
          judge them by"
     )]
     NoAuthority,

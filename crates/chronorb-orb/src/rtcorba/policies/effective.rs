@@ -1,4 +1,4 @@
-//! What a client's policies and those in a reference come to together.
+//! The combination of a client's policies with those in a reference.
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 

@@ -54,7 +54,7 @@ impl PolicyManager {
             Ordering::Relaxed,
         );
         let before = std::mem::replace(&mut *overrides, changed);
-        // After the change, so that who sees the number sees the policies.
+        // After the change, so that a thread that reads the number sees the policies.
         orb.generation.fetch_add(1, Ordering::Release);
         drop(overrides);
         drop(before);
@@ -118,7 +118,7 @@ impl PolicyCurrent {
 }
 
 thread_local! {
-    /// What this thread has set, for each ORB.
+    /// The policies that this thread has set, for each ORB.
     static OF_THREADS: RefCell<Vec<(Weak<Core>, Overrides)>> = const { RefCell::new(Vec::new()) };
     /// Counts the changes of this thread's policies.
     static CHANGES: Cell<u64> = const { Cell::new(0) };
@@ -157,7 +157,8 @@ impl OrbPolicies {
             .wrapping_add(CHANGES.get())
     }
 
-    /// What the server's endpoints are opened with, from now on for good.
+    /// Returns the protocol properties for opening the server's endpoints; they are fixed from now
+    /// on.
     pub(crate) fn server_protocols(&self) -> Option<&Protocols> {
         self.server_protocols.get_or_init(|| None).as_ref()
     }
@@ -170,7 +171,7 @@ pub(crate) fn effective_overrides(core: &Core, own: &Overrides) -> Overrides {
     inner.or(&core.policies.overrides.lock())
 }
 
-/// How long a call by such a reference may take.
+/// Returns the longest duration of a call by such a reference.
 #[inline]
 pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> Duration {
     own.time_out()

@@ -6,7 +6,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode};
 
-/// What becomes of the policies that a level has already (`CORBA::SetOverrideType`).
+/// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SetOverride {
     /// They are taken away first.

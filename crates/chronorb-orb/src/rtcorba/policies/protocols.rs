@@ -40,7 +40,7 @@ pub struct UserDatagramProtocolProperties {
     pub send_buffer_size: u32,
     /// Octets of the receive buffer (`SO_RCVBUF`), at most 2³¹-1; 0 for the system's choice.
     pub recv_buffer_size: u32,
-    /// How packets are marked.
+    /// The marks of packets.
     pub network_priority: NetworkPriority,
 }
 
@@ -59,12 +59,13 @@ pub struct TcpProtocolProperties {
     /// Send small messages at once (`TCP_NODELAY`). Without it a request may wait for the
     /// acknowledgement of the one before.
     pub no_delay: bool,
-    /// How packets are marked.
+    /// The marks of packets.
     pub network_priority: NetworkPriority,
 }
 
 impl Default for TcpProtocolProperties {
-    /// What connections have without a policy: the system's buffers, keep-alive and no-delay.
+    /// Returns the properties of connections without a policy: the system's buffers, keep-alive and
+    /// no-delay.
     fn default() -> Self {
         Self {
             send_buffer_size: 0,
@@ -77,7 +78,7 @@ impl Default for TcpProtocolProperties {
     }
 }
 
-/// How packets are marked for routers (DSCP) and for the queues of this machine (`SO_PRIORITY`).
+/// The marks of packets for routers (DSCP) and for the queues of this machine (`SO_PRIORITY`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NetworkPriority {
     /// Not at all: the kernel's choice.
@@ -183,7 +184,7 @@ impl Protocols {
         self.0.iter().map(Protocol::tag)
     }
 
-    /// Which one in the order of preference it is; `None` where it may not be used.
+    /// Returns its position in the order of preference; `None` if it may not be used.
     pub(crate) fn rank(&self, tag: u32) -> Option<usize> {
         self.tags().position(|other| other == tag)
     }
@@ -193,8 +194,8 @@ impl Protocols {
         self.tags().any(|tag| registry.has(tag))
     }
 
-    /// What is set on the sockets of a protocol, for requests of this priority, where these
-    /// protocols are asked for, or none.
+    /// Returns the socket options of a protocol, for requests of this priority, with these protocol
+    /// policies or none.
     pub(crate) fn socket_options(
         these: Option<&Self>,
         tag: u32,
@@ -240,7 +241,7 @@ impl Protocols {
 }
 
 impl TcpProtocolProperties {
-    /// What is set on the socket of a connection, or lane, of this priority.
+    /// Returns the socket options of a connection, or lane, of this priority.
     pub(crate) fn socket_options(&self, priority: Option<Priority>) -> SocketOptions {
         let size = |octets| (octets > 0).then_some(octets);
         let dscp = match self.network_priority {
