@@ -130,7 +130,7 @@ impl<'a> Any<'a> {
     /// that type.
     ///
     /// # Errors
-    /// As [`extract`](Self::extract), and what `read` fails with.
+    /// As [`extract`](Self::extract), and those of `read`.
     pub fn extract_with<T>(
         &self,
         type_code: &TypeCode<'_>,

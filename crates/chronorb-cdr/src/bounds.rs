@@ -2,9 +2,9 @@
 
 /// The greatest numbers and lengths that a decoder accepts, beside the size of the message.
 ///
-/// An [`Arena`](crate::Arena) carries them, and the ORB sets those of its configuration. What
-/// exceeds one is [`CdrError::BoundExceeded`](crate::CdrError::BoundExceeded). The work on a
-/// message and its use of the stack are bounded apart from these; see
+/// An [`Arena`](crate::Arena) carries the bounds, and the ORB sets those of its configuration. A
+/// value above its bound is [`CdrError::BoundExceeded`](crate::CdrError::BoundExceeded). The work
+/// on a message and its use of the stack have separate limits; see
 /// [`Decoder::charge`](crate::Decoder::charge) and [`StackLimit`](crate::StackLimit).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {

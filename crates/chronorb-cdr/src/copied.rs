@@ -10,7 +10,7 @@ use std::cell::Cell;
 /// by one (the members of a struct, the header of a message), characters that are converted, and
 /// copies by the kernel.
 ///
-/// Tests and measurements use the difference to show what a path copies.
+/// Tests and measurements use the difference.
 #[must_use]
 pub fn octets_copied() -> u64 {
     COPIED.get()

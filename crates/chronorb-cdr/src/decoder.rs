@@ -21,9 +21,9 @@ pub const MAX_DEPTH: u8 = 64;
 /// and be handed out as a slice of the frame. Values that cannot stay in the frame go to the
 /// [`Arena`].
 ///
-/// Values are aligned relative to the *origin*, which is the GIOP header of
-/// the message or the start of the encapsulation. After an error the decoder
-/// stands somewhere within the value.
+/// Values are aligned relative to the *origin*, which is the GIOP header of the message or the
+/// start of the encapsulation. After an error the position of the decoder is somewhere within the
+/// value.
 pub struct Decoder<'a> {
     pub(crate) rest: &'a mut [u8],
     position: usize,
@@ -51,8 +51,7 @@ pub struct Decoder<'a> {
 const FREE_ELEMENTS: usize = 256;
 
 impl<'a> Decoder<'a> {
-    /// Makes a decoder of `bytes`, the first of which stands `position`
-    /// octets after the origin.
+    /// Makes a decoder of `bytes`, which begin `position` octets after the origin.
     #[inline]
     pub fn new(bytes: &'a mut [u8], position: usize, endian: Endian, arena: &'a Arena) -> Self {
         let limits = Limits::of_message(bytes.len(), arena);
@@ -239,8 +238,8 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Basic types. Each method fails with [`CdrError::EndOfData`] if the message
-/// ends within the value; what else it fails with stands there.
+/// Basic types. Each method fails with [`CdrError::EndOfData`] if the message ends within the
+/// value; it documents its other errors.
 #[allow(clippy::missing_errors_doc)]
 impl<'a> Decoder<'a> {
     /// Skips the padding to a multiple of `n`, a power of two.
@@ -356,8 +355,8 @@ impl<'a> Decoder<'a> {
     /// Reads the length of a sequence whose elements are at least
     /// `min_element_size` octets long on the wire (zero is taken for one).
     ///
-    /// Fails with [`CdrError::LengthOverflow`] if that many cannot be in what
-    /// is left, so that the result can be trusted with memory.
+    /// Fails with [`CdrError::LengthOverflow`] if the remaining octets cannot contain that many
+    /// elements, so that memory can be allocated for the result.
     #[inline]
     pub fn read_len(&mut self, min_element_size: usize) -> Result<usize, CdrError> {
         let len = self.read_u32()? as usize;
@@ -442,8 +441,8 @@ impl<'a> Decoder<'a> {
 
     /// As [`take_aligned`](Self::take_aligned), for the elements of an array or sequence.
     ///
-    /// Where a fragment ends in front of the first element, the padding stands in that fragment
-    /// and none in the next: so does omniORB it, which is the ORB that sends fragments of GIOP 1.1.
+    /// If a fragment ends before the first element, the padding is in that fragment and not in the
+    /// next. omniORB, the ORB that sends fragments of GIOP 1.1, does it this way.
     #[inline]
     pub(crate) fn take_elements(
         &mut self,
@@ -518,9 +517,8 @@ impl<'a> Decoder<'a> {
     /// the frame, otherwise it is in the arena.
     ///
     /// # Errors
-    /// [`CdrError::LengthOverflow`] if it cannot be in what is left,
-    /// [`CdrError::TooDeep`], [`CdrError::ArenaFull`], and what the elements
-    /// fail with.
+    /// [`CdrError::LengthOverflow`] if the remaining octets cannot contain it,
+    /// [`CdrError::TooDeep`], [`CdrError::ArenaFull`], and those of the elements.
     #[inline]
     pub fn read_seq<T: Cdr<'a>>(&mut self) -> Result<&'a [T], CdrError> {
         self.read_seq_bounded(u32::MAX)
@@ -573,7 +571,7 @@ impl<'a> Decoder<'a> {
     /// Reads an array by value.
     ///
     /// # Errors
-    /// What the elements fail with.
+    /// Those of the elements.
     #[inline]
     pub fn read_array<T: Cdr<'a>, const N: usize>(&mut self) -> Result<[T; N], CdrError> {
         T::decode_array(self)
@@ -583,7 +581,7 @@ impl<'a> Decoder<'a> {
     /// frame, otherwise it is in the arena.
     ///
     /// # Errors
-    /// [`CdrError::ArenaFull`], and what the elements fail with.
+    /// [`CdrError::ArenaFull`], and those of the elements.
     #[inline]
     pub fn read_array_ref<T: Cdr<'a>, const N: usize>(&mut self) -> Result<&'a [T; N], CdrError> {
         T::decode_slice(self, N)?
@@ -594,7 +592,7 @@ impl<'a> Decoder<'a> {
     /// Reads an array whose elements `element` reads.
     ///
     /// # Errors
-    /// What `element` fails with.
+    /// Those of `element`.
     #[inline]
     pub fn read_array_with<T: Copy, const N: usize>(
         &mut self,

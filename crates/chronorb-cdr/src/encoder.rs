@@ -9,9 +9,8 @@ use crate::{Cdr, CdrError, Endian, Frame, LongDouble, StackLimit, TextForm};
 
 /// Appends values to a [`Frame`] in CDR.
 ///
-/// Each value is aligned to its size, up to 8, relative to the *origin*,
-/// which is the start of the frame, where a GIOP header stands. Positions are
-/// counted from the origin too.
+/// Each value is aligned to its size, up to 8, relative to the *origin*, which is the start of the
+/// frame and of the GIOP header. Positions are counted from the origin too.
 ///
 /// A method that fails may have written a part of its value. The message must then be discarded, or
 /// cut back with [`truncate`](Self::truncate).
@@ -135,8 +134,8 @@ impl<'f> Encoder<'f> {
     /// before.
     ///
     /// # Errors
-    /// [`CdrError::EndOfData`] if there are no four octets at `position`, or they stand before
-    /// what was left to a [`Gather`].
+    /// [`CdrError::EndOfData`] if there are no four octets at `position`, or they precede octets
+    /// that were left to a [`Gather`].
     pub fn patch_u32(&mut self, position: usize, value: u32) -> Result<(), CdrError> {
         let bytes = match self.endian {
             Endian::Big => value.to_be_bytes(),
@@ -187,8 +186,8 @@ impl<'f> Encoder<'f> {
     }
 }
 
-/// Basic types. Each method fails with [`CdrError::FrameFull`] if the frame
-/// would grow over its limit; what else it fails with stands there.
+/// Basic types. Each method fails with [`CdrError::FrameFull`] if the frame would grow over its
+/// limit; it documents its other errors.
 #[allow(clippy::missing_errors_doc)]
 impl Encoder<'_> {
     /// Pads with zeros to a multiple of `n`, a power of two.
@@ -352,8 +351,8 @@ impl Encoder<'_> {
     /// Writes a `sequence<T>`.
     ///
     /// # Errors
-    /// [`CdrError::LengthOverflow`] if an `unsigned long` cannot count the
-    /// elements, and what the elements fail with.
+    /// [`CdrError::LengthOverflow`] if an `unsigned long` cannot count the elements, and those of
+    /// the elements.
     #[inline]
     pub fn write_seq<'x, T: Cdr<'x>>(&mut self, items: &[T]) -> Result<(), CdrError> {
         self.write_len(items.len())?;
@@ -363,8 +362,7 @@ impl Encoder<'_> {
     /// Writes a `sequence<T, bound>`.
     ///
     /// # Errors
-    /// [`CdrError::BoundExceeded`] if it is longer, and what the elements
-    /// fail with.
+    /// [`CdrError::BoundExceeded`] if it is longer, and those of the elements.
     #[inline]
     pub fn write_seq_bounded<'x, T: Cdr<'x>>(
         &mut self,
@@ -392,7 +390,7 @@ impl Encoder<'_> {
     /// order, which is that of this encoder, and is the origin of its own.
     ///
     /// # Errors
-    /// What `body` fails with.
+    /// Those of `body`.
     pub fn write_encapsulation(
         &mut self,
         body: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,

@@ -113,7 +113,7 @@ impl Frame {
     /// [`CdrError::FrameFull`] if the frame would grow over its limit; [`CdrError::OutOfMemory`].
     /// It is then unchanged.
     pub fn join(&mut self, body: &[u8]) -> Result<(), CdrError> {
-        // A frame is never longer than an `unsigned long` can say.
+        // The length of a frame fits into an `unsigned long`.
         let joint = self.len as u32;
         self.joints
             .try_reserve(1)

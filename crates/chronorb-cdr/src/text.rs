@@ -26,13 +26,13 @@ impl CharSet {
 /// version of GIOP.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum WideForm {
-    /// GIOP 1.0: there is none.
+    /// GIOP 1.0: wide text is not supported.
     Illegal,
     /// GIOP 1.1: units of two octets in the byte order of the message; a
     /// string counts units and ends in NUL.
     Ucs2,
-    /// GIOP 1.2: UTF-16, big-endian unless a byte order mark says otherwise; a
-    /// string counts octets and has no NUL.
+    /// GIOP 1.2: UTF-16, big-endian unless there is a byte order mark; a string counts octets and
+    /// has no NUL.
     #[default]
     Utf16,
 }

@@ -8,12 +8,11 @@ mod unrolled;
 
 pub use owned::TypeCodeBuf;
 
-/// An IDL type as a value: what says of an [`Any`](crate::Any) what it holds.
+/// An IDL type as a value: the type of an [`Any`](crate::Any)'s content.
 ///
-/// A type code is a tree of `Copy` values. Those of types that were compiled are constants, see
-/// [`Typed`](crate::Typed); those that are received are views of the frame and the arena.
-/// A bound of 0 means that there is none. A type that holds itself says so by
-/// [`Recursive`](Self::Recursive).
+/// A type code is a tree of `Copy` values. Those of compiled types are constants, see
+/// [`Typed`](crate::Typed); received ones are views of the frame and the arena. A bound of 0 means
+/// that there is none. A type that contains itself does so by [`Recursive`](Self::Recursive).
 ///
 /// Types of IDL 4 that CORBA has no kind for are told by others of the same form: `int8` and
 /// `uint8` by [`Octet`](Self::Octet), a map by a sequence of a struct of key and value, a bitmask
@@ -236,7 +235,7 @@ pub enum TypeCode<'a> {
         /// The members of this type itself, in order.
         members: &'a [ValueMember<'a>],
     },
-    /// The type with this repository id that this one stands within.
+    /// The enclosing type with this repository identifier.
     Recursive {
         /// The repository id.
         id: &'a str,
@@ -278,14 +277,14 @@ pub struct ValueMember<'a> {
 /// The way in which a valuetype is marshalled.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum ValueModifier {
-    /// By its state.
+    /// As its state.
     #[default]
     None,
-    /// By its own code.
+    /// By code of the application.
     Custom,
     /// Not at all.
     Abstract,
-    /// By its state, which a receiver may cut to that of the base.
+    /// As its state, which a receiver may truncate to that of the base.
     Truncatable,
 }
 

@@ -42,8 +42,8 @@ impl TaggedComponent {
     /// Reads the content.
     ///
     /// # Errors
-    /// [`ComponentError`] if the tag is known and the content is not what it
-    /// says. A PriorityModel among the policies is checked too.
+    /// [`ComponentError`] if the tag is known and the content is malformed. A PriorityModel among
+    /// the policies is checked too.
     pub fn typed(&self) -> Result<Component, ComponentError> {
         Component::decode(self.tag, &self.data).map_err(|cause| ComponentError {
             tag: self.tag,
@@ -150,7 +150,7 @@ impl TaoEndpoint {
     /// Reads the content of a component [`TAG_TAO_ENDPOINTS`], or of another one of its form.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(data: &[u8]) -> Result<Vec<Self>, CdrError> {
         Reader::new(data)?.read_seq(|r| {
             Ok(Self {
@@ -162,7 +162,8 @@ impl TaoEndpoint {
     }
 }
 
-/// As [`TaoEndpoint`], in profiles of UIOP and SHMIOP: [`PathProfile`](crate::PathProfile).
+/// The equivalent of [`TaoEndpoint`] in profiles of UIOP and SHMIOP:
+/// [`PathProfile`](crate::PathProfile).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct TaoPathEndpoint {
     /// The path.
@@ -193,7 +194,7 @@ impl TaoPathEndpoint {
     /// Reads the content of such a component.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(data: &[u8]) -> Result<Vec<Self>, CdrError> {
         Reader::new(data)?.read_seq(|r| {
             Ok(Self {

@@ -51,7 +51,7 @@ impl SystemException {
         Self::new(kind, minor, CompletionStatus::Yes)
     }
 
-    /// The same exception with another completion status.
+    /// Replaces the completion status.
     #[must_use]
     pub const fn with_completed(mut self, completed: CompletionStatus) -> Self {
         self.completed = completed;
@@ -122,7 +122,7 @@ impl fmt::Display for SystemException {
     }
 }
 
-/// With the minor code in hexadecimal, as the specifications write it, and its meaning.
+/// Formats with the minor code in hexadecimal, as in the specifications, and its meaning.
 impl fmt::Debug for SystemException {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("SystemException");

@@ -21,7 +21,7 @@ pub enum Framed {
     },
 }
 
-/// Why a stream of octets cannot be read any further.
+/// The reason why a stream of octets cannot be read any further.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FramingError {
@@ -34,9 +34,9 @@ pub enum FramingError {
     TooLarge(usize),
 }
 
-/// Looks for a message of GIOP at the start of `buf`. Messages of more than `limit`
-/// octets, header included, are refused as soon as their header is seen, and
-/// what is not GIOP by its first octet.
+/// Finds a message of GIOP at the start of `buf`. Messages of more than `limit` octets, header
+/// included, are refused as soon as their header is present, and other protocols at the first
+/// octet.
 ///
 /// # Errors
 /// See [`FramingError`].
@@ -45,7 +45,7 @@ pub fn next_message(buf: &[u8], limit: usize) -> Result<Framed, FramingError> {
     next_message_of::<Version>(buf, limit)
 }
 
-/// As [`next_message`], for messages of another protocol, or of each
+/// Finds a message as [`next_message`] does, of another protocol, or of any
 /// ([`Protocol`](crate::Protocol)).
 ///
 /// # Errors

@@ -8,9 +8,9 @@ use crate::{IiopProfile, Ior, TaggedComponent, TaggedProfile, Target, Version};
 
 /// The tag of profiles of MIOP, GIOP over multicast: [`UipmcProfile`].
 pub const TAG_UIPMC: u32 = 3;
-/// The component that says which group it is: [`GroupId`].
+/// The component with the identity of the group: [`GroupId`].
 pub const TAG_GROUP: u32 = 39;
-/// The component that says how the group is reached one to one: an [`IiopProfile`].
+/// The component with the unicast address of the group: an [`IiopProfile`].
 pub const TAG_GROUP_IIOP: u32 = 40;
 
 /// The identity of a group: `PortableGroup::TagGroupTaggedComponent`.
@@ -57,7 +57,7 @@ impl GroupId {
     /// Reads the content of such a component.
     ///
     /// # Errors
-    /// What is wrong with it; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
+    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
         Ok(Self {
@@ -165,7 +165,7 @@ impl UipmcProfile {
     /// Reads the content of a profile of tag [`TAG_UIPMC`].
     ///
     /// # Errors
-    /// What is wrong with it; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
+    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
         Ok(Self {
@@ -279,7 +279,7 @@ fn parse_version(text: &str) -> Option<Version> {
     (version.major == 1).then_some(version)
 }
 
-/// The component of the part of a URL that says how the group is reached by IIOP.
+/// Parses the part of a URL with the IIOP address of the group, and returns its component.
 fn parse_iiop(text: &str) -> Result<TaggedComponent, UrlError> {
     let not_iiop = || UrlError::Protocol(text.to_owned());
     let ObjectUrl::Corbaloc { addresses, key } = ObjectUrl::parse(&format!("corbaloc:{text}"))?

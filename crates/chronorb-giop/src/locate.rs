@@ -43,8 +43,8 @@ pub enum LocateStatus {
 /// Writes a locate request.
 ///
 /// # Errors
-/// [`CdrError::FrameFull`], and in GIOP 1.0 and 1.1 and GIOPlite what keeps
-/// the target from being written as a key.
+/// [`CdrError::FrameFull`], and in GIOP 1.0 and 1.1 and GIOPlite those of a target that cannot be
+/// written as a key.
 pub fn encode_locate_request(
     e: &mut Encoder<'_>,
     protocol: impl MessageProtocol,
@@ -70,7 +70,7 @@ impl<'a> LocateRequestHeader<'a> {
     /// Reads a locate request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_locate_request(d)
     }
@@ -96,7 +96,7 @@ impl LocateReplyHeader {
     /// Reads the header of a locate reply, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(d: &mut Decoder<'_>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_locate_reply(d)
     }

@@ -55,11 +55,11 @@ impl IiopProfile {
         })
     }
 
-    /// Reads the content of a profile of tag [`TAG_INTERNET_IOP`]. What a
-    /// newer minor version adds at the end is left out.
+    /// Reads the content of a profile of tag [`TAG_INTERNET_IOP`]. Fields that a newer minor
+    /// version adds at the end are ignored.
     ///
     /// # Errors
-    /// What is wrong with it; [`CdrError::InvalidDiscriminator`] if its major
+    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major
     /// version is not 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;

@@ -9,18 +9,17 @@ use crate::{
     ReplyHeader, RequestHeader, Version, reply,
 };
 
-/// A message protocol: where a message ends, and how the headers look that stand before its body.
-/// Bodies are CDR by the rules of a [version](Self::version) of GIOP.
+/// A message protocol: the boundaries of messages, and the headers before their bodies. Bodies are
+/// CDR by the rules of a [version](Self::version) of GIOP.
 ///
-/// There are two, GIOP, as a [`Version`] of it, and [`GiopLite`](crate::GiopLite). What uses one of
-/// them alone is compiled for that one; [`Protocol`] is whichever of them a message is of. The
-/// functions and headers of this crate take all three.
+/// There are two: GIOP, as a [`Version`] of it, and [`GiopLite`](crate::GiopLite). Code that uses
+/// one of them is compiled for that one; [`Protocol`] is the one of a given message. The functions
+/// and headers of this crate take all three.
 pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Number of octets of the header that every message starts with.
     fn header_len(self) -> usize;
 
-    /// The version of GIOP by whose rules values are written, and that says which statuses there
-    /// are.
+    /// Returns the version of GIOP whose rules apply to values and statuses.
     fn version(self) -> Version;
 
     /// Reads the header from the first octets of a message, of any version.
@@ -45,7 +44,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Writes the header of a request.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`], and what the protocol cannot say.
+    /// [`CdrError::FrameFull`], and those of fields that the protocol lacks.
     fn encode_request(
         self,
         e: &mut Encoder<'_>,
@@ -55,7 +54,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Reads the header of a request, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     fn decode_request<'a>(self, d: &mut Decoder<'a>) -> Result<RequestHeader<'a>, CdrError>;
 
     /// Pads the header of a request for a body; without one there is no padding.
@@ -64,8 +63,9 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// [`CdrError::FrameFull`]
     fn pad_request(self, e: &mut Encoder<'_>) -> Result<(), CdrError>;
 
-    /// Whether a request, whole or the first part of one, is answered when its operation is
-    /// completed, as far as its header says without being decoded: GIOP 1.0 and 1.1 do not.
+    /// Whether the answer to a request, whole or the first part of one, is sent when its operation
+    /// is completed, according to its header without decoding it. GIOP 1.0 and 1.1 have no such
+    /// flag.
     fn waits_for_target(self, request: &[u8]) -> bool;
 
     /// Returns the position of the request identifier, if it is the same in all messages.
@@ -87,7 +87,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Reads the header of a reply, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     fn decode_reply<'a>(self, d: &mut Decoder<'a>) -> Result<ReplyHeader<'a>, CdrError>;
 
     /// Pads the header of a reply for a body; without one there is no padding.
@@ -103,7 +103,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Writes a locate request.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`], and what the protocol cannot say.
+    /// [`CdrError::FrameFull`], and those of fields that the protocol lacks.
     fn encode_locate_request(
         self,
         e: &mut Encoder<'_>,
@@ -113,7 +113,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Reads a locate request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     fn decode_locate_request<'a>(
         self,
         d: &mut Decoder<'a>,
@@ -132,12 +132,11 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Reads the header of a locate reply, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     fn decode_locate_reply(self, d: &mut Decoder<'_>) -> Result<LocateReplyHeader, CdrError>;
 }
 
-/// The message protocol of a message. Messages are told apart by their first octets, of which those
-/// of GIOP say so.
+/// The message protocol of a message, which its first octets tell.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Protocol {
     /// GIOP, of a version.
@@ -352,7 +351,7 @@ impl MessageProtocol for Version {
 
     #[inline]
     fn waits_for_target(self, request: &[u8]) -> bool {
-        // The flags stand behind the id of the request.
+        // The flags follow the request identifier.
         let flags = request.get(HEADER_LEN + 4);
         self >= Self::V1_2 && flags.is_some_and(|flags| flags & 3 == 3)
     }

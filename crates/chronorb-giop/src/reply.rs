@@ -98,7 +98,7 @@ impl<'a> ReplyHeader<'a> {
     /// Reads the header of a reply, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     #[inline]
     pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_reply(d)

@@ -28,8 +28,8 @@ pub struct RequestHeader<'a> {
 pub enum ResponseFlags {
     /// There is none.
     None,
-    /// When the server has got the request, before the servant is called.
-    /// GIOP 1.0 and 1.1 cannot say it.
+    /// When the server has received the request, before the servant is called. GIOP 1.0 and 1.1 do
+    /// not support it.
     SyncWithServer,
     /// When the operation is completed.
     SyncWithTarget,
@@ -60,9 +60,9 @@ impl<'a> RequestHeader<'a> {
     /// Reads the header of a request, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
-    // Always inlined: what is moved through memory in parts and read as a whole costs as much as
-    // all the reading.
+    /// Those of malformed content.
+    // Always inlined: a value that is moved through memory in parts and read as a whole costs as
+    // much as all the reading.
     #[inline(always)]
     pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_request(d)
@@ -107,7 +107,7 @@ impl<'a> RequestHeader<'a> {
         let response = if is_old {
             Self::decode_old_flags(d, version)?
         } else {
-            // Together with what is reserved after them.
+            // Together with the reserved octets after them.
             let [flags, _, _, _] = *d.read_array_ref::<u8, 4>()?;
             match flags & 3 {
                 0 => ResponseFlags::None,

@@ -7,9 +7,9 @@ use chronorb_cdr::CdrError;
 use crate::encapsulation::{self, Reader};
 use crate::minor;
 
-/// The tag of chronorb's component that says at which endpoint of TLS the requests of each priority
-/// go: a list of [`TaoEndpoint`](crate::TaoEndpoint), as `TAG_TAO_ENDPOINTS` has it for the
-/// endpoints of IIOP itself.
+/// The tag of chronorb's component with the TLS endpoints for the requests of each priority: a list
+/// of [`TaoEndpoint`](crate::TaoEndpoint), like `TAG_TAO_ENDPOINTS` for the endpoints of IIOP
+/// itself.
 pub const TAG_SSLIOP_LANES: u32 = minor::CHRONORB | 4;
 
 /// The content of [`TAG_SSL_SEC_TRANS`](crate::TAG_SSL_SEC_TRANS): where TLS is spoken, at the host

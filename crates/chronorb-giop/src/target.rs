@@ -32,11 +32,11 @@ pub struct TaggedProfileView<'a> {
 /// LOC_NEEDS_ADDRESSING_MODE.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AddressingDisposition {
-    /// As [`Target::Key`].
+    /// The form [`Target::Key`].
     Key = 0,
-    /// As [`Target::Profile`].
+    /// The form [`Target::Profile`].
     Profile = 1,
-    /// As [`Target::Reference`].
+    /// The form [`Target::Reference`].
     Reference = 2,
 }
 

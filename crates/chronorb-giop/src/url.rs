@@ -43,9 +43,9 @@ pub enum ObjectUrl {
 /// An address in a `corbaloc:` or `corbaname:`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct CorbalocAddress {
-    /// The protocol, in lower case: `iiop` if it is not said. Which ones there are, the ORB says.
+    /// The protocol, in lower case; `iiop` by default. The ORB knows the supported ones.
     pub protocol: String,
-    /// The greatest version of the protocol that may be used; 1.0 if it is not said.
+    /// The greatest version of the protocol that may be used; 1.0 by default.
     pub version: Version,
     /// The protocol and its endpoint.
     pub place: CorbalocPlace,
@@ -58,10 +58,10 @@ pub enum CorbalocPlace {
     Host {
         /// A name or an address; IPv6 addresses without their brackets.
         host: String,
-        /// The port; [`DEFAULT_PORT`] if it is not said.
+        /// The port; [`DEFAULT_PORT`] by default.
         port: u16,
     },
-    /// A path: what the protocols `uiop` and `shmiop` have. It ends at a `|`.
+    /// A path, as in the protocols `uiop` and `shmiop`. It ends at a `|`.
     Path(String),
 }
 
@@ -74,8 +74,8 @@ pub struct NameComponent {
     pub kind: String,
 }
 
-/// Why a string is not an object URL. Each is a `BAD_PARAM` with the minor
-/// code of [`minor`](Self::minor).
+/// The reason why a string is not an object URL. Each is a `BAD_PARAM` with the minor code of
+/// [`minor`](Self::minor).
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
@@ -98,7 +98,7 @@ pub enum UrlError {
     /// OMG|8.
     #[error("there are {0} addresses, and {max} may be", max = Ior::MAX_PROFILES)]
     TooManyAddresses(usize),
-    /// `rir:` stands beside other addresses. Minor OMG|8.
+    /// `rir:` is combined with other addresses. Minor OMG|8.
     #[error("rir: cannot stand beside other addresses")]
     MixedRir,
     /// There is no `/` and key behind the addresses. Minor OMG|9.
@@ -203,7 +203,7 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Whether a path may follow, since a protocol stands there, perhaps with a version.
+/// Whether a path may follow, because the text is a protocol, perhaps with a version.
 fn ends_in_protocol(text: &str) -> bool {
     let address = text.rsplit(',').next().unwrap_or_default();
     let protocol = match address.strip_suffix('@') {

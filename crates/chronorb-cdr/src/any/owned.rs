@@ -45,7 +45,7 @@ impl AnyBuf {
     /// An any of a value.
     ///
     /// # Errors
-    /// What is wrong with the value; [`CdrError::OpaqueValue`].
+    /// Those of writing the value; [`CdrError::OpaqueValue`].
     pub fn new<'x, T: Cdr<'x> + Typed>(value: &T) -> Result<Self, CdrError> {
         Self::of_value(TypeCodeBuf::from_static(TypeOf::<T>::REF), value)
     }
@@ -53,7 +53,7 @@ impl AnyBuf {
     /// As [`new`](Self::new), with a type code of its own.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and whatever says that the value is not of that type.
+    /// As [`new`](Self::new), and those of a value that is not of the type.
     pub fn with_type<'x, T: Cdr<'x>>(
         type_code: impl Into<TypeCodeBuf>,
         value: &T,
@@ -97,7 +97,7 @@ impl AnyBuf {
     /// Writes the any, as its borrowed form is written.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`], and what could not be written when this was made.
+    /// [`CdrError::FrameFull`], and the error of writing the value when this was made.
     pub fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         let octets = self.content.as_deref().map_err(|error| *error)?;
         let type_code = self.type_code();

@@ -465,7 +465,7 @@ impl Walk {
 /// Whether an exception begins with its repository identifier, as CORBA requires; omniORB omits it.
 pub(super) fn begins_with_id(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> bool {
     let id = type_code.unaliased().id().unwrap_or_default();
-    // A longer string is not read, since it could stand before any number of exceptions.
+    // A longer string is not read, since it could precede any number of exceptions.
     let is_short = |ahead: &Decoder<'_>| Ok(ahead.peek_u32()? as usize <= id.len() + 1);
     let text =
         d.look_ahead(|ahead| Ok(id.is_empty() || is_short(ahead)? && ahead.read_str()? == id));
@@ -488,7 +488,7 @@ fn check_units(units: impl ExactSizeIterator<Item = u16>, bound: u32) -> Result<
 /// search.
 #[derive(Default)]
 pub(super) struct Arms {
-    /// By the address of the members. Most walks meet none.
+    /// By the address of the members. Most walks meet no large union.
     sorted: Option<BTreeMap<usize, Labels>>,
 }
 

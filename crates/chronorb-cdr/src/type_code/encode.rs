@@ -50,7 +50,7 @@ impl TypeCode<'_> {
     }
 }
 
-/// The types that the one that is written stands within.
+/// The types that enclose the type code being written.
 pub(super) struct Enclosing<'s> {
     id: Option<&'s str>,
     /// The offset of its kind in the frame.

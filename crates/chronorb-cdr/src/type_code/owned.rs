@@ -8,7 +8,7 @@ use super::{StructMember, TypeCode, UnionMember, ValueMember};
 use crate::memory::OwnTypeCode;
 use crate::{Arena, Cdr, CdrError, Encoder};
 
-/// A type code that owns what it is made of: the twin of [`TypeCode`]. Clones are cheap.
+/// A type code that owns its parts; the owning form of [`TypeCode`]. Clones are cheap.
 #[derive(Clone)]
 pub struct TypeCodeBuf(Form);
 
@@ -72,7 +72,7 @@ impl<'b> Copies<'b> {
     }
 }
 
-/// The octets of a text that takes more than what refers to it.
+/// The least length of a text that takes more memory than the reference to it.
 const GREAT_TEXT: usize = 32;
 
 /// A type code of a kind with an identifier and a name, which are copied.
@@ -87,7 +87,7 @@ macro_rules! named {
 }
 
 impl TypeCode<'_> {
-    /// The twin that owns what it is made of.
+    /// Returns the owning form.
     #[allow(clippy::should_implement_trait)]
     pub fn to_owned(&self) -> TypeCodeBuf {
         TypeCodeBuf::from(self)

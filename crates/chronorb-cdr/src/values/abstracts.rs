@@ -1,4 +1,4 @@
-//! Abstract interfaces: what stands behind them is an object, passed by reference, or a value.
+//! Abstract interfaces: references to an object, or to a value.
 
 use std::fmt;
 use std::sync::Arc;

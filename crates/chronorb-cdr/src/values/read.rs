@@ -25,12 +25,11 @@ impl<'a> Decoder<'a> {
     /// Reads a value, or null. Two references to one value arrive as references to one value.
     ///
     /// # Errors
-    /// [`CdrError::NoValueFactory`] if it is of a type that is not known here, and of no base of
-    /// which it may be taken for; [`CdrError::WrongValueType`] if it is no `V`;
-    /// [`CdrError::InvalidValue`], [`CdrError::CyclicValue`], [`CdrError::TooDeep`] at more than
-    /// [`MAX_VALUE_DEPTH`], [`CdrError::TooManyValues`] at more than [`MAX_VALUES`],
-    /// [`CdrError::BoundExceeded`] at more than 32 identifiers of a value or 1024 octets of one,
-    /// and what its state fails with.
+    /// [`CdrError::NoValueFactory`] if its type is unknown here, and so are all bases that it may
+    /// be taken for; [`CdrError::WrongValueType`] if it is not a `V`; [`CdrError::InvalidValue`],
+    /// [`CdrError::CyclicValue`], [`CdrError::TooDeep`] at more than [`MAX_VALUE_DEPTH`],
+    /// [`CdrError::TooManyValues`] at more than [`MAX_VALUES`], [`CdrError::BoundExceeded`] at more
+    /// than 32 identifiers of a value or 1024 octets of one, and those of its state.
     pub fn read_value<V: ValueType + ?Sized>(&mut self) -> Result<Option<Arc<V>>, CdrError> {
         let Some(value) = self.read_untyped(V::INFO.repository_id, V::known)? else {
             return Ok(None);

@@ -18,8 +18,8 @@ impl Encoder<'_> {
     /// identified by their address, and kept alive until the message is written.
     ///
     /// # Errors
-    /// [`CdrError::CyclicValue`] if it is within itself, [`CdrError::TooDeep`] if it is within
-    /// more than [`MAX_VALUE_DEPTH`](crate::MAX_VALUE_DEPTH) others, and what its state fails with.
+    /// [`CdrError::CyclicValue`] if it is within itself, [`CdrError::TooDeep`] if it is within more
+    /// than [`MAX_VALUE_DEPTH`](crate::MAX_VALUE_DEPTH) others, and those of its state.
     pub fn write_value<V: ValueType + ?Sized>(
         &mut self,
         value: Option<&Arc<V>>,

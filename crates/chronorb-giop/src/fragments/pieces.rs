@@ -12,7 +12,7 @@ use crate::{HEADER_LEN, MessageHeader, MessageType, Version};
 /// that is written.
 #[derive(Clone, Debug)]
 pub struct Pieces<'m> {
-    /// The header of the message, or nothing once it has gone out.
+    /// The header of the message, or nothing once it was sent.
     first: Option<MessageHeader>,
     /// The header of the fragments.
     fragment: MessageHeader,

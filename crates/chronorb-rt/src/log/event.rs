@@ -1,4 +1,4 @@
-//! Events, and how often they are told.
+//! Events, and their rate limits.
 
 use core::fmt;
 use core::time::Duration;
@@ -23,10 +23,9 @@ pub struct Event<'e> {
     pub level: Level,
     /// A short constant text: `rejected connection`.
     pub cause: &'static str,
-    /// The other side, or what else it is about: an address, an operation; 64 octets of it are
-    /// kept.
+    /// The peer, or another subject such as an operation; at most 64 octets of it are kept.
     pub peer: &'e dyn fmt::Display,
-    /// A number whose meaning depends on the cause: an error number, a priority, a count; 0 where
+    /// A number whose meaning depends on the cause: an error number, a priority, a count; 0 if
     /// there is none.
     pub number: i64,
     /// Further details; at most 512 octets of them are kept.
@@ -41,7 +40,7 @@ pub struct Event<'e> {
 /// The port does not count: all peers of a host are one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limit {
-    /// The events that are told within the time.
+    /// The number of events that are reported within the time.
     pub burst: u32,
     /// The time, from the first event on.
     pub time: Duration,

@@ -111,7 +111,8 @@ pub(super) fn flush(time: Duration) -> bool {
     }
 }
 
-/// The thread: passes records on, one after another, and what was suppressed once its time is over.
+/// The thread's function: passes records on, one after another, and reports suppressed events when
+/// their interval is over.
 fn pass_on() {
     let mut limits = Limits::default();
     let mut lost_before = 0;

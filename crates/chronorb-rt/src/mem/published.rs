@@ -1,4 +1,4 @@
-//! Words that this process writes and any other may read, without asking it.
+//! Words that this process writes and any other may read without a request.
 #![allow(unsafe_code)]
 
 use core::ffi::CStr;
@@ -29,7 +29,7 @@ pub struct PublishedWords {
 }
 
 impl PublishedWords {
-    /// `len` words of zero, at least one, all of which have memory.
+    /// Makes `len` zero words, at least one, all of which have memory.
     ///
     /// # Errors
     /// There is no memory or no descriptor left; `InvalidInput` for a length that no memory has.

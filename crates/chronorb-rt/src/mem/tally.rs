@@ -84,7 +84,7 @@ pub fn count(word: usize, more: u64) {
 /// The tally of a thread, for others to read as long as the thread lives.
 pub(crate) struct Shown(NonNull<Tally>);
 
-// SAFETY: a tally consists of atomics; that it is still there is what `read` demands.
+// SAFETY: a tally consists of atomics; `read` demands that it still exists.
 unsafe impl Send for Shown {}
 
 impl Shown {
@@ -98,8 +98,8 @@ impl Shown {
     /// # Safety
     /// The thread has not ended.
     pub(crate) unsafe fn read(&self) -> ThreadCounts {
-        // SAFETY: the tally has no destructor, and its memory is the thread's until the thread
-        // ends, which it has not, as the caller vouches for.
+        // SAFETY: the tally has no destructor, and its memory belongs to the thread until that
+        // ends, which the caller excludes.
         unsafe { self.0.as_ref() }.read()
     }
 }

@@ -7,15 +7,16 @@ use rustix::io::Errno;
 
 use crate::sys;
 
-/// Processor time that a thread gets in each period, by its deadline (`SCHED_DEADLINE`), sched(7).
+/// Processor time that is reserved for a thread in each period, with a deadline (`SCHED_DEADLINE`),
+/// sched(7).
 ///
-/// Of all threads with a reservation the one whose deadline comes first runs, before every thread
-/// of another policy. A thread that has used up its time rests until its next period.
+/// The thread whose deadline is next runs before all other threads with a reservation, and before
+/// every thread of another policy. A thread that has used up its time sleeps until its next period.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Reservation {
     /// The runtime in each period; 1024 ns or more.
     pub runtime: Duration,
-    /// Within which time after the beginning of a period it gets that.
+    /// The time from the start of a period within which it gets the runtime.
     pub deadline: Duration,
     /// The distance between the starts of periods; not less than the deadline. The system bounds it
     /// (`sched_deadline_period_min_us` and `_max_us`), usually to 100 µs and 4 s.
@@ -80,7 +81,7 @@ pub fn reserve_for(tid: u32, reservation: Reservation) -> Result<(), Reservation
     Ok(())
 }
 
-/// Why a thread does not get the processor time that was asked for.
+/// The reason why a thread does not get the requested processor time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ReservationError {
     /// The process lacks the right, or the thread may not run on all CPUs of its scheduling domain.
@@ -89,13 +90,13 @@ pub enum ReservationError {
          or AmbientCapabilities= of the service), and a thread that is pinned to no CPU"
     )]
     NotPermitted,
-    /// With those of others it would be more than the system reserves.
+    /// The sum of all reservations would exceed the system's limit.
     #[error(
         "the system does not reserve so much processor time: ask for less, or for less often, or \
          raise kernel.sched_rt_runtime_us"
     )]
     TooMuch,
-    /// The times do not fit together, or are beyond the system's bounds.
+    /// The times are inconsistent, or beyond the system's bounds.
     #[error(
         "the reservation is not valid: 1024 ns <= runtime <= deadline <= period, which is within \
          kernel.sched_deadline_period_min_us and _max_us"

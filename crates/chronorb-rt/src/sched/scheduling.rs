@@ -137,13 +137,13 @@ pub fn set_scheduling_of_process(tid: u32, scheduling: Scheduling) -> Result<(),
     set(foreign(tid)?, scheduling, 0)
 }
 
-/// 0 would be the calling thread.
+/// Rejects 0, which would be the calling thread.
 fn foreign(tid: u32) -> Result<i32, Errno> {
     let tid = i32::try_from(tid).ok().filter(|&tid| tid > 0);
     tid.ok_or(Errno::SRCH)
 }
 
-/// Why a thread does not get the scheduling that was asked for.
+/// The reason why a thread does not get the requested scheduling.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SchedulingError {
     /// The process lacks the right, or its control group has no real-time budget.

@@ -51,13 +51,13 @@ impl Termination {
         TERMINATION.get().ok_or_else(|| io::ErrorKind::Other.into())
     }
 
-    /// Whether a signal has come. Makes no system call.
+    /// Whether a signal has arrived. Makes no system call.
     #[must_use]
     pub fn requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
     }
 
-    /// Waits for a signal, at most until `deadline`, and returns whether one has come.
+    /// Waits for a signal, at most until `deadline`, and returns whether one has arrived.
     ///
     /// The main thread of a server, which has nothing else to do, may wait without a deadline.
     pub fn wait(&self, deadline: Option<Deadline>) -> bool {
@@ -76,16 +76,16 @@ impl Termination {
         true
     }
 
-    /// A descriptor that is readable once a signal has come, for `poll` and `epoll`. It must not
-    /// be read.
+    /// Returns a descriptor that is readable once a signal has arrived, for `poll` and `epoll`. It
+    /// must not be read.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 }
 
-/// Lets the process go on at `SIGHUP`, from now on: where its terminal goes away, or where it was
-/// stopped and its parent ends, which the kernel tells a process group by this signal.
+/// Keeps the process running at `SIGHUP`, from now on. The kernel sends it when the terminal goes
+/// away, and to a stopped process group whose parent ends.
 ///
 /// # Errors
 /// The system refuses the handler.

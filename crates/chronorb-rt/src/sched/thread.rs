@@ -24,11 +24,11 @@ use crate::sys;
 use crate::time::clock::Deadline;
 use crate::time::spin::prepare_to_look;
 
-/// Declares a thread: name, scheduling, affinity, stack.
+/// A declaration of a thread: name, scheduling, affinity, stack.
 ///
-/// The declaration holds before the thread's function runs, or [`spawn`](Self::spawn) fails and
-/// says why. The scheduling is explicit: unlike a thread of the standard library, a thread made
-/// here never has its policy and priority from the thread that made it.
+/// The declaration is in force before the thread's function runs; otherwise [`spawn`](Self::spawn)
+/// fails with the reason. The scheduling is explicit: unlike a thread of the standard library, a
+/// thread made here never inherits its policy and priority.
 ///
 /// ```
 /// use chronorb_rt::{Scheduling, ThreadBuilder};
@@ -66,7 +66,7 @@ impl Report {
         self.is_there.set(1);
     }
 
-    /// Waits for it: a thread reports before it ends.
+    /// Waits for the report, which every thread sends before it ends.
     fn receive(&self) -> Result<(u32, usize), SpawnError> {
         loop {
             if let Some(started) = self.started.lock().take() {
@@ -242,7 +242,7 @@ impl<T> fmt::Debug for Thread<T> {
     }
 }
 
-/// Why a thread could not be made as declared.
+/// The reason why a thread could not be made as declared.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The name contains a zero byte.
@@ -300,7 +300,7 @@ pub enum ThreadState {
 /// All threads made by [`ThreadBuilder`] that run their function now, in the order of their start.
 #[must_use]
 pub fn list() -> Vec<ThreadInfo> {
-    // A thread takes itself off the list, which waits for the lock: no listed id is out of date.
+    // A thread removes itself from the list under the lock, so no listed id is out of date.
     let threads = THREADS.lock();
     threads
         .iter()
@@ -319,8 +319,9 @@ pub fn list() -> Vec<ThreadInfo> {
         .collect()
 }
 
-/// The lowest address of the calling thread's stack, where it is known: not if the stack may grow
-/// without limit, as a main thread's may, and not on a stack that the thread has switched to.
+/// Returns the lowest address of the calling thread's stack, if it is known. It is unknown if the
+/// stack may grow without limit, as a main thread's may, and on a stack that the thread has
+/// switched to.
 ///
 /// The first call of a thread asks the C library, which allocates; all later ones read a
 /// thread-local variable.
@@ -333,7 +334,7 @@ pub fn stack_bottom() -> Option<NonZeroUsize> {
     if stack.has(here) {
         return stack.bottom;
     }
-    // Not asked for yet, not known, or on another stack.
+    // Not determined yet, not known, or on another stack.
     stack_of_caller(stack, here)
 }
 
@@ -350,7 +351,7 @@ fn stack_of_caller(mut stack: Stack, here: usize) -> Option<NonZeroUsize> {
 }
 
 fn find_stack() -> Option<Stack> {
-    // The main thread's stack ends where its limit does, unless there is none.
+    // The main thread's stack is as large as its limit, if there is one.
     let limit = getrlimit(Resource::Stack).current;
     let is_main = thread_id() == getpid().as_raw_nonzero().get().unsigned_abs();
     if is_main && limit.is_none() {
@@ -363,7 +364,7 @@ fn find_stack() -> Option<Stack> {
     })
 }
 
-/// A stack, which has no bottom before it was looked for, and no size where it is not known.
+/// A stack. The bottom is unset before it was determined, and the size if it is unknown.
 #[derive(Clone, Copy)]
 struct Stack {
     bottom: Option<NonZeroUsize>,
@@ -394,7 +395,8 @@ pub fn counts_of_others() -> ThreadCounts {
     let this = thread_id();
     let threads = THREADS.lock();
     let others = threads.iter().filter(|entry| entry.tid != this);
-    // SAFETY: a thread takes itself off the list before it ends, which waits for the lock.
+    // SAFETY: a thread removes itself from the list before it ends, for which it waits for the
+    // lock.
     let counts = others.map(|entry| unsafe { entry.counts.read() });
     counts.fold(ThreadCounts::default(), ThreadCounts::add)
 }
@@ -453,7 +455,7 @@ fn state(tid: i32) -> io::Result<ThreadState> {
         Some(b'S' | b'I') => ThreadState::Waiting,
         Some(b'T' | b't') => ThreadState::Stopped,
         Some(b'X' | b'x' | b'Z') => ThreadState::Ending,
-        // `D`, and what only kernels before 4.14 had.
+        // `D`, and states of kernels before 4.14.
         _ => ThreadState::Blocked,
     })
 }

@@ -9,12 +9,12 @@ use core::ops::{Deref, DerefMut};
 use crate::sync::primitives::UnsafeCell;
 use crate::sync::primitives::atomic::{AtomicU32, Ordering};
 
-/// A value that one thread at a time works on, handed between threads without waiting.
+/// A value that one thread at a time works on, passed between threads without waiting.
 ///
-/// A thread that has learned of work [claims](Self::claim) the baton. If another thread holds it,
-/// the claim is recorded and the claimant goes its way: the holder sees the record when it
-/// [releases](BatonGuard::release), keeps the baton, and looks for work once more. So every claim
-/// is followed by a look of some holder. All operations are wait-free.
+/// A thread that learns of work [claims](Self::claim) the baton. If another thread holds it, the
+/// claim is recorded and the claimant continues with other work. The holder finds the record when
+/// it [releases](BatonGuard::release), keeps the baton, and looks for work once more. So after
+/// every claim some holder looks for work. All operations are wait-free.
 ///
 /// ```
 /// use chronorb_rt::{Baton, Released};
@@ -44,7 +44,7 @@ const HELD: u32 = 1;
 const AGAIN: u32 = 2;
 
 impl<T> Baton<T> {
-    /// A free baton.
+    /// Makes a free baton.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self {
@@ -53,8 +53,9 @@ impl<T> Baton<T> {
         }
     }
 
-    /// Takes the baton if it is free. Otherwise records for the holder that it must look once
-    /// more, and returns `None`. What the caller did before is visible to that look.
+    /// Takes the baton if it is free. Otherwise records that the holder must look for work once
+    /// more, and returns `None`. The caller's earlier writes are visible to the holder when it
+    /// does.
     pub fn claim(&self) -> Option<BatonGuard<'_, T>> {
         let state = &self.state;
         let free = state.compare_exchange(0, HELD, Ordering::AcqRel, Ordering::Relaxed);
@@ -65,8 +66,8 @@ impl<T> Baton<T> {
         if before & HELD != 0 {
             return None;
         }
-        // The caller is the holder now and has yet to look, which serves its own record and those
-        // of others that came since.
+        // The caller is the holder now and has yet to look for work, which serves its own claim and
+        // later ones of other threads.
         state.fetch_and(!AGAIN, Ordering::AcqRel);
         Some(self.guard())
     }
@@ -91,7 +92,7 @@ impl<T> fmt::Debug for Baton<T> {
     }
 }
 
-/// The baton in the hands of its holder.
+/// The ownership of a baton.
 ///
 /// Dropping it without [`release`](Self::release), as a panic does, frees the baton too, but
 /// forgets a claim that was recorded meanwhile. The code that catches the panic claims again, or

@@ -14,7 +14,7 @@ use crate::time::clock::Deadline;
 
 /// The set of threads of a lane. They process items of type `T`, for example requests.
 ///
-/// Three matters are kept together, so that none of them can be missed:
+/// Three parts are kept together, so that no item is missed:
 ///
 /// * *Seats*: permits to process an item, as many as threads may work at a time. A thread that
 ///   takes one ([`try_begin`](Self::try_begin)) processes an item itself or hands it to a member,
@@ -38,7 +38,7 @@ pub struct Crew<T> {
     /// The length of `desk.assigned`.
     assigned: AtomicU32,
     members: Box<[Member]>,
-    /// Seats in all.
+    /// The number of seats.
     size: AtomicU32,
     least: u32,
     greatest: u32,
@@ -47,7 +47,7 @@ pub struct Crew<T> {
 /// The bounds of a [`Crew`]'s backlog.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
-    /// The greatest number of things; 0 for no backlog.
+    /// The greatest number of items; 0 for no backlog.
     pub things: u32,
     /// The greatest sum of their sizes.
     pub octets: usize,
@@ -56,7 +56,7 @@ pub struct Bounds {
 /// The outcome of [offering](Crew::offer) an item.
 #[derive(Debug)]
 pub enum Offered<T> {
-    /// There was a seat, which the caller has now.
+    /// There was a free seat, which the caller holds now.
     Seat(T),
     /// The item waits. The less urgent items that had to make room for it are returned.
     Waits(Vec<T>),
@@ -76,8 +76,8 @@ pub enum Risen {
 }
 
 impl<T> Crew<T> {
-    /// A crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for `members`
-    /// threads.
+    /// Makes a crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for
+    /// `members` threads.
     #[must_use]
     pub fn new(least: u32, greatest: u32, members: u32, bounds: Bounds) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl<T> Crew<T> {
         false
     }
 
-    /// Gives a seat back; or keeps it, with the most urgent thing of the backlog to be served next.
+    /// Returns a seat; or keeps it for the most urgent item of the backlog, which is returned.
     #[inline]
     pub fn finish(&self) -> Option<T> {
         let mut seats = self.seats.load(Ordering::SeqCst);
@@ -127,7 +127,7 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Takes the most urgent thing of the backlog, to be served by a seat of another crew.
+    /// Takes the most urgent item of the backlog, to be processed with a seat of another crew.
     pub fn take(&self) -> Option<T> {
         if waiting(self.seats.load(Ordering::SeqCst)) == 0 {
             return None;
@@ -138,8 +138,8 @@ impl<T> Crew<T> {
         Some(thing)
     }
 
-    /// Leaves a thing for which there was no seat. Greater ranks are more urgent; equals are served
-    /// in order.
+    /// Puts an item for which there was no seat into the backlog. Greater ranks are more urgent;
+    /// items of equal rank are processed in order.
     pub fn offer(&self, rank: i32, octets: usize, thing: T) -> Offered<T> {
         let mut desk = self.desk.lock();
         let mut evicted = if desk.closed {
@@ -150,7 +150,7 @@ impl<T> Crew<T> {
         loop {
             let seats = self.seats.load(Ordering::SeqCst);
             if free(seats) > 0 {
-                // Nothing waits then, so that nothing was evicted.
+                // Nothing waits in this case, so nothing was evicted.
                 if self.exchange(seats, seats - SEAT).is_ok() {
                     return Offered::Seat(thing);
                 }
@@ -167,8 +167,8 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Adds a seat, which the caller has then, unless there are as many as there may be. Its thread
-    /// is still to be started, which is to be [settled](Self::settle).
+    /// Adds a seat, which the caller then holds, unless the greatest number is reached. The caller
+    /// must start its thread, and report the result by [`settle`](Self::settle).
     pub fn grow(&self) -> bool {
         if self.size.load(Ordering::Relaxed) >= self.greatest {
             return false;
@@ -182,7 +182,7 @@ impl<T> Crew<T> {
         true
     }
 
-    /// Says whether the thread for a new seat was started. Where it was not, the seat is taken away
+    /// Reports whether the thread for a new seat was started. If it was not, the seat is removed
     /// again.
     pub fn settle(&self, started: bool) {
         let mut desk = self.desk.lock();
@@ -192,7 +192,8 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Takes away a free seat, if there are more than the least: the thread that asks may leave.
+    /// Removes a free seat, if there are more than the least number: the calling thread may then
+    /// leave.
     pub fn retire(&self) -> bool {
         if !self.has_grown() {
             return false;
@@ -214,20 +215,20 @@ impl<T> Crew<T> {
         self.size.load(Ordering::Relaxed) > self.least
     }
 
-    /// Seats in all, those that are free, and how many things wait.
+    /// Returns the number of seats, of free seats, and of waiting items.
     pub fn counts(&self) -> (u32, u32, u32) {
         let seats = self.seats.load(Ordering::SeqCst);
         let size = self.size.load(Ordering::Relaxed);
         (size, free(seats), waiting(seats))
     }
 
-    /// Whether anything waits in the backlog.
+    /// Whether the backlog has items.
     #[inline]
     pub fn has_backlog(&self) -> bool {
         waiting(self.seats.load(Ordering::SeqCst)) > 0
     }
 
-    /// Lets nothing wait any more; what waits in the backlog, or is assigned, comes back.
+    /// Closes the crew. Returns the items of the backlog and the assigned ones.
     pub fn close(&self) -> Vec<T> {
         let mut desk = self.desk.lock();
         desk.closed = true;
@@ -240,11 +241,11 @@ impl<T> Crew<T> {
         things
     }
 
-    /// Leaves a thing, for which the caller has a seat, to a member. One that rests is to be
-    /// [called](Self::call). Ranks are as for [`offer`](Self::offer).
+    /// Assigns an item, for which the caller holds a seat, to the members. A resting member is then
+    /// to be [called](Self::call). Ranks are as for [`offer`](Self::offer).
     ///
     /// # Errors
-    /// The thing, where the crew is closed.
+    /// The item, if the crew is closed.
     pub fn assign(&self, rank: i32, thing: T) -> Result<(), T> {
         let mut desk = self.desk.lock();
         if desk.closed {
@@ -257,7 +258,7 @@ impl<T> Crew<T> {
         Ok(())
     }
 
-    /// Whether anything is assigned that no member has taken.
+    /// Whether there are assigned items that no member has taken.
     #[inline]
     pub fn has_assigned(&self) -> bool {
         self.assigned.load(Ordering::SeqCst) > 0
@@ -307,7 +308,7 @@ impl<T> Crew<T> {
         self.assigned.load(Ordering::SeqCst) == 0
     }
 
-    /// The member does not rest any more. Says whether it was called meanwhile.
+    /// Ends the rest of the member. Returns whether it was called meanwhile.
     #[inline]
     pub fn rise(&self, member: usize) -> Risen {
         let state = &self.members[member].state;
@@ -481,8 +482,8 @@ impl<T> Backlog<T> {
         things.into_values().map(|(_, thing)| thing).collect()
     }
 
-    /// Makes room for one more thing, by taking out what is less urgent, the least urgent and
-    /// youngest first. `None`, and nothing taken out, where that does not suffice.
+    /// Makes room for one more item by removing less urgent ones, the least urgent and youngest
+    /// first. Returns `None`, and removes nothing, if that does not suffice.
     fn make_room(&mut self, rank: i32, octets: usize) -> Option<Vec<T>> {
         let fits = |things: usize, present: usize| {
             things < self.bounds.things as usize

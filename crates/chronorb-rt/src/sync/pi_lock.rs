@@ -15,9 +15,10 @@ use crate::time::clock::Deadline;
 /// calls. It guards nothing by itself: [`PiMutex`](crate::PiMutex) is the form with a value.
 ///
 /// Without contention neither call makes a system call. The most urgent waiter is next, and gets
-/// the lock directly from the kernel. It is not recursive. A thread that ends while it has the lock
-/// poisons it for good: what the lock guards may be half changed, or still be borrowed by a leaked
-/// guard. Every thread that waits or locks later gets [`PiLockError::OwnerEnded`].
+/// the lock directly from the kernel. The lock is not recursive. A thread that ends while it holds
+/// the lock poisons it permanently, because the guarded data may be inconsistent, or still be
+/// borrowed by a leaked guard. Every thread that waits or locks later gets
+/// [`PiLockError::OwnerEnded`].
 pub struct PiLock {
     /// 0, or the thread id of the owner and the kernel's flags.
     owner: AtomicU32,
@@ -187,7 +188,7 @@ impl fmt::Debug for PiLock {
     }
 }
 
-/// Why a lock can never be had.
+/// The reason why a lock cannot be acquired.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PiLockError {
     /// The calling thread has the lock already, or the owner waits, directly or through others,

@@ -26,9 +26,9 @@ use crate::sync::primitives::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::primitives::{Mutex, const_but_for_loom, thread_local};
 use crate::table::memory::Memory;
 
-/// While it lives, memory that this thread finds in shared tables is not freed; see [`enter`].
+/// A guard during which memory that this thread finds in shared tables is not freed; see [`enter`].
 ///
-/// Memory of all tables waits for it: it is for look-ups, not for the work that follows.
+/// The memory of all tables waits for it, so it should cover look-ups, not the work that follows.
 #[must_use = "it protects what is read as long as it lives"]
 pub struct Reading {
     record: &'static Record,
@@ -43,7 +43,7 @@ pub struct Reading {
 /// thread, which takes a lock and may allocate.
 #[inline]
 pub fn enter() -> Reading {
-    // A thread that is about to end has given its record back already.
+    // A thread that is about to end has returned its record already.
     let record = OWN
         .try_with(|own| own.0)
         .unwrap_or_else(|_| Record::take(true));
@@ -59,7 +59,7 @@ pub fn enter() -> Reading {
 }
 
 impl Reading {
-    /// For writers: has what was retired before, and could not be freed then, freed as soon as the
+    /// Requests, for writers, that retired memory which could not be freed before is freed when the
     /// thread leaves.
     pub(crate) fn collect_on_leave(&self) {
         if DOMAIN.waiting.load(Ordering::Relaxed) != 0 {
@@ -83,7 +83,7 @@ impl Drop for Reading {
         } else {
             IDLE
         };
-        // From here on the record may be another thread's.
+        // From here on the record may belong to another thread.
         record.entered.store(left, Ordering::Release);
         if collects {
             collect();
@@ -111,7 +111,7 @@ pub(super) fn retire(memory: Memory) {
     reading.collect_on_leave();
 }
 
-/// Frees what was retired and can be freed now.
+/// Frees the retired memory that can be freed now.
 fn collect() {
     let mut shared = DOMAIN.shared.lock();
     let oldest = shared.oldest();
@@ -122,7 +122,7 @@ fn collect() {
     let kept = shared.garbage.split_off(free);
     DOMAIN.waiting.store(kept.len(), Ordering::Relaxed);
     let garbage = mem::replace(&mut shared.garbage, kept);
-    // To free much memory may take a while.
+    // Freeing much memory may take a while.
     drop(shared);
     drop(garbage);
 }
@@ -135,9 +135,9 @@ struct Domain {
 }
 
 struct Shared {
-    /// As many as there have been threads at one time.
+    /// One for each of the greatest number of concurrent threads so far.
     records: Vec<&'static Record>,
-    /// By stamp.
+    /// Retired memory by stamp.
     garbage: Vec<(u64, Memory)>,
 }
 
@@ -197,14 +197,14 @@ impl Domain {
 impl Shared {
     /// Returns the oldest epoch in which a present reader may have begun.
     fn oldest(&self) -> u64 {
-        // An exchange and not a load, as said at the top.
+        // An exchange and not a load; see the documentation of the module.
         let entered = |record: &&Record| record.entered.fetch_or(0, Ordering::AcqRel);
         self.records.iter().map(entered).min().unwrap_or(IDLE)
     }
 }
 
 impl Record {
-    /// A record for the calling thread: one that was given back, or a new one.
+    /// Returns a record for the calling thread: a returned one, or a new one.
     fn take(abandoned: bool) -> &'static Self {
         let mut shared = DOMAIN.shared.lock();
         let unowned = |record: &&&Self| record.entered.load(Ordering::Acquire) == UNOWNED;

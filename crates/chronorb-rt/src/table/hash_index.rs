@@ -1,4 +1,4 @@
-//! From hashes to the indices of slots, the base of demultiplexing by name.
+//! A map from hashes to the indices of slots, the base of demultiplexing by name.
 
 use core::fmt;
 
@@ -36,7 +36,7 @@ impl HashIndex {
         }
     }
 
-    /// Enters `index` under `hash`, beside what is there already.
+    /// Adds `index` under `hash`, besides existing entries.
     ///
     /// # Panics
     /// If `index` is `u32::MAX`, which no slot has.
@@ -88,8 +88,8 @@ impl HashIndex {
         true
     }
 
-    /// Asks `accept` about each index under `hash`, until it gives something. Wait-free: at most
-    /// all entries are looked at.
+    /// Calls `accept` with each index under `hash`, until it returns a value. Wait-free: it reads
+    /// at most all entries.
     pub fn find<R>(&self, hash: u32, mut accept: impl FnMut(u32) -> Option<R>) -> Option<R> {
         let reading = epoch::enter();
         let words = self.words.read(&reading)?;
@@ -128,10 +128,11 @@ impl fmt::Debug for HashIndex {
 /// A table of 2ⁿ words, half of them empty at least.
 type Words<'r> = Row<'r, (), AtomicU64>;
 
-/// Nothing was ever here since the table was made, or nothing that was is looked for beyond it.
+/// The word was never used since the table was made, or the search for no entry continues beyond
+/// it.
 const EMPTY: u64 = 0;
-/// Something was here, and something else may be found beyond it. Its lower half is zero as that of
-/// no entry is.
+/// The entry was removed, but the search for another one may continue beyond it. The lower half is
+/// zero, unlike that of any entry.
 const REMOVED: u64 = 1 << 32;
 
 /// The entry of `index` under `hash`.
@@ -160,7 +161,7 @@ fn probe(words: Words<'_>, hash: u32) -> impl Iterator<Item = usize> {
     (0..words.len()).map(move |step| (first + step) & mask)
 }
 
-/// Puts an entry into the first word that is free for it. Returns whether that was empty.
+/// Puts an entry into the first free word for it. Returns whether that was empty.
 fn put(words: Words<'_>, entry: u64) -> bool {
     let hash = (entry >> 32) as u32;
     let free = probe(words, hash).find(|at| matches!(load(words, *at), EMPTY | REMOVED));
@@ -172,10 +173,10 @@ fn put(words: Words<'_>, entry: u64) -> bool {
     was_empty
 }
 
-/// Makes a word free, and returns how many words are empty since.
+/// Frees a word, and returns the number of words that became empty.
 ///
-/// Where an empty word follows, no entry lies beyond that whose search comes by here. So the word
-/// is made empty too, and those before it that were waiting for it.
+/// If the next word is empty, no search continues beyond this one. So this word becomes empty too,
+/// and so do removed ones before it.
 fn take_out(words: Words<'_>, at: usize) -> usize {
     let mask = words.len() - 1;
     if load(words, (at + 1) & mask) != EMPTY {
@@ -188,7 +189,7 @@ fn take_out(words: Words<'_>, at: usize) -> usize {
     1 + waiting.map(|before| store(words, before, EMPTY)).count()
 }
 
-/// A table with the same entries, and room for `len`.
+/// Returns a table with the same entries, and room for `len`.
 fn copy(words: Option<Words<'_>>, len: usize) -> OwnedRow<(), AtomicU64> {
     let copy = OwnedRow::allocate((), capacity(len));
     if let Some(words) = words {

@@ -40,7 +40,7 @@ unsafe impl Zeroed for AtomicU64 {
     }
 }
 
-/// A place for a row, or for none, that readers look into at any time.
+/// A slot for a row, or for none, that readers read at any time.
 pub(crate) struct SharedRow<H, I: Zeroed> {
     start: AtomicPtr<Start<H, I>>,
     owns: PhantomData<Start<H, I>>,
@@ -48,7 +48,7 @@ pub(crate) struct SharedRow<H, I: Zeroed> {
 
 impl<H, I: Zeroed> SharedRow<H, I> {
     const_but_for_loom! {
-        /// A place for a row, without one.
+        /// Makes an empty slot.
         pub(crate) fn new() -> Self {
             Self {
                 start: AtomicPtr::new(ptr::null_mut()),
@@ -57,7 +57,7 @@ impl<H, I: Zeroed> SharedRow<H, I> {
         }
     }
 
-    /// The row that is in the place now. Wait-free.
+    /// Returns the present row. Wait-free.
     pub(crate) fn read<'r>(&'r self, _: &'r Reading) -> Option<Row<'r, H, I>> {
         let start = NonNull::new(self.start.load(Ordering::Acquire))?;
         Some(Row {
@@ -126,7 +126,7 @@ pub(crate) struct OwnedRow<H, I: Zeroed> {
 }
 
 impl<H, I: Zeroed> OwnedRow<H, I> {
-    /// A row of `len` items that are zero.
+    /// Allocates a row of `len` zero items.
     pub(crate) fn allocate(head: H, len: usize) -> Self {
         const { assert!(!mem::needs_drop::<H>()) };
         let layout = layout::<H, I>(len);

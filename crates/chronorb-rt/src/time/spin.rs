@@ -62,16 +62,16 @@ pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T
     looked.flatten()
 }
 
-/// Reads the limits of looking that do not change: the share of time of real-time threads, and the
-/// quota of the control group. Reads files and allocates, the first time in a process.
+/// Reads the constant limits of polling: the share of time of real-time threads, and the quota of
+/// the control group. The first call in a process reads files and allocates.
 ///
-/// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first thread
-/// of the process that looks reads them.
+/// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first polling
+/// thread of the process reads them.
 pub fn prepare_to_look() {
     if REAL_TIME.load(Ordering::Acquire) != UNKNOWN {
         return;
     }
-    // It is less than the processors where there is a quota.
+    // The quota may be less than the number of processors.
     let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
     if parallelism < processors_of(None) {
         QUOTA.store(parallelism, Ordering::Relaxed);
@@ -94,7 +94,7 @@ fn look_at<T>(
         if share.left.is_zero() || last - begun > bound {
             break;
         }
-        // To read the clock takes longer than some looks, and so does what it delays.
+        // Reading the clock takes longer than some polls, and delays them.
         for _ in 0..LOOKS_PER_CLOCK {
             found = look();
             if found.is_some() {
@@ -157,13 +157,13 @@ impl Share {
     }
 }
 
-/// The right to look, of which there are fewer than processors.
+/// A permit to poll, of which there are fewer than processors.
 struct Place;
 
 /// The time that a real-time thread may poll in a period, in nanoseconds.
 static REAL_TIME: AtomicU64 = AtomicU64::new(UNKNOWN);
 const UNKNOWN: u64 = u64::MAX;
-/// The processors that the quota of the control group comes to.
+/// The control group's quota in processors.
 static QUOTA: AtomicUsize = AtomicUsize::new(usize::MAX);
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 /// The number of times that a thread polling for its own event was refused.
@@ -173,7 +173,7 @@ impl Place {
     fn take(places: usize) -> Option<Self> {
         let before = TAKEN.fetch_add(1, Ordering::Relaxed);
         let place = Self;
-        // Where there is none, it is given back at once.
+        // An excess permit is returned at once.
         (before < places).then_some(place)
     }
 }
@@ -202,7 +202,7 @@ fn is_real_time() -> bool {
     )
 }
 
-/// The part of a period that a real-time thread may look, from 0 to 1.
+/// Returns the part of a period that a real-time thread may poll, from 0 to 1.
 fn real_time_share() -> f64 {
     let number = |name: &str| -> Option<f64> {
         let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
@@ -212,7 +212,7 @@ fn real_time_share() -> f64 {
     share_of(number("sched_rt_runtime_us"), number("sched_rt_period_us"))
 }
 
-/// A runtime of -1 is no bound; where nothing is known, the kernel's default is assumed.
+/// A runtime of -1 means no bound; if the values are unknown, the kernel's default is assumed.
 fn share_of(runtime: Option<f64>, period: Option<f64>) -> f64 {
     let of_kernel = match (runtime, period) {
         (Some(runtime), Some(period)) if runtime >= 0.0 && period > 0.0 => runtime / period,
@@ -223,7 +223,7 @@ fn share_of(runtime: Option<f64>, period: Option<f64>) -> f64 {
 
 /// The number of polls between two readings of the clock.
 const LOOKS_PER_CLOCK: usize = 4;
-/// In which a thread's share is counted.
+/// The period in which a thread's share is counted.
 const PERIOD: Duration = Duration::from_millis(10);
 /// The share of time that Linux leaves to real-time threads by default.
 const DEFAULT_SHARE: f64 = 0.95;
@@ -294,13 +294,13 @@ mod tests {
             first.set((0..CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu)).unwrap());
             sched_setaffinity(None, &first).unwrap();
             assert_eq!(processors_of(None), 1);
-            // Other tests may have the one place.
+            // Other tests may hold the one permit.
             let _: Option<()> = look_for(Duration::from_secs(1), || Some(()));
             let share = SHARE.get().unwrap();
             let of_process = processors_of(Some(getpid()));
             assert_eq!(share.places, places(of_process));
 
-            // What the thread has found holds until the period is over.
+            // The share that the thread has found holds until the period is over.
             let narrow = Share {
                 places: 77,
                 ..share

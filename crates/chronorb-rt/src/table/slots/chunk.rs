@@ -8,9 +8,9 @@ use crate::sync::primitives::atomic::AtomicU32;
 pub(super) struct Writers {
     /// Chunks that have memory.
     pub(super) allocated: u32,
-    /// Those of them with vacant slots.
+    /// The allocated chunks with vacant slots.
     pub(super) roomy: u32,
-    /// Those of them that have only such, but for the first chunk.
+    /// The allocated chunks in which all slots are vacant, except for the first chunk.
     pub(super) empty: u32,
     /// Slots that are not vacant.
     pub(super) taken: u32,

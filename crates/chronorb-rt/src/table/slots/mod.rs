@@ -164,9 +164,9 @@ impl<T> Slots<T> {
 
     /// Whether the table has ever given out this key. Wait-free.
     ///
-    /// What it says of a key that was given out is always right, also when memory was given back
-    /// in between. After that it takes those generations of a slot for given out, too, by which
-    /// another slot of the chunk was ahead; no value ever has such a key.
+    /// The result is always right for a key that was issued, even if memory was freed in between.
+    /// After that, some generations of a slot count as issued, too, by which another slot of the
+    /// chunk was ahead; no value ever has such a key.
     pub fn was_issued(&self, key: Key) -> bool {
         let reading = epoch::enter();
         let Some((chunk, _)) = self.place(key.index) else {
@@ -194,11 +194,11 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Shows `visit` the values that are in the table, by index, until it breaks, with what this
-    /// returns. Takes no lock and does not allocate.
+    /// Calls `visit` for the values in the table, by index, until it breaks, and returns that
+    /// result. Takes no lock and does not allocate.
     ///
-    /// Values that are there during the whole call are visited for certain. Each is in use while
-    /// it is visited. Memory of all tables waits for the end of the call.
+    /// Values that are in the table during the whole call are visited. Each is in use while it is
+    /// visited. Freeing memory of all tables waits for the end of the call.
     pub fn for_each_live<R>(&self, mut visit: impl FnMut(Key, &T) -> ControlFlow<R>) -> Option<R> {
         let reading = epoch::enter();
         for chunk in 0..CHUNKS {
@@ -263,7 +263,7 @@ impl<T> Slots<T> {
     }
 
     /// Counts a reader in, if the slot is in one of the states `wanted` and has the generation, or
-    /// any. `heir` gets a value of another generation, which the call was the last to use.
+    /// any. If the call was the last use of a value of another generation, `heir` gets that value.
     #[inline]
     fn enter(
         &self,
@@ -281,11 +281,11 @@ impl<T> Slots<T> {
         }
         let before = slot.state.fetch_add(READER, Ordering::Acquire);
         if before & (LIVE | DYING) == 0 {
-            // The value has gone meanwhile. The counter means nothing until the next one comes,
-            // and starts from zero then.
+            // The value was removed meanwhile. The counter is meaningless until the next value, and
+            // starts from zero then.
             return None;
         }
-        // Also a value that has been removed since it was seen is in place, as long as it is dying.
+        // A value that was removed since is in place as long as it is dying.
         let reference = SlotRef {
             slots: self,
             slot: NonNull::from(slot),
@@ -315,7 +315,7 @@ impl<T> Slots<T> {
         self.leave_disturbed(slot)
     }
 
-    /// As [`leave`](Self::leave), where others come and go, or the value is removed.
+    /// Leaves as [`leave`](Self::leave) does, under contention, or when the value is removed.
     #[cold]
     fn leave_disturbed(&self, slot: NonNull<Slot<T>>) -> Option<T> {
         // As soon as the reader is counted out, others may empty the slot and then the chunk.
@@ -344,7 +344,7 @@ impl<T> Slots<T> {
                         writers.roomy |= bit(chunk);
                     }
                     None => {
-                        // To allocate much memory may take a while, if memory is locked.
+                        // Allocating much memory may take a while, if memory is locked.
                         drop(writers);
                         let slots = self.capacity(chunk);
                         if slots == 0 {

@@ -70,7 +70,7 @@ impl<T> Slot<T> {
 pub(super) const READER: u64 = 1;
 /// The counter of readers.
 pub(super) const READERS: u64 = DYING - 1;
-/// So many readers are only there when references are leaked; the counter must not overflow.
+/// The counter is only this high if references are leaked; it must not overflow.
 pub(super) const MANY: u64 = DYING >> 1;
 /// The value is removed, and not yet taken out of the slot.
 pub(super) const DYING: u64 = 1 << 30;
