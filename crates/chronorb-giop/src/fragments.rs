@@ -115,11 +115,10 @@ impl Reassembly {
         }
     }
 
-    /// Takes a part of a message, in the order in which they came: a message
-    /// of which [fragments follow](MessageHeader::more_fragments), or a
-    /// fragment. The result of the last part is the whole message, with a
-    /// header that says so; it is to be read by [`Frame::decoder`], as in GIOP
-    /// 1.1 alignment begins anew in each fragment.
+    /// Takes a part of a message, in the order of arrival: a message that [fragments
+    /// follow](MessageHeader::more_fragments), or a fragment. The result of the last part is the
+    /// whole message, with the header of a whole message. It must be read by [`Frame::decoder`],
+    /// because in GIOP 1.1 alignment begins anew in each fragment.
     ///
     /// A CancelRequest is taken too, of GIOPlite as well: the message that it is about is
     /// forgotten.

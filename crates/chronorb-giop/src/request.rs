@@ -46,8 +46,8 @@ impl ResponseFlags {
 /// body, if there is one.
 ///
 /// # Errors
-/// [`CdrError::FrameFull`], and what keeps the operation or, in GIOP 1.0 and
-/// 1.1 and GIOPlite, the target from being written.
+/// [`CdrError::FrameFull`], and those of the operation or, in GIOP 1.0 and
+/// 1.1 and GIOPlite, of a target that cannot be written.
 pub fn encode_request(
     e: &mut Encoder<'_>,
     protocol: impl MessageProtocol,

@@ -41,7 +41,7 @@ impl Offloads {
         })
     }
 
-    /// Says whether the kernel merges received packets (GRO). Needs `CAP_NET_ADMIN`.
+    /// Sets whether the kernel merges received packets (GRO). Needs `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// `InvalidInput` for a name that no interface can have, otherwise the system's error.
@@ -82,7 +82,8 @@ impl Offloads {
 pub struct Coalescing {
     /// From the first packet to the interrupt, at most, in µs.
     pub receive_us: u32,
-    /// So many packets bring the interrupt sooner; 0 and 1 are the same.
+    /// The number of packets that cause the interrupt before the time is over; 0 and 1 are the
+    /// same.
     pub receive_frames: u32,
     /// Whether the driver changes these values with the load.
     pub adaptive_receive: bool,
@@ -92,8 +93,8 @@ impl Coalescing {
     /// Asks the kernel for that of an interface of this process's network namespace.
     ///
     /// # Errors
-    /// `InvalidInput` for a name that no interface can have, `Unsupported` where the driver does
-    /// not tell, otherwise the system's error.
+    /// `InvalidInput` for an invalid name, `Unsupported` if the driver does not report it,
+    /// otherwise the system's error.
     pub fn of(interface: &str) -> io::Result<Self> {
         // `struct ethtool_coalesce` consists of 23 numbers.
         let mut value = [0; 23];
@@ -154,9 +155,9 @@ fn ethtool<const N: usize>(interface: &str, value: &mut [u32; N]) -> io::Result<
         *to = from as _;
     }
     request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-    // SAFETY: `request` names the interface with a zero at the end and points to `value`, which is
-    // of the size of what the kernel fills for its command: a command with one number, with 8, or
-    // with 22.
+    // SAFETY: `request` names the interface with a zero at the end and points to `value`, which has
+    // the size that the kernel fills for its command: a command with one number, with 8, or with
+    // 22.
     match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

@@ -1,5 +1,4 @@
-//! The threads by which the kernel takes in what comes by an interface, in place of soft
-//! interrupts.
+//! The kernel threads that receive the packets of an interface, instead of soft interrupts.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -9,7 +8,7 @@ use chronorb_rt::{Scheduling, set_scheduling_of_process};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-/// Gives an interface back what it had, if it is still there.
+/// Restores the setting of an interface, if that still exists.
 pub(crate) fn restore_threaded(interface: &str, index: u32, was: u8) -> io::Result<()> {
     match read_threaded(interface, index) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -18,7 +17,7 @@ pub(crate) fn restore_threaded(interface: &str, index: u32, was: u8) -> io::Resu
     }
 }
 
-/// Gives a thread back what it had, if it is still there.
+/// Restores the scheduling of a thread, if that still exists.
 pub(crate) fn restore_scheduling(process: u32, scheduling: Scheduling) -> io::Result<()> {
     match fs::read_to_string(format!("/proc/{process}/comm")) {
         Ok(name) if name.starts_with(PREFIX) => {
@@ -64,7 +63,7 @@ fn is_of(name: &str, interface: &str) -> bool {
     }
 }
 
-/// Whether threads take in what comes by an interface of the network namespace: its setting
+/// Whether threads receive the packets of an interface of the network namespace: its setting
 /// `threaded`.
 ///
 /// # Errors

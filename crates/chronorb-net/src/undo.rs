@@ -46,7 +46,7 @@ pub enum Undo {
         /// The name.
         name: String,
     },
-    /// Threads take in what comes by an interface of the network namespace.
+    /// Kernel threads receive the packets of an interface of the network namespace.
     Threaded {
         /// The number of the interface.
         index: u32,
@@ -68,7 +68,7 @@ impl Undo {
     /// Undoes it, if it is still there.
     ///
     /// # Errors
-    /// [`UndoError`], with what stays behind.
+    /// [`UndoError`], with the changes that remain.
     pub fn undo(&self) -> Result<(), UndoError> {
         let failed = |source: io::Error| UndoError {
             undo: self.clone(),
@@ -154,7 +154,7 @@ fn remove_discipline(index: u32, handle: Handle) -> Result<(), NetlinkError> {
     }
 }
 
-/// Lets what comes in by an interface take its usual way again.
+/// Stops the redirection of an interface's incoming packets.
 fn remove_ingress(index: u32) -> Result<(), NetlinkError> {
     let mut netlink = Netlink::open()?;
     let found = netlink.disciplines(index)?;
@@ -239,7 +239,7 @@ fn number<T: FromStr>(word: &str) -> Result<T, NoUndo> {
     word.parse().map_err(|_| NoUndo)
 }
 
-/// The text says no change.
+/// The text is not a change.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("a line that says no change that could be undone")]
 pub struct NoUndo;
@@ -250,7 +250,7 @@ pub struct NoUndo;
 pub struct UndoError {
     /// The change.
     pub undo: Undo,
-    /// Why it stays.
+    /// The reason why it remains.
     pub source: io::Error,
 }
 

@@ -66,8 +66,7 @@ impl Mailboxes {
     /// The other side of those that are at this [`path`](Self::path).
     ///
     /// # Errors
-    /// They are not there, or this process may not open them; `InvalidData` for a file that is none
-    /// of theirs.
+    /// There are none, or this process may not open them; `InvalidData` for any other file.
     pub fn open(path: &str) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         Self::map(file, false)

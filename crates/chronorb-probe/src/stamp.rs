@@ -1,4 +1,4 @@
-//! Time stamps of what threads do.
+//! Time stamps of the steps of threads.
 
 use core::sync::atomic::Ordering;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::turn;
 pub struct Stamp {
     /// When, by the clock that all processes of the machine share.
     pub at: Monotonic,
-    /// At what.
+    /// The stamped point.
     pub point: Point,
 }
 
@@ -114,7 +114,7 @@ impl Point {
     }
 }
 
-/// The same moment by both clocks.
+/// The same moment on both clocks.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     ticks: u64,

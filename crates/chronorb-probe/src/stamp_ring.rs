@@ -93,7 +93,7 @@ thread_local! {
     static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
 }
 
-/// Of a stamp's word; the others count ticks, of which there are enough for nine months at 3 GHz.
+/// The bits of a stamp's word for the point. The others count ticks, for nine months at 3 GHz.
 pub(crate) const POINT_BITS: u32 = 8;
 /// The bit that distinguishes a change of activity from a number.
 pub(crate) const TURNED: u8 = 0x80;

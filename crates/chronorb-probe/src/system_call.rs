@@ -35,7 +35,7 @@ const MOVERS: &[c_long] = &[
     libc::SYS_writev,
 ];
 
-/// Those that an ORB, its allocator or its threads may use, and that both kinds of machines have.
+/// The calls that an ORB, its allocator or its threads may use, and that both architectures have.
 const COMMON: &[(c_long, &str)] = constants! {
     SYS_accept4 SYS_bind SYS_brk SYS_clock_gettime SYS_clock_nanosleep SYS_clone SYS_clone3
     SYS_close SYS_connect SYS_epoll_create1 SYS_epoll_ctl SYS_epoll_pwait SYS_epoll_pwait2

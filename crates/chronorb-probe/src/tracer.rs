@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use crate::system_call;
 
-/// Follows a process, all its threads included, and counts what they ask of the kernel between
-/// marks, which the process makes itself by [`trace_mark`].
+/// A tracer of a process with all its threads. It counts their system calls between marks, which
+/// the process sets by [`trace_mark`].
 ///
 /// Every system call of the process stops twice while it is followed, so that nothing else can be
 /// measured meanwhile. After the last mark the process runs on as before.
@@ -73,8 +73,8 @@ impl Tracer {
         }
     }
 
-    /// Waits for the last mark. For each span, from one mark to the next, what each thread asked
-    /// for, what it asked for most often first.
+    /// Waits for the last mark. Returns, for each span from one mark to the next, the calls of each
+    /// thread, the most frequent first.
     ///
     /// # Errors
     /// [`TraceError::Ended`] where the process ended before its last mark.
@@ -83,7 +83,7 @@ impl Tracer {
     }
 }
 
-/// Why a process cannot be followed.
+/// The reason why a process cannot be traced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -103,7 +103,7 @@ pub enum TraceError {
 /// The state of a traced process and its threads.
 struct Followed {
     process: i32,
-    /// The threads that were told to stop and have not yet.
+    /// The threads that were asked to stop and have not stopped yet.
     stopping: Vec<i32>,
     /// The system call that each thread is in.
     present: BTreeMap<i32, u64>,
@@ -147,7 +147,7 @@ impl Followed {
                 libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => (PTRACE_LISTEN, 0),
                 _ => (libc::PTRACE_SYSCALL, 0),
             };
-            // It fails only for a thread that was killed meanwhile, of which the next wait tells.
+            // It fails only for a thread that was killed meanwhile, which the next wait reports.
             let _ = ptrace(request, tid, deliver as usize, ptr::null_mut());
             if !self.stopping.is_empty() {
                 self.stopping.retain(|stopping| *stopping != tid);
@@ -263,8 +263,9 @@ enum Info {
     Other,
 }
 
-/// The beginning of the kernel's `struct ptrace_syscall_info`, in words: what kind it is; two
-/// pointers; and then number and arguments of a call that begins, or the result of one that ends.
+/// Returns the beginning of the kernel's `struct ptrace_syscall_info`, in words: the kind; two
+/// pointers; and then the number and arguments of a call that begins, or the result of one that
+/// ends.
 fn system_call_info(tid: i32) -> Result<Info, Errno> {
     let mut words = [0_u64; 11];
     let size = size_of_val(&words);
@@ -291,7 +292,7 @@ fn system_call_info(tid: i32) -> Result<Info, Errno> {
 fn ptrace(request: c_uint, tid: i32, address: usize, data: *mut c_void) -> Result<c_long, Errno> {
     let address: *mut c_void = ptr::without_provenance_mut(address);
     // SAFETY: requests that fill memory get a pointer to a live array, with its size as address;
-    // the others take numbers. None of them touches memory of this process otherwise.
+    // the others take numbers. None of them accesses other memory of this process.
     let result = unsafe { libc::ptrace(request as _, tid, address, data) };
     match result {
         -1 => Err(last_error()),

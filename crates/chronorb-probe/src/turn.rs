@@ -10,8 +10,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::activity::{self, Activity};
 use crate::stamp_ring;
 
-/// Tells what the calling thread does until the result is dropped, and it does again what it did
-/// before.
+/// Declares the activity of the calling thread until the result is dropped, which restores the
+/// previous one.
 ///
 /// Transports call it for their input and output. Locks and wake-ups of `chronorb-rt` count as
 /// [`Activity::Synchronisation`]. It reads one flag, unless [times](keep_activity_times) or
@@ -82,15 +82,15 @@ fn keep(what: u8) {
     });
 }
 
-/// Books what the calling thread has done since it last turned to something.
+/// Accounts the time since the calling thread last changed its activity.
 fn settle() {
     if KEPT.load(Ordering::Relaxed) & TIMES != 0 {
         book(PRESENT.get());
     }
 }
 
-/// Books or stamps it that the calling thread turns to something else. Returns what it did, if that
-/// is not the same.
+/// Accounts or stamps a change of activity of the calling thread. Returns the previous activity, if
+/// it differs.
 #[cold]
 fn turn_to(activity: Activity) -> Option<Activity> {
     let before = PRESENT.replace(activity);
@@ -101,7 +101,7 @@ fn turn_to(activity: Activity) -> Option<Activity> {
     if kept & TIMES != 0 {
         book(before);
     }
-    // Locks are so many, and so short, that their stamps would be most of what is measured.
+    // Locks are so many, and so short, that their stamps would dominate the measurement.
     let is_of_kernel = [before, activity].contains(&Activity::InputOutput);
     if kept & STAMPS != 0 && is_of_kernel {
         stamp_ring::turned_to(activity);

@@ -25,11 +25,11 @@ pub struct Ring<'fd> {
     ring: IoUring,
     completion_work: CompletionWork,
     /// Operations that the next system call submits, at most as many as the ring has entries. They
-    /// are not put into the ring before, because what is there cannot be withdrawn.
+    /// are not put into the ring before, because entries of the ring cannot be withdrawn.
     prepared: Vec<squeue::Entry>,
     buffers: Mapping,
     buffer_size: usize,
-    /// Of each buffer, whether an operation that has not completed uses it.
+    /// Whether each buffer is in use by an operation that has not completed.
     in_use: Vec<bool>,
     /// Operations that have not completed, prepared ones included.
     under_way: usize,
@@ -38,14 +38,14 @@ pub struct Ring<'fd> {
     _of_thread: PhantomData<*const ()>,
 }
 
-/// When the kernel does what a completion takes: for example, copies what has arrived.
+/// The time at which the kernel does the work of a completion, for example copies received octets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CompletionWork {
     /// When the thread waits, and at no other time (`IORING_SETUP_DEFER_TASKRUN`, Linux 6.1).
     Deferred,
-    /// At the thread's next system call (`IORING_SETUP_COOP_TASKRUN`, Linux 5.19).
+    /// With the thread's next system call (`IORING_SETUP_COOP_TASKRUN`, Linux 5.19).
     Cooperative,
-    /// At once; the thread is interrupted for it.
+    /// At once, by an interrupt of the thread.
     Interrupting,
 }
 
@@ -61,13 +61,14 @@ pub struct Completion {
 /// An operation could not be prepared.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum PrepareError {
-    /// As many operations are prepared as the ring has entries: they have to be submitted first.
+    /// The number of prepared operations has reached that of the ring's entries: they must be
+    /// submitted first.
     #[error("as many operations are prepared as the ring has entries")]
     Full,
     /// The buffer is used by an operation that has not completed.
     #[error("the buffer is used by an operation that has not completed")]
     InUse,
-    /// The ring has no such buffer, or the buffer is smaller than what shall be sent.
+    /// The ring has no such buffer, or the buffer is too small.
     #[error("the ring has no such buffer, or it is too small")]
     NoBuffer,
 }
@@ -104,7 +105,7 @@ impl<'fd> Ring<'fd> {
         })
     }
 
-    /// When the kernel does what a completion takes.
+    /// Returns the time at which the kernel does the work of a completion.
     #[must_use]
     pub const fn completion_work(&self) -> CompletionWork {
         self.completion_work
@@ -131,7 +132,7 @@ impl<'fd> Ring<'fd> {
         Ok(unsafe { core::slice::from_raw_parts_mut(start, self.buffer_size) })
     }
 
-    /// Prepares to receive into a buffer, as far as it reaches, what the socket has or gets next.
+    /// Prepares to receive present or future octets of the socket into a buffer.
     ///
     /// # Errors
     /// See [`PrepareError`]; nothing is prepared then.
@@ -144,8 +145,8 @@ impl<'fd> Ring<'fd> {
         self.receive_with(socket, buffer, token, 0)
     }
 
-    /// The same where nothing is expected to be there yet: the kernel waits for it without a look
-    /// first (Linux 5.19).
+    /// Prepares to receive octets that are not expected to be there yet: the kernel waits for them
+    /// without trying first (Linux 5.19).
     ///
     /// # Errors
     /// See [`PrepareError`]; nothing is prepared then.
@@ -177,7 +178,7 @@ impl<'fd> Ring<'fd> {
         self.prepare_with(entry.build(), buffer, token)
     }
 
-    /// Prepares to be told, once, that a descriptor is readable.
+    /// Prepares one notification that a descriptor is readable.
     ///
     /// # Errors
     /// [`PrepareError::Full`].
@@ -191,9 +192,9 @@ impl<'fd> Ring<'fd> {
         self.prepare(entry.user_data(token.into()))
     }
 
-    /// Submits what is prepared, and waits until so many operations have completed and not been
-    /// [taken](Self::take), the time is over, or a signal came; it may return before that where a
-    /// submission fails. One system call. `None` waits as long as it takes.
+    /// Submits the prepared operations, and waits until so many operations have completed and not
+    /// been [taken](Self::take), the time is over, or a signal arrives. It may return early if a
+    /// submission fails. It is one system call. `None` waits without a limit.
     ///
     /// # Errors
     /// Where the kernel has no memory, or finds the ring broken, which only a bug can do.
@@ -206,7 +207,7 @@ impl<'fd> Ring<'fd> {
         // SAFETY: every operation names a buffer of the ring, which lives until it completes, and a
         // descriptor that outlives the ring.
         let result = unsafe { submissions.push_multiple(&self.prepared) };
-        // Otherwise the kernel has yet to take what was submitted before, which has room to wait.
+        // Otherwise the kernel has yet to take earlier submissions, which stay in the queue.
         if result.is_ok() {
             self.prepared.clear();
         }
@@ -289,8 +290,8 @@ impl<'fd> Ring<'fd> {
         Ok(())
     }
 
-    /// Cancels everything that was submitted, and waits until nothing is under way. Returns whether
-    /// that is so. What was only prepared is forgotten.
+    /// Cancels all submitted operations, and waits for their end. Returns whether none is left.
+    /// Prepared operations are dropped.
     fn cancel(&mut self) -> bool {
         let deadline = Deadline::after(CANCEL);
         let everything = opcode::AsyncCancel2::new(CancelBuilder::any().all());
@@ -369,7 +370,7 @@ mod tests {
 
     use super::*;
 
-    /// A ring, or nothing where the kernel refuses one: then it is said that a test did not run.
+    /// Returns a ring, or `None` if the kernel refuses one, which is printed.
     fn ring<'fd>(entries: u32, buffers: usize) -> Option<Ring<'fd>> {
         match Ring::new(entries, buffers, 64) {
             Ok(ring) => Some(ring),
@@ -397,7 +398,7 @@ mod tests {
         // More often than there are entries and completions.
         for round in 0..40_u8 {
             near.write_all(&[round; 5]).unwrap();
-            // The reply of the round before, and what was just written.
+            // The completions of the reply of the round before, and of the octets just written.
             ring.submit_and_wait(if round == 0 { 1 } else { 2 }, None)
                 .unwrap();
             let mut done = taken(&mut ring);

@@ -65,8 +65,7 @@ fn within<T>(namespace: &NetworkNamespace, f: impl FnOnce() -> T) -> Result<T, N
     entered.map_err(|error| NetworkError::io("enter a network namespace", error))
 }
 
-/// Has a namespace take in what comes to the interfaces that it will get on one CPU (receive packet
-/// steering).
+/// Makes the future interfaces of a namespace receive on one CPU (receive packet steering).
 fn receive_on(namespace: &NetworkNamespace, cpu: usize) -> Result<(), NetworkError> {
     let written = within(namespace, || fs::write(STEERING, mask(cpu)))?;
     written.map_err(|error| NetworkError::io("choose the CPU that receives", error))
@@ -101,8 +100,8 @@ fn cable(
     };
     ports.create_veth(near, far)?;
     if layout.queues > 1 {
-        // What has come to the switch by several queues would go out by them again, whatever its
-        // hash.
+        // Otherwise packets that arrived by several queues would leave by the same ones, whatever
+        // their hash.
         let at_port = within(&network.switch, || {
             set_queues(host.port(), 1, layout.queues)
         })?;
@@ -125,7 +124,7 @@ fn cable(
     Ok(())
 }
 
-/// Sets up what a host has of its own.
+/// Configures a host's own interfaces.
 fn furnish(mut netlink: Netlink, mtu: u32, addresses: Addresses) -> Result<(), NetlinkError> {
     let loopback = netlink.link("lo")?.index;
     netlink.set_up(loopback, true)?;
@@ -137,7 +136,7 @@ fn furnish(mut netlink: Netlink, mtu: u32, addresses: Addresses) -> Result<(), N
     netlink.set_up(index, true)
 }
 
-/// Waits until an interface carries packets. What is sent by it before is lost without a word.
+/// Waits until an interface carries packets. Packets sent before are lost silently.
 fn await_running(netlink: &mut Netlink, name: &'static str) -> Result<(), NetworkError> {
     let deadline = Deadline::after(CARRIER);
     while !netlink.link(name)?.is_running {

@@ -5,7 +5,7 @@ use std::io;
 use chronorb_net::NetlinkError;
 use thiserror::Error;
 
-/// Why a test network was not built.
+/// The reason why a test network was not built.
 #[derive(Debug, Error)]
 pub enum NetworkError {
     /// The process may not make network namespaces.

@@ -46,8 +46,8 @@ impl Addresses {
 pub struct Layout {
     /// Octets of the longest packet, without the Ethernet header: 1,280 to 65,521.
     pub mtu: u32,
-    /// Bits per second that pass the switch each way, counted as on a cable: with Ethernet headers
-    /// and what is around a frame. `None` for no limit.
+    /// The rate of the switch each way in bits per second, counted as on a cable: with Ethernet
+    /// headers and the overhead of a frame. `None` for no limit.
     pub rate: Option<u64>,
     /// The time that each frame spends in the switch, each way, in addition to its transmission at
     /// the rate; none with [`offloads`](Self::offloads). With a delay the switch is a thread of
@@ -56,8 +56,8 @@ pub struct Layout {
     /// Whether the kernel may leave checksums to the interfaces and packets together, which no
     /// cable does.
     pub offloads: bool,
-    /// By how many queues each host's interface receives, 1 to 4,096. The packets of a flow come by
-    /// one of them, as the switch's hash of addresses and ports says, and a card's would.
+    /// The number of receive queues of each host's interface, 1 to 4,096. The packets of a flow use
+    /// one of them, chosen by the switch's hash of addresses and ports, as with a network card.
     pub queues: u32,
     /// The CPU on which each host receives its packets, [`Host::A`] first, whose CPU also does the
     /// work of the switch. With `None` the CPU of the sender does the work of the receiver, unlike
@@ -66,13 +66,14 @@ pub struct Layout {
     pub cpus: Option<[usize; 2]>,
     /// The addresses of [`Host::A`].
     pub a: Addresses,
-    /// Those of [`Host::B`], in the same networks.
+    /// The addresses of [`Host::B`], in the same networks.
     pub b: Addresses,
 }
 
 impl Default for Layout {
-    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no delay, no offloads,
-    /// one queue, `10.79.0.1` and `fd79::1` on one host, `10.79.0.2` and `fd79::2` on the other.
+    /// Returns the layout of a plain cable: an MTU of 1,500, no limit of the rate, no delay, no
+    /// offloads, one queue, `10.79.0.1` and `fd79::1` on one host, `10.79.0.2` and `fd79::2` on the
+    /// other.
     fn default() -> Self {
         let addresses = |last| Addresses {
             v4: Ipv4Addr::new(10, 79, 0, last),

@@ -58,7 +58,8 @@ impl Network {
     /// under [`NAMES`](chronorb_net::NAMES), where `ip netns exec` finds them. Without a name it is
     /// `chronorb-PROCESS`.
     ///
-    /// Names outlive a process that is killed. Therefore `tell` learns of each before it is given.
+    /// Names outlive a process that is killed. Therefore `tell` receives each name before it is
+    /// used.
     ///
     /// # Errors
     /// [`NetworkError`]; nothing stays behind then.
@@ -84,7 +85,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Builds it for a test. Returns `None`, and says so on standard output, where the process may
+    /// Builds it for a test. Returns `None`, and prints that on standard output, if the process may
     /// not build one.
     ///
     /// # Panics
@@ -178,5 +179,5 @@ impl TestHost {
 
 /// The name of the interface of each host.
 pub const INTERFACE: &str = "rio0";
-/// Octets of a name, which file systems have room for with what comes after it.
+/// The longest name in octets, for which file systems have room with its suffix.
 const MAX_NAME: usize = 100;

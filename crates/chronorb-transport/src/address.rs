@@ -25,7 +25,7 @@ impl Address {
         }
     }
 
-    /// The host and the port, if that is what it is.
+    /// Returns the host and the port, if it has them.
     pub fn as_host(&self) -> Option<(&str, u16)> {
         match self {
             Self::Host { host, port } => Some((host, *port)),
@@ -33,7 +33,7 @@ impl Address {
         }
     }
 
-    /// The path, if that is what it is.
+    /// Returns the path, if it has one.
     pub fn as_path(&self) -> Option<&str> {
         match self {
             Self::Path(path) => Some(path),

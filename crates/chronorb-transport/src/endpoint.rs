@@ -100,12 +100,12 @@ pub struct EndpointError {
 /// `scheme://[V.v@]path[,…][|option=value[&…]]` of transports that listen at paths, which are
 /// those whose schemes are `uiop` and `shmiop`, and those where there is a `|`.
 ///
-/// An address without a host stands for every interface, one without a port
-/// for any free port; IPv6 addresses stand in brackets. Which options there are says the
-/// transport, whose [`check`](crate::Transport::check) comes after this.
+/// An address without a host means every interface, one without a port any free port; IPv6
+/// addresses are in brackets. The options depend on the transport, which
+/// [checks](crate::Transport::check) them later.
 ///
 /// # Errors
-/// [`EndpointError`] names the endpoint and what is wrong with it.
+/// [`EndpointError`] names the endpoint and the reason.
 pub fn parse_endpoints(text: &str) -> Result<Vec<Endpoint>, EndpointError> {
     let mut endpoints = Vec::new();
     for one in text.split(';').map(str::trim).filter(|t| !t.is_empty()) {

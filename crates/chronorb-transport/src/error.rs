@@ -133,6 +133,6 @@ impl From<io::Error> for IoError {
 pub struct SendError {
     /// The number of octets that the transport took before.
     pub sent: usize,
-    /// Why not the rest.
+    /// The reason why the rest was not sent.
     pub cause: IoError,
 }

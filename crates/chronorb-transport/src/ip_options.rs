@@ -9,8 +9,7 @@ use rustix::net::{self, AddressFamily, sockopt};
 
 use crate::{SocketOptions, sys};
 
-/// Sets what the options ask for that is not of one protocol above IP, before connecting or
-/// listening.
+/// Sets the options of the IP layer, before connecting or listening.
 ///
 /// # Errors
 /// Names the first option that the kernel refuses.

@@ -1,9 +1,9 @@
 //! Transports of chronorb: how octets get from one endsystem to another.
 //!
-//! A transport is three small traits: [`Transport`] opens, [`Acceptor`] takes connections in,
+//! A transport is three small traits: [`Transport`] opens, [`Acceptor`] accepts connections,
 //! [`Connection`] moves octets. Each transport is a folder with the same set of files (`acceptor`,
-//! `connection`, `connector`, `mod`), and none knows what the octets mean, but for where a message
-//! ends ([`Messages`]). [`Reactor`] waits for many of them at once.
+//! `connection`, `connector`, `mod`). None of them interprets the octets, except for the boundaries
+//! of messages ([`Messages`]). [`Reactor`] waits for many of them at once.
 //!
 //! A connection offers both ways of waiting: `try_*` for a thread that serves
 //! many connections through a reactor and must not wait on one, and
@@ -63,20 +63,20 @@ pub use waiting::Waiting;
 /// The unit in which a connection carries octets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Carriage {
-    /// As a stream: all of them, in order, cut anywhere.
+    /// A stream: all octets, in order, cut at any point.
     Stream,
-    /// As messages, each whole or not at all. Some may be lost, come twice or in another order.
+    /// Messages, each complete or not at all. Some may be lost, duplicated or reordered.
     ///
-    /// What is sent is one or more whole messages, each of at most `largest` octets
-    /// ([`IoError::TooLarge`] else); [`try_send_both`](Connection::try_send_both) and
-    /// [`send_both`](Connection::send_both) get one message in two pieces. What is received is
-    /// whole messages of the kind that [`Messages`] says; others never get out of the transport. If
-    /// one is longer than the room, its rest follows.
+    /// The greatest size of a message ([`IoError::TooLarge`] beyond it). One or more whole messages
+    /// are sent at a time; [`try_send_both`](Connection::try_send_both) and
+    /// [`send_both`](Connection::send_both) get one message in two pieces. Received octets are
+    /// whole messages as [`Messages`] defines them; the transport drops all others. If a message is
+    /// longer than the given room, its rest follows.
     Messages {
         /// Octets of the longest message that can be sent.
         largest: usize,
-        /// Messages of any number of peers come by it, and none goes to them. A message that is
-        /// wrong says nothing of the next one.
+        /// Whether it receives messages of any number of peers, and sends none. A malformed message
+        /// does not affect the next one.
         many_peers: bool,
     },
 }
@@ -86,16 +86,16 @@ pub trait Transport: fmt::Debug + Send + Sync {
     /// The scheme of its endpoints, for example `iiop`.
     fn scheme(&self) -> &str;
 
-    /// Whether an endpoint has what this transport needs, and nothing else.
+    /// Checks that an endpoint has everything that this transport needs, and nothing else.
     ///
     /// # Errors
-    /// [`EndpointError`] says what is wrong with it.
+    /// [`EndpointError`] with the reason.
     fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError>;
 
     /// Opens every address of an endpoint for connections.
     ///
     /// # Errors
-    /// [`ListenError`] says which address, and why not. Nothing stays open then.
+    /// [`ListenError`] names the address and the reason. No socket stays open then.
     fn listen(
         &self,
         endpoint: &Endpoint,
@@ -117,7 +117,7 @@ pub trait Transport: fmt::Debug + Send + Sync {
     /// there are none.
     ///
     /// # Errors
-    /// What is wrong with a file. Nothing has changed then.
+    /// An unusable file. Nothing has changed then.
     fn reload(&self) -> io::Result<()> {
         Ok(())
     }
@@ -152,8 +152,8 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         Carriage::Stream
     }
 
-    /// Why the two sides did not agree, where the connection ended because of that: what an
-    /// operator has to know.
+    /// Returns the reason why the two sides did not agree, if that ended the connection, for an
+    /// operator.
     fn problem(&self) -> Option<String> {
         None
     }
@@ -165,8 +165,8 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         true
     }
 
-    /// Receives what is there, without waiting. A connection of messages gives 0 where it has
-    /// dropped much and has not looked at all: there may be more.
+    /// Receives available octets, without waiting. A connection of messages returns 0 if it has
+    /// dropped many of them without reaching the end: there may be more.
     ///
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.
@@ -227,7 +227,7 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// Sends all octets, and waits until the transport has taken them.
     ///
     /// # Errors
-    /// [`SendError`] says how many octets went before.
+    /// [`SendError`] with the number of octets that were sent before.
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError>;
 
     /// Sends all octets of two pieces, one after the other, as [`send_all`](Self::send_all) does.
@@ -236,22 +236,22 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// As [`send_all`](Self::send_all).
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError>;
 
-    /// Whether a connection on which nothing is due has ended, or has something to say all the
-    /// same, which can only be a goodbye. Takes nothing out of it.
+    /// Whether an idle connection has ended, or has received octets, which can only be a farewell.
+    /// Does not consume any octets.
     fn is_stale(&self) -> bool;
 
     /// Ends both directions, so that a thread that waits on it returns.
     fn shutdown(&self);
 
-    /// As [`shutdown`](Self::shutdown), for peers that are cut off: what is on its way in either
-    /// direction is lost, and a peer that waits for room to send is told at once when the
+    /// Shuts down as [`shutdown`](Self::shutdown) does, for peers that are cut off. Octets in
+    /// transit are lost in both directions, and a peer that waits for room to send is told when the
     /// connection is dropped.
     fn abort(&self) {
         self.shutdown();
     }
 
-    /// The properties of the connection as the kernel has them. All are known, and buffers are
-    /// twice what was asked for: the kernel counts its own book-keeping in (socket(7)).
+    /// Returns the properties of the connection as the kernel has them. All are set. Buffers are
+    /// twice the requested size, because the kernel includes its own overhead (socket(7)).
     ///
     /// # Errors
     /// Where the connection is broken.

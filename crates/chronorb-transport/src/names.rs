@@ -14,7 +14,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder};
 /// are not looked up.
 ///
 /// # Errors
-/// `TimedOut` where the deadline passes first; else what the resolver says.
+/// `TimedOut` if the deadline passes first; else the resolver's error.
 pub fn addresses_of(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
     match host.parse::<IpAddr>() {
         Ok(address) => Ok(vec![(address, 0).into()]),
@@ -38,7 +38,7 @@ struct LookUps {
     ended: Gate,
 }
 
-/// The result of a look-up. An error can be told to one only: others are told its kind and text.
+/// The result of a look-up. An error can be moved to one waiter only: others get its kind and text.
 type Found = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 
 struct LookUp {

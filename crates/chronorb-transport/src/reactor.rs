@@ -51,7 +51,7 @@ pub struct Event {
     pub token: u64,
     /// There may be room to send.
     pub writable: bool,
-    /// The peer will send no more than what is there now: it must be read to the end, since no
+    /// The peer will send no more octets: the present ones must be read to the end, since no
     /// further event follows.
     pub hang_up: bool,
 }
@@ -90,9 +90,9 @@ impl Reactor {
         Ok(())
     }
 
-    /// Leaves the descriptor in the set, and tells nothing of it until it is [armed
-    /// again](Self::rearm), but its end, once: of that the kernel tells always. An event that a
-    /// thread has taken already stays with it.
+    /// Leaves the descriptor in the set without reporting its events until it is [armed
+    /// again](Self::rearm), except for its end, which the kernel always reports, once. An event
+    /// that a thread has taken already stays with it.
     ///
     /// # Errors
     /// Where the descriptor is not in the set.
@@ -125,9 +125,9 @@ impl Reactor {
         }
     }
 
-    /// As [`wait`](Self::wait), for a thread that can be kicked: a [`Kick`](chronorb_rt::Kick) that
-    /// was sent to the calling thread since its last wait, or comes during this one, ends it, and
-    /// gives `None`. An event that is there comes first, and the kick ends the next wait.
+    /// Waits as [`wait`](Self::wait) does, on a thread that can be kicked. A
+    /// [`Kick`](chronorb_rt::Kick) since the thread's last wait, or during this one, ends it with
+    /// `None`. A pending event comes first, and the kick ends the next wait.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).

@@ -55,12 +55,12 @@ impl From<SocketOptions> for Setup {
     }
 }
 
-/// Properties that a transport sets on its sockets, on those that listen, and on both ends of a
-/// connection. A transport leaves out what its sockets do not have.
+/// Properties that a transport sets on its listening sockets, and on both ends of a connection. A
+/// transport ignores properties that its sockets do not have.
 ///
-/// What the kernel refuses is an error where a socket listens or connects, and names the option; a
-/// connection that was taken in and cannot have them ends at once.
-/// [`Connection::options`](crate::Connection::options) tells what holds.
+/// A property that the kernel refuses is an error of listening or connecting, which names the
+/// option; an accepted connection that cannot have it ends at once.
+/// [`Connection::options`](crate::Connection::options) returns the properties in force.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct SocketOptions {
     /// Send small messages at once (`TCP_NODELAY`).

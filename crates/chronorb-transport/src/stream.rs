@@ -122,8 +122,8 @@ impl<F: Family> Connection for StreamConnection<F> {
     }
 
     fn abort(&self) {
-        // Closing sends a reset then. Without it the kernel tells a peer with a full window nothing
-        // for a minute, if another thread has taken what had come.
+        // Closing then sends a reset. Without it, the kernel tells a peer with a full window
+        // nothing for a minute, if another thread has read the received octets.
         let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
         self.shutdown();
     }

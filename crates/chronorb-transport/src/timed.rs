@@ -43,7 +43,7 @@ impl TimedSocket {
         &self.socket
     }
 
-    /// Receives; 0 is the end of a stream. The wait ends as was said last.
+    /// Receives; 0 is the end of a stream. The last time-out that was set applies.
     pub(crate) fn receive(&self, room: &mut [u8], flags: RecvFlags) -> Result<usize, IoError> {
         let _receiving = doing(Activity::InputOutput);
         loop {
@@ -55,8 +55,8 @@ impl TimedSocket {
         }
     }
 
-    /// As [`receive`](Self::receive), once: `None` where a signal or the time-out has ended the
-    /// wait.
+    /// Receives as [`receive`](Self::receive) does, once: `None` if a signal or the time-out has
+    /// ended the wait.
     pub(crate) fn receive_until_interrupted(
         &self,
         room: &mut [u8],
@@ -100,7 +100,7 @@ impl TimedSocket {
         }
     }
 
-    /// Sends by `step`, which is told how much was sent before, until `len` octets are sent.
+    /// Sends by `step`, which gets the number of octets sent before, until `len` octets are sent.
     pub(crate) fn send_until(
         &self,
         len: usize,
@@ -160,7 +160,7 @@ impl TimedSocket {
         if time_out_fits(set.load(Ordering::Relaxed), remaining) {
             return Ok(());
         }
-        // A little more than what is left, so that the next call with the same time-out fits.
+        // A little more than the rest, so that the next call with the same time-out fits.
         let generous = remaining.saturating_add(remaining / 16);
         sockopt::set_socket_timeout(&self.socket, which, Some(Duration::from_nanos(generous)))
             .map_err(IoError::from_errno)?;

@@ -20,7 +20,7 @@ impl Netlink {
         program: &[sock_filter],
     ) -> Result<(), NetlinkError> {
         let request = filter(index, discipline, program, |options| {
-            // What the program returns is the class only where a class is given.
+            // The program's result is the class only if a class is given.
             options.number(TCA_BPF_CLASSID, discipline.0);
         });
         let what = format_args!("attach a filter to the interface {index}");
@@ -60,7 +60,7 @@ impl Netlink {
     }
 }
 
-/// A program for all packets of a discipline, and what `fill` adds.
+/// Makes a program for all packets of a discipline, with the options that `fill` adds.
 fn filter(
     index: u32,
     discipline: Handle,

@@ -37,7 +37,7 @@ pub struct VethEnd<'a> {
     pub name: &'a str,
     /// The network namespace that it shall be in; `None` for that of the socket.
     pub namespace: Option<BorrowedFd<'a>>,
-    /// By how many queues it receives, and by how many it sends.
+    /// The number of receive queues, and of transmit queues.
     pub queues: u32,
 }
 
@@ -82,7 +82,8 @@ impl Netlink {
         Err(NetlinkError::io(what, no_device()))
     }
 
-    /// Makes a pair of virtual Ethernet interfaces: what goes into one end comes out of the other.
+    /// Makes a pair of virtual Ethernet interfaces: packets sent at one end are received at the
+    /// other.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where a name is taken.
@@ -273,8 +274,8 @@ fn no_device() -> std::io::Error {
 
 /// Octets of `struct ifinfomsg`.
 const FIXED: usize = 16;
-/// Of `<linux/veth.h>`.
+/// From `<linux/veth.h>`.
 const VETH_INFO_PEER: u16 = 1;
-/// Of `<linux/if_link.h>`.
+/// From `<linux/if_link.h>`.
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 const IN6_ADDR_GEN_MODE_NONE: u8 = 1;

@@ -1,8 +1,8 @@
 //! The messages of rtnetlink, made and read: a header, a fixed part by kind, and attributes, which
 //! may hold attributes.
 //!
-//! All numbers are in the machine's order. What is read may be anything: nothing here panics, and
-//! nothing is read outside of its own message.
+//! All numbers are in the machine's order. The input may be arbitrary: no function panics, or reads
+//! outside of its message.
 
 use thiserror::Error;
 
@@ -53,7 +53,7 @@ impl Request {
         self.attribute(kind, &octets);
     }
 
-    /// Adds an attribute that holds what `fill` adds.
+    /// Adds an attribute with the content that `fill` adds.
     pub(super) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
         let start = self.octets.len();
         self.head(kind, ATTRIBUTE);
@@ -62,8 +62,7 @@ impl Request {
         self.octets[start..start + 2].copy_from_slice(&len.to_ne_bytes());
     }
 
-    /// The message as it is sent, with its number; `None` where a part is longer than messages can
-    /// tell.
+    /// Returns the message to send, with its number; `None` if a part is too long for a message.
     pub(super) fn finish(mut self, sequence: u32) -> Option<Vec<u8>> {
         let len = u32::try_from(self.octets.len()).ok()?;
         self.octets[0..4].copy_from_slice(&len.to_ne_bytes());
@@ -234,7 +233,7 @@ impl<'a> Iterator for Attributes<'a> {
 #[error("a message that is none of rtnetlink's")]
 pub(super) struct Malformed;
 
-/// The first `length` octets, at least `least`, and what comes after their padding.
+/// Returns the first `length` octets, at least `least`, and the octets after their padding.
 fn part(octets: &[u8], length: usize, least: usize) -> Result<(&[u8], &[u8]), Malformed> {
     let part = octets.get(..length).ok_or(Malformed)?;
     let after = octets.get(length.next_multiple_of(4)..).unwrap_or_default();

@@ -71,7 +71,7 @@ pub fn resolve(index: u32, address: IpAddr, deadline: Deadline) -> Result<[u8; 6
     }
 }
 
-/// Has the kernel look for a host: it has to, in order to send this.
+/// Makes the kernel resolve a host: it has to, in order to send this packet.
 fn provoke(index: u32, address: IpAddr) -> io::Result<()> {
     let (here, to) = match address {
         IpAddr::V4(_) => (
@@ -87,7 +87,7 @@ fn provoke(index: u32, address: IpAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// Why the hardware address of a host is not known.
+/// The reason why the hardware address of a host is unknown.
 #[derive(Debug, Error)]
 pub enum ResolveError {
     /// The host does not answer.

@@ -53,7 +53,7 @@ pub enum Discipline {
         /// Packets that wait at most; more are dropped.
         limit: u32,
     },
-    /// Nothing waits; filters see what comes in (`ingress`).
+    /// Filters for incoming packets, without a queue (`ingress`).
     Ingress,
 }
 
@@ -65,9 +65,9 @@ pub struct Share {
     pub rate: u64,
     /// Octets per second that it may have where the others leave them.
     pub ceiling: u64,
-    /// Octets that pass at once after a rest, by its own rate and by what others leave.
+    /// The octets that are sent at once after a pause, at its own rate and at the ceiling.
     pub burst: u32,
-    /// 0 to 7: of what others leave, lower ones have all that they want first.
+    /// The priority for borrowed bandwidth, 0 to 7; lower numbers are served first.
     pub priority: u32,
     /// Octets that it sends before another of the same priority has its turn.
     pub quantum: u32,
@@ -184,7 +184,7 @@ impl Netlink {
     /// [`NetlinkError`].
     pub fn disciplines(&mut self, index: u32) -> Result<Vec<QueueInfo>, NetlinkError> {
         let what = format_args!("list the queueing disciplines of the interface {index}");
-        // They are told of all interfaces, whatever is asked.
+        // The kernel reports the disciplines of all interfaces, whatever the request.
         let all = self.queues(&what, 0, libc::RTM_GETQDISC, libc::RTM_NEWQDISC)?;
         Ok(all.into_iter().filter(|it| it.index == index).collect())
     }
@@ -274,8 +274,8 @@ impl Share {
     }
 }
 
-/// `struct tc_ratespec`: a rate in octets per second as they pass a cable, with what is around a
-/// frame there. Rates that it has no room for are told a second time.
+/// Encodes `struct tc_ratespec`: a rate in octets per second on a cable, with the overhead of a
+/// frame there. Rates that do not fit are sent in a second attribute.
 fn rate_of(rate: u64) -> [u8; 12] {
     let mut spec = [0; 12];
     spec[1] = TC_LINKLAYER_ETHERNET;
@@ -367,7 +367,8 @@ fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
     })
 }
 
-/// `struct gnet_stats_basic` and `gnet_stats_queue`, and packets in 64 bits where they are told.
+/// Reads `struct gnet_stats_basic` and `gnet_stats_queue`, and the 64-bit count of packets if there
+/// is one.
 fn read_sent(statistics: Attributes<'_>) -> Result<Sent, Malformed> {
     let mut sent = Sent::default();
     let mut packets = None;
@@ -404,7 +405,7 @@ fn read_sent(statistics: Attributes<'_>) -> Result<Sent, Malformed> {
 
 /// Octets of preamble, check sequence and gap, which are around each frame on a cable.
 pub const AROUND_FRAME: u16 = 24;
-/// Octets of the shortest frame on a cable, with what is around it.
+/// The octets of the shortest frame on a cable, with its overhead.
 const SHORTEST_FRAME: u16 = 84;
 const HTB: &str = "htb";
 /// Octets of `struct tcmsg`.

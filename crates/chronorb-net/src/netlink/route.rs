@@ -19,7 +19,7 @@ pub struct Route {
 }
 
 impl Netlink {
-    /// The way to a host, as the kernel would send; if `index` says so, by that interface only.
+    /// Returns the kernel's route to a host; with `index`, by that interface only.
     ///
     /// # Errors
     /// [`NetlinkError::Refused`] where there is no way (`ENETUNREACH`, `EHOSTUNREACH`).
@@ -121,5 +121,5 @@ pub(super) fn read(answer: Answer<'_>) -> Result<Option<Route>, Malformed> {
 
 /// Octets of `struct rtmsg`.
 const FIXED: usize = 12;
-/// Of `<linux/rtnetlink.h>`.
+/// From `<linux/rtnetlink.h>`.
 const RTA_VIA: u16 = 18;

@@ -13,8 +13,8 @@ use rustix::net::{RecvFlags, bind, recv};
 use super::NetlinkError;
 use super::socket::route_socket;
 
-/// Hears that something has changed in the network of the calling thread's namespace. What it was
-/// has to be asked for: news may be lost where there are too many.
+/// A notification of changes in the network of the calling thread's namespace. The changes
+/// themselves must be queried, because news may be lost if there are too many.
 ///
 /// Whatever has changed since it was opened is heard.
 #[derive(Debug)]

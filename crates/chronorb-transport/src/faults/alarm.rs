@@ -10,9 +10,9 @@ use rustix::time::{
     timerfd_settime,
 };
 
-/// An epoll set of a connection's descriptor and a timer. It is readable where either of them is,
-/// and each thing that happens to them is an edge of it; so it can stand in another set for the
-/// connection.
+/// An epoll set of a connection's descriptor and a timer. It is readable when either of them is,
+/// and each of their events is an edge of it. So it can replace the connection's descriptor in
+/// another set.
 #[derive(Debug)]
 pub(super) struct Alarm {
     set: OwnedFd,
@@ -77,12 +77,12 @@ impl Alarm {
         self.ring(wanted, Some(Monotonic::from_nanos(1)));
     }
 
-    /// Makes an edge when there is room to send in what is watched, too; at once where there is
+    /// Requests an edge when the watched descriptor has room to send; at once if it has room
     /// already.
     pub(super) fn watch_room(&self, watched: impl AsFd) {
         self.set_wants_room(watched.as_fd(), true);
-        // The set makes no edge of what was ready before it was asked for, while it has another one
-        // to tell.
+        // The set reports no edge of a descriptor that was ready before, while another edge is
+        // pending.
         let mut looked = [PollFd::new(&watched, PollFlags::OUT)];
         if poll(&mut looked, Some(&Timespec::default())) == Ok(1) {
             self.ring_now(For::Outgoing);

@@ -145,7 +145,7 @@ struct Count {
 }
 
 impl Count {
-    /// Counts the messages in `octets`; says where the last one that may come ends.
+    /// Counts the messages in `octets`; returns the end of the last one that may be delivered.
     fn add(&mut self, messages: Messages, octets: &[u8], may_come: u64) -> Option<usize> {
         let last = self.done + may_come;
         let mut at = 0;

@@ -39,7 +39,7 @@ impl Incoming {
         }
     }
 
-    /// Takes what is due; `None` where nothing is yet.
+    /// Takes due octets; `None` if there are none yet.
     pub(super) fn take(&mut self, room: &mut [u8]) -> Option<Result<usize, IoError>> {
         let Some(first) = self.held.front() else {
             return self.end.map(Err);
@@ -75,7 +75,8 @@ impl Incoming {
         self.end.is_some() || self.held_octets >= MOST_HELD
     }
 
-    /// Reads by `receive`, and throws for what came. Returns whether the connection is to be ended.
+    /// Reads by `receive`, and draws the faults of the octets. Returns whether the connection must
+    /// end.
     pub(super) fn read(
         &mut self,
         receive: impl Fn(&mut [u8]) -> Result<usize, IoError>,
@@ -137,7 +138,7 @@ impl Incoming {
     fn hold(&mut self, octets: &[u8], waits: bool) {
         let is_whole = || (self.fates.messages.len)(octets) == Some(octets.len());
         if octets.is_empty() || self.fates.carries_messages && !is_whole() {
-            // What is no message does not get out of a transport that carries them.
+            // A transport of messages never delivers other octets.
             return;
         }
         let mut due = self.fates.due().unwrap_or(Monotonic::from_nanos(0));

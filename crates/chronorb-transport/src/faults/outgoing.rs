@@ -75,8 +75,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Sends the message that waits, if it has waited long enough; says when that will be, if there
-    /// is one.
+    /// Sends the held message, if it has waited long enough; otherwise returns when it is due.
     pub(super) fn pump(&mut self, inner: &dyn Connection) -> Option<Monotonic> {
         let (until, kept) = self.kept.take()?;
         if until > Monotonic::now() {
@@ -129,7 +128,7 @@ impl Outgoing {
             let is_changed = fate.octets != portion;
             let moved = self.carry_out(inner, &fate, |octets| {
                 let taken = inner.try_send(octets)?;
-                // What was changed cannot be sent for the rest of it.
+                // Octets that were changed cannot be sent again for the rest.
                 Ok(if is_changed { fate.of } else { taken })
             });
             match moved {
@@ -165,7 +164,7 @@ impl Outgoing {
         moved.map_err(|cause| failed(before.get(), cause))
     }
 
-    /// Does by `send` what is meant to happen; returns how many octets count as sent.
+    /// Applies a fate by `send`; returns the number of octets that count as sent.
     fn carry_out(
         &mut self,
         inner: &dyn Connection,

@@ -52,16 +52,16 @@ pub struct Direction {
 /// A random duration between two bounds, which are included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Delay {
-    /// At least.
+    /// The lower bound.
     pub shortest: Duration,
-    /// At most.
+    /// The upper bound.
     pub longest: Duration,
 }
 
 /// The plans of several transports, as people write them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultPlans {
-    /// By scheme; that of all others has none.
+    /// Plans by scheme; the plan without a scheme is for all others.
     plans: Vec<(Option<String>, FaultPlan)>,
 }
 
@@ -79,15 +79,15 @@ pub struct FaultPlanError {
 }
 
 impl FaultPlans {
-    /// Reads plans, several separated by `;`: `[scheme:]name=value[,…]`. A plan without a scheme is
-    /// for all transports that have none of their own.
+    /// Parses plans, several separated by `;`: `[scheme:]name=value[,…]`. A plan without a scheme
+    /// is for all transports that have none of their own.
     ///
     /// The names are those of the fields of [`FaultPlan`] and [`Direction`]; the latter hold for
     /// both directions, or after `in.` or `out.` for one. Probabilities are numbers from 0 to 1,
     /// delays are such as `2ms`, `50us`, `1s`, or `1ms..3ms`.
     ///
     /// # Errors
-    /// [`FaultPlanError`] names the part and what is wrong with it.
+    /// [`FaultPlanError`] names the part and the reason.
     pub fn parse(text: &str) -> Result<Self, FaultPlanError> {
         let mut plans: Vec<(Option<String>, FaultPlan)> = Vec::new();
         for one in text.split(';').map(str::trim).filter(|one| !one.is_empty()) {

@@ -111,7 +111,7 @@ impl Vacancy {
 
     /// There is none any more.
     pub(super) fn tell(&self) {
-        // It is refused only where it was told 2^64 times and never taken.
+        // It is refused only if it was notified 2^64 times and never read.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }

@@ -24,7 +24,7 @@ use crate::Messages;
 pub struct Limits {
     /// Collections.
     pub collections: usize,
-    /// Octets of all collections, with what it takes to keep them.
+    /// The octets of all collections, with their overhead.
     pub octets: usize,
     /// Octets of one message.
     pub message: usize,
@@ -33,8 +33,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those that are usual for messages of at most so many octets: 64 collections, four times a
-    /// message, one second.
+    /// Returns the usual limits for messages of at most so many octets: 64 collections, four times
+    /// a message, one second.
     pub fn of_messages(message: usize) -> Self {
         Self {
             collections: 64,
@@ -70,8 +70,8 @@ impl Collections {
         }
     }
 
-    /// Takes a packet that came from `sender`, and gives the message that is whole by it. What is
-    /// dropped for it is counted.
+    /// Takes a packet from `sender`, and returns the message that it completes. Collections that
+    /// are dropped for it are counted.
     pub fn push<'a>(
         &'a mut self,
         sender: SocketAddr,
@@ -105,7 +105,7 @@ impl Collections {
         self.open.is_empty()
     }
 
-    /// Octets of all that are open, with what it takes to keep them.
+    /// Returns the octets of all open collections, with their overhead.
     pub fn octets(&self) -> usize {
         self.octets
     }
@@ -126,7 +126,7 @@ impl Collections {
         let change = self.open[at].check(packet, self.limits.message);
         let place = match change {
             Ok(place) => place,
-            // What came before stays as it is.
+            // The earlier piece stays.
             Err(Drop::Duplicate) => return Err(Drop::Duplicate),
             Err(reason) => {
                 self.remove(at);
@@ -227,7 +227,7 @@ impl Collections {
         octets.len() <= self.limits.message && (self.messages.len)(octets) == Some(octets.len())
     }
 
-    /// Whether the first part of a message looks like one, as far as that can be said.
+    /// Whether the first part of a message is valid, as far as that can be decided.
     fn begins_message(&self, octets: &[u8]) -> bool {
         octets.len() < LEAST_BEGINNING
             || (self.messages.len)(octets).is_some_and(|len| len <= self.limits.message)
@@ -255,7 +255,7 @@ struct Piece {
     len: u32,
 }
 
-/// Room that a collection gets for another piece: its capacities then, and what is more of them.
+/// The room that a collection gets for another piece: its new capacities, and the increase.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     pieces: usize,
@@ -357,7 +357,7 @@ impl Collection {
         self.data.extend_from_slice(packet.data);
     }
 
-    /// The message, in place of what `whole` was.
+    /// Returns the message, and reuses the memory of `whole`.
     ///
     /// # Errors
     /// There is no memory.
@@ -402,7 +402,7 @@ impl Id {
     }
 }
 
-/// From so many octets on [`Messages::len`] can say something of the beginning of a message.
+/// The number of octets from which [`Messages::len`] can judge the beginning of a message.
 const LEAST_BEGINNING: usize = 16;
 
 #[cfg(test)]

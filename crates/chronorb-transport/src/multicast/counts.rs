@@ -24,7 +24,7 @@ pub struct Counts {
     pub crowded_out: u64,
 }
 
-/// Why something was dropped.
+/// The reason why a packet or message was dropped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Drop {
     /// See [`Counts::malformed`].

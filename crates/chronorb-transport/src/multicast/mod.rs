@@ -38,7 +38,7 @@ pub struct Multicast {
 }
 
 impl Multicast {
-    /// The transport that sends so, and listens so where an endpoint does not say otherwise.
+    /// Makes a transport with these options, which endpoints may override for listening.
     pub fn new(options: MulticastOptions) -> Self {
         Self {
             options,

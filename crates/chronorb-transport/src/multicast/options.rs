@@ -11,8 +11,8 @@ use crate::{Address, Endpoint, EndpointError};
 
 /// Options of sending to groups and listening at them.
 ///
-/// As text it is `name=value[&…]`, with the names of the fields: `interface=eth1&ttl=4`; so it
-/// stands in endpoints, too.
+/// The text form, also in endpoints, is `name=value[&…]`, with the names of the fields:
+/// `interface=eth1&ttl=4`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MulticastOptions {
     /// The interface that groups are joined and sent to on: its name, or one of its IPv4 addresses;
@@ -21,7 +21,7 @@ pub struct MulticastOptions {
     /// The number of networks that packets cross, 0 to 255: with 1, the default, no router forwards
     /// them, and with 0 they stay on this machine.
     pub ttl: u8,
-    /// Whether listeners of this machine hear what it sends; they do by default.
+    /// Whether listeners of this machine receive its packets; they do by default.
     pub loopback: bool,
     /// The octets of the longest IP packet that is sent, 256 to 65535; by default 1500, as Ethernet
     /// carries. JacORB takes no longer ones.
@@ -51,7 +51,7 @@ impl MulticastOptions {
     /// Reads options from text; those that are not given are as by default.
     ///
     /// # Errors
-    /// Says which one is not known, or cannot be read.
+    /// The name or value that is unknown or malformed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut options = Self::default();
         for option in text.split('&').filter(|option| !option.is_empty()) {
@@ -104,7 +104,7 @@ impl MulticastOptions {
 /// A group, at the port that its members listen at.
 ///
 /// # Errors
-/// Says why an address is none.
+/// The reason why an address is not a group.
 pub(super) fn group(address: &Address) -> Result<SocketAddr, &'static str> {
     let (host, port) = address
         .as_host()

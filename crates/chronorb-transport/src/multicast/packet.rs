@@ -32,7 +32,7 @@ pub(super) const MAX_ID_LEN: usize = 252;
 pub struct Packet<'a> {
     /// The index in the collection, from 0.
     pub number: u32,
-    /// The number of packets of the collection, if this one tells it.
+    /// The number of packets of the collection, if this packet has it.
     pub total: Option<u32>,
     /// The identifier of the collection, which is unique.
     pub id: &'a [u8],
@@ -40,7 +40,7 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
 }
 
-/// Why a datagram is not a packet.
+/// The reason why a datagram is not a packet.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PacketError {
@@ -62,10 +62,10 @@ pub enum PacketError {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a datagram. What follows the data is left out.
+    /// Parses a datagram. Octets after the data are ignored.
     ///
     /// # Errors
-    /// [`PacketError`] says what is wrong with it.
+    /// [`PacketError`] with the reason.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
         let (head, rest) = datagram.split_first_chunk::<ID_AT>().ok_or_else(|| {
             if datagram.starts_with(MAGIC) {
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// As JacORB sends it: big-endian, the second of two.
+    /// A packet of JacORB: big-endian, the second of two.
     const OF_ANOTHER: &[u8] = b"MIOP\x10\x02\0\x05\0\0\0\x01\0\0\0\x02\0\0\0\x0cabcdefghijklhello";
 
     #[test]

@@ -22,7 +22,7 @@ use crate::ip_options;
 use crate::timed::TimedSocket;
 use crate::{Carriage, Connection, IoError, Remote, SendError, SocketOptions};
 
-/// A socket that has joined a group, and what is not read of what came by it.
+/// A socket that has joined a group, with its unread packets.
 #[derive(Debug)]
 pub(super) struct Receiver {
     socket: TimedSocket,

@@ -85,8 +85,8 @@ impl Sender {
         })
     }
 
-    /// Sends the next packet of what is in two pieces: of the message that was begun, or of the
-    /// next. Returns how much of it went.
+    /// Sends the next packet of the message that was begun, or of the next one, which is in two
+    /// pieces. Returns the number of octets that it took.
     fn step(&self, first: &[u8], second: &[u8], flags: SendFlags) -> Result<usize, IoError> {
         if self.is_shut_down.load(Ordering::Acquire) {
             return Err(IoError::Closed);
@@ -126,7 +126,7 @@ impl Sender {
     /// Begins a message; returns its length.
     fn begin(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let len = match second {
-            // One or more. What is none is not looked at any further, here.
+            // One or more messages. Other octets are not checked further here.
             [] => (self.messages.len)(first).map_or(first.len(), |len| len.min(first.len())),
             // One in two pieces.
             _ => first.len() + second.len(),
@@ -146,7 +146,7 @@ impl Sender {
         Ok(len)
     }
 
-    /// Sends what fits, without waiting.
+    /// Sends as much as fits, without waiting.
     fn try_steps(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let _sending = doing(Activity::InputOutput);
         let mut sent = 0;

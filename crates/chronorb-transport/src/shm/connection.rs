@@ -30,14 +30,14 @@ pub(super) struct ShmConnection {
     /// The largest rings that the peer may hand over.
     largest_ring: usize,
     is_joining: AtomicBool,
-    /// Nothing can be sent any more, and nothing comes but what is there.
+    /// The connection has ended: nothing can be sent, and only octets in the ring can be received.
     ended: AtomicBool,
-    /// Whether what comes may be looked at.
+    /// Whether the octets of the peer may be read.
     trust: AtomicU32,
     /// The file of the memory, until the peer has sealed it.
     file: PiMutex<Option<OwnedFd>>,
     interrupted: AtomicBool,
-    /// By how many octets the peer may ring at most, of those that were not taken yet.
+    /// The number of octets that the peer may still ring by, of those that were not taken yet.
     rings: AtomicU32,
     /// The number of polls in vain.
     looks: AtomicU32,
@@ -127,7 +127,7 @@ impl ShmConnection {
         }
     }
 
-    /// Takes out what is there.
+    /// Takes available octets.
     #[inline]
     fn take(&self, channel: &Channel, room: &mut [u8]) -> Result<usize, IoError> {
         if self.trust.load(Ordering::Relaxed) != SEALED {
@@ -159,7 +159,7 @@ impl ShmConnection {
         Ok(())
     }
 
-    /// Lets the peer know what was taken out.
+    /// Tells the peer how many octets were consumed.
     #[inline]
     fn release(&self, channel: &Channel) -> Result<(), IoError> {
         let ring = channel.back();
@@ -180,7 +180,7 @@ impl ShmConnection {
         armed.map_err(|rubbish| self.violated(rubbish))
     }
 
-    /// Takes out what is there and has room, and lets the doorbell tell of what comes after it.
+    /// Takes available octets as far as there is room, and requests the doorbell for later ones.
     fn take_to_the_edge(&self, channel: &Channel, room: &mut [u8]) -> Result<usize, IoError> {
         let mut taken = 0;
         loop {
@@ -217,8 +217,8 @@ impl ShmConnection {
         }
     }
 
-    /// So many octets rang; `None` where the socket has ended. `asked` is what `rings` was before
-    /// they were taken.
+    /// Accounts so many octets of the doorbell; `None` if the socket has ended. `asked` is the
+    /// value of `rings` before they were taken.
     fn has_rung(&self, asked: u32, answered: Option<usize>) -> Result<(), IoError> {
         let Some(octets) = answered else {
             self.ended.store(true, Ordering::Relaxed);
@@ -246,14 +246,15 @@ impl ShmConnection {
             return Err(IoError::WouldBlock);
         }
         self.ended.store(true, Ordering::Relaxed);
-        // What was put in before the end is there by now.
+        // Octets written before the end are in the ring by now.
         match self.take(channel, room)? {
             0 => Err(IoError::Ended),
             taken => Ok(taken),
         }
     }
 
-    /// As [`try_recv`](Connection::try_recv), before a wait: it does not look at the socket.
+    /// Receives as [`try_recv`](Connection::try_recv) does, before a wait: it does not check the
+    /// socket.
     fn take_before_wait(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let channel = self.channel()?;
         match self.take(channel, room)? {
@@ -322,7 +323,7 @@ impl ShmConnection {
         rendezvous::await_bell(self.socket.socket(), Some(&time_out)).map_err(IoError::from_errno)
     }
 
-    /// As [`sleep`](Self::sleep), unless it is interrupted.
+    /// Sleeps as [`sleep`](Self::sleep) does, unless it is interrupted.
     fn sleep_until_interrupted(
         &self,
         sleep: &mut Sleep,
@@ -350,7 +351,7 @@ impl ShmConnection {
         self.await_bell(remaining.map_or(LONGEST_DELAY, |left| left.min(LONGEST_DELAY)))
     }
 
-    /// Puts in what fits of two pieces, and wakes the peer.
+    /// Writes as much of two pieces as fits, and wakes the peer.
     #[inline]
     fn put(&self, channel: &Channel, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         if self.has_ended() {
@@ -394,7 +395,7 @@ impl ShmConnection {
         Ok(())
     }
 
-    /// Puts in what fits; nothing, where the memory has not come yet.
+    /// Writes as much as fits; nothing, if the memory has not been received yet.
     fn put_if_joined(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         match self.channel() {
             Ok(channel) => self.put(channel, first, second),
@@ -415,7 +416,7 @@ impl Connection for ShmConnection {
         if taken > 0 || room.is_empty() {
             return Ok(taken);
         }
-        // The end comes after all that rang, and is told of once.
+        // The end comes after all rings, and is reported once.
         while self.answer_bell()? {}
         if !channel.consumer.has_something(channel.back()) {
             return self.unless_ended(channel, room);
@@ -628,10 +629,10 @@ impl AsFd for ShmConnection {
 /// The place where a thread that waits for octets sleeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Sleep {
-    /// At the word that the peer moves on: it is woken soonest there, but not by the death of the
-    /// peer.
+    /// At the word that the peer advances: the wake-up is fastest there, but the death of the peer
+    /// causes none.
     AtWord { in_vain: u32, interruptible: bool },
-    /// At the socket, where it can sleep for long.
+    /// At the socket, for a long sleep.
     AtSocket,
 }
 
@@ -674,8 +675,8 @@ const SEALED: u32 = 0;
 const UNSEALED: u32 = 1;
 /// The peer broke the protocol: nothing is looked at any more.
 const BROKEN: u32 = 2;
-/// After so many octets that may have rung they are taken, where nothing else tells that it is
-/// time: long before the socket is full.
+/// The number of rings after which they are taken without another reason, long before the socket is
+/// full.
 const MANY_RINGS: u32 = 16;
 /// Octets that may be on their way at a time, or are asked for: one for each direction, and each of
 /// the two.

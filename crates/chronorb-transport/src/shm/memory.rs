@@ -59,7 +59,7 @@ impl Memory {
     /// The memory that the other process has made.
     ///
     /// # Errors
-    /// The file is not what [`create`](Self::create) makes; or there is no memory.
+    /// The file was not made by [`create`](Self::create); or there is no memory.
     pub(super) fn adopt(file: &OwnedFd, ring: usize) -> Result<Self, Errno> {
         // First this, which no file system answers itself: a file in memory has seals, no other
         // does.
@@ -77,7 +77,8 @@ impl Memory {
         Ok(memory)
     }
 
-    /// As [`adopt`](Self::adopt), by a peer that does not keep to the protocol.
+    /// Adopts the memory as [`adopt`](Self::adopt) does, for a test peer that violates the
+    /// protocol.
     #[cfg(test)]
     pub(super) fn adopt_without_seals(file: &OwnedFd, ring: usize) -> Self {
         Self::map(file, ring).expect("it has the right size")
@@ -134,7 +135,7 @@ impl Octets<'_> {
         self.len
     }
 
-    /// Copies what lies at a position into `room`, which is no longer than the ring.
+    /// Copies the octets at a position into `room`, which is no longer than the ring.
     #[inline]
     pub(super) fn read(self, position: u32, room: &mut [u8]) {
         let (first, rest) = room.split_at_mut(self.before_end(position, room.len()));
@@ -215,12 +216,12 @@ macro_rules! by_units {
 /// So many octets at `from` are mapped, and only reached by atomics in this process.
 #[inline]
 unsafe fn copy_out(from: *mut u8, mut to: &mut [u8]) {
-    // SAFETY: the caller says that it is mapped.
+    // SAFETY: the caller guarantees that it is mapped.
     let end = unsafe { from.add(to.len()) };
     macro_rules! load {
         ($Unit:ident, $Value:ident) => {
-            // SAFETY: between `from` and `end`, of which `to` is what is left; `by_units` looks at
-            // length and alignment.
+            // SAFETY: between `from` and `end`, of which `to` is the rest; `by_units` checks length
+            // and alignment.
             let shared = unsafe { $Unit::from_ptr(end.sub(to.len()).cast()) };
             let (unit, rest) = mem::take(&mut to).split_at_mut(size_of::<$Value>());
             unit.copy_from_slice(&shared.load(Ordering::Relaxed).to_ne_bytes());
@@ -236,7 +237,7 @@ unsafe fn copy_out(from: *mut u8, mut to: &mut [u8]) {
 /// As for [`copy_out`].
 #[inline]
 unsafe fn copy_in(to: *mut u8, mut from: &[u8]) {
-    // SAFETY: the caller says that it is mapped.
+    // SAFETY: the caller guarantees that it is mapped.
     let end = unsafe { to.add(from.len()) };
     macro_rules! store {
         ($Unit:ident, $Value:ident) => {
@@ -257,7 +258,7 @@ const fn len(ring: usize) -> usize {
     WORDS_LEN + 2 * ring
 }
 
-/// As processes list it among what they have mapped.
+/// The name in the list of a process's mappings.
 const NAME: &str = "chronorb";
 /// The words have a page.
 const WORDS_LEN: usize = 4096;
@@ -265,7 +266,7 @@ const _: () = assert!(2 * size_of::<Words>() <= WORDS_LEN);
 /// The file can neither shrink nor grow, because reading behind the end of a mapped file kills the
 /// process.
 const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
-/// No page of it can be taken away, nor can a seal be added. What is mapped already stays writable.
+/// The pages cannot be removed, and no seal can be added. Existing mappings stay writable.
 const PAGE_SEALS: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);
 /// `TMPFS_MAGIC`; huge pages, which may run out, are of another file system.
 const TMPFS: u64 = 0x0102_1994;

@@ -48,9 +48,9 @@ pub(super) struct Ring<'m> {
 pub(super) enum Wait {
     /// The side does not wait, or polls.
     Not = 0,
-    /// At the word: a futex.
+    /// Waiting at the word: a futex.
     Word = 1,
-    /// For an octet on the socket.
+    /// Waiting for an octet on the socket.
     Doorbell = 2,
     /// The side has ended.
     Gone = 3,
@@ -342,8 +342,8 @@ enum Found {
     Moved(u32),
 }
 
-/// Puts the wish to be woken into a word, as long as that stands at `position`. `own` is what
-/// stands there as far as this side knows.
+/// Sets the wake-up request in a word, as long as that is at `position`. `own` is the last known
+/// request.
 fn exchange_wait(at: &AtomicU32, position: u32, own: &Own, wait: Wait) -> Result<Found, Rubbish> {
     let wanted = word(position, wait);
     let mut expected = position << WAIT_BITS | own.get();

@@ -11,7 +11,7 @@ use rustix::time::Timespec;
 
 use super::sync::AtomicU32;
 
-/// Why a sleep was over.
+/// The reason why a sleep ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Woken {
     /// The time is over.

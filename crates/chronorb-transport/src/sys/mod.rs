@@ -50,8 +50,8 @@ pub fn packet_priority(socket: impl AsFd) -> io::Result<u32> {
     Ok(option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY)?.cast_unsigned())
 }
 
-/// Has a socket send and receive by this network interface alone (`SO_BINDTOIFINDEX`). One that has
-/// an interface already needs `CAP_NET_RAW` for another.
+/// Restricts a socket to this network interface (`SO_BINDTOIFINDEX`). Changing the interface of a
+/// socket needs `CAP_NET_RAW`.
 ///
 /// # Errors
 /// `NotFound` where the network namespace of the socket has no such interface; `PermissionDenied`;

@@ -8,8 +8,8 @@ use rustix::net::sockopt;
 use crate::SocketOptions;
 use crate::ip_options::{self, refused};
 
-/// Sets what the options ask for, before connecting or listening, so that the window is scaled to
-/// the buffers and the first packet has its code point.
+/// Sets the options before connecting or listening, so that the window is scaled to the buffers and
+/// the first packet has its code point.
 ///
 /// # Errors
 /// Names the first option that the kernel refuses.

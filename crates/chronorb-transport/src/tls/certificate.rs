@@ -200,7 +200,7 @@ fn alternative_names(mut extensions: Der<'_>) -> Option<Vec<String>> {
     Some(Vec::new())
 }
 
-/// One alternative name; `None` for a kind that is not told.
+/// Parses one alternative name; `None` for a kind that is not reported.
 fn alternative_name(tag: u8, contents: &[u8]) -> Option<String> {
     let text = || std::str::from_utf8(contents).ok();
     match tag {

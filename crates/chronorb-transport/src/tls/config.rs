@@ -75,9 +75,9 @@ impl FromStr for Verify {
 /// A configuration whose files have been read, and found fit for use. Clones are the same
 /// configuration.
 ///
-/// The files are read again when one of them has changed: at a handshake, at most once a second,
-/// and by [`reload`](Self::reload). Files that cannot be used leave the configuration as it is; the
-/// log tells that once, as `unusable certificate`. Connections that exist stay as they are.
+/// Changed files are read again: at a handshake, at most once a second, and by
+/// [`reload`](Self::reload). Unusable files leave the configuration unchanged; the log reports that
+/// once, as `unusable certificate`. Existing connections do not change.
 ///
 /// Sessions are never resumed: connections last long, and each one proves the identities anew.
 #[derive(Clone)]
@@ -111,7 +111,7 @@ impl TlsConfig {
     /// Reads the files, and checks that they fit each other and the present time.
     ///
     /// # Errors
-    /// [`TlsConfigError`] names the file and what is wrong with it.
+    /// [`TlsConfigError`] names the file and the reason.
     pub fn read(settings: &TlsSettings) -> Result<Self, TlsConfigError> {
         let stamps = stamps(settings);
         let loaded = Loaded::read(settings)?;
@@ -146,7 +146,7 @@ impl TlsConfig {
         }
         current.next_look = now + LOOK_PAUSE;
         let (loaded, before) = (current.loaded.clone(), current.stamps.clone());
-        // Others go on with what there is meanwhile.
+        // Other threads use the present configuration meanwhile.
         drop(current);
         let stamps = stamps(&self.settings);
         if stamps == before {
@@ -187,18 +187,18 @@ impl TlsConfig {
         self.current.lock().loaded.client.is_some()
     }
 
-    /// As the side that connects, or what is missing.
+    /// Returns the configuration of the connecting side, or the missing part.
     pub(super) fn client(&self) -> Result<Arc<ClientConfig>, &'static str> {
         let missing = "this program has no certificate authority to judge servers by";
         self.current().client.ok_or(missing)
     }
 
-    /// As the side that accepts; `None` without a certificate.
+    /// Returns the configuration of the accepting side; `None` without a certificate.
     pub(super) fn acceptor(&self) -> Option<Arc<ServerConfig>> {
         self.current().server
     }
 
-    /// As the side that listens.
+    /// Returns the configuration of the listening side.
     pub(super) fn server(&self, endpoint: &Endpoint) -> Result<Arc<ServerConfig>, EndpointError> {
         let missing = || endpoint.error("a server needs a certificate and its private key");
         self.acceptor().ok_or_else(missing)

@@ -24,7 +24,7 @@ pub(super) fn connect(
         problem,
     };
     let client = config.client().map_err(|p| unacceptable(p.to_owned()))?;
-    // TCP says what is wrong with an address of another kind.
+    // TCP reports an address of the wrong kind.
     let host = address.as_host().map_or("", |(host, _)| host);
     let carrier = Tcp.connect(address, setup, deadline)?;
     let name = ServerName::try_from(host.to_owned())

@@ -19,7 +19,7 @@ pub enum TlsConfigError {
         /// The system's word.
         source: io::Error,
     },
-    /// A file has nothing in it of what it should hold.
+    /// A file lacks the expected content.
     #[error("{}: there is no {what} in PEM form (`-----BEGIN …`) in this file", file.display())]
     Missing {
         /// The file.
@@ -44,7 +44,7 @@ pub enum TlsConfigError {
         /// The file.
         file: PathBuf,
     },
-    /// Others can read the key. As OpenSSH, which says the same of files of the user that runs it.
+    /// Other users can read the key. OpenSSH has the same rule for files of the user that runs it.
     #[error("{}: others can read the private key (mode {mode:04o}); `chmod 600` it, and use \
         another key if they may have done so", file.display())]
     Exposed {
@@ -73,7 +73,7 @@ pub enum TlsConfigError {
         /// Since when, or from when on.
         problem: String,
     },
-    /// There is a key and no certificate that says whose it is.
+    /// There is a key and no certificate for it.
     #[error("there is a private key ({}) and no certificate: give it too", key.display())]
     NoCertificate {
         /// The file of the key.

@@ -53,7 +53,7 @@ impl TracedConnection {
         }
     }
 
-    /// Writes down what came of receiving into `room`.
+    /// Records the result of receiving into `room`.
     fn received(&self, room: &[u8], received: &Result<usize, IoError>) {
         let Some(told) = &self.told else { return };
         let Told { conversation, part } = &mut *told.lock();
@@ -78,7 +78,7 @@ impl TracedConnection {
         }
     }
 
-    /// Writes down what goes.
+    /// Records octets to be sent.
     fn sends(&self, conversation: &mut Conversation, octets: &[u8]) {
         let mut rest = octets;
         while !rest.is_empty() {

@@ -85,7 +85,7 @@ impl Conversation {
         }
     }
 
-    /// The end of what comes.
+    /// Records the end of the input.
     pub(super) fn end_of_input(&mut self, file: &TraceFile) {
         if self.is_stream && !self.far_ended && !self.ended {
             self.far_ended = true;
@@ -142,7 +142,8 @@ impl Conversation {
 }
 
 impl Ends {
-    /// Those of a connection's socket, or made-up ones of the connection with this number.
+    /// Returns the addresses of a connection's socket, or made-up ones for the connection with this
+    /// number.
     pub(super) fn of(connection: &dyn Connection, side: Side, number: u64) -> Self {
         match Self::of_socket(connection.as_fd()) {
             Some(ends) => ends,

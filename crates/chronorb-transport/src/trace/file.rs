@@ -18,8 +18,8 @@ use super::pcapng::{LONGEST_OPTION, PACKET_OVERHEAD, write_counts, write_head, w
 
 /// A file of the format pcapng that packets are written to, by a thread of its own.
 ///
-/// When it is dropped, all is written that was put into it; a process that is killed loses what its
-/// thread had not written yet.
+/// Dropping it writes everything recorded so far; a process that is killed loses the records that
+/// its thread had not written yet.
 #[derive(Debug)]
 pub struct TraceFile {
     shared: Arc<Shared>,
@@ -42,10 +42,10 @@ pub struct TraceLimits {
 /// The numbers of recorded and dropped packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TraceCounts {
-    /// Those that there were.
+    /// The number of packets.
     pub packets: u64,
-    /// Those of them that were left out: there was no room in the buffer, or the file could not be
-    /// written.
+    /// The number of packets that were dropped: there was no room in the buffer, or the file could
+    /// not be written.
     pub dropped: u64,
 }
 
@@ -142,7 +142,7 @@ impl Drop for TraceFile {
         self.shared.buffer.lock().is_ending = true;
         self.shared.calls.advance();
         if let Some(writer) = self.writer.take() {
-            // A panic of the thread was told already.
+            // A panic of the thread was reported already.
             let _ = writer.join();
         }
     }
@@ -240,8 +240,8 @@ impl Output {
     }
 }
 
-/// Opens a file that only its owner can read: it holds what peers say. One that is there must be
-/// this user's, and no symbolic link.
+/// Opens a file that only its owner can read, because it contains messages. An existing one must
+/// belong to this user, and not be a symbolic link.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).mode(0o600);

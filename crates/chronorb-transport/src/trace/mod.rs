@@ -1,4 +1,4 @@
-//! A transport that writes down what goes by another one, for Wireshark.
+//! A transport that records the octets of another one, for Wireshark.
 //!
 //! [`Traced`] wraps any [`Transport`]. Each of its connections becomes a conversation in a
 //! [`TraceFile`], in the format pcapng: streams as TCP, from a handshake to an end, messages as
@@ -39,7 +39,7 @@ use crate::{
     Setup, Transport,
 };
 
-/// A transport that writes down what goes by another one.
+/// A transport that records the octets of another one.
 #[derive(Debug)]
 pub struct Traced {
     inner: Arc<dyn Transport>,
@@ -47,7 +47,7 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Writes what goes by `inner` to `file`, which several transports may share.
+    /// Records the octets of `inner` in `file`, which several transports may share.
     pub fn new(inner: impl Into<Arc<dyn Transport>>, file: Arc<TraceFile>) -> Self {
         let inner = inner.into();
         Self { inner, file }

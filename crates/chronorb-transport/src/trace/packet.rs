@@ -123,7 +123,7 @@ fn add_up(octets: &[u8]) -> u32 {
         .sum()
 }
 
-/// The Internet checksum (RFC 1071) of what adds up to `sum`.
+/// Returns the Internet checksum (RFC 1071) for the given sum.
 fn fold(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::packet::unique_id;
 use super::*;
 
-/// A message: its length in the first two octets. Those of `no` say that they are none.
+/// A message format with the length in the first two octets; the text `no` is invalid.
 const MESSAGES: Messages = Messages {
     len: |octets| match octets {
         [b'n', b'o', ..] => None,
@@ -267,7 +267,7 @@ fn senders_of_one_host_share_what_it_may_have() {
 struct Way {
     /// Lengths of the messages, and of their packets' data.
     messages: Vec<(u16, usize)>,
-    /// In which order they come, and some twice.
+    /// The order of the packets, some of them twice.
     order: Vec<prop::sample::Index>,
     lost: Vec<prop::sample::Index>,
 }
