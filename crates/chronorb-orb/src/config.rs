@@ -73,7 +73,7 @@ pub struct OrbConfig {
     /// program, and the authorities that it trusts.
     #[cfg(feature = "ssliop")]
     pub ssl: chronorb_transport::tls::TlsSettings,
-    /// By which network interface, and how, IIOP goes by the real-time I/O subsystem.
+    /// The network interface and the parameters of the real-time I/O subsystem, which carries IIOP.
     #[cfg(feature = "riop")]
     pub rio: RioSettings,
     /// `-ORBServerTransportRule RULE`: which peers may connect, in order; everybody where there is
@@ -84,7 +84,7 @@ pub struct OrbConfig {
     /// where there is no rule.
     #[cfg(feature = "access")]
     pub client_transport_rules: TransportRules,
-    /// `-ORBProfile`: what other settings have to come to.
+    /// `-ORBProfile`: the requirements on other settings.
     #[cfg(feature = "access")]
     pub profile: SecurityProfile,
     /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
@@ -108,14 +108,14 @@ pub struct OrbConfig {
     /// `-ORBPriorityMapping`: how CORBA priorities become native ones. The application's own is
     /// set here, and not by a text.
     pub priority_mapping: MappingKind,
-    /// `-ORBSchedulingPolicy`: how the ORB's real-time threads, and those that set a priority by
-    /// it, are scheduled; with [`SchedulingPolicy::Other`] none of them is a real-time thread.
+    /// `-ORBSchedulingPolicy`: the policy of the ORB's real-time threads, and of threads that set a
+    /// priority by it; with [`SchedulingPolicy::Other`] none of them is a real-time thread.
     pub scheduling_policy: SchedulingPolicy,
     /// `-ORBPriorityCeiling`: the most urgent priority that clients may propagate to a POA without
     /// lanes, bands and a ceiling of its own.
     pub priority_ceiling: Option<Priority>,
-    /// `-ORBPriorityExcess`: what becomes of a request whose client propagates a priority above the
-    /// ceiling.
+    /// `-ORBPriorityExcess`: the treatment of a request whose client propagates a priority above
+    /// the ceiling.
     pub priority_excess: PriorityExcess,
     /// `-ORBMaxMessageSize`: the greatest GIOP message in octets, both ways.
     pub max_message_size: usize,
@@ -158,8 +158,8 @@ pub struct OrbConfig {
     pub native_char_code_set: CharCodeSet,
     /// `-ORBCharCodeSetConversion`: whether the other code set may be agreed on, too.
     pub char_code_set_conversion: bool,
-    /// `-ORBObjectKeySecret FILE`: by what object keys of persistent POAs are authenticated that
-    /// ask for it; a file of 16 random octets.
+    /// `-ORBObjectKeySecret FILE`: the secret with which object keys of persistent POAs are
+    /// authenticated, if these ask for it; a file of 16 random octets.
     pub object_key_secret: Option<ObjectKeySecret>,
     /// `-ORBPOADemultiplexing`: how requests find their POA.
     pub poa_demultiplexing: Demultiplexing,
@@ -195,7 +195,7 @@ pub struct OrbConfig {
     pub client_wait: Waiting,
     /// `-ORBServerWait`: how the threads of lanes wait for requests.
     pub server_wait: Waiting,
-    /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
+    /// `-ORBMonitor`: whether the state of its lanes and threads can be read by a local socket.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
     /// `-ORBLog`: which events are written to standard error, in a program without a subscriber of
@@ -203,18 +203,17 @@ pub struct OrbConfig {
     /// [log](crate::log).
     #[cfg(feature = "tracing")]
     pub log: Option<crate::log::LogFilter>,
-    /// `-ORBFaults PLANS`: what goes wrong on the connections of which protocols, for tests of what
-    /// programs do then; nothing by default.
+    /// `-ORBFaults PLANS`: injected faults by protocol, for tests of programs; none by default.
     #[cfg(feature = "faults")]
     pub faults: Option<chronorb_transport::faults::FaultPlans>,
-    /// Whether what goes by connections is written down.
+    /// The recording of the octets of connections.
     #[cfg(feature = "trace")]
     pub trace: TraceSettings,
     /// The application's filters of requests, in order. Without the strategy [filter
     /// chain](ThreadpoolStrategy::FilterChain) they make
     /// [`Orb::with_config`](crate::Orb::with_config) fail.
     pub request_filters: RequestFilters,
-    /// Told by each thread what it is doing to a request; for tests and measurements.
+    /// A probe that each thread calls at the stages of a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
     /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
     pub max_main_thread_requests: usize,
@@ -309,11 +308,11 @@ impl Default for OrbConfig {
 pub enum Collocation {
     /// Through the transport, as from outside.
     Off,
-    /// By the calling thread: arguments and results are marshalled.
+    /// By the calling thread; arguments and results are marshalled.
     #[default]
     ThroughPoa,
-    /// By the calling thread: generated stubs call the servant without marshalling, where that
-    /// makes no difference.
+    /// By the calling thread; generated stubs call the servant without marshalling, if that makes
+    /// no difference.
     Direct,
 }
 
@@ -358,11 +357,11 @@ pub enum ThreadpoolStrategy {
     /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections
     /// and reads; the others serve. Each request changes threads, which costs a wake-up.
     HalfSyncHalfAsync,
-    /// A worker pool: one thread takes in connections and reads, of the pool's default priority,
-    /// and leaves all requests in one queue, from which the others take them in the order of
-    /// arrival, **whatever their priorities**. The queue is bounded as
-    /// [`RequestBuffering`](crate::rtcorba::RequestBuffering) says, or by its own bounds. Pools
-    /// with lanes are refused: one queue for all is what lanes are against.
+    /// A worker pool: one thread, at the pool's default priority, accepts connections and reads. It
+    /// puts all requests into one queue, from which the other threads take them in the order of
+    /// arrival, **whatever their priorities**. The queue is bounded by
+    /// [`RequestBuffering`](crate::rtcorba::RequestBuffering), or by its own bounds. Pools with
+    /// lanes are refused, because one queue for all contradicts them.
     WorkerPool,
     /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the
     /// most urgent lane's priority. It finds the target of each request, asks the application's
@@ -429,7 +428,8 @@ pub enum CharCodeSet {
 pub enum RealTimeMode {
     /// Without the right to it, [`Orb::init`](crate::Orb::init) fails.
     Required,
-    /// Without the right to it, the ORB runs, and says once what is missing and how to grant it.
+    /// Without the right, the ORB runs, and reports once which right is missing and how to grant
+    /// it.
     Preferred,
     /// Never ask for it; priorities still choose lanes and connections.
     Off,
@@ -507,8 +507,8 @@ impl OrbConfig {
     /// the `-ORB…` options of a command line, which it takes out of `args`.
     ///
     /// # Errors
-    /// [`ConfigError`] names the setting, where it was found, and what is expected. `args` is
-    /// left as it was.
+    /// [`ConfigError`] names the setting, its source, and the expected form. `args` stays
+    /// unchanged.
     pub fn read(args: &mut Vec<String>) -> Result<Self, ConfigError> {
         let (options, rest) = split_options(args)?;
         let environment = environment(std::env::vars_os())?;
@@ -524,8 +524,8 @@ impl OrbConfig {
         Ok(config)
     }
 
-    /// As [`read`](Self::read), of arguments as the system gives them (`std::env::args_os`): those
-    /// that are not the ORB's may be anything, and are left as they are.
+    /// Reads as [`read`](Self::read) does, with arguments as the system provides them
+    /// (`std::env::args_os`): arguments that are not the ORB's may be anything, and stay unchanged.
     ///
     /// # Errors
     /// As [`read`](Self::read); [`ConfigError::BadValue`] where a value of the ORB's is not UTF-8.
@@ -560,11 +560,7 @@ impl OrbConfig {
         })
     }
 
-    /// Whether its parts agree.
-    ///
-    /// # Errors
-    /// [`ConfigError::BadValue`] names the one that does not.
-    /// The code sets that references tell, and that a client chooses from.
+    /// Returns the code sets that references publish, and that a client chooses from.
     pub(crate) fn code_sets(&self) -> CodeSetComponentInfo {
         let (native, other) = match self.native_char_code_set {
             CharCodeSet::Utf8 => (UTF_8, ISO_8859_1),
@@ -577,6 +573,10 @@ impl OrbConfig {
         })
     }
 
+    /// Checks that the settings agree.
+    ///
+    /// # Errors
+    /// [`ConfigError::BadValue`] names the one that does not.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let has_chain = self.threadpool_strategy == ThreadpoolStrategy::FilterChain;
         if has_chain || self.request_filters.is_empty() {
@@ -601,9 +601,9 @@ impl OrbConfig {
         most as usize
     }
 
-    /// Takes in what one source says. Its endpoints and access rules replace those of the sources
-    /// before it; initial references do so name by name. What an architecture stands for comes
-    /// before what is said beside it.
+    /// Applies the settings of one source. Its endpoints and access rules replace those of earlier
+    /// sources; initial references do so name by name. The settings of an architecture are applied
+    /// before its others.
     fn apply(&mut self, origin: &str, source: &[Given]) -> Result<(), ConfigError> {
         let gives = |key| source.iter().any(|given| given.setting.key == key);
         if gives("listen_endpoints") {
@@ -647,7 +647,7 @@ struct Given {
 /// The documents that describe all settings.
 const LIST: &str = "the documentation of chronorb::OrbConfig and the chapter Configuration of the \
                     book list all settings";
-/// Begins what stands for an argument that is not UTF-8.
+/// The prefix of a substitute for an argument that is not UTF-8.
 const NOT_TEXT: char = '\0';
 const OPTION_PREFIX: &str = "-ORB";
 const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";

@@ -67,8 +67,8 @@ pub enum Carriage {
     Stream,
     /// Messages, each complete or not at all. Some may be lost, duplicated or reordered.
     ///
-    /// The greatest size of a message ([`IoError::TooLarge`] beyond it). One or more whole messages
-    /// are sent at a time; [`try_send_both`](Connection::try_send_both) and
+    /// A message has at most `largest` octets ([`IoError::TooLarge`] beyond that). One or more
+    /// whole messages are sent at a time; [`try_send_both`](Connection::try_send_both) and
     /// [`send_both`](Connection::send_both) get one message in two pieces. Received octets are
     /// whole messages as [`Messages`] defines them; the transport drops all others. If a message is
     /// longer than the given room, its rest follows.

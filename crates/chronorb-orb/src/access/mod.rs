@@ -23,7 +23,7 @@ pub(crate) use secure::{check, complete};
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TransportRules(Vec<TransportRule>);
 
-/// An access rule: conditions, and what is permitted to a peer that meets all of them.
+/// An access rule: conditions, and the permissions of a peer that meets all of them.
 ///
 /// Its text is `CONDITION… ACTION[,ACTION…]`, for example `10.0.0.0/8 tcp,ssl`. Conditions:
 ///
@@ -103,7 +103,7 @@ struct Names {
     alternative: Vec<String>,
 }
 
-/// Something that a peer has, does not have, or has not told yet.
+/// A property that a peer has, does not have, or has not shown yet.
 #[derive(Debug)]
 enum Fact<T> {
     Known(T),

@@ -150,8 +150,8 @@ fn network(text: &str) -> Option<Condition> {
     })
 }
 
-/// An alternative name in the form in which certificates' names are told. Without a kind it is a
-/// host.
+/// Parses an alternative name, in the form in which names of certificates are shown. Without a kind
+/// it is a host.
 fn alternative_name(text: &str) -> Option<Condition> {
     let (kind, value) = text.split_once(':').unwrap_or(("dns", text));
     let name = match kind {

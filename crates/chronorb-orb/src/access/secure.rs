@@ -1,4 +1,4 @@
-//! The secure profile: what has to be set so that only proved peers reach an ORB.
+//! The secure profile: the settings with which only proved peers reach an ORB.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::rtcorba::Priority;
 /// A set of requirements on the settings of an ORB (`-ORBProfile`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SecurityProfile {
-    /// None: each setting stands for itself.
+    /// No requirements: the settings are independent.
     #[default]
     Open,
     /// Only peers that have proved their identity connect, and only to proved servers.
@@ -25,8 +25,8 @@ pub enum SecurityProfile {
     ///
     /// * Priorities that clients propagate have a ceiling; 0, unless `-ORBPriorityCeiling` names
     ///   one.
-    /// * Object keys are authenticated, unless a policy of the POA says otherwise; those of
-    ///   persistent POAs where there is a secret (`-ORBObjectKeySecret`).
+    /// * Object keys are authenticated, unless a policy of the POA decides otherwise; those of
+    ///   persistent POAs if there is a secret (`-ORBObjectKeySecret`).
     ///
     /// An ORB whose other settings contradict this cannot be made.
     Secure,
@@ -45,7 +45,7 @@ impl FromStr for SecurityProfile {
     }
 }
 
-/// Completes a configuration as its profile says.
+/// Completes and checks a configuration according to its profile.
 ///
 /// # Errors
 /// The first setting that contradicts the profile.

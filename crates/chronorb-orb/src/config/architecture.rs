@@ -99,8 +99,7 @@ impl Architecture {
 }
 
 impl OrbConfig {
-    /// Makes the settings that an architecture stands for:
-    /// [`threadpool_strategy`](Self::threadpool_strategy),
+    /// Applies the settings of an architecture: [`threadpool_strategy`](Self::threadpool_strategy),
     /// [`client_connection`](Self::client_connection) and
     /// [`share_connections_across_priorities`](Self::share_connections_across_priorities). All
     /// others stay.
@@ -111,7 +110,7 @@ impl OrbConfig {
     }
 }
 
-/// As `-ORBArchitecture` tells it.
+/// Applies a value of `-ORBArchitecture`.
 pub(super) fn apply(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     let architecture = Architecture::from_name(text).ok_or_else(|| {
         let known = Architecture::ALL.map(Architecture::name).join(", ");

@@ -1,4 +1,4 @@
-//! The filters of an application, which say how requests are served.
+//! The filters of an application, which decide how requests are served.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ where
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Filtered {
-    /// The next filter is to say; after the last one its target's priority counts.
+    /// The next filter decides; after the last one the target's priority counts.
     PassOn,
     /// The request is served at this priority, in the lane of the priority, whatever the model of
     /// its POA. If no lane has the priority, the least urgent lane serves it, at this priority too.
@@ -42,7 +42,7 @@ pub enum Filtered {
     Refuse(SystemException),
 }
 
-/// A request as filters see it: what its header says, and not yet its arguments.
+/// A request as filters see it: the content of its header, without its arguments.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FilteredRequest<'r> {

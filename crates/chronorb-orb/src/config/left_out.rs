@@ -68,8 +68,8 @@ fn values_that_ask_for_nothing_are_taken_without_the_feature() {
     }
 }
 
-/// The table says for each setting what feature it needs: a program without features would have
-/// none of these.
+/// The table has the feature of each setting: a program without features would have no such
+/// settings.
 #[test]
 fn each_feature_with_settings_is_in_the_table() {
     let missing = |feature| {

@@ -29,7 +29,7 @@ type Apply = fn(&mut OrbConfig, &str) -> Result<(), String>;
 /// A cargo feature that this program is built without.
 pub(super) struct Missing {
     pub(super) feature: &'static str,
-    /// The values that ask for what the program does anyway; all others are refused.
+    /// The values that the program supports without the feature; all others are refused.
     pub(super) without: &'static [&'static str],
 }
 
@@ -658,7 +658,7 @@ fn nothing(_: &mut OrbConfig, _: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Says that this program is built without a feature.
+/// Returns the message that this program is built without a feature.
 pub(crate) fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }

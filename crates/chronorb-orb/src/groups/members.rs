@@ -11,14 +11,14 @@ use crate::object::Object;
 use crate::poa::{ObjectError, ObjectId, Poa};
 use crate::server::Threadpool;
 
-/// Membership of a group could not be had, or told.
+/// A failure of joining a group, or of querying the membership.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum GroupError {
     /// The reference is not one to a group.
     #[error("the reference is not one to a group")]
     NotAGroupObject,
-    /// The POA's policies do not allow it, or the object id is none of its own.
+    /// The POA's policies do not allow it, or the object id does not belong to it.
     #[error(transparent)]
     Object(#[from] ObjectError),
     /// Anything else: `NO_RESOURCES` where the group cannot be listened at.
@@ -102,12 +102,12 @@ impl Poa {
     /// requests to the group come to it too, from now on and until it is deactivated. It need not
     /// be active yet.
     ///
-    /// The lanes of the POA's pool listen at the group from the first member on, as `-ORBMulticast`
-    /// says.
+    /// From the first member on, the lanes of the POA's pool listen at the group, with the options
+    /// of `-ORBMulticast`.
     ///
     /// # Errors
-    /// [`GroupError::NotAGroupObject`]; `BAD_PARAM` (OMG minor 14) where ids come from the POA and
-    /// this is none of them; `NO_RESOURCES` where the group cannot be listened at.
+    /// [`GroupError::NotAGroupObject`]; `BAD_PARAM` (OMG minor 14) if ids come from the POA and
+    /// this one does not; `NO_RESOURCES` if listening at the group fails.
     pub fn associate_reference_with_id(
         &self,
         group: &Object,
@@ -177,7 +177,7 @@ impl Poa {
         Ok(own.collect())
     }
 
-    /// An object ends, and with it what groups it is in.
+    /// Removes an object that ends from its groups.
     pub(crate) fn leave_groups(&self, id: &ObjectId) {
         self.leave(|member| member.poa == self.place() && member.id == *id);
     }
@@ -214,7 +214,7 @@ fn target(reference: &Object) -> Result<(GroupId, Address), GroupError> {
     Ok((group.id().clone(), way.address.clone()))
 }
 
-/// Has all lanes of a pool listen at a group.
+/// Makes all lanes of a pool listen at a group.
 fn listen(
     pool: &Threadpool,
     core: &crate::core::Core,

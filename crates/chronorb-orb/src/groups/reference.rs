@@ -22,7 +22,8 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// The group of a reference, if it is one; `object` makes a reference to what answers for it.
+    /// Returns the group of a reference, if it is one; `object` makes the reference to the object
+    /// that answers for it.
     pub(crate) fn of(ior: &Ior, object: impl FnOnce(Ior) -> Object) -> Option<Self> {
         let profile = ior.profiles.iter().find(|p| p.tag == TAG_UIPMC)?;
         let profile = UipmcProfile::decode(&profile.data).ok()?;

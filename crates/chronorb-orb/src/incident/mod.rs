@@ -1,8 +1,8 @@
-//! Incidents: what peers do wrong or are refused, and what else an operator has to know of, with
-//! its cause.
+//! Incidents: misbehaviour of peers, refusals, and other events that an operator must know, with
+//! their causes.
 //!
 //! Every refusal, eviction and fault of a peer is one of these. They are counted by cause, for
-//! [`Orb::snapshot`](crate::Orb::snapshot) and the monitor, and told to the log
+//! [`Orb::snapshot`](crate::Orb::snapshot) and the monitor, and reported to the log
 //! ([`chronorb_rt::log`]), which never makes the calling thread wait.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -52,8 +52,8 @@ incidents! {
     Evicted => "made room",
     /// A connection was refused: its peer has as many as one peer may have.
     TooManyOfPeer => "too many connections of a peer",
-    /// The connection that kept most for its peer was ended, since all kept too much; the number is
-    /// what it kept.
+    /// The connection with the most buffered octets was ended, since all together had too many; the
+    /// number is that of its octets.
     CutOff => "cut off for its buffers",
     /// A peer that the server's access rules refuse; its connection ends. The number is that of the
     /// rule, 0 where none matches.
@@ -184,7 +184,7 @@ impl Incidents {
         self.log(incident, peer, number, &incident.meaning());
     }
 
-    /// As [`note`](Self::note), where more is known of the case than the cause means.
+    /// Reports as [`note`](Self::note) does, with details of the case.
     #[inline]
     pub(crate) fn tell(
         &self,

@@ -10,7 +10,7 @@ use tracing::field::{Field, Visit};
 /// The fields of an event.
 #[derive(Default)]
 struct Fields {
-    /// When it happened, which the ORB's events say themselves: they are told later.
+    /// The time of the event, which the ORB's events carry, because they are reported later.
     time: Option<Duration>,
     cause: String,
     message: String,

@@ -22,7 +22,7 @@ pub struct Client {
     input: Vec<u8>,
 }
 
-/// A monitor does not tell anything.
+/// A failure to query a monitor.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -64,7 +64,7 @@ impl Client {
         })
     }
 
-    /// Asks what the ORB is doing.
+    /// Requests the state of the ORB.
     ///
     /// # Errors
     /// [`ClientError`]; the connection is of no use then.
@@ -74,7 +74,7 @@ impl Client {
             .stream
             .set_write_timeout(Some(self.time_out))
             .and_then(|()| self.stream.write_all(b"snapshot\n"));
-        // A monitor that refuses has said why before it closed.
+        // A refusing monitor sends the reason before it closes.
         let line = self.read_line(deadline);
         let line = match (asked, line) {
             (_, Ok(line)) => line,

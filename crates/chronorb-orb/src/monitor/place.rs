@@ -65,7 +65,7 @@ pub fn directories() -> Vec<PathBuf> {
         .collect()
 }
 
-/// As [`directories`], of another user, whose environment is not known.
+/// Returns the directories as [`directories`] does, for another user, whose environment is unknown.
 pub fn directories_of(uid: u32) -> Vec<PathBuf> {
     [user_runtime(uid).join(NAME), temporary(uid)]
         .into_iter()

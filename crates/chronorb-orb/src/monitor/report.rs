@@ -1,4 +1,4 @@
-//! The wire form of what a monitor tells.
+//! The wire form of a monitor's report.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::core::Core;
 use crate::observe::{Activity, LaneSnapshot, PoolSnapshot, ThreadSnapshot};
 use crate::server;
 
-/// The version of [`Report`]. It changes where something is taken away or means something else;
-/// what is only added may be ignored.
+/// The version of [`Report`]. It changes when a field is removed or changes its meaning; clients
+/// may ignore added fields.
 pub const VERSION: u32 = 1;
 
 /// A monitor's answer to `snapshot`: one line of JSON, with the names of these fields.
@@ -32,7 +32,7 @@ pub struct Report {
     pub pid: u32,
     /// `-ORBId`.
     pub orb_id: String,
-    /// The command line of the process, of which the first few thousand characters are told.
+    /// The command line of the process, at most its first few thousand characters.
     pub command: String,
     /// The way in which the threads of its pools share the work.
     pub strategy: Strategy,
@@ -40,8 +40,9 @@ pub struct Report {
     pub real_time: bool,
     /// Requests that wait for the main thread.
     pub waiting_for_main_thread: usize,
-    /// Incidents by the name of their cause ([`Incident::name`](crate::Incident::name)); empty
-    /// where the ORB is of a version that does not tell them.
+    /// The numbers of incidents by the name of their cause
+    /// ([`Incident::name`](crate::Incident::name)); empty if the ORB's version does not report
+    /// them.
     #[serde(default)]
     pub incidents: BTreeMap<String, u64>,
     /// The thread pools that are in use.
@@ -193,7 +194,7 @@ pub enum Strategy {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The monitor says why it does not tell.
+    /// The monitor refuses to report, with the reason.
     #[error("the monitor refuses: {0}")]
     Refused(String),
     /// The monitor is that of another version of chronorb.
@@ -258,7 +259,7 @@ impl Report {
     }
 }
 
-/// The line that says why nothing is told.
+/// Renders the line of a refusal, with the reason.
 pub(super) fn refusal(why: &str) -> String {
     line_of(&Head {
         version: VERSION,
@@ -360,7 +361,7 @@ impl ThreadReport {
 fn doing_of(tid: u32) -> Doing {
     let path = format!("/proc/self/task/{tid}/stat");
     let stat = std::fs::read(Path::new(&path)).unwrap_or_default();
-    // The name stands in parentheses, and may have some itself.
+    // The name is in parentheses, and may contain some itself.
     let name_end = stat.iter().rposition(|&octet| octet == b')');
     match name_end.and_then(|end| stat.get(end + 2)) {
         Some(b'R') => Doing::Running,

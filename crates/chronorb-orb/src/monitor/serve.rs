@@ -46,7 +46,7 @@ impl Server {
     /// Serves clients until the monitor is stopped.
     pub(super) fn run(self) {
         let _ended = Ended(self.switch.clone());
-        // The socket goes before the end is told.
+        // The socket is removed before the end is signalled.
         let mut server = self;
         while server.switch.state.get() == RUNNING && server.turn() {}
     }

@@ -11,8 +11,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::report::refusal;
 
-/// A connection: lines come in one at a time, and the next is looked at when the answer has gone
-/// out.
+/// A connection: lines are handled one at a time, each after the answer to the previous one was
+/// sent.
 pub(super) struct Session {
     stream: UnixStream,
     input: [u8; MAX_LINE],

@@ -7,33 +7,33 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Stage {
-    /// To take a connection in.
+    /// Accepting a connection.
     Accept,
-    /// To read from a connection.
+    /// Reading from a connection.
     Read,
-    /// To find the target of a request.
+    /// Finding the target of a request.
     Dispatch,
-    /// To call the servant.
+    /// Calling the servant.
     Upcall,
-    /// To write the reply.
+    /// Writing the reply.
     Write,
-    /// Of a server: to find the servant, in the POA that it has found.
+    /// Server: finding the servant, in the POA that was found.
     Find,
-    /// Of a server: to conclude the reply, since the servant has returned.
+    /// Server: concluding the reply, after the servant has returned.
     Conclude,
-    /// Of a server: to look for the next work, since the transport has the reply, or keeps it.
+    /// Server: looking for the next work, after the transport has taken or buffered the reply.
     Rest,
-    /// Of a client: to find how the object is reached, since it was called.
+    /// Client: finding the way to the object, after the call.
     Bind,
-    /// Of a client: to marshal the request.
+    /// Client: marshalling the request.
     Marshal,
-    /// Of a client: to send it.
+    /// Client: sending it.
     Send,
-    /// Of a client: to wait for the reply, since the transport has the request.
+    /// Client: waiting for the reply, after the transport has taken the request.
     Await,
-    /// Of a client: to read the reply's header.
+    /// Client: reading the reply's header.
     Understand,
-    /// Of a client: to hand the results to the stub, which demarshals them.
+    /// Client: passing the results to the stub, which demarshals them.
     Return,
 }
 
@@ -60,7 +60,8 @@ impl Stage {
 
 /// A function that each thread calls before each [`Stage`], on that thread.
 ///
-/// For tests and measurements: it runs on the way of the request, so that what it does delays it.
+/// A function that is called at the stages of a request, for tests and measurements. It runs on the
+/// request path and delays the request.
 #[derive(Clone)]
 pub struct StageProbe(Arc<dyn Fn(Stage) + Send + Sync>);
 
@@ -78,7 +79,7 @@ impl StageProbe {
         Self::new(|stage| chronorb_probe::stamp(stage as u8))
     }
 
-    /// Tells of a stage, as the ORB's threads do.
+    /// Reports a stage, as the ORB's threads do.
     #[cold]
     pub fn at(&self, stage: Stage) {
         (self.0)(stage);

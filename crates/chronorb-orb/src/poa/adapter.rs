@@ -59,7 +59,7 @@ pub(super) struct Inner {
     pub(super) pool_use: PiMutex<Option<PoolUse>>,
     /// The key in the table of POAs.
     pub(super) place: Key,
-    /// [`ALIVE`] and what comes before and after.
+    /// [`ALIVE`], or a state before or after it.
     pub(super) state: Gate,
     pub(super) children: PiMutex<HashMap<String, Poa>>,
     /// Children that the adapter activator is making.
@@ -186,8 +186,7 @@ impl Poa {
         Ok(())
     }
 
-    /// Takes back what application code does to the priority of the calling thread outside of a
-    /// request, where nothing else does.
+    /// Restores the priority of the calling thread after application code outside of a request.
     pub(super) fn keep_priority(&self) -> Option<PriorityGuard> {
         let own = OwnPriority {
             priority: request_priority(),

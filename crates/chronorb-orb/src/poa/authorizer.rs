@@ -119,8 +119,8 @@ fn refused(request: &AuthorizationRequest<'_>) -> SystemException {
 }
 
 impl Poa {
-    /// Sets what decides whether requests to the objects of this POA are served, once for its life;
-    /// children have their own. It holds for all requests that are read after this returns.
+    /// Sets the authorizer of the requests to the objects of this POA, once for its life; children
+    /// have their own. It applies to all requests that are read after this returns.
     ///
     /// An authorizer that has a handle of this POA keeps both in memory for good;
     /// [`AuthorizationRequest::poa`] is the same POA.

@@ -83,7 +83,7 @@ pub enum PolicyRule {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum FindPoaError {
-    /// There is none of this name, and no adapter activator made one.
+    /// There is no POA of this name, and no adapter activator made one.
     #[error("there is no POA of this name")]
     AdapterNonExistent,
     /// `OBJ_ADAPTER` (OMG minor 1) where the adapter activator failed; the ORB is shut down.
@@ -110,8 +110,8 @@ pub enum ActivateError {
     /// being deactivated and the ORB's hold time-out is over.
     #[error(transparent)]
     System(SystemException),
-    /// A system exception of which more is known, as its source says: the endpoints or the threads
-    /// of the pool cannot be had.
+    /// A system exception with a source that tells more: the endpoints or the threads of the pool
+    /// are not available.
     #[error("{}", .0.exception())]
     Caused(#[source] Box<LastFailure>),
 }

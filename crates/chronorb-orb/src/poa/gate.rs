@@ -13,7 +13,7 @@ use super::serial::Serial;
 use crate::core::Core;
 use crate::server::Lane;
 
-/// Why a request has to wait for its POA.
+/// The reason why a request has to wait for its POA.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Closed {
     /// The manager holds requests.
@@ -48,7 +48,8 @@ impl fmt::Debug for Waiters {
 }
 
 impl Ticket {
-    /// Has a lane told when the POA at this place lets requests in; `None` where it is gone.
+    /// Registers a lane to be notified when the POA at this place lets requests in; `None` if that
+    /// is gone.
     pub(crate) fn new(core: &Core, place: Key, closed: Closed, lane: &Arc<Lane>) -> Option<Self> {
         let poa = core.poas.held_at(place)?;
         let this = Self {
@@ -115,7 +116,7 @@ impl Waiters {
         self.count.fetch_or(0, Ordering::AcqRel) > 0
     }
 
-    /// Has the lanes look whether their requests may go on.
+    /// Makes the lanes check whether their requests may continue.
     #[inline]
     pub(super) fn ring(&self) {
         if self.any() {

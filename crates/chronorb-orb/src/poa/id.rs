@@ -84,7 +84,7 @@ impl fmt::Debug for ObjectId {
     }
 }
 
-/// With its length and the tag it is as large as three words.
+/// With its length and the tag it has the size of three words.
 const SHORT: usize = 22;
 
 #[cfg(test)]

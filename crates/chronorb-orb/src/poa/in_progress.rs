@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
-/// The keys of what is in progress.
+/// The keys of the things in progress.
 pub(super) struct InProgress<K> {
     keys: PiMutex<HashMap<K, Progress>>,
-    /// Counts what has come to an end.
+    /// Counts completions.
     ended: Gate,
 }
 
@@ -93,7 +93,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         self.keys.lock().contains_key(key)
     }
 
-    /// Ends what the calling thread began; what was marked meanwhile stays so.
+    /// Ends the work that the calling thread began; marks that were set meanwhile stay.
     pub(super) fn end(&self, key: &K) {
         self.change(key, |progress| {
             if progress.thread == this_thread() {
@@ -102,7 +102,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         });
     }
 
-    /// Ends what was marked.
+    /// Removes a mark.
     pub(super) fn unmark(&self, key: &K) {
         self.change(key, |progress| {
             progress.marks = progress.marks.saturating_sub(1)

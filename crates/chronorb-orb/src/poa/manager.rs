@@ -100,8 +100,8 @@ impl PoaManager {
 
     /// Answers requests with `OBJ_ADAPTER` from now on. With `etherealize_objects` the objects of
     /// its POAs that have a [`ServantActivator`](super::ServantActivator) are deactivated, and
-    /// their servants given back to it. With `wait_for_completion` this returns when no request is
-    /// in progress, and this is done, but for what the main thread has to do.
+    /// their servants returned to it. With `wait_for_completion` this returns after all requests in
+    /// progress and the deactivations, except for work of the main thread.
     ///
     /// # Errors
     /// As [`hold_requests`](Self::hold_requests).
@@ -170,7 +170,7 @@ impl PoaManager {
         }
     }
 
-    /// The endpoints that references of its POAs may tell of; all, where there are none.
+    /// Returns the endpoints that references of its POAs may name; empty for all.
     pub(super) fn endpoints(&self) -> &[Endpoint] {
         &self.inner.endpoints
     }
@@ -187,9 +187,9 @@ impl PoaManager {
         self.inner.poas.lock().retain(|of| *of != place);
     }
 
-    /// For the end of the ORB.
+    /// Makes the manager inactive at the end of the ORB.
     pub(crate) fn make_inactive(&self) {
-        // It may be inactive already, which is what is wanted.
+        // It may be inactive already, as intended.
         let _ = self.change(INACTIVE);
     }
 
@@ -296,9 +296,9 @@ impl PoaManagerFactory {
         PoaManager::new(&self.core, Some(id))
     }
 
-    /// Makes a manager whose POAs' references tell of these endpoints only, of all where the ORB
-    /// listens: those of a network of its own, say, or those of one protocol (as TAO's
-    /// `EndpointPolicy`). Requests that come in by others all the same are served.
+    /// Makes a manager whose POAs' references name only these of the ORB's endpoints, for example
+    /// those of a separate network, or of one protocol (as TAO's `EndpointPolicy`). Requests that
+    /// arrive at other endpoints are served too.
     ///
     /// # Errors
     /// [`CreateManagerError::NoEndpoint`] for none at all, or one that the configuration does not

@@ -33,22 +33,22 @@ pub enum Policy {
     /// The source of the priority of requests (RT-CORBA 1.2, 5.7), and the priority of objects that
     /// have no other. Default: priorities are not used.
     PriorityModel(PriorityModel, Priority),
-    /// The most urgent priority at which requests of clients are served, where these propagate it.
+    /// The most urgent priority at which requests of clients are served, if clients propagate it.
     /// Default: the end of the highest band, else the highest lane, else
-    /// [`priority_ceiling`](crate::OrbConfig::priority_ceiling). What is above is clamped or
-    /// refused, as [`priority_excess`](crate::OrbConfig::priority_excess) says. Needs
+    /// [`priority_ceiling`](crate::OrbConfig::priority_ceiling). Higher priorities are clamped or
+    /// refused, according to [`priority_excess`](crate::OrbConfig::priority_excess). Needs
     /// [`PriorityModel::ClientPropagated`].
     PriorityCeiling(Priority),
-    /// Clients shall have one connection for each band of priorities (RT-CORBA 1.2, 5.13).
-    /// References tell it. Default: one for each priority that they use.
+    /// Clients use one connection for each band of priorities (RT-CORBA 1.2, 5.13). References
+    /// contain the bands. Default: one for each priority that they use.
     PriorityBandedConnection(PriorityBands),
-    /// The protocols that its objects are served by, and the properties of the connections
-    /// (RT-CORBA 1.2, 5.15). They must come to what the ORB listens by, which
+    /// The protocols by which its objects are served, and the properties of the connections
+    /// (RT-CORBA 1.2, 5.15). They must be among those that the ORB listens by, which
     /// [`PolicyManager::set_server_protocol`](crate::rtcorba::PolicyManager::set_server_protocol)
-    /// says, and which is the default.
+    /// sets, and which are the default.
     ServerProtocol(Protocols),
-    /// The protocols that clients shall use, and how (RT-CORBA 1.2, 5.15). References tell it.
-    /// Default: as clients like.
+    /// The protocols that clients must use, and their properties (RT-CORBA 1.2, 5.15). References
+    /// contain them. Default: the clients choose.
     ClientProtocol(Protocols),
     /// Whether the POA serves only requests whose keys it has made. Default
     /// [`ObjectKeys::Plain`].
@@ -58,11 +58,11 @@ pub enum Policy {
 /// The threads that call servants and servant managers (CORBA 3.3, 15.3.8.1).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ThreadModel {
-    /// Those of its thread pool, several at a time.
+    /// The threads of its pool, several at a time.
     #[default]
     OrbControl,
-    /// Those of its thread pool, one at a time; a servant that calls an object of the same POA
-    /// within the process is not held up.
+    /// The threads of its pool, one at a time; a servant that calls an object of the same POA
+    /// within the process does not block.
     SingleThread,
     /// The thread that runs the ORB ([`Orb::run`](crate::Orb::run),
     /// [`Orb::perform_work`](crate::Orb::perform_work)) and no other.
@@ -72,7 +72,7 @@ pub enum ThreadModel {
 /// The time that references stay valid (CORBA 3.3, 15.3.8.2).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Lifespan {
-    /// As long as this POA exists.
+    /// References are valid as long as this POA exists.
     #[default]
     Transient,
     /// Across restarts: as long as a POA of the same path, at the same endpoint, has an object of
@@ -170,7 +170,7 @@ pub(crate) struct Policies {
 }
 
 impl Policies {
-    /// Those of the root POA (CORBA 3.3, 15.3.9.1).
+    /// Returns the policies of the root POA (CORBA 3.3, 15.3.9.1).
     pub(crate) fn of_root() -> Self {
         Self {
             implicit_activation: ImplicitActivation::Implicit,
@@ -301,7 +301,7 @@ impl Policies {
         cfg!(feature = "access") && self.object_keys == ObjectKeys::Authenticated
     }
 
-    /// Authenticates keys where codes for them can be had, as the secure profile says.
+    /// Authenticates keys if there is a secret for their codes, as the secure profile requires.
     pub(super) fn authenticate_keys(&mut self, codes: &KeyCodes) {
         if codes.exist_for(self.is_persistent()) {
             self.object_keys = ObjectKeys::Authenticated;

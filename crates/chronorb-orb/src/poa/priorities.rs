@@ -1,15 +1,15 @@
-//! Objects with a priority of their own: what an RT POA does beyond others.
+//! Objects with a priority of their own: the additional operations of an RT POA.
 //!
 //! Source: Real-Time CORBA 1.2, chapter 5, “Setting Server Priority on a per-Object Reference
 //! Basis”.
 //!
-//! The priority of an object is kept with it while it is active, and its references carry it: in
-//! the policy that clients read, by the lane's endpoint, and in the object key. The server does
-//! not read it from there: keys come from clients, which do not choose priorities. For objects
-//! that are not active the POA remembers what it declared itself, so that the priority also holds
-//! for those that a default servant or a servant manager serves.
+//! The priority of an object is stored with it while it is active. Its references contain the
+//! priority in the policy that clients read, in the choice of the lane's endpoint, and in the object
+//! key. The server does not use the priority in a key, because keys come from clients, which must
+//! not choose priorities. For objects that are not active the POA remembers the declared priorities,
+//! so that they also apply to objects that a default servant or a servant manager serves.
 //!
-//! A priority that a client propagates is admitted up to the ceiling of the POA and that of the
+//! A priority that a client propagates is admitted up to the ceilings of the POA and of the
 //! endpoint.
 
 use std::net::IpAddr;
@@ -252,8 +252,8 @@ impl Poa {
     }
 
     /// # Errors
-    /// `BAD_PARAM` for a priority that no lane of the pool has; without lanes, what its mapping
-    /// fails with.
+    /// `BAD_PARAM` for a priority that no lane of the pool has; without lanes, the errors of its
+    /// mapping.
     fn check_priority(&self, priority: Priority) -> Result<(), SystemException> {
         self.check_alive()?;
         self.pool()?;
@@ -274,15 +274,15 @@ const REASSIGNED: SystemException = SystemException::no(
     SystemExceptionKind::BadInvOrder,
     minor::PRIORITY_ALREADY_SET,
 );
-/// The ceiling of the priorities that clients propagate to a POA: what its policies say, else the
-/// end of its highest band, its highest lane, or the ORB's ceiling.
+/// Returns the ceiling of the priorities that clients propagate to a POA: that of its policies,
+/// else the end of its highest band, its highest lane, or the ORB's ceiling.
 pub(super) fn ceiling_of(
     core: &Core,
     policies: &Policies,
     pool: Option<&Threadpool>,
 ) -> Option<Priority> {
     let bands = policies.bands.iter().flat_map(PriorityBands::as_slice);
-    // The one lane of a pool without lanes says nothing.
+    // The one lane of a pool without lanes does not count.
     let lanes = pool.filter(|pool| pool.has_lanes());
     let lanes = lanes.into_iter().flat_map(Threadpool::lanes);
     policies

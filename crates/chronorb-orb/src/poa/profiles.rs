@@ -18,7 +18,7 @@ pub(super) struct Told<'a> {
     pub(super) pool: &'a Threadpool,
     pub(super) key: &'a [u8],
     pub(super) policies: Vec<PolicyValue>,
-    /// The endpoints that may be told of; all, where there are none.
+    /// The endpoints that may be published; empty for all.
     pub(super) endpoints: &'a [Endpoint],
 }
 
@@ -36,7 +36,7 @@ impl Told<'_> {
         for Published { way, .. } in &published {
             let protocol = self.core.protocols.of_tag(way.protocol);
             let own = protocol.and_then(PluggableProtocol::profiles);
-            // Those that are told by components have the profile of IIOP.
+            // Protocols that are published by components have the profile of IIOP.
             let (tag, form) = match own {
                 Some(form) => (way.protocol, form),
                 None => (TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
@@ -69,7 +69,7 @@ impl Told<'_> {
         lane.published().filter(move |p| told(&p.endpoint))
     }
 
-    /// Adds the profile of a protocol; one for each address where it cannot tell alternate ones.
+    /// Adds the profile of a protocol; one for each address if it has no alternate addresses.
     fn add_profiles(
         &self,
         tag: u32,
@@ -161,7 +161,7 @@ impl Told<'_> {
         lanes.flat_map(|lane| of_lane(lane)).collect()
     }
 
-    /// Adds the protocols that are told by components of the profile of IIOP. Where there is no
+    /// Adds the protocols that are published by components of the profile of IIOP. Without an
     /// endpoint of IIOP itself, the port is 0.
     fn add_others(
         &self,
@@ -202,7 +202,7 @@ impl Told<'_> {
 /// The server listens by none of the selected protocols, or for groups alone.
 const NO_ENDPOINT_TO_TELL: SystemException =
     SystemException::no(SystemExceptionKind::InvPolicy, minor::NO_ENDPOINT_TO_TELL);
-/// As TAO writes the priority of an endpoint that takes requests of any.
+/// TAO's value for an endpoint that takes requests of any priority.
 const ANY_PRIORITY: i16 = -1;
-/// The value of `TAG_ORB_TYPE` that tells this ORB.
+/// The value of `TAG_ORB_TYPE` for this ORB.
 const ORB_TYPE: u32 = 0x4352_4f00;

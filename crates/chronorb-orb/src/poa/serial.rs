@@ -142,7 +142,7 @@ impl Serial {
 /// The way in which a request enters a POA.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Entry {
-    /// At once; should another thread be faster, it is parked.
+    /// The request enters at once; if another thread is faster, it is parked.
     Now,
     /// The request waits on its thread and lends the owner its priority, because it is more urgent
     /// than the owner and all such waiters.

@@ -177,7 +177,8 @@ impl Poa {
             .ok_or(ServantError::NoServant)
     }
 
-    /// Sets what makes the servants of objects that are not in the active object map.
+    /// Sets the activator that makes the servants of objects which are not in the active object
+    /// map.
     ///
     /// # Errors
     /// [`ServantManagerError::WrongPolicy`] where the POA uses no servant manager; `OBJ_ADAPTER`
@@ -190,7 +191,7 @@ impl Poa {
         self.set_servant_manager(ServantManager::Activator(Arc::new(activator)))
     }
 
-    /// Sets what gives each request its servant.
+    /// Sets the locator that provides the servant of each request.
     ///
     /// # Errors
     /// [`ServantManagerError::WrongPolicy`] where the POA uses no servant manager; `OBJ_ADAPTER`
@@ -238,8 +239,8 @@ impl Poa {
         Ok(manager.map(|manager| manager.clone()))
     }
 
-    /// Whether a request for an object would find a servant, as far as can be told without
-    /// asking a servant manager.
+    /// Whether a request for an object would find a servant, as far as it can be known without a
+    /// servant manager.
     pub(crate) fn has_servant(&self, hint: Hint, id: &[u8]) -> bool {
         self.find(hint, id).is_some()
             || self.inner.default_servant.get().is_some()
@@ -268,9 +269,9 @@ impl Poa {
     /// The servant of a request for an object that is not active.
     ///
     /// # Errors
-    /// What a servant manager answers; `OBJECT_NOT_EXIST` where nothing else serves an object
-    /// that is not active; `OBJ_ADAPTER` with OMG minor 3 (no default servant), 4 (no servant
-    /// manager) or 5 (the servant is another object already).
+    /// The refusals of a servant manager; `OBJECT_NOT_EXIST` if nothing else serves an object that
+    /// is not active; `OBJ_ADAPTER` with OMG minor 3 (no default servant), 4 (no servant manager)
+    /// or 5 (the servant is another object already).
     ///
     /// `priority` is the object's own.
     pub(crate) fn make_servant<'p>(

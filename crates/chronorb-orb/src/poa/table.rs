@@ -63,7 +63,8 @@ impl PoaTable {
         }
         let poa = make()?;
         let before = root.replace(poa.clone());
-        // With the former one may go what the application gave it, which must not meet the lock.
+        // Dropping the former one may drop values of the application, which must not run under the
+        // lock.
         drop(root);
         drop(before);
         Ok(poa)

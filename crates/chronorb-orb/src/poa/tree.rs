@@ -119,10 +119,10 @@ impl Poa {
         self.activate_child(name)
     }
 
-    /// Sets what makes children when they are asked for; `None` for nothing.
+    /// Sets the activator that makes children on demand; `None` for no activator.
     pub fn set_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
         let before = mem::replace(&mut *self.inner.activator.lock(), activator);
-        // What is dropped is application code, and must not meet the lock.
+        // Dropping it runs application code, which must not run under the lock.
         drop(before);
     }
 
@@ -170,7 +170,7 @@ impl Poa {
         let adapting = &self.inner.adapting;
         match adapting.begin(&name.to_owned(), Deadline::after(time_out)) {
             Begun::Now => {}
-            // The activator asks for what it was asked for.
+            // The activator requests the same child that it was asked for.
             Begun::Already => return Err(FindPoaError::AdapterNonExistent),
             Begun::TimedOut => return Err(DISCARDED.into()),
         }
@@ -193,7 +193,7 @@ impl Poa {
         }
     }
 
-    /// Asks the activator on the thread that the POA's model says.
+    /// Calls the activator on the thread that the POA's model determines.
     fn ask_activator(
         &self,
         activator: Arc<dyn AdapterActivator>,
@@ -287,7 +287,7 @@ impl Poa {
         Ok(poa)
     }
 
-    /// The pool that the policies name, if it can serve what they say.
+    /// Returns the pool that the policies name, if it can serve them.
     fn pool_for(
         &self,
         list: &[Policy],
@@ -299,7 +299,7 @@ impl Poa {
         let is_server_protocol = |p: &Policy| matches!(p, Policy::ServerProtocol(_));
         if let Some(protocols) = &policies.server_protocols {
             let core = self.core();
-            // Every endpoint has the properties that the ORB's own policy says.
+            // Every endpoint has the properties of the ORB's own policy.
             let as_opened = |protocol: &Protocol| {
                 let of = |these| Protocols::socket_options(these, protocol.tag(), None);
                 !core.protocols.has(protocol.tag())

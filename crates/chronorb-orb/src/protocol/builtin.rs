@@ -8,14 +8,14 @@ use chronorb_transport::tcp::Tcp;
 use super::{AddressForm, PluggableProtocol, ProtocolProblem};
 use crate::config::OrbConfig;
 
-/// All of them, the one first that clients prefer where nothing else is said.
+/// Returns all of them, in the clients' default order of preference.
 #[cfg_attr(
     not(any(feature = "ssliop", feature = "miop", feature = "riop")),
     expect(unused_variables, reason = "others need nothing")
 )]
 pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
     let all = vec![
-        // A reference to a group is one, whatever else it says.
+        // A reference with a group profile is one to a group, whatever its other profiles.
         #[cfg(feature = "miop")]
         crate::groups::protocol(config),
         #[cfg(feature = "shmiop")]

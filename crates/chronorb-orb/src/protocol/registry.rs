@@ -125,8 +125,8 @@ impl Registry {
         }
     }
 
-    /// Those by which calls may go to addresses that references tell by this tag, the preferred one
-    /// first.
+    /// Returns the protocols by which calls may go to addresses that are published by this tag, the
+    /// preferred one first.
     pub(crate) fn callers(&self, tag: u32) -> impl Iterator<Item = &PluggableProtocol> {
         let all = self.0.iter();
         all.filter(move |protocol| protocol.tag() == tag && protocol.standing.calls())
@@ -136,13 +136,13 @@ impl Registry {
     pub(crate) fn form_of(&self, tag: u32) -> Option<AddressForm> {
         match self.of_tag(tag) {
             Some(protocol) => protocol.profiles(),
-            // Profiles of IIOP tell of other protocols too.
+            // Profiles of IIOP contain other protocols too.
             None => (tag == TAG_INTERNET_IOP).then_some(AddressForm::HOST_AND_PORT),
         }
     }
 
-    /// Whether the profiles of two references say the same, in the same order. What cannot be read
-    /// has to have the same octets.
+    /// Whether the profiles of two references have the same content, in the same order. Malformed
+    /// ones must have the same octets.
     pub(crate) fn say_the_same(&self, one: &Ior, other: &Ior) -> bool {
         let same = |(one, other): (&TaggedProfile, &TaggedProfile)| {
             let said = |profile: &TaggedProfile| {

@@ -1,4 +1,4 @@
-//! SSLIOP: IIOP within TLS, of which references tell by a component of the profile of IIOP.
+//! SSLIOP: IIOP within TLS, published by a component of the profile of IIOP.
 
 use std::sync::Arc;
 

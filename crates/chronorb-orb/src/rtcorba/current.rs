@@ -107,7 +107,7 @@ pub(crate) struct PriorityGuard {
 }
 
 impl PriorityGuard {
-    /// `wanted` is what the request demands, if anything.
+    /// Enters a request with the priority `wanted`, if it has one.
     #[inline]
     pub(crate) fn enter(
         core: &Core,
@@ -133,7 +133,8 @@ impl PriorityGuard {
         })
     }
 
-    /// Gives the thread the native priority of a request. Returns what it had, if that is another.
+    /// Gives the thread the native priority of a request. Returns the previous scheduling, if it
+    /// differs.
     fn change(
         core: &Core,
         own: &OwnPriority,

@@ -2,7 +2,7 @@
 //!
 //! Source: Real-Time CORBA 1.2, chapter 5.
 //!
-//! # What fails, and how
+//! # Errors of these operations
 //!
 //! The minor codes of the OMG are those of the chapter's table of system exceptions.
 //!
@@ -17,7 +17,7 @@
 //! | `BAD_INV_ORDER` | 0 | there is a priority transform already | [`RtOrb::set_priority_transform`] |
 //! | `BAD_PARAM` | 0 | a value outside of 0…32767 | [`Priority::try_from`] |
 //! | `BAD_PARAM` | 0 | an object's priority that no lane of its pool has | the operations of a POA that name one |
-//! | `BAD_PARAM` | 0 | a pool that cannot be | its creator |
+//! | `BAD_PARAM` | 0 | an invalid pool | its creator |
 //! | `NO_RESOURCES` | OMG 2 | no connection for the priority of a request: no lane has it | its client |
 //! | `NO_RESOURCES` | 0 | threads or endpoints of a pool cannot be had | its creator |
 //! | `NO_PERMISSION` | chronorb 1 | the system refuses a native priority that the process was found to have | as for a priority without a native one |

@@ -21,8 +21,8 @@ use super::RtOrb;
 /// system call.
 ///
 /// A clone is another reference to the same mutex, and two references are equal if their mutex is
-/// the same. The standard leaves open what misuse does; here it is an exception, and the mutex
-/// stays as it was:
+/// the same. The standard leaves the effect of misuse open; here it is an exception, and the mutex
+/// stays unchanged:
 ///
 /// | misuse | exception |
 /// |---|---|

@@ -122,8 +122,8 @@ impl MappingKind {
 
 /// Spreads 1…32767 evenly over the native real-time range. The default.
 ///
-/// Priority 0 is the system's ordinary scheduling: work that may take what is left of the
-/// processors, and that the kernel's real-time throttling does not count.
+/// Priority 0 is the system's ordinary scheduling, for work that may use the remaining processor
+/// time, and that the kernel's real-time throttling does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearMapping;
 

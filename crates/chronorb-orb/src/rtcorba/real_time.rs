@@ -14,11 +14,10 @@ use crate::failure::because;
 use crate::incident::{Incident, Incidents};
 
 impl RtOrb {
-    /// The native real-time priorities that this ORB may give to threads: from 1 to what the
-    /// process has the right to. `None` where it has no right to any, or
-    /// [`real_time`](OrbConfig::real_time) or
-    /// [`scheduling_policy`](OrbConfig::scheduling_policy) say that none is wanted; 0, ordinary
-    /// scheduling, is always there.
+    /// The native real-time priorities that this ORB may give to threads: from 1 to the highest
+    /// permitted one. `None` if the process has no right to any, or
+    /// [`real_time`](OrbConfig::real_time) or [`scheduling_policy`](OrbConfig::scheduling_policy)
+    /// exclude them; 0, ordinary scheduling, is always available.
     ///
     /// A CORBA priority whose native one is beyond is served by ordinary scheduling, and with
     /// `-ORBRealTime required` it is refused: `INITIALIZE` (OMG minor 1).
@@ -66,7 +65,7 @@ impl RealTime {
 
     /// The native scheduling of a CORBA priority.
     ///
-    /// Without the right to it this is the ordinary one, and the first time it says so loudly.
+    /// Without the right this is ordinary scheduling, with a warning the first time.
     ///
     /// # Errors
     /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
@@ -109,7 +108,7 @@ impl RealTime {
     }
 }
 
-/// Says which priority has no native one.
+/// Names the priority that has no native one.
 #[cold]
 fn unmapped(exception: SystemException, priority: Priority) -> SystemException {
     let priority = priority.value();
@@ -119,7 +118,7 @@ fn unmapped(exception: SystemException, priority: Priority) -> SystemException {
     )
 }
 
-/// Says which native priority the process may not use.
+/// Names the native priority that the process may not use.
 #[cold]
 fn too_urgent(native: NativePriority, most: Option<NativePriority>) -> SystemException {
     let kind = SystemExceptionKind::Initialize;

@@ -28,7 +28,7 @@ impl ThreadpoolId {
     }
 }
 
-/// A thread pool without lanes: what [`RtOrb::create_threadpool`] needs.
+/// A thread pool without lanes: the parameters of [`RtOrb::create_threadpool`].
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Threadpool {
     /// Octets of stack for each thread; 0 for the default of 256 KiB.
@@ -56,7 +56,7 @@ impl Threadpool {
     }
 }
 
-/// A thread pool with lanes: what [`RtOrb::create_threadpool_with_lanes`] needs.
+/// A thread pool with lanes: the parameters of [`RtOrb::create_threadpool_with_lanes`].
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ThreadpoolLanes {
     /// Octets of stack for each thread; 0 for the default of 256 KiB.
@@ -118,7 +118,7 @@ pub struct RequestBuffering {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum DestroyThreadpoolError {
-    /// There is none of this number.
+    /// There is no pool of this number.
     #[error("there is no such thread pool, or no more")]
     InvalidThreadpool,
     /// The pool is in use (`BAD_INV_ORDER`, minor `THREADPOOL_IN_USE`), or the caller is one of its

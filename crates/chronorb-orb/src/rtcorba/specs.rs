@@ -7,7 +7,7 @@ use super::{Priority, RequestBuffering};
 pub enum PriorityModel {
     /// From the client; it travels with the request.
     ClientPropagated,
-    /// From the server; the object's reference tells it.
+    /// The server declares it; the object's reference contains it.
     ServerDeclared,
 }
 

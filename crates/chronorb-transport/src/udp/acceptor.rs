@@ -107,8 +107,8 @@ impl UdpAcceptor {
         // arrived since it was bound are discarded.
         net::connect(&socket, &way.local)?;
         self.sort(&socket, way, &mut own, reception)?;
-        // What waits in the process is told of by a datagram without octets in the kernel. Where
-        // that cannot be had, the next message tells of both.
+        // Octets that wait in the process are announced by an empty datagram in the kernel. If that
+        // cannot be sent, the next message announces both.
         let _ = net::send(&socket, &[], SendFlags::DONTWAIT);
         net::connect(&socket, &way.peer)?;
         // From now on its messages come to its socket. Others that came before follow the first
@@ -120,8 +120,7 @@ impl UdpAcceptor {
         Ok(connection.with_share(self.peers.add()))
     }
 
-    /// Takes out of a socket what there is for a peer and for others, as far as there is room for
-    /// it.
+    /// Empties a socket into the queues of a peer and of others, as far as there is room.
     fn sort(
         &self,
         from: &OwnedFd,
@@ -149,7 +148,8 @@ impl UdpAcceptor {
                 return match Errno::from_io_error(&error) {
                     Some(Errno::AGAIN) => Ok(Received::Nothing),
                     Some(error @ (Errno::NOBUFS | Errno::NOMEM | Errno::BADF)) => Err(error),
-                    // What the network says of others' datagrams is nothing against the socket.
+                    // Errors that the network reports for others' datagrams do not affect the
+                    // socket.
                     _ => Ok(Received::Other),
                 };
             }

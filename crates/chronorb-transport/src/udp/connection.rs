@@ -44,13 +44,13 @@ struct Kept {
     present: Vec<u8>,
     taken: usize,
     later: Arrivals<()>,
-    /// A datagram without octets in the kernel has told of what was kept from the start.
+    /// Set once an empty datagram in the kernel has announced the first arrivals.
     announced: bool,
 }
 
 impl UdpConnection {
-    /// A connected socket; `arrivals` have come from its peer already, which a datagram
-    /// without octets tells of.
+    /// Makes a connection of a connected socket; `arrivals` have been received from its peer
+    /// already, and an empty datagram announces them.
     pub(super) fn new(
         socket: TimedSocket,
         messages: Messages,
@@ -81,7 +81,7 @@ impl UdpConnection {
         }
     }
 
-    /// Gives out what is there already.
+    /// Takes octets that were received before.
     fn take_kept(&self, room: &mut [u8]) -> usize {
         if !self.has_kept.load(Ordering::Relaxed) {
             return 0;
@@ -126,8 +126,8 @@ impl UdpConnection {
         self.has_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Takes a datagram that was received into the room, and what did not fit into the beginning of
-    /// `more`; `None` where it is no message.
+    /// Moves a received datagram into the room, and the rest into the beginning of `more`; `None`
+    /// if it is not a message.
     fn take(&self, n: usize, room: &[u8], more: &mut [u8]) -> Result<Option<usize>, IoError> {
         if self.ended.load(Ordering::Relaxed) {
             return Err(IoError::Ended);
@@ -207,7 +207,7 @@ impl Connection for UdpConnection {
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let mut filled = self.take_kept(room);
         let mut in_vain = 0;
-        // To the end: a read that does not fill its room says that nothing else is there.
+        // To the end: a read that does not fill its room shows that there is nothing else.
         while filled < room.len() {
             let received = self.receive_into(&mut room[filled..], |rooms| {
                 receive(&self.socket, rooms, RecvFlags::DONTWAIT).map(Some)

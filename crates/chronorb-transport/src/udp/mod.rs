@@ -1,9 +1,9 @@
 //! UDP, the transport of DIOP: each message is one datagram, which may be lost, come twice or late.
 //!
-//! The options of an endpoint are `portspan` and `hostname_in_ior`, as for TCP, and `max`: octets
-//! of the longest message that its connections send, at most and by default what a datagram carries
-//! ([`LARGEST_IPV4`], [`LARGEST_IPV6`]). Longer ones are refused with
-//! [`IoError::TooLarge`](crate::IoError::TooLarge); long ones travel in several packets, and one
+//! The options of an endpoint are `portspan` and `hostname_in_ior`, as for TCP, and `max`: the
+//! octets of the longest message that its connections send, at most and by default the capacity of
+//! a datagram ([`LARGEST_IPV4`], [`LARGEST_IPV6`]). Longer ones are refused with
+//! [`IoError::TooLarge`](crate::IoError::TooLarge); long ones are sent in several packets, and one
 //! lost packet loses the message.
 //!
 //! There is nothing to accept in UDP. An acceptor makes a socket for each peer whose first datagram
@@ -135,7 +135,7 @@ fn count_dropped() {
 
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// The option of an endpoint that bounds what is sent.
+/// The option of an endpoint that bounds the length of sent messages.
 const MAX: &str = "max";
 /// A lower bound of the datagrams that every host accepts (RFC 1122, 3.3.2).
 const LEAST_MAX: usize = 512;

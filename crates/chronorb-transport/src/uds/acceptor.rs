@@ -25,7 +25,7 @@ pub(crate) struct UnixAcceptor {
     socket: OwnedFd,
     options: SocketOptions,
     published: [Address; 1],
-    /// Is removed with this.
+    /// Removed when this is dropped.
     _file: Option<SocketFile>,
 }
 
@@ -125,7 +125,7 @@ impl AsFd for UnixAcceptor {
     }
 }
 
-/// Whether an endpoint can be listened at, as far as it says itself.
+/// Checks whether an endpoint is valid, as far as it can be seen without opening it.
 pub(crate) fn check(endpoint: &Endpoint) -> Result<(), EndpointError> {
     endpoint.check_options(&[MODE])?;
     mode(endpoint)?;

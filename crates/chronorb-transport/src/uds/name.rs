@@ -19,7 +19,7 @@ impl<'t> Name<'t> {
     }
 
     /// # Errors
-    /// Says why no socket can have the name.
+    /// The reason why no socket can have the name.
     pub(super) fn socket_address(self) -> Result<SocketAddrUnix, String> {
         let text = match self {
             Self::Path(text) | Self::Abstract(text) => text,

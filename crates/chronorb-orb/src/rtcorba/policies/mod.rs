@@ -31,7 +31,7 @@ pub use protocols::{
 
 /// A policy that a client sets for its calls.
 ///
-/// Of three levels the innermost holds: the reference
+/// The innermost of three levels has precedence: the reference
 /// ([`Object::with_policy_overrides`](crate::Object::with_policy_overrides)), the calling thread
 /// ([`Orb::policy_current`](crate::Orb::policy_current)), the ORB
 /// ([`Orb::policy_manager`](crate::Orb::policy_manager)).
@@ -64,8 +64,8 @@ pub enum RebindMode {
     /// Follow location forwards, and connect again.
     #[default]
     Transparent,
-    /// Connect again, and follow forwards to where the reference says the same priority model,
-    /// bands and protocols; any other forward is `REBIND`.
+    /// Connect again, and follow forwards to references with the same priority model, bands and
+    /// protocols; any other forward is `REBIND`.
     NoRebind,
     /// Neither: both are `REBIND`. Connections are not closed for being idle, or to make room.
     NoReconnect,

@@ -49,7 +49,7 @@ impl Overrides {
         }
     }
 
-    /// Those of some kinds; of all, where none is named.
+    /// Returns the policies of some kinds; of all, if none is named.
     pub(crate) fn list(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
         let kinds = match kinds {
             [] => &ClientPolicyKind::ALL[..],

@@ -84,10 +84,10 @@ pub enum NetworkPriority {
     /// Not at all: the kernel's choice.
     #[default]
     Unmarked,
-    /// By the CORBA priority of the connection, of which a seventh of the range each is one of
-    /// the class selectors CS0 to CS6 (RFC 2474; DSCP 0, 8 … 48), and `SO_PRIORITY` 0 to 6. CS7
-    /// belongs to the network itself. A connection without a priority is of CS0; the connection
-    /// of a band has the band's highest priority.
+    /// By the CORBA priority of the connection. Each seventh of the range is one of the class
+    /// selectors CS0 to CS6 (RFC 2474; DSCP 0, 8 … 48), and `SO_PRIORITY` 0 to 6. CS7 is reserved
+    /// for network control. A connection without a priority has CS0; the connection of a band has
+    /// the band's highest priority.
     FromPriority,
     /// This DSCP, 0 to 63, for all; `SO_PRIORITY` is the class that it is in, at most 6.
     Fixed(u8),
@@ -207,7 +207,7 @@ impl Protocols {
         properties.socket_options(priority)
     }
 
-    /// Those of them that an ORB has, as they travel.
+    /// Converts those protocols that an ORB has to their wire form.
     pub(crate) fn to_values(&self, registry: &Registry) -> Vec<ProtocolValue> {
         let value = |protocol: &Protocol| match protocol {
             Protocol::Iiop(p) => ProtocolValue::Iiop(TcpPropertiesValue {
@@ -223,7 +223,7 @@ impl Protocols {
         had.map(value).collect()
     }
 
-    /// The protocols that a reference says; `None` where they make no sense.
+    /// Converts the protocols of a reference; `None` if they are invalid.
     pub(crate) fn from_values(values: &[ProtocolValue]) -> Option<Self> {
         let protocol = |value: &ProtocolValue| match value {
             ProtocolValue::Iiop(tcp) => Protocol::Iiop(TcpProtocolProperties {
