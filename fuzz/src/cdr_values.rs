@@ -32,7 +32,7 @@ fn run(mut u: Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Where and how values stand.
+/// The position and the form of values.
 struct Plan {
     endian: Endian,
     text: TextForm,

@@ -1,10 +1,8 @@
-//! What the fuzz targets do with their input.
+//! The functions that the fuzz targets call with their input.
 //!
-//! Each function takes any octets, hands them to a part of chronorb that reads
-//! what others wrote, and panics if that does something that it must not: an
-//! answer that contradicts another one, or a value that is not the same after
-//! it was written and read. That nothing else panics, hangs or grows is what
-//! the fuzzer watches.
+//! Each function takes any octets and passes them to a part of chronorb that reads data of others.
+//! It panics if the result is wrong: two results contradict each other, or a value changes when it
+//! is written and read. Other panics, hangs and growth are detected by the fuzzer.
 //!
 //! The functions do not need the fuzzer, so `tests/replay.rs` calls them with
 //! all files of the corpora, on a stable toolchain.

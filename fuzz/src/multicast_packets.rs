@@ -5,8 +5,9 @@ use chronorb_rt::Monotonic;
 use chronorb_transport::Messages;
 use chronorb_transport::multicast::{Collections, Counters, Limits, Packet};
 
-/// Reads `data` as what a group hears: datagrams, each after an octet that says who sent it, one for how long
-/// after the last, and two for its length. What comes of them stays within bounds, and is counted.
+/// Reads `data` as the packets of a group: datagrams, each after an octet that names its sender,
+/// one for the time since the last, and two for its length. The received messages stay within
+/// bounds, and are counted.
 pub fn multicast_packets(data: &[u8]) {
     let mut collections = Collections::new(LIMITS, MESSAGES);
     let counters = Counters::default();

@@ -3,8 +3,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use chronorb_rio::class::{ClassId, Rule, Rules, Verdict};
 use chronorb_rio::frame::{Headers, checksum};
 
-/// Reads `data` as a frame that an interface hears, and has rules say where it goes. Positions lie in the frame, a header
-/// that is written again is the same, and checksums that are made are right.
+/// Reads `data` as a frame that an interface hears, and has rules say where it goes. Positions lie
+/// in the frame, a header that is written again is the same, and checksums that are made are right.
 pub fn rio_frame(data: &[u8]) {
     let Ok(headers) = Headers::read(data) else {
         return;

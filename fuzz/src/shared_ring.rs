@@ -13,7 +13,7 @@ mod sync {
     pub(super) use std::sync::atomic::{AtomicU32, Ordering};
 }
 
-/// What takes the place of the mapped memory, and tells what is out of it.
+/// The substitute for the mapped memory, which reports accesses beyond it.
 mod memory {
     use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -121,9 +121,10 @@ fn between_honest_sides(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> {
             Honest::Release => drop(consumer.release(ring).expect("an honest peer")),
             Honest::Arm(of_consumer, at_word) => {
                 let wait = if at_word { Wait::Word } else { Wait::Doorbell };
-                let armed = match of_consumer {
-                    true => consumer.arm(ring, wait),
-                    false => producer.arm(ring, wait),
+                let armed = if of_consumer {
+                    consumer.arm(ring, wait)
+                } else {
+                    producer.arm(ring, wait)
                 };
                 armed.expect("an honest peer");
             }
@@ -182,9 +183,10 @@ fn against_a_hostile_one(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> 
             Hostile::Release => consumer.release(back.ring()).map(drop),
             Hostile::Arm(of_consumer, wait) => {
                 let wait = [Wait::Not, Wait::Word, Wait::Doorbell][usize::from(wait) % 3];
-                let armed = match of_consumer {
-                    true => consumer.arm(back.ring(), wait),
-                    false => producer.arm(there.ring(), wait),
+                let armed = if of_consumer {
+                    consumer.arm(back.ring(), wait)
+                } else {
+                    producer.arm(there.ring(), wait)
                 };
                 armed.map(drop)
             }

@@ -150,8 +150,7 @@ fn each<'a, T: chronorb_cdr::Cdr<'a>>(
     items.iter().try_for_each(|item| write(e, item))
 }
 
-/// What is written into an encapsulation: nothing where they are too deep in
-/// one another to be read.
+/// Returns the content of an encapsulation; it is empty if the nesting is too deep to be read.
 fn within(items: &[Value], depth: u8) -> &[Value] {
     if depth < MAX_DEPTH { items } else { &[] }
 }
@@ -183,5 +182,5 @@ fn references(items: &[Option<(String, u32, Vec<u8>)>]) -> Vec<Option<TextRefere
         .collect()
 }
 
-/// How many encapsulations are written within one another.
+/// The greatest nesting of encapsulations that are written.
 const MAX_DEPTH: u8 = 16;

@@ -1,4 +1,4 @@
-//! That what the grammar-aware target writes is worth compiling.
+//! The output of the grammar-aware target is worth compiling.
 
 use std::collections::BTreeMap;
 

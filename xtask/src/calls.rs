@@ -88,7 +88,8 @@ pub(crate) struct Programs {
     endpoint: fn(Transport, &Path) -> Vec<String>,
 }
 
-/// Builds the programs of chronorb from the workspace in this folder, in the target folder `target`.
+/// Builds the programs of chronorb from the workspace in this folder, in the target folder
+/// `target`.
 pub(crate) fn chronorb(workspace: &Path, target: &Path) -> Result<Programs, Failure> {
     let manifest = workspace.join("Cargo.toml").display().to_string();
     let args = [
@@ -120,7 +121,7 @@ pub(crate) fn chronorb(workspace: &Path, target: &Path) -> Result<Programs, Fail
     })
 }
 
-/// How to get what [`omniorb`] needs.
+/// The way to install the dependencies of [`omniorb`].
 pub(crate) const OMNIORB_MISSING: &str = "omniidl, g++ or its headers are missing (install with: \
      apt-get install g++ omniidl libomniorb4-dev)";
 
@@ -273,7 +274,7 @@ impl Drop for Server {
 /// that of a socket has to be.
 pub(crate) struct RunFolder {
     path: PathBuf,
-    /// How many servers have a socket.
+    /// The number of servers that have a socket.
     sockets: Cell<u32>,
 }
 
@@ -290,7 +291,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Where the counter leaves its profile.
+    /// Returns the path of the counter's profile.
     pub(crate) fn profile(&self) -> PathBuf {
         self.path.join("profile")
     }
@@ -352,5 +353,5 @@ impl Drop for RunFolder {
     }
 }
 
-/// How long a program may take in seconds, for timeout(1).
+/// The time limit of a program in seconds, for timeout(1).
 const LIMIT: &str = "300";

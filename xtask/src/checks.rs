@@ -1,13 +1,13 @@
-//! What CI asks for besides tests.
+//! The checks of CI besides tests.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::run::{self, Failure, ask, root};
-use crate::{arrows, instructions, packages, size};
+use crate::{arrows, instructions, language, packages, size};
 
-/// Formatting, clippy, documentation, tidiness, packages, each feature alone, the size of the minimal
-/// server, and the instructions of a call.
+/// Formatting, clippy, documentation, tidiness, packages, each feature alone, the size of the
+/// minimal server, and the instructions of a call.
 ///
 /// Clippy leaves out the interfaces of other projects, half a million lines: `cargo xtask test`
 /// has them, when all of their files are installed.
@@ -60,7 +60,7 @@ fn features() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What reviewers should not have to say.
+/// Mechanical rules, which reviewers should not have to check.
 pub(crate) fn tidy() -> Result<(), Failure> {
     let root = root();
     let mut complaints = Vec::new();
@@ -77,6 +77,7 @@ pub(crate) fn tidy() -> Result<(), Failure> {
     }
     complaints.extend(packages::complaints()?);
     complaints.extend(arrows::complaints()?);
+    complaints.extend(language::complaints()?);
     if complaints.is_empty() {
         println!("tidy");
         return Ok(());
@@ -122,10 +123,12 @@ fn complaints_about(root: &Path, file: &str) -> Vec<String> {
 /// Files that people write; test data may look as it likes.
 fn has_text(file: &str) -> bool {
     let written = [".rs", ".toml", ".md", ".idl", ".cc", ".h", ".sh", ".yml"];
-    let is_data = file.contains("/golden/")
-        || file.contains("tests/accept/")
-        || file.contains("tests/reject/");
-    written.iter().any(|ending| file.ends_with(ending)) && !is_data
+    written.iter().any(|ending| file.ends_with(ending)) && !is_test_data(file)
+}
+
+pub(crate) fn is_test_data(file: &str) -> bool {
+    let folders = ["/golden/", "tests/accept/", "tests/reject/"];
+    folders.iter().any(|folder| file.contains(folder))
 }
 
 const MAX_LINES: usize = 900;

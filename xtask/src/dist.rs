@@ -1,4 +1,4 @@
-//! What is handed out: the stripped command, its manual pages and completions, a Debian package of
+//! The distribution: the stripped command, its manual pages and completions, a Debian package of
 //! them, and checksums.
 
 use std::collections::BTreeSet;
@@ -13,8 +13,8 @@ use serde_json::Value;
 use crate::packages::{failure, read, remove, version, write};
 use crate::run::{self, Failure, root};
 
-/// Makes all of it. The option is `--out DIR`. The same commit and compiler make the same files: all
-/// times are that of the commit, or `SOURCE_DATE_EPOCH`.
+/// Makes all of it. The option is `--out DIR`. The same commit and compiler make the same files:
+/// all times are that of the commit, or `SOURCE_DATE_EPOCH`.
 pub(crate) fn dist(options: &[&str]) -> Result<(), Failure> {
     let out = match options {
         [] => run::target_dir().join("dist-out"),
@@ -285,7 +285,8 @@ fn copyright() -> Result<String, Failure> {
     ))
 }
 
-/// Who made the package: Debian's own variables, or the developers, for whom there is no address.
+/// Returns the maintainer of the package, from Debian's own variables, or the developers without an
+/// address.
 fn maintainer() -> String {
     let name =
         std::env::var("DEBFULLNAME").unwrap_or_else(|_| "The chronorb developers".to_owned());
@@ -308,7 +309,7 @@ fn progress(what: &str) {
     eprintln!("dist: {what}");
 }
 
-/// What a program writes to its standard output.
+/// Returns the standard output of a program.
 fn output(command: &mut Command) -> Result<String, Failure> {
     let shown = format!("{command:?}");
     let output = command
@@ -365,7 +366,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// What a package has, whatever the umask is.
+/// Sets the permissions of a package's files, whatever the umask is.
 fn set_modes(folder: &Path) -> Result<(), Failure> {
     let set = |path: &Path, mode| {
         let permissions = fs::Permissions::from_mode(mode);
@@ -384,7 +385,7 @@ fn set_modes(folder: &Path) -> Result<(), Failure> {
 }
 
 const NAME: &str = "chronorb";
-/// What the crates that are linked into the program are under.
+/// The list of the crates that are linked into the program, with their licences.
 const DEPENDENCIES: &str = "dependencies.txt";
 /// Shells, and the usual names of their files.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -392,7 +393,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "chronorb.fish"),
     ("zsh", "_chronorb"),
 ];
-/// Where Debian has them, below `/usr/share`.
+/// Debian's directories of completions, below `/usr/share`.
 const COMPLETION_PLACES: [&str; 3] = [
     "bash-completion/completions/chronorb",
     "fish/vendor_completions.d/chronorb.fish",

@@ -8,6 +8,7 @@ mod dist;
 mod fuzz;
 mod idl_speed;
 mod instructions;
+mod language;
 mod packages;
 mod pairs;
 mod peers;
@@ -45,16 +46,21 @@ Commands:
           compare the times of calls with those of a commit, in interleaved rounds on one CPU: the
           median ratio and its interval of 95 %. Options: --rounds N; names of cases
   rio-streams
-          a GiB each way through each kind of class of the real-time I/O subsystem, with frames lost,
-          overtaken, doubled and changed: over a wire in memory, and as root over each driver.
-          `cargo test` does the same with 16 MiB
+          a GiB each way through each kind of class of the real-time I/O subsystem, with lost,
+          overtaken, duplicated and changed frames: over a wire in memory, and as root over each
+          driver. `cargo test` does the same with 16 MiB
   idl-speed
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
   tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
-          and lists of features of the published crates
+          and lists of features of the published crates; `arrows` and `language`
   arrows  cycles between the modules of a crate, and rooms that name others which they must not
           (xtask/arrows.toml). Options: --show CRATE prints which module names which
+  language
+          offences against the rules of language (CONTRIBUTING.md) in Rust, Markdown and subjects of
+          commits, by area; fails where there are more than in xtask/language.toml. Options: --track
+          writes the counts; --show AREA prints the offences of a crate, folder or file; --sample N
+          --seed S draws doc comments at random
   dist    what is handed out, in target/dist-out or --out DIR: the stripped command, manual pages,
           completions, a Debian package, the licences of dependencies, checksums. The same commit
           makes the same files
@@ -87,6 +93,7 @@ fn main() -> ExitCode {
         ["size", ref options @ ..] => size::size(options),
         ["pairs", ref options @ ..] => pairs::pairs(options),
         ["instructions", ref options @ ..] => instructions::instructions(options),
+        ["language", ref options @ ..] => language::language(options),
         ["peers"] => peers::provide().map(drop),
         ["help" | "--help" | "-h"] | [] => {
             print!("{USAGE}");
@@ -147,8 +154,8 @@ fn services() -> Result<(), Failure> {
     run::cargo(&clippy, &[])
 }
 
-/// What is refused without the features, and the server that has none. They would have all with
-/// the workspace.
+/// Tests that features which are left out are refused, and the server without features. In the
+/// workspace both would have all features.
 fn bare() -> Result<(), Failure> {
     let refusals = [
         "test",

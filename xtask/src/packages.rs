@@ -14,7 +14,7 @@ use crate::run::{self, Failure, root};
 /// A crate that is published.
 struct Crate {
     name: String,
-    /// Its folder, from the workspace's root.
+    /// The folder, from the workspace's root.
     folder: String,
     manifest: Table,
 }
@@ -112,8 +112,8 @@ fn published() -> Result<Vec<Crate>, Failure> {
     Ok(crates)
 }
 
-/// The lists of features for users are those of the facade's manifest, and so are the features of the
-/// crate that has them.
+/// The lists of features for users are those of the facade's manifest, and so are the features of
+/// the crate that has them.
 fn feature_complaints() -> Result<Vec<String>, Failure> {
     let features = Crate::read("crates/chronorb".to_owned())?.features();
     let orb = Crate::read("crates/chronorb-orb".to_owned())?.features();
@@ -169,8 +169,8 @@ pub(crate) fn package() -> Result<(), Failure> {
     build_alone("build")
 }
 
-/// Packs all crates that are published, and checks the command, which depends on all of them, and the
-/// tutorial's project, with nothing but the packages.
+/// Packs all crates that are published, and checks the command, which depends on all of them, and
+/// the tutorial's project, with nothing but the packages.
 pub(crate) fn quick() -> Result<(), Failure> {
     run::cargo(&["package", "--no-verify", "--quiet", "--allow-dirty"], &[])?;
     build_alone("check")
@@ -212,16 +212,16 @@ fn build_alone(job: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The workspace's profile for development, as its manifest has it, so that dependencies need not be
-/// built again.
+/// The workspace's profile for development, as its manifest has it, so that dependencies need not
+/// be built again.
 fn dev_profile(workspace: &str) -> String {
     let sections = workspace.split("\n[profile.").skip(1);
     let dev = sections.filter(|section| section.starts_with("dev"));
     dev.map(|section| format!("[profile.{section}\n")).collect()
 }
 
-/// The files of the tutorial's project: a code block of the chapter belongs to the file whose name, in
-/// backticks, begins the paragraph before it.
+/// The files of the tutorial's project: a code block of the chapter belongs to the file whose name,
+/// in backticks, begins the paragraph before it.
 fn tutorial_files() -> Result<BTreeMap<String, String>, Failure> {
     let chapter = read(&root().join(TUTORIAL))?;
     let mut files: BTreeMap<String, String> = BTreeMap::new();
@@ -265,8 +265,8 @@ pub(crate) fn version(workspace: &str) -> Result<String, Failure> {
     version.ok_or_else(|| Failure("Cargo.toml: the workspace has no version".to_owned()))
 }
 
-/// Unpacks a package with the present time: all packages have the same times, by which cargo would not
-/// see a change.
+/// Unpacks a package with the present time: all packages have the same times, by which cargo would
+/// not see a change.
 fn unpack(package: &Path, folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| failure(folder, error))?;
     let mut tar = Command::new("tar");

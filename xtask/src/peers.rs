@@ -6,7 +6,7 @@ use crate::run::{Failure, ask, run};
 
 /// Something that tests use and Rust does not bring.
 struct Peer {
-    /// What it is for.
+    /// The purpose of the package.
     purpose: &'static str,
     /// The Debian packages that bring it.
     packages: &'static [&'static str],

@@ -43,7 +43,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// What a program says, or `None` where it fails or is not there.
+/// Returns the output of a program, or `None` if it fails or does not exist.
 pub(crate) fn ask(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).output().ok()?;
     output
@@ -58,7 +58,7 @@ pub(crate) fn root() -> PathBuf {
     here.parent().map(PathBuf::from).unwrap_or(here)
 }
 
-/// Where cargo builds.
+/// Returns the directory in which cargo builds.
 pub(crate) fn target_dir() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(dir) => root().join(dir),

@@ -1,4 +1,4 @@
-//! How small the minimal server is: built, taken apart, and held against what it may take.
+//! The size of the minimal server: it is built, taken apart, and compared with its limit.
 
 mod budget;
 mod image;
@@ -34,7 +34,8 @@ pub(crate) fn size(options: &[&str]) -> Result<(), Failure> {
     }
     if report.own > report.limit {
         return Err(Failure(format!(
-            "the minimal server has {} of its own, and may have {}; `cargo xtask size` says what is large",
+            "the minimal server has {} of its own, and may have {}; `cargo xtask size` says what \
+             is large",
             kib(report.own),
             kib(report.limit)
         )));
@@ -42,20 +43,20 @@ pub(crate) fn size(options: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was found, in octets.
+/// The measured sizes, in octets.
 #[derive(Serialize)]
 struct Report {
     rustc: String,
     server: Image,
     /// A program that does nothing, built alike.
     nothing: Image,
-    /// What the server is greater by than the program that does nothing.
+    /// The size of the server less that of an empty program.
     own: u64,
     limit: u64,
-    /// What `own` was when it was last tracked.
+    /// The value of `own` when it was last tracked.
     tracked: u64,
     stripped_file: u64,
-    /// Whose the server's functions and variables are, the greatest first.
+    /// The sizes of the server's functions and variables by crate, the greatest first.
     crates: Vec<Crate>,
 }
 
@@ -130,7 +131,7 @@ fn build() -> Result<PathBuf, Failure> {
     Ok(target.join("min"))
 }
 
-/// How large a program's file is without the names of its functions.
+/// Returns the size of a program's file without the names of its functions.
 fn stripped_size(program: &Path) -> Result<u64, Failure> {
     let stripped = program.with_extension("stripped");
     run::run(Command::new("strip").arg("-o").arg(&stripped).arg(program))?;

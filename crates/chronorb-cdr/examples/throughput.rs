@@ -1,4 +1,4 @@
-//! How fast sequences are written and read, in both byte orders, beside a copy of the same memory.
+//! Rates of writing and reading sequences in both byte orders, beside a copy of the same memory.
 //!
 //! `cargo run --release -p chronorb-cdr --example throughput`
 

@@ -15,10 +15,10 @@ use body::Body;
 
 /// An IDL `any`: a value together with its type code.
 ///
-/// One that is made of a value refers to that value, which is written when the any is. One that
-/// was received refers to the frame: it was walked once, by its type code, so that what it holds
-/// is known to be well-formed; its octets become a value whenever they are
-/// [`extract`](Self::extract)ed, in the arena of the message.
+/// An any that is made of a value refers to it, and writes it when the any is written. An any that
+/// was received refers to the frame. The decoder has walked it once by its type code, so the
+/// content is known to be well-formed. Each [`extract`](Self::extract) decodes the octets anew,
+/// into the arena of the message.
 ///
 /// ```
 /// use chronorb_cdr::{Any, Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame};
@@ -37,7 +37,7 @@ use body::Body;
 /// # }
 /// ```
 ///
-/// Values that only code that knows their type can read, as valuetypes other than null, are
+/// Values that only code which knows their type can read, such as valuetypes other than null, are
 /// refused with [`CdrError::OpaqueValue`].
 #[derive(Clone, Copy)]
 pub struct Any<'a> {
@@ -47,15 +47,15 @@ pub struct Any<'a> {
 
 #[derive(Clone, Copy)]
 enum Content<'a> {
-    /// A value, and where it can be extracted again.
+    /// A value, and the arena into which it can be extracted.
     Value(&'a dyn Encode, Option<&'a Arena>),
-    /// What was received.
+    /// A received value.
     Body(&'a Body<'a>),
     /// A value that could not be written.
     Invalid(CdrError),
 }
 
-/// What an any can be made of.
+/// A source of an any's value.
 trait Encode {
     fn write(&self, e: &mut Encoder<'_>) -> Result<(), CdrError>;
 }
@@ -85,8 +85,8 @@ impl<'a> Any<'a> {
         Self::with_type(TypeOf::<T>::REF, value)
     }
 
-    /// As [`of`](Self::of), with a type code of its own: of an alias, a bounded string, or what
-    /// else is not told by a Rust type. The caller answers for the value being of that type.
+    /// Makes an any with an explicit type code: of an alias, a bounded string, or another type that
+    /// Rust has no type for. The caller guarantees that the value is of that type.
     pub fn with_type<'x, T: Cdr<'x>>(type_code: &'a TypeCode<'a>, value: &'a T) -> Self {
         Self {
             type_code,
@@ -94,8 +94,8 @@ impl<'a> Any<'a> {
         }
     }
 
-    /// An any of a copy of `value`, which lives in the arena; what the value borrows it goes on
-    /// borrowing.
+    /// Makes an any of a copy of `value` in the arena. The copy still borrows everything that
+    /// `value` borrows.
     ///
     /// # Errors
     /// [`CdrError::ArenaFull`]
@@ -116,8 +116,8 @@ impl<'a> Any<'a> {
         T::TYPE_CODE.equivalent(self.type_code)
     }
 
-    /// The value. It borrows from the arena that this was received or made with, and takes room
-    /// in it each time.
+    /// Decodes the value. It borrows from the arena that this was received or made with, and each
+    /// call takes room there.
     ///
     /// # Errors
     /// [`CdrError::WrongType`] if it is of another type, [`CdrError::ArenaFull`] if it has no
@@ -126,10 +126,11 @@ impl<'a> Any<'a> {
         self.extract_with(&T::TYPE_CODE, T::decode)
     }
 
-    /// As [`extract`](Self::extract), by a function that reads a value of that type.
+    /// Extracts the value as [`extract`](Self::extract) does, by a function that reads a value of
+    /// that type.
     ///
     /// # Errors
-    /// As [`extract`](Self::extract), and what `read` fails with.
+    /// As [`extract`](Self::extract), and those of `read`.
     pub fn extract_with<T>(
         &self,
         type_code: &TypeCode<'_>,
@@ -151,14 +152,14 @@ impl<'a> Any<'a> {
         read(&mut d)
     }
 
-    /// The twin that owns the value. If that cannot be written, what it fails with comes when the
-    /// twin is used.
+    /// Makes the owning form. If the value cannot be written, the error is reported when the result
+    /// is used.
     #[allow(clippy::should_implement_trait)]
     pub fn to_owned(&self) -> AnyBuf {
         AnyBuf::from(self)
     }
 
-    /// The same value, with what the layer above needs to make object references of it.
+    /// Attaches the data that the layer above needs to make object references of the value.
     ///
     /// # Errors
     /// [`CdrError::ArenaFull`]
@@ -216,7 +217,7 @@ impl fmt::Debug for Any<'_> {
     }
 }
 
-/// Writes a value as the body of an any. That of an exception begins with its repository id.
+/// Writes a value as the body of an any. An exception begins with its repository identifier.
 fn encode_value(
     type_code: &TypeCode<'_>,
     value: &dyn Encode,

@@ -2,19 +2,19 @@
 
 /// The greatest numbers and lengths that a decoder accepts, beside the size of the message.
 ///
-/// An [`Arena`](crate::Arena) carries them, and the ORB sets those of its configuration. What exceeds
-/// one is [`CdrError::BoundExceeded`](crate::CdrError::BoundExceeded). The work on a message and its use
-/// of the stack are bounded apart from these; see [`Decoder::charge`](crate::Decoder::charge) and
-/// [`StackLimit`](crate::StackLimit).
+/// An [`Arena`](crate::Arena) carries the bounds, and the ORB sets those of its configuration. A
+/// value above its bound is [`CdrError::BoundExceeded`](crate::CdrError::BoundExceeded). The work
+/// on a message and its use of the stack have separate limits; see
+/// [`Decoder::charge`](crate::Decoder::charge) and [`StackLimit`](crate::StackLimit).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
-    /// The repository identifiers of a value: its type and the bases that it may be truncated to. 32 by
-    /// default.
+    /// The repository identifiers of a value: its type and the bases that it may be truncated to.
+    /// 32 by default.
     pub value_ids: u32,
     /// The octets of a repository identifier of a value. 1024 by default.
     pub value_id_octets: u32,
-    /// The octets of a name or repository identifier in a type code, with the zero at its end. 2048 by
-    /// default.
+    /// The octets of a name or repository identifier in a type code, with the zero at its end. 2048
+    /// by default.
     pub type_name_octets: u32,
     /// The members of a type in a type code. 16,384 by default.
     pub type_members: u32,

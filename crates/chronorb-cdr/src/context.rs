@@ -1,7 +1,7 @@
-//! The properties of a client that an operation's `context` clause asks for.
+//! The properties of a client that an operation's `context` clause names.
 //!
-//! Behind the arguments of such an operation travels a sequence of strings, name and value by
-//! turns (CORBA 3.3 part 2, clause 9.3.5.4). Generated code calls what is here.
+//! They follow the arguments of such an operation as a sequence of strings, alternating name and
+//! value (CORBA 3.3 part 2, clause 9.3.5.4). Generated code calls these functions.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -40,7 +40,7 @@ pub fn decode_context<'a>(d: &mut Decoder<'a>) -> Result<&'a [(&'a str, &'a str)
         .fill(len / 2, |_| Ok((d.read_str()?, d.read_str()?)))
 }
 
-/// Those of the properties that the clause names, for a call that is not marshalled.
+/// Returns the properties that the clause names, for a call that is not marshalled.
 ///
 /// # Errors
 /// [`CdrError::ArenaFull`]
@@ -57,7 +57,8 @@ pub fn select_context<'a>(
     })
 }
 
-/// A name of the clause that ends in `*` stands for all that begin so.
+/// Whether the clause selects the property. A name that ends in `*` selects all names with that
+/// prefix.
 fn is_named(name: &str, clause: &[&str]) -> bool {
     clause
         .iter()

@@ -1,16 +1,16 @@
-//! How much is copied.
+//! A counter of copied octets.
 
 use std::cell::Cell;
 
-/// How many octets the calling thread has copied so far within user space, in and out of frames and
-/// arenas.
+/// Returns the number of octets that the calling thread has copied within user space so far, in and
+/// out of frames and arenas.
 ///
-/// What is copied in one piece is counted: octets, strings, slices of numbers and of plain data, the
-/// parts of a message that are joined, and what a frame moves when it grows. What is not: values that
-/// are written one by one, as the members of a struct and the header of a message, characters that
-/// are converted on the way, and what the kernel copies.
+/// Contiguous copies are counted: octets, strings, slices of numbers and of plain data, message
+/// parts that are joined, and moves of a growing frame. Not counted are values that are written one
+/// by one (the members of a struct, the header of a message), characters that are converted, and
+/// copies by the kernel.
 ///
-/// Tests and measurements use the difference to show what a path copies.
+/// Tests and measurements use the difference.
 #[must_use]
 pub fn octets_copied() -> u64 {
     COPIED.get()

@@ -11,19 +11,19 @@ use crate::limits::Limits;
 use crate::values::ReadNotes;
 use crate::{Arena, Cdr, CdrError, Endian, LongDouble, StackLimit, TextForm, stack};
 
-/// The nesting of sequences, encapsulations and whatever else calls
-/// [`Decoder::enter`] in one message. It is less where the stack has no room.
+/// The greatest nesting of sequences, encapsulations and other levels of [`Decoder::enter`] in one
+/// message. The limit is lower if the stack has less room.
 pub const MAX_DEPTH: u8 = 64;
 
 /// Reads values in CDR, and owns the bytes that it reads them from.
 ///
-/// Each byte is handed out once, so that numbers in the other byte order can
-/// be swapped where they lie and be given out as a slice of the frame. What
-/// cannot stay in the frame goes to the [`Arena`].
+/// Each byte is handed out once, so that numbers in the other byte order can be swapped in place
+/// and be handed out as a slice of the frame. Values that cannot stay in the frame go to the
+/// [`Arena`].
 ///
-/// Values are aligned relative to the *origin*, which is the GIOP header of
-/// the message or the start of the encapsulation. After an error the decoder
-/// stands somewhere within the value.
+/// Values are aligned relative to the *origin*, which is the GIOP header of the message or the
+/// start of the encapsulation. After an error the position of the decoder is somewhere within the
+/// value.
 pub struct Decoder<'a> {
     pub(crate) rest: &'a mut [u8],
     position: usize,
@@ -34,7 +34,7 @@ pub struct Decoder<'a> {
     phase: u8,
     /// The joint is the end of a chunk of a value.
     pub(crate) in_chunks: bool,
-    /// The room on the stack that the open levels take when their values are worked on.
+    /// The stack space that processing the values of the open levels takes.
     levels: stack::Room,
     limits: Limits,
     arena: &'a Arena,
@@ -42,17 +42,16 @@ pub struct Decoder<'a> {
     /// The position of the next joint; `usize::MAX` if there is none.
     pub(crate) joint: usize,
     later_joints: &'a [u32],
-    /// What is known of the values in the message, if there are any.
+    /// The state of reading values, if the message has any.
     pub(crate) values: Option<Box<dyn ReadNotes>>,
 }
 
-/// How many elements without octets a sequence may have, whatever is left of the message: each
-/// costs time all the same.
+/// The greatest number of elements without octets in a sequence, whatever is left of the message.
+/// Each of them takes time although it has no octets.
 const FREE_ELEMENTS: usize = 256;
 
 impl<'a> Decoder<'a> {
-    /// Makes a decoder of `bytes`, the first of which stands `position`
-    /// octets after the origin.
+    /// Makes a decoder of `bytes`, which begin `position` octets after the origin.
     #[inline]
     pub fn new(bytes: &'a mut [u8], position: usize, endian: Endian, arena: &'a Arena) -> Self {
         let limits = Limits::of_message(bytes.len(), arena);
@@ -93,8 +92,8 @@ impl<'a> Decoder<'a> {
         self
     }
 
-    /// Sets what the layer above needs to make object references of what is
-    /// read. The decoders of encapsulations inherit it.
+    /// Sets the data that the layer above needs to make object references. The decoders of
+    /// encapsulations inherit it.
     #[inline]
     #[must_use]
     pub fn with_host(mut self, host: Option<&'a dyn Any>) -> Self {
@@ -136,7 +135,7 @@ impl<'a> Decoder<'a> {
         if self.depth >= MAX_DEPTH {
             return Err(CdrError::TooDeep);
         }
-        // The type alone, and not the message, says what the first level takes.
+        // The size of the first level depends on the type alone and not on the message.
         if self.depth > 0 {
             let levels = self.levels.with::<T>().ok_or(CdrError::TooDeep)?;
             self.stack_limit().check(levels)?;
@@ -165,8 +164,8 @@ impl<'a> Decoder<'a> {
     /// a part of a value, or on 16 octets of text.
     ///
     /// # Errors
-    /// [`CdrError::TooMuchWork`] where the message has taken more than 4096 steps and 16 for each of
-    /// its octets.
+    /// [`CdrError::TooMuchWork`] where the message has taken more than 4096 steps and 16 for each
+    /// of its octets.
     #[inline]
     pub fn charge(&mut self, steps: usize) -> Result<(), CdrError> {
         self.limits.charge(steps, self.arena)
@@ -178,7 +177,7 @@ impl<'a> Decoder<'a> {
         self.limits
     }
 
-    /// Puts limits in their place that are of the same message.
+    /// Replaces the limits by those of another decoder of the same message.
     #[inline]
     pub(crate) fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
@@ -190,13 +189,13 @@ impl<'a> Decoder<'a> {
         self.leave_for::<()>();
     }
 
-    /// What [`with_host`](Self::with_host) set.
+    /// Returns the data set by [`with_host`](Self::with_host).
     #[inline]
     pub fn host(&self) -> Option<&'a dyn Any> {
         self.host
     }
 
-    /// Where values go that cannot stay in the frame.
+    /// Returns the arena of values that cannot stay in the frame.
     #[inline]
     pub fn arena(&self) -> &'a Arena {
         self.arena
@@ -239,8 +238,8 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Basic types. Each method fails with [`CdrError::EndOfData`] if the message
-/// ends within the value; what else it fails with stands there.
+/// Basic types. Each method fails with [`CdrError::EndOfData`] if the message ends within the
+/// value; it documents its other errors.
 #[allow(clippy::missing_errors_doc)]
 impl<'a> Decoder<'a> {
     /// Skips the padding to a multiple of `n`, a power of two.
@@ -356,8 +355,8 @@ impl<'a> Decoder<'a> {
     /// Reads the length of a sequence whose elements are at least
     /// `min_element_size` octets long on the wire (zero is taken for one).
     ///
-    /// Fails with [`CdrError::LengthOverflow`] if that many cannot be in what
-    /// is left, so that the result can be trusted with memory.
+    /// Fails with [`CdrError::LengthOverflow`] if the remaining octets cannot contain that many
+    /// elements, so that memory can be allocated for the result.
     #[inline]
     pub fn read_len(&mut self, min_element_size: usize) -> Result<usize, CdrError> {
         let len = self.read_u32()? as usize;
@@ -430,7 +429,7 @@ impl<'a> Decoder<'a> {
         self.rest.get(..n)
     }
 
-    /// The padding before `n` octets, which may have to cross a joint.
+    /// Returns the padding before `n` octets, which may require crossing a joint.
     #[inline]
     fn padding_or_joint(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
         let padding = self.padding(align);
@@ -442,8 +441,8 @@ impl<'a> Decoder<'a> {
 
     /// As [`take_aligned`](Self::take_aligned), for the elements of an array or sequence.
     ///
-    /// Where a fragment ends in front of the first element, the padding stands in that fragment
-    /// and none in the next: so does omniORB it, which is the ORB that sends fragments of GIOP 1.1.
+    /// If a fragment ends before the first element, the padding is in that fragment and not in the
+    /// next. omniORB, the ORB that sends fragments of GIOP 1.1, does it this way.
     #[inline]
     pub(crate) fn take_elements(
         &mut self,
@@ -479,8 +478,8 @@ impl<'a> Decoder<'a> {
         (self.position + usize::from(self.phase)).wrapping_neg() & (align - 1)
     }
 
-    /// Goes on in the next fragment or chunk, if the next value, of `n` octets, starts there, and
-    /// returns the padding before the value.
+    /// Continues in the next fragment or chunk if the next value, of `n` octets, starts there.
+    /// Returns the padding before the value.
     #[cold]
     fn cross_joint(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
         if self.in_chunks {
@@ -501,7 +500,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// What follows is aligned as the fragment behind the joint is.
+    /// Advances to the next joint. Alignment follows the fragment behind the present one.
     fn next_joint(&mut self) {
         self.phase = (FRAGMENT_HEADER_LEN.wrapping_sub(self.joint) % 8) as u8;
         self.joint = usize::MAX;
@@ -518,9 +517,8 @@ impl<'a> Decoder<'a> {
     /// the frame, otherwise it is in the arena.
     ///
     /// # Errors
-    /// [`CdrError::LengthOverflow`] if it cannot be in what is left,
-    /// [`CdrError::TooDeep`], [`CdrError::ArenaFull`], and what the elements
-    /// fail with.
+    /// [`CdrError::LengthOverflow`] if the remaining octets cannot contain it,
+    /// [`CdrError::TooDeep`], [`CdrError::ArenaFull`], and those of the elements.
     #[inline]
     pub fn read_seq<T: Cdr<'a>>(&mut self) -> Result<&'a [T], CdrError> {
         self.read_seq_bounded(u32::MAX)
@@ -546,9 +544,9 @@ impl<'a> Decoder<'a> {
         Ok(items)
     }
 
-    /// Reads a sequence whose elements `element` reads, each of them at least
-    /// `min_size` octets long on the wire. This is for elements that need
-    /// more than their type to be read, as bounded and wide strings do.
+    /// Reads a sequence by `element`, which reads one element of at least `min_size` octets. It
+    /// serves elements whose type alone does not tell how to read them, such as bounded and wide
+    /// strings.
     ///
     /// # Errors
     /// [`CdrError::BoundExceeded`] if it is longer than `bound`, and as
@@ -573,7 +571,7 @@ impl<'a> Decoder<'a> {
     /// Reads an array by value.
     ///
     /// # Errors
-    /// What the elements fail with.
+    /// Those of the elements.
     #[inline]
     pub fn read_array<T: Cdr<'a>, const N: usize>(&mut self) -> Result<[T; N], CdrError> {
         T::decode_array(self)
@@ -583,7 +581,7 @@ impl<'a> Decoder<'a> {
     /// frame, otherwise it is in the arena.
     ///
     /// # Errors
-    /// [`CdrError::ArenaFull`], and what the elements fail with.
+    /// [`CdrError::ArenaFull`], and those of the elements.
     #[inline]
     pub fn read_array_ref<T: Cdr<'a>, const N: usize>(&mut self) -> Result<&'a [T; N], CdrError> {
         T::decode_slice(self, N)?
@@ -594,7 +592,7 @@ impl<'a> Decoder<'a> {
     /// Reads an array whose elements `element` reads.
     ///
     /// # Errors
-    /// What `element` fails with.
+    /// Those of `element`.
     #[inline]
     pub fn read_array_with<T: Copy, const N: usize>(
         &mut self,
@@ -650,7 +648,7 @@ impl fmt::Debug for Decoder<'_> {
     }
 }
 
-/// Where a value stands in a message, which its layout depends on.
+/// The position of a value in a message, on which its layout depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     /// Number of octets from the origin.
@@ -669,14 +667,14 @@ impl Place<'_> {
         later_joints: &[],
     };
 
-    /// What alignment is relative to 0 of.
+    /// Returns the offset that alignment is relative to.
     pub(crate) fn offset(&self) -> usize {
         self.position + usize::from(self.phase)
     }
 }
 
 impl<'a> Decoder<'a> {
-    /// Where the next octet stands.
+    /// Returns the position of the next octet.
     pub(crate) fn place(&self) -> Place<'a> {
         Place {
             position: self.position,
@@ -690,7 +688,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The same octets as from `place` on, in another memory.
+    /// Moves the decoder to `place`; its octets are a copy of those from there on.
     pub(crate) fn at_place(mut self, place: Place<'a>) -> Self {
         self.position = place.position;
         self.phase = place.phase;
@@ -699,8 +697,8 @@ impl<'a> Decoder<'a> {
         self
     }
 
-    /// Takes the octets that `look` reads and leaves in the byte order of this machine, with the
-    /// place where they stand.
+    /// Takes the octets that `look` reads and leaves in the byte order of this machine, with their
+    /// position.
     ///
     /// # Errors
     /// The errors of `look`; [`CdrError::OpaqueValue`] within the chunks of a value.
@@ -724,9 +722,9 @@ impl<'a> Decoder<'a> {
         Ok((octets, place))
     }
 
-    /// Calls `look` with a decoder of what is left, and returns what it returns, the number of
-    /// octets that it read, and whether a joint is in them or at their end. Nothing was read then
-    /// from this decoder; but what was swapped where it lies stays swapped.
+    /// Calls `look` with a decoder of the remaining octets. Returns its result, the number of
+    /// octets that it read, and whether a joint is in them or at their end. This decoder does not
+    /// advance, but octets that `look` swapped in place stay swapped.
     ///
     /// # Errors
     /// The errors of `look`; [`CdrError::OpaqueValue`] at the end of a chunk.

@@ -9,34 +9,34 @@ use crate::{Cdr, CdrError, Endian, Frame, LongDouble, StackLimit, TextForm};
 
 /// Appends values to a [`Frame`] in CDR.
 ///
-/// Each value is aligned to its size, up to 8, relative to the *origin*,
-/// which is the start of the frame, where a GIOP header stands. Positions are
-/// counted from the origin too.
+/// Each value is aligned to its size, up to 8, relative to the *origin*, which is the start of the
+/// frame and of the GIOP header. Positions are counted from the origin too.
 ///
-/// A method that fails may have written a part of its value; the message is
-/// then to be given up, or cut back with [`truncate`](Self::truncate).
+/// A method that fails may have written a part of its value. The message must then be discarded, or
+/// cut back with [`truncate`](Self::truncate).
 pub struct Encoder<'f> {
     frame: &'f mut Frame,
-    /// Offset of the origin in the frame, less what was left out of it; below 0 it wraps.
+    /// The offset of the origin in the frame minus the octets that were left out of the frame;
+    /// below 0 it wraps.
     origin: usize,
-    /// Where in the frame what was left out stands last: nothing before it can be changed.
+    /// The offset in the frame of the last omitted octets. Nothing before it can be changed.
     floor: usize,
     endian: Endian,
     text: TextForm,
-    /// What has so many octets may be left out.
+    /// The smallest size of slices that may be left to a [`Gather`].
     great: usize,
-    /// The limit of the stack, once something was nested.
+    /// The limit of the stack, once a value was nested.
     stack: Option<StackLimit>,
     gather: Option<&'f mut dyn Gather>,
-    /// What is known of the values in the message, if there are any.
+    /// The state of writing values, if the message has any.
     pub(crate) values: Option<Box<dyn WriteNotes>>,
 }
 
-/// Takes great slices from an encoder, which are then left out of its frame, see
+/// A receiver of large slices, which are then left out of the encoder's frame; see
 /// [`Encoder::gathering`].
 pub trait Gather {
-    /// Takes `octets`, which stand in the message behind what is in `frame` so far, and behind
-    /// what was taken before; or returns `false`, and they are copied into the frame.
+    /// Takes `octets`, which follow the present content of `frame` and all slices taken before; or
+    /// returns `false`, and they are copied into the frame.
     ///
     /// # Errors
     /// Any; the encoder fails with it.
@@ -61,10 +61,10 @@ impl<'f> Encoder<'f> {
         }
     }
 
-    /// An encoder that goes on behind what was written, and leaves slices of at least `great`
-    /// octets to `gather`: those of octets, booleans and characters, and of numbers where the byte
-    /// order is the machine's. They are not copied into the frame, and yet count in all positions.
-    /// What is within an encapsulation is copied.
+    /// Returns an encoder that continues behind the written values and passes slices of at least
+    /// `great` octets to `gather`. These are slices of octets, booleans, characters, and of numbers
+    /// in the machine's byte order. They are not copied into the frame but count in all positions.
+    /// The content of an encapsulation is always copied.
     pub fn gathering<'s>(&'s mut self, great: usize, gather: &'s mut dyn Gather) -> Encoder<'s> {
         Encoder {
             frame: self.frame,
@@ -107,8 +107,8 @@ impl<'f> Encoder<'f> {
         self.text = text;
     }
 
-    /// Takes back what was written from `position` on. What was left to a [`Gather`] has gone, as
-    /// has what stands before it: that only stops counting.
+    /// Removes everything that was written from `position` on. Slices that a [`Gather`] took cannot
+    /// be recalled, nor can the octets before them: they only stop counting.
     #[inline]
     pub fn truncate(&mut self, position: usize) {
         if let Some(values) = &mut self.values
@@ -119,7 +119,7 @@ impl<'f> Encoder<'f> {
         self.cut(position);
     }
 
-    /// [`truncate`](Self::truncate), but for what is known of values.
+    /// Truncates as [`truncate`](Self::truncate) does, without the state of values.
     #[inline]
     pub(crate) fn cut(&mut self, position: usize) {
         let Some(back) = self.position().checked_sub(position) else {
@@ -134,8 +134,8 @@ impl<'f> Encoder<'f> {
     /// before.
     ///
     /// # Errors
-    /// [`CdrError::EndOfData`] if there are no four octets at `position`, or they stand before
-    /// what was left to a [`Gather`].
+    /// [`CdrError::EndOfData`] if there are no four octets at `position`, or they precede octets
+    /// that were left to a [`Gather`].
     pub fn patch_u32(&mut self, position: usize, value: u32) -> Result<(), CdrError> {
         let bytes = match self.endian {
             Endian::Big => value.to_be_bytes(),
@@ -155,13 +155,13 @@ impl<'f> Encoder<'f> {
             .ok_or(CdrError::EndOfData)
     }
 
-    /// The frame with all that was written so far.
+    /// Returns the frame with everything written so far.
     #[inline]
     pub fn frame(&self) -> &Frame {
         self.frame
     }
 
-    /// The frame, to complete what stands outside of CDR.
+    /// Returns the frame, to complete the parts that are not CDR.
     #[inline]
     pub fn frame_mut(&mut self) -> &mut Frame {
         self.frame
@@ -186,8 +186,8 @@ impl<'f> Encoder<'f> {
     }
 }
 
-/// Basic types. Each method fails with [`CdrError::FrameFull`] if the frame
-/// would grow over its limit; what else it fails with stands there.
+/// Basic types. Each method fails with [`CdrError::FrameFull`] if the frame would grow over its
+/// limit; it documents its other errors.
 #[allow(clippy::missing_errors_doc)]
 impl Encoder<'_> {
     /// Pads with zeros to a multiple of `n`, a power of two.
@@ -301,12 +301,13 @@ impl Encoder<'_> {
         self.write_u32(u32::try_from(len).map_err(|_| CdrError::LengthOverflow)?)
     }
 
-    /// Sets from how many octets on a slice may be left to a [`Gather`], and returns what that was.
+    /// Sets the smallest size of slices that may be left to a [`Gather`], and returns the previous
+    /// one.
     pub(crate) fn set_great(&mut self, great: usize) -> usize {
         mem::replace(&mut self.great, great)
     }
 
-    /// Whether [`write_octets`](Self::write_octets) may leave it to a [`Gather`].
+    /// Whether [`write_octets`](Self::write_octets) may leave the slice to a [`Gather`].
     #[inline]
     pub(crate) fn is_great(&self, bytes: &[u8]) -> bool {
         bytes.len() >= self.great
@@ -350,8 +351,8 @@ impl Encoder<'_> {
     /// Writes a `sequence<T>`.
     ///
     /// # Errors
-    /// [`CdrError::LengthOverflow`] if an `unsigned long` cannot count the
-    /// elements, and what the elements fail with.
+    /// [`CdrError::LengthOverflow`] if an `unsigned long` cannot count the elements, and those of
+    /// the elements.
     #[inline]
     pub fn write_seq<'x, T: Cdr<'x>>(&mut self, items: &[T]) -> Result<(), CdrError> {
         self.write_len(items.len())?;
@@ -361,8 +362,7 @@ impl Encoder<'_> {
     /// Writes a `sequence<T, bound>`.
     ///
     /// # Errors
-    /// [`CdrError::BoundExceeded`] if it is longer, and what the elements
-    /// fail with.
+    /// [`CdrError::BoundExceeded`] if it is longer, and those of the elements.
     #[inline]
     pub fn write_seq_bounded<'x, T: Cdr<'x>>(
         &mut self,
@@ -390,7 +390,7 @@ impl Encoder<'_> {
     /// order, which is that of this encoder, and is the origin of its own.
     ///
     /// # Errors
-    /// What `body` fails with.
+    /// Those of `body`.
     pub fn write_encapsulation(
         &mut self,
         body: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
@@ -398,7 +398,8 @@ impl Encoder<'_> {
         self.write_u32(0)?;
         let start = self.position();
         let origin = self.frame.len();
-        // Its length is known only at its end, so that all of it has to be here until then.
+        // The length is known only at the end, so the whole encapsulation must be in the frame
+        // until then.
         let mut inner = Encoder::new(self.frame, self.endian)
             .with_text(self.text)
             .with_origin(origin);

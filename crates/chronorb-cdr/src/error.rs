@@ -1,7 +1,7 @@
-/// Why a value could not be written to, or read from, CDR.
+/// The cause of a failure to write a value in CDR, or to read one.
 ///
-/// Each of them becomes a system exception in the layer above; the variant
-/// names the cause, and so whose fault it is.
+/// The layer above turns each of them into a system exception. The variant names the cause, and
+/// thereby the side at fault.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrError {
@@ -9,8 +9,8 @@ pub enum CdrError {
     /// idea of the type is another.
     #[error("the message ends within a value")]
     EndOfData,
-    /// A length is greater than what is left of the message (reading), or
-    /// than an `unsigned long` can say (writing).
+    /// A length exceeds the rest of the message (reading), or the range of an `unsigned long`
+    /// (writing).
     #[error("a length is greater than the message")]
     LengthOverflow,
     /// A bounded string or sequence is longer than its IDL type allows.
@@ -64,7 +64,7 @@ pub enum CdrError {
     #[error("a value is of another type than is expected")]
     WrongValueType,
     /// The header of a value, its chunks, or a reference to an earlier part of the message are
-    /// not what they can be.
+    /// malformed.
     #[error("a value is malformed")]
     InvalidValue,
     /// A value holds itself.
@@ -77,8 +77,8 @@ pub enum CdrError {
     /// [`Decoder::charge`](crate::Decoder::charge).
     #[error("the message takes more work than its size allows")]
     TooMuchWork,
-    /// The layer above could not make an object reference of what it read,
-    /// or could not write the one it was given.
+    /// The layer above could not make an object reference of the octets, or could not write the
+    /// given one.
     #[error("an object reference cannot be read or written")]
     BadReference,
     /// The object references of one message need more memory than the layer
@@ -88,19 +88,18 @@ pub enum CdrError {
     /// A value is outside of the range that its IDL type allows.
     #[error("a value is outside of the range of its type")]
     OutOfRange,
-    /// A type code on the wire is none: its kind is not known, an indirection leads nowhere, or
-    /// its parameters contradict each other. Or one was to be written that cannot be.
+    /// A type code is malformed: its kind is unknown, an indirection leads nowhere, or its
+    /// parameters contradict each other. Or a type code cannot be written.
     #[error("a type code is not valid")]
     InvalidTypeCode,
-    /// A `fixed` on the wire has digits that are none, or no sign; or it has more digits than its
-    /// type allows.
+    /// A `fixed` on the wire has an invalid digit or no sign, or more digits than its type allows.
     #[error("a fixed-point value is not valid")]
     InvalidFixed,
     /// An any holds a value of another type than was asked for.
     #[error("an any holds a value of another type")]
     WrongType,
-    /// An any holds a value that only code that knows its type can take apart: a valuetype, or
-    /// something local.
+    /// An any holds a value that only code which knows its type can decode: a valuetype, or a local
+    /// type.
     #[error("an any holds a value that cannot be read without its type's code")]
     OpaqueValue,
 }

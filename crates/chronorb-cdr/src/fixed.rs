@@ -9,9 +9,9 @@ use crate::{Cdr, CdrError, Decoder, Encoder, TypeCode, Typed};
 
 /// An IDL `fixed<D, S>`: a decimal number of `D` digits, `S` of them behind the point.
 ///
-/// `D` is at most 31, and `S` at most `D`; other types do not compile. What is more exact than the
-/// type is cut off, as CORBA says: nothing is rounded unless [`round_to`](Self::round_to) is
-/// called. What is too great is an error and never wraps.
+/// `D` is at most 31, and `S` at most `D`; other types do not compile. Excess decimals are cut off,
+/// as CORBA requires; only [`round_to`](Self::round_to) rounds. A value that is too great is an
+/// error and never wraps.
 ///
 /// ```
 /// use chronorb_cdr::Fixed;
@@ -62,7 +62,7 @@ impl<const D: u8, const S: u8> Fixed<D, S> {
         self.0
     }
 
-    /// Its digits, and how many of them stand behind the point.
+    /// Returns the number of digits, and the number of digits behind the point.
     pub const fn digits_and_scale(self) -> (u8, u8) {
         (D, S)
     }
@@ -73,7 +73,7 @@ impl<'a, const D: u8, const S: u8> Cdr<'a> for Fixed<D, S> {
 
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         let octets = bcd::encode(self.0);
-        // The last octets are all that is not zero.
+        // All octets before these are zero.
         e.write_octets(&octets[octets.len() - bcd::size(D)..])
     }
 

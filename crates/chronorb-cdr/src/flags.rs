@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// Shows the names of the flags that are set in `bits`, and what is left as a number. `flags` are
-/// names with their positions. Generated code calls it.
+/// Formats the names of the flags that are set in `bits`, and the remaining bits as a number.
+/// `flags` are names with their positions. Generated code calls it.
 ///
 /// # Errors
 /// Those of the formatter.

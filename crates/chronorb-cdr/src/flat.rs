@@ -1,10 +1,10 @@
-//! Values whose layout on the wire follows from their type alone, so that
-//! many of them are read and written without a look at each member's place.
+//! Values whose layout on the wire follows from their type alone, so that many of them are read and
+//! written without computing the position of each member.
 //!
-//! Alignment makes the layout of a struct depend on where it starts, modulo 8.
-//! But behind a member of the greatest alignment that is forgotten, so all
-//! elements of a sequence but the first start alike and look alike. The first
-//! goes the ordinary way; for the rest one look at what is left is enough.
+//! Alignment makes the layout of a struct depend on its start, modulo 8. A member of the greatest
+//! alignment removes this dependency, so all elements of a sequence but the first have the same
+//! layout. The first element takes the ordinary path; one check of the remaining length suffices
+//! for the others.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -14,13 +14,13 @@ use crate::{Cdr, CdrError, Char, CharSet, Decoder, Encoder, LongDouble};
 /// A type whose values have the same layout on the wire: numbers, enums, and
 /// structs and arrays of them.
 ///
-/// The IDL compiler writes the implementations, and makes use of them by
-/// [`Decoder::read_flat`] and [`Encoder::write_flat`].
+/// The IDL compiler generates the implementations, and uses them through [`Decoder::read_flat`] and
+/// [`Encoder::write_flat`].
 pub trait Flat: Copy {
     /// Size and alignment on the wire.
     const LAYOUT: Layout;
 
-    /// Reads a value of which all octets are there.
+    /// Reads a value, all octets of which are present.
     fn get<const SWAP: bool>(r: &mut FlatReader<'_, SWAP>) -> Self;
 
     /// Writes a value for which there is room.
@@ -39,7 +39,7 @@ pub trait Flat: Copy {
     }
 }
 
-/// How many octets a value takes, for each place where it may start.
+/// The number of octets of a value, by the position of its start modulo 8.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Layout {
     /// The greatest alignment of a part.
@@ -49,13 +49,13 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// That of nothing.
+    /// The layout of no members.
     pub const EMPTY: Self = Self {
         align: 1,
         sizes: [0; 8],
     };
 
-    /// That of a number of `width` octets; it is aligned to its size, up to 8.
+    /// Returns the layout of a number of `width` octets, aligned to its size, up to 8.
     pub const fn number(width: usize) -> Self {
         let align = if width < 8 { width } else { 8 };
         let mut sizes = [width; 8];
@@ -67,7 +67,7 @@ impl Layout {
         Self { align, sizes }
     }
 
-    /// That of this and `next` behind it: of the members of a struct.
+    /// Returns the layout of this followed by `next`, as of the members of a struct.
     #[must_use]
     pub const fn then(self, next: Self) -> Self {
         let mut sizes = self.sizes;
@@ -84,7 +84,7 @@ impl Layout {
         Self { align, sizes }
     }
 
-    /// That of `n` of these: of an array.
+    /// Returns the layout of `n` of these, as of an array.
     #[must_use]
     pub const fn times(self, n: usize) -> Self {
         if n == 0 {
@@ -99,33 +99,32 @@ impl Layout {
         Self { sizes, ..self }
     }
 
-    /// Where each but the first of several values starts, modulo the alignment.
+    /// Returns the start of each value but the first of several, modulo the alignment.
     const fn phase(self) -> usize {
         self.sizes[0] % self.align
     }
 
-    /// The distance between each but the first of several values.
+    /// Returns the distance between the starts of each two values but the first.
     const fn stride(self) -> usize {
         self.sizes[self.phase()]
     }
 }
 
-/// Reads one value of a layout after the other.
+/// A reader of consecutive values of a layout.
 #[derive(Debug)]
 pub struct FlatReader<'c, const SWAP: bool> {
     octets: &'c [u8],
-    /// The next octet.
+    /// The index of the next octet.
     at: usize,
-    /// Where the octets start, modulo the alignment.
+    /// The start of the octets, modulo the alignment.
     phase: usize,
     narrow: CharSet,
     sound: bool,
 }
 
 impl<const SWAP: bool> FlatReader<'_, SWAP> {
-    /// Notes whether what was read is a value of its type. One that is not
-    /// makes all that is read invalid; it is found again by
-    /// [`Cdr::decode`], whose error is told.
+    /// Records whether a value is valid for its type. One invalid value makes the whole read
+    /// invalid; [`Cdr::decode`] then reads it again and reports the error.
     #[inline(always)]
     pub fn check(&mut self, sound: bool) {
         self.sound &= sound;
@@ -136,7 +135,7 @@ impl<const SWAP: bool> FlatReader<'_, SWAP> {
         let start = self.at + padding(self.phase + self.at, align);
         self.at = start + W;
         let rest = self.octets.get(start..).unwrap_or_default();
-        // By the layout the octets are there, which the compiler sees too.
+        // The layout guarantees that the octets are present, as the compiler can see.
         let Some(word) = rest.first_chunk() else {
             self.sound = false;
             return [0; W];
@@ -157,7 +156,7 @@ impl<const SWAP: bool> FlatReader<'_, SWAP> {
     }
 }
 
-/// Writes one value of a layout after the other.
+/// A writer of consecutive values of a layout.
 #[derive(Debug)]
 pub struct FlatWriter<'c, const SWAP: bool> {
     octets: &'c mut [u8],
@@ -168,12 +167,12 @@ pub struct FlatWriter<'c, const SWAP: bool> {
 }
 
 impl<const SWAP: bool> FlatWriter<'_, SWAP> {
-    /// Pads, and makes `f` fill the next `n` octets.
+    /// Pads, and calls `f` to fill the next `n` octets.
     #[inline(always)]
     fn place(&mut self, align: usize, n: usize, f: impl FnOnce(&mut [u8])) {
         let start = self.at + padding(self.phase + self.at, align);
         let end = start + n;
-        // By the layout there is room, which the compiler sees too.
+        // The layout guarantees the room, as the compiler can see.
         match self.octets.get_mut(self.at..end) {
             Some(place) => {
                 let (gap, place) = place.split_at_mut(start - self.at);
@@ -211,8 +210,8 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// Reads `n` values behind the first; `None` where they are not all there, or not in one
-    /// piece, or not all of their type. Nothing was read then.
+    /// Reads `n` values behind the first. Returns `None`, and reads nothing, if they are not
+    /// complete, not contiguous, or not all valid.
     #[inline]
     fn read_alike<T: Flat, const SWAP: bool>(
         &mut self,
@@ -274,7 +273,8 @@ impl Encoder<'_> {
         rest.iter().try_for_each(|item| item.encode(self))
     }
 
-    /// Writes values behind the first; `false` where they have no room, or one cannot be written.
+    /// Writes values behind the first; returns `false` if there is no room, or one of them cannot
+    /// be written.
     #[inline]
     fn write_alike<T: Flat, const SWAP: bool>(&mut self, items: &[T]) -> bool {
         let (stride, phase) = (T::LAYOUT.stride(), T::LAYOUT.phase());

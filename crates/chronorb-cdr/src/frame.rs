@@ -6,25 +6,24 @@ use crate::{copied, memory};
 
 /// The memory of one message: 8-aligned, owned, bounded.
 ///
-/// The GIOP header stands at offset 0, so that the alignment of CDR is the
-/// alignment of memory. All of the capacity is initialised and was touched
-/// when it was allocated: using it causes no page fault. A frame is meant to
-/// be kept and used again; [`clear`](Self::clear) keeps its memory.
+/// The GIOP header is at offset 0, so that the alignment of CDR is the alignment of memory. All of
+/// the capacity is initialized and was touched when it was allocated: using it causes no page
+/// fault. A frame is meant to be reused; [`clear`](Self::clear) keeps its memory.
 pub struct Frame {
     words: Vec<u64>,
     len: usize,
     capacity: usize,
     limit: usize,
     joints: Vec<u32>,
-    /// How many messages in a row had no need of the memory.
+    /// The number of consecutive messages that did not need the memory.
     unneeded: u32,
 }
 
 impl Frame {
-    /// Makes an empty frame that holds `capacity` bytes before it must grow,
-    /// and never more than `limit` bytes, nor more than an `unsigned long` can
-    /// count, as GIOP cannot say more. A capacity above the limit is cut to it.
-    /// Without memory for the capacity it begins with none.
+    /// Makes an empty frame that holds `capacity` bytes before it must grow. It never holds more
+    /// than `limit` bytes, nor more than an `unsigned long` can count, the greatest length in GIOP.
+    /// A capacity above the limit is reduced to it. Without memory for the capacity the frame
+    /// begins with none.
     pub fn new(capacity: usize, limit: usize) -> Self {
         let limit = limit.min(u32::MAX as usize);
         let mut frame = Self {
@@ -63,8 +62,7 @@ impl Frame {
         self.limit
     }
 
-    /// Changes the number of bytes beyond which the frame refuses to grow. Memory that is there
-    /// stays.
+    /// Changes the number of bytes beyond which the frame refuses to grow. Allocated memory stays.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit.min(u32::MAX as usize).max(self.capacity);
     }
@@ -91,9 +89,8 @@ impl Frame {
         self.joints.clear();
     }
 
-    /// Makes a decoder of the message from the octet `position` on; the origin
-    /// is the start of the frame. Unlike one made of the octets alone, it
-    /// knows of the [joints](Self::join).
+    /// Makes a decoder of the message from the octet `position` on; the origin is the start of the
+    /// frame. Unlike a decoder of the octets alone, it knows the [joints](Self::join).
     #[inline]
     pub fn decoder<'a>(
         &'a mut self,
@@ -108,16 +105,15 @@ impl Frame {
 
     /// Appends the body of a fragment of GIOP 1.1 to the message.
     ///
-    /// In GIOP 1.1 values are aligned relative to the header of the fragment
-    /// that they start in, so the place where the fragment begins is kept. In
-    /// GIOP 1.2 fragments are cut where alignment goes on, and
-    /// [`extend_from_slice`](Self::extend_from_slice) joins them.
+    /// In GIOP 1.1 values are aligned relative to the header of the fragment that they start in, so
+    /// the frame records where the fragment begins. In GIOP 1.2 fragments are cut so that alignment
+    /// continues, and [`extend_from_slice`](Self::extend_from_slice) joins them.
     ///
     /// # Errors
     /// [`CdrError::FrameFull`] if the frame would grow over its limit; [`CdrError::OutOfMemory`].
     /// It is then unchanged.
     pub fn join(&mut self, body: &[u8]) -> Result<(), CdrError> {
-        // A frame is never longer than an `unsigned long` can say.
+        // The length of a frame fits into an `unsigned long`.
         let joint = self.len as u32;
         self.joints
             .try_reserve(1)
@@ -153,9 +149,8 @@ impl Frame {
         Ok(())
     }
 
-    /// The memory behind the message, at least `min` bytes of it, to receive
-    /// into. What was received becomes part of the message by
-    /// [`commit`](Self::commit).
+    /// Returns the memory behind the message, at least `min` bytes of it, to receive into.
+    /// [`commit`](Self::commit) makes the received bytes part of the message.
     ///
     /// # Errors
     /// [`CdrError::FrameFull`] if `min` more bytes would be over the limit;
@@ -187,8 +182,7 @@ impl Frame {
         self.grow(total)
     }
 
-    /// Gives memory back, so that `capacity` bytes stay, or as many as the
-    /// message has if that is more.
+    /// Releases memory down to `capacity` bytes, or to the size of the message if that is more.
     pub fn shrink_to(&mut self, capacity: usize) {
         let capacity = capacity.max(self.len);
         if capacity < self.capacity {
@@ -196,9 +190,9 @@ impl Frame {
         }
     }
 
-    /// Called after each message that was in the frame: gives memory above `kept` bytes back, once
-    /// [`RELAXED_AFTER`](Self::RELAXED_AFTER) messages in a row have not needed a quarter of what
-    /// there is. So great messages that keep coming find their memory where it was.
+    /// Releases memory above `kept` bytes once [`RELAXED_AFTER`](Self::RELAXED_AFTER) consecutive
+    /// messages have not needed a quarter of it. It is called after each message, so that a series
+    /// of large messages keeps its memory.
     #[inline]
     pub fn relax(&mut self, kept: usize) {
         if self.capacity > kept {
@@ -206,7 +200,7 @@ impl Frame {
         }
     }
 
-    /// How many messages it takes until a frame gives memory back, see [`relax`](Self::relax).
+    /// The number of messages until a frame releases memory; see [`relax`](Self::relax).
     pub const RELAXED_AFTER: u32 = 64;
 
     #[cold]
@@ -245,7 +239,7 @@ impl Frame {
     fn resize_storage(&mut self, capacity: usize) -> Result<(), CdrError> {
         let words = capacity.div_ceil(8);
         if self.len == 0 {
-            // There is nothing to be copied.
+            // There is nothing to copy.
             self.words = Vec::new();
             self.capacity = 0;
         }
@@ -278,7 +272,7 @@ impl fmt::Debug for Frame {
 /// The smallest page of the machines that we know.
 const PAGE: usize = 4096;
 
-/// What a frame that was made too small grows to at least.
+/// The least capacity of a frame after it has grown.
 const MIN_GROWN_CAPACITY: usize = 256;
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use std::str::FromStr;
 
 use crate::{Cdr, CdrError, Decoder, Encoder};
 
-/// A text of at most `N` octets of UTF-8 that is kept where it stands: what a `string<N>` with
-/// `@rt::inline` becomes. It borrows nothing, so that what holds it is `Copy` without a lifetime.
+/// A text of at most `N` octets of UTF-8 that is stored inline: the Rust type of a `string<N>` with
+/// `@rt::inline`. It borrows nothing, so that a struct with such members is `Copy` and has no
+/// lifetime.
 ///
 /// ```
 /// use chronorb_cdr::InlineStr;
@@ -32,7 +33,7 @@ impl<const N: usize> InlineStr<N> {
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        // What is there was copied from a text, as a whole.
+        // The octets were copied from a complete text.
         std::str::from_utf8(&self.octets[..self.len as usize]).unwrap_or_default()
     }
 }

@@ -6,19 +6,19 @@ use crate::any::walk;
 use crate::decoder::Place;
 use crate::{Arena, Cdr, CdrError, Decoder, Endian, TextForm, Typed};
 
-/// A sequence whose elements are decoded one by one, when they are asked for: what a servant gets
-/// for a parameter with `@rt::lazy`.
+/// A sequence whose elements are decoded one by one, on demand: the type of a servant's parameter
+/// with `@rt::lazy`.
 ///
-/// The message is checked as a whole before, so that a malformed one is refused as ever; but no
-/// element is in memory before its turn. The elements of a received sequence can be gone through
-/// once, since decoding uses up the frame.
+/// The whole message is checked before, so that a malformed one is refused as usual; but an element
+/// takes no memory before it is read. The elements of a received sequence can be iterated once,
+/// since decoding uses up the frame.
 #[derive(Clone, Copy)]
 pub struct Lazy<'a, T> {
     source: Source<'a, T>,
 }
 
 enum Source<'a, T> {
-    /// They are there already, as in a call within the process.
+    /// The elements are in memory, as in a call within the process.
     Items(&'a [T]),
     Frame {
         len: usize,
@@ -26,7 +26,7 @@ enum Source<'a, T> {
     },
 }
 
-/// What a decoder is made of when its turn comes.
+/// The parts from which a decoder is made on demand.
 struct Kept<'a> {
     octets: &'a mut [u8],
     place: Place<'a>,
@@ -53,7 +53,7 @@ impl<T> Clone for Source<'_, T> {
 impl<T> Copy for Source<'_, T> {}
 
 impl<'a, T> Lazy<'a, T> {
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self.source {
             Source::Items(items) => items.len(),
@@ -66,7 +66,7 @@ impl<'a, T> Lazy<'a, T> {
         self.len() == 0
     }
 
-    /// The elements in order; `None` where they came in a message and were asked for before.
+    /// Returns the elements in order; `None` if they were received and have been iterated before.
     pub fn iter(&self) -> Option<LazyIter<'a, T>> {
         Some(match self.source {
             Source::Items(items) => LazyIter {
@@ -125,7 +125,7 @@ impl<T> fmt::Debug for Lazy<'_, T> {
 
 /// The elements of a [`Lazy`] sequence, each decoded when it is asked for.
 ///
-/// An element is an error where the arena has no room for it; there are none behind that.
+/// An element is an error if the arena has no room for it; iteration ends there.
 #[derive(Debug)]
 pub struct LazyIter<'a, T> {
     source: Rest<'a, T>,

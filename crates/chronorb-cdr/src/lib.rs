@@ -1,18 +1,18 @@
-//! CDR, the Common Data Representation of CORBA: what a value looks like in
-//! the body of a GIOP message.
+//! CDR, the Common Data Representation of CORBA: the encoding of values in the body of a GIOP
+//! message.
 //!
 //! * [`Frame`]: the memory of one message, aligned and bounded.
 //! * [`Encoder`]: appends values to a frame.
 //! * [`Decoder`]: hands out the bytes of a received frame, each byte once.
 //!   Numbers that arrive in the other byte order are swapped where they lie,
 //!   so that a sequence of numbers is a slice of the frame in both byte orders.
-//! * [`Arena`]: a bounded piece of memory for what cannot stay in the frame,
-//!   as decoded structs and converted strings.
+//! * [`Arena`]: a bounded piece of memory for values that cannot stay in the frame, such as decoded
+//!   structs and converted strings.
 //! * [`Flat`]: a type whose values all have the same layout, so that sequences
 //!   of them are read and written in one go.
 //! * [`Value`]: a value of a value type, behind an `Arc`, with the name of its type.
-//! * [`TypeCode`], [`Any`], [`Fixed`]: the values of CORBA that Rust has no type for. [`TypeCodeBuf`]
-//!   and [`AnyBuf`] own what they are made of.
+//! * [`TypeCode`], [`Any`], [`Fixed`]: the values of CORBA that Rust has no type for.
+//!   [`TypeCodeBuf`] and [`AnyBuf`] are the owning forms.
 //! * [`Cdr`]: a type that has a CDR form. The basic types are here; the
 //!   IDL compiler writes the implementations for all others.
 //!

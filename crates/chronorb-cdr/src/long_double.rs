@@ -21,7 +21,7 @@ impl LongDouble {
         u128::from_be_bytes(self.0)
     }
 
-    /// The same value; every `f64` can be said exactly.
+    /// Converts exactly.
     pub fn from_f64(value: f64) -> Self {
         let bits = value.to_bits();
         let sign = u128::from(bits >> 63) << 127;
@@ -55,7 +55,7 @@ impl LongDouble {
             if exponent >= 0x7ff {
                 0x7ff << 52
             } else if exponent >= 1 {
-                // A carry out of the fraction goes into the exponent, which is what it must do.
+                // A carry out of the fraction correctly increments the exponent.
                 ((exponent as u64) << 52) + round(fraction, 60)
             } else {
                 let significand = fraction | 1 << 112;

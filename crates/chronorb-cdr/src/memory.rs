@@ -13,9 +13,8 @@ use crate::{Bounds, CdrError, Char, LongDouble, TypeCode, copied};
 /// A bounded piece of memory that values are put into one after the other and
 /// that is emptied as a whole.
 ///
-/// Decoded values that cannot be views of the frame live here. The memory is
-/// allocated and touched when the arena is made, and never grows: when it is
-/// full the answer is [`CdrError::ArenaFull`]. What was put into it lives
+/// The memory of decoded values that cannot be views of the frame. It is allocated and touched when
+/// the arena is made, and never grows: a full arena returns [`CdrError::ArenaFull`]. Values live
 /// until [`reset`](Self::reset), which no reference can survive.
 ///
 /// An arena belongs to one thread at a time.
@@ -50,13 +49,13 @@ impl Arena {
         }
     }
 
-    /// Sets the bounds of what decoders accept that make their values here.
+    /// Sets the bounds of decoders that use this arena.
     #[inline]
     pub fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
     }
 
-    /// The bounds of what decoders accept.
+    /// Returns the bounds of decoders.
     #[inline]
     pub fn bounds(&self) -> &Bounds {
         &self.bounds
@@ -81,8 +80,8 @@ impl Arena {
     #[inline]
     pub fn alloc<T: Copy>(&self, value: T) -> Result<&T, CdrError> {
         let place = self.place::<T>(1)?;
-        // SAFETY: `place` is aligned and valid for one `T`, and nobody else
-        // has it. The value stays until `reset`, which `&self` outlives.
+        // SAFETY: `place` is aligned and valid for one `T`, and is not shared. The value stays
+        // until `reset`, which `&self` outlives.
         unsafe {
             place.write(value);
             Ok(place.as_ref())
@@ -96,8 +95,8 @@ impl Arena {
     pub(crate) fn alloc_plain<T>(&self, value: T) -> Result<&T, CdrError> {
         const { assert!(!mem::needs_drop::<T>()) };
         let place = self.place::<T>(1)?;
-        // SAFETY: `place` is aligned and valid for one `T`, and nobody else
-        // has it. The value stays until `reset`, which `&self` outlives.
+        // SAFETY: `place` is aligned and valid for one `T`, and is not shared. The value stays
+        // until `reset`, which `&self` outlives.
         unsafe {
             place.write(value);
             Ok(place.as_ref())
@@ -112,8 +111,8 @@ impl Arena {
     pub fn copy_slice<T: Copy>(&self, items: &[T]) -> Result<&[T], CdrError> {
         let place = self.place::<T>(items.len())?;
         copied::count(size_of_val(items));
-        // SAFETY: `place` is aligned and valid for that many `T`, and nobody
-        // else has it, so the regions do not overlap. The values stay until `reset`.
+        // SAFETY: `place` is aligned and valid for that many `T`, and is not shared, so the regions
+        // do not overlap. The values stay until `reset`.
         unsafe {
             ptr::copy_nonoverlapping(items.as_ptr(), place.as_ptr(), items.len());
             Ok(slice::from_raw_parts(place.as_ptr(), items.len()))
@@ -130,8 +129,8 @@ impl Arena {
         let n = octets.len().checked_add(gap).ok_or(CdrError::ArenaFull)?;
         let place = self.place::<u64>(n.div_ceil(8))?.cast::<u8>();
         copied::count(octets.len());
-        // SAFETY: `place` is valid for `n` octets, and nobody else has it, so the regions do not
-        // overlap and the slice is the only reference. The octets stay until `reset`.
+        // SAFETY: `place` is valid for `n` octets, and is not shared, so the regions do not overlap
+        // and the slice is the only reference. The octets stay until `reset`.
         unsafe {
             let place = place.add(gap);
             ptr::copy_nonoverlapping(octets.as_ptr(), place.as_ptr(), octets.len());
@@ -166,15 +165,15 @@ impl Arena {
         let place = self.place::<T>(n)?;
         for index in 0..n {
             let value = make(index)?;
-            // SAFETY: `place` is aligned and valid for `n` values of `T`, and
-            // what `make` took from the arena was taken after it.
+            // SAFETY: `place` is aligned and valid for `n` values of `T`, and the allocations of
+            // `make` were made after it.
             unsafe { place.add(index).write(value) };
         }
         // SAFETY: All `n` values are written. They stay until `reset`.
         Ok(unsafe { slice::from_raw_parts(place.as_ptr(), n) })
     }
 
-    /// Puts `first` into the arena, and behind it what `rest` has, `n` values at most.
+    /// Puts `first` into the arena, followed by the items of `rest`, `n` values at most.
     ///
     /// # Errors
     /// [`CdrError::ArenaFull`]
@@ -275,9 +274,9 @@ impl fmt::Debug for Arena {
 
 /// A type code together with the arena that it lives in.
 pub(crate) struct OwnTypeCode {
-    /// It borrows from `arena`, and is lent out for no longer than `self` is.
+    /// The type code, which borrows from `_arena`. It is lent out for no longer than `self` lives.
     type_code: TypeCode<'static>,
-    /// Nobody sees it again.
+    /// The memory of the type code; it is never accessed again.
     _arena: Arena,
 }
 
@@ -400,7 +399,7 @@ fn reverse_words_by_vectors<const W: usize>(words: &mut [[u8; W]]) {
     reverse_each(words);
 }
 
-/// By value, so that the compiler makes one instruction of a word, or of several.
+/// By value, so that the compiler makes one instruction for a word, or for several.
 #[inline(always)]
 fn reverse_each<const W: usize>(words: &mut [[u8; W]]) {
     for place in words {
@@ -410,7 +409,7 @@ fn reverse_each<const W: usize>(words: &mut [[u8; W]]) {
     }
 }
 
-/// From so many octets on the processor is asked for what it can.
+/// The number of octets from which the processor's vector features are detected.
 #[cfg(target_arch = "x86_64")]
 const VECTORS_FROM: usize = 64;
 

@@ -22,8 +22,8 @@ pub trait Reference: Send + Sized + 'static {
     /// Reads an interoperable object reference; nil is `None`.
     ///
     /// # Errors
-    /// Any of [`CdrError`]; [`CdrError::BadReference`] if what was read is
-    /// well-formed but no reference can be made of it.
+    /// Any of [`CdrError`]; [`CdrError::BadReference`] if the octets are well-formed but no
+    /// reference can be made of them.
     fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError>;
 
     /// Reads an interoperable object reference that is not to be nil.

@@ -104,8 +104,8 @@ fn here() -> usize {
 
 /// The size that is assumed for the stack of an unknown thread, in bytes.
 const UNKNOWN: usize = 256 << 10;
-/// Room for the functions of a level and what they call, in bytes. Without optimisation a level of
-/// [`walk`](crate::any) takes 3 KiB.
+/// The stack space of the functions of a level and their callees, in bytes. Without optimization a
+/// level of [`walk`](crate::any) takes 3 KiB.
 const RESERVE: usize = 16 << 10;
 /// The bytes of a level for addresses and counters.
 const LEVEL: usize = 1 << 10;

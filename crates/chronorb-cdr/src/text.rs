@@ -8,8 +8,8 @@ pub enum CharSet {
     Latin1,
     /// UTF-8.
     Utf8,
-    /// That of values which an any owns, never that of a message: UTF-8, but each `char`
-    /// is the octet that it is, and bounds count characters, of which no message can have more.
+    /// The text of a value that an any owns, never of a message. It is UTF-8, but each `char` is
+    /// its octet, and bounds count characters, of which no message can have more.
     Process,
 }
 
@@ -26,18 +26,18 @@ impl CharSet {
 /// version of GIOP.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum WideForm {
-    /// GIOP 1.0: there is none.
+    /// GIOP 1.0: wide text is not supported.
     Illegal,
     /// GIOP 1.1: units of two octets in the byte order of the message; a
     /// string counts units and ends in NUL.
     Ucs2,
-    /// GIOP 1.2: UTF-16, big-endian unless a byte order mark says otherwise; a
-    /// string counts octets and has no NUL.
+    /// GIOP 1.2: UTF-16, big-endian unless there is a byte order mark; a string counts octets and
+    /// has no NUL.
     #[default]
     Utf16,
 }
 
-/// How text travels in a message.
+/// The encoding of text in a message.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct TextForm {
     /// The code set of `char` and `string`.

@@ -8,12 +8,11 @@ mod unrolled;
 
 pub use owned::TypeCodeBuf;
 
-/// An IDL type as a value: what says of an [`Any`](crate::Any) what it holds.
+/// An IDL type as a value: the type of an [`Any`](crate::Any)'s content.
 ///
-/// A type code is a tree of `Copy` values. Those of types that were compiled are constants, see
-/// [`Typed`](crate::Typed); those that are received are views of the frame and the arena.
-/// A bound of 0 means that there is none. A type that holds itself says so by
-/// [`Recursive`](Self::Recursive).
+/// A type code is a tree of `Copy` values. Those of compiled types are constants, see
+/// [`Typed`](crate::Typed); received ones are views of the frame and the arena. A bound of 0 means
+/// that there is none. A type that contains itself does so by [`Recursive`](Self::Recursive).
 ///
 /// Types of IDL 4 that CORBA has no kind for are told by others of the same form: `int8` and
 /// `uint8` by [`Octet`](Self::Octet), a map by a sequence of a struct of key and value, a bitmask
@@ -102,7 +101,8 @@ pub enum TypeCode<'a> {
         name: &'a str,
         /// The type of the discriminator.
         discriminator: &'a Self,
-        /// Which of the members has the label `default`, if one has. Its own label means nothing.
+        /// The index of the member with the label `default`, if there is one. The label of that
+        /// member has no meaning.
         default_index: Option<u32>,
         /// One for each label, in order.
         members: &'a [UnionMember<'a>],
@@ -130,7 +130,7 @@ pub enum TypeCode<'a> {
     Fixed {
         /// The number of digits, at most 31.
         digits: u16,
-        /// How many of them stand behind the point.
+        /// The number of digits behind the point.
         scale: i16,
     },
     /// A sequence.
@@ -153,7 +153,7 @@ pub enum TypeCode<'a> {
         id: &'a str,
         /// The name without its scope.
         name: &'a str,
-        /// What it stands for.
+        /// The aliased type.
         target: &'a Self,
     },
     /// A user exception.
@@ -171,11 +171,11 @@ pub enum TypeCode<'a> {
         id: &'a str,
         /// The name without its scope.
         name: &'a str,
-        /// How it is marshalled.
+        /// The way in which it is marshalled.
         modifier: ValueModifier,
         /// The concrete valuetype that it inherits from, if there is one.
         base: Option<&'a Self>,
-        /// Its own state, in order.
+        /// The members of this type itself, in order.
         members: &'a [ValueMember<'a>],
     },
     /// A boxed value.
@@ -184,7 +184,7 @@ pub enum TypeCode<'a> {
         id: &'a str,
         /// The name without its scope.
         name: &'a str,
-        /// What is in the box.
+        /// The boxed type.
         target: &'a Self,
     },
     /// A native type.
@@ -228,14 +228,14 @@ pub enum TypeCode<'a> {
         id: &'a str,
         /// The name without its scope.
         name: &'a str,
-        /// How it is marshalled.
+        /// The way in which it is marshalled.
         modifier: ValueModifier,
         /// The concrete eventtype or valuetype that it inherits from, if there is one.
         base: Option<&'a Self>,
-        /// Its own state, in order.
+        /// The members of this type itself, in order.
         members: &'a [ValueMember<'a>],
     },
-    /// The type with this repository id that this one stands within.
+    /// The enclosing type with this repository identifier.
     Recursive {
         /// The repository id.
         id: &'a str,
@@ -245,9 +245,9 @@ pub enum TypeCode<'a> {
 /// A member of a struct or an exception.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct StructMember<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its type.
+    /// The type.
     pub type_code: TypeCode<'a>,
 }
 
@@ -257,34 +257,34 @@ pub struct UnionMember<'a> {
     /// The value of the discriminator: the number of an enumerator, the code of a character, 0 or
     /// 1 for a boolean, and for an `unsigned long long` its bits.
     pub label: i64,
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its type.
+    /// The type.
     pub type_code: TypeCode<'a>,
 }
 
 /// A member of the state of a valuetype.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ValueMember<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its type.
+    /// The type.
     pub type_code: TypeCode<'a>,
     /// Whether it is public.
     pub is_public: bool,
 }
 
-/// How a valuetype is marshalled.
+/// The way in which a valuetype is marshalled.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum ValueModifier {
-    /// By its state.
+    /// As its state.
     #[default]
     None,
-    /// By its own code.
+    /// By code of the application.
     Custom,
     /// Not at all.
     Abstract,
-    /// By its state, which a receiver may cut to that of the base.
+    /// As its state, which a receiver may truncate to that of the base.
     Truncatable,
 }
 

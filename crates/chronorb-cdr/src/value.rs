@@ -9,8 +9,8 @@ use crate::{CdrError, Char, CharSet, Decoder, Encoder, Endian, LongDouble, copie
 /// it is written and read by name, with [`Encoder::write_wstr`] and
 /// [`Decoder::read_wstr`].
 pub trait Cdr<'a>: Copy {
-    /// The least number of octets that a value has on the wire, padding
-    /// aside. It bounds what a length on the wire can make a decoder reserve.
+    /// The least number of octets of a value on the wire, without padding. It bounds the memory
+    /// that a decoder reserves for a length on the wire.
     const MIN_SIZE: usize;
 
     /// Whether reading a value may read sequences, encapsulations or values within it. Sequences of
@@ -20,7 +20,7 @@ pub trait Cdr<'a>: Copy {
     /// Writes the value.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`], and what is wrong with the value.
+    /// [`CdrError::FrameFull`], and errors in the value.
     fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError>;
 
     /// Reads a value.
@@ -76,7 +76,8 @@ macro_rules! number {
 
             #[inline]
             fn encode_slice(items: &[Self], e: &mut Encoder<'_>) -> Result<(), CdrError> {
-                encode_words::<{ size_of::<$t>() }>(memory::bytes_of(items), e.endian().is_native(), e)
+                let is_native = e.endian().is_native();
+                encode_words::<{ size_of::<$t>() }>(memory::bytes_of(items), is_native, e)
             }
 
             #[inline]
@@ -191,7 +192,7 @@ impl<'a> Cdr<'a> for Char {
     }
 }
 
-/// Nothing, as what an operation without results gives.
+/// The empty value, the result of an operation without results.
 impl<'a> Cdr<'a> for () {
     const MIN_SIZE: usize = 0;
     const NESTS: bool = false;

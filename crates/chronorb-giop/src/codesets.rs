@@ -19,7 +19,7 @@ pub const UTF_16: CodeSetId = 0x0001_0109;
 /// UTF-8.
 pub const UTF_8: CodeSetId = 0x0501_0001;
 
-/// Which code sets one side has, for either kind of text.
+/// The code sets of one side for one kind of text.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct CodeSetComponent {
     /// The one that it uses inside; zero if it has none.
@@ -28,8 +28,8 @@ pub struct CodeSetComponent {
     pub conversion: Vec<CodeSetId>,
 }
 
-/// Which code sets one side has. A server says so in its references, in a
-/// component of tag [`TAG_CODE_SETS`](crate::TAG_CODE_SETS).
+/// The code sets of one side. A server publishes them in its references, in a component of tag
+/// [`TAG_CODE_SETS`](crate::TAG_CODE_SETS).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct CodeSetComponentInfo {
     /// For `char` and `string`.
@@ -92,8 +92,8 @@ impl CodeSetComponentInfo {
     }
 }
 
-/// The code sets that a client chose for a connection; it says so in its
-/// first request, in the context [`CODE_SETS`](crate::contexts::CODE_SETS).
+/// The code sets that a client chose for a connection. It sends them with its first request, in the
+/// context [`CODE_SETS`](crate::contexts::CODE_SETS).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct CodeSetContext {
     /// For `char` and `string`.
@@ -121,7 +121,7 @@ impl CodeSetContext {
     /// code set, and ASCII are taken for ISO 8859-1.
     ///
     /// # Errors
-    /// `CODESET_INCOMPATIBLE` minor OMG|2 if it is none of this ORB's.
+    /// `CODESET_INCOMPATIBLE` minor OMG|2 if this ORB does not support it.
     pub fn text(self, version: Version) -> Result<TextForm, SystemException> {
         let narrow = match self.char_data {
             UTF_8 => CharSet::Utf8,
@@ -172,7 +172,7 @@ pub fn text_form(
     }
 }
 
-/// Chooses the code sets of a connection, from what client and server have.
+/// Chooses the code sets of a connection from those of client and server.
 ///
 /// A server that names no code set for `wchar` gets none: the result is zero.
 ///

@@ -5,7 +5,7 @@ use crate::encapsulation::{self, Reader};
 use crate::policies::Policies;
 use crate::ssl::SslSecTrans;
 
-/// Which ORB made the reference.
+/// The ORB that made the reference.
 pub const TAG_ORB_TYPE: u32 = 0;
 /// The code sets of the server.
 pub const TAG_CODE_SETS: u32 = 1;
@@ -13,18 +13,18 @@ pub const TAG_CODE_SETS: u32 = 1;
 pub const TAG_POLICIES: u32 = 2;
 /// One more address of the server.
 pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
-/// Where the server is reached by TLS, and what it wants of its clients.
+/// The TLS endpoint of the server, and its requirements on clients.
 pub const TAG_SSL_SEC_TRANS: u32 = 20;
 /// The addresses of the server, each for one priority, as TAO writes them.
 pub const TAG_TAO_ENDPOINTS: u32 = 0x5441_4f02;
 
-/// A part of a profile, as it travels. Whoever does not know its tag passes
-/// it on as it is.
+/// A component of a profile in its wire form. A component with an unknown tag is passed on
+/// unchanged.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct TaggedComponent {
-    /// What it is, as [`TAG_CODE_SETS`].
+    /// The kind of the component, for example [`TAG_CODE_SETS`].
     pub tag: u32,
-    /// Its content, an encapsulation.
+    /// The content, an encapsulation.
     pub data: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ pub struct TaggedComponent {
 pub struct ComponentError {
     /// The tag of the component.
     pub tag: u32,
-    /// What is wrong with its content.
+    /// The error in its content.
     pub cause: CdrError,
 }
 
@@ -42,8 +42,8 @@ impl TaggedComponent {
     /// Reads the content.
     ///
     /// # Errors
-    /// [`ComponentError`] if the tag is known and the content is not what it
-    /// says. A PriorityModel among the policies is checked too.
+    /// [`ComponentError`] if the tag is known and the content is malformed. A PriorityModel among
+    /// the policies is checked too.
     pub fn typed(&self) -> Result<Component, ComponentError> {
         Component::decode(self.tag, &self.data).map_err(|cause| ComponentError {
             tag: self.tag,
@@ -150,7 +150,7 @@ impl TaoEndpoint {
     /// Reads the content of a component [`TAG_TAO_ENDPOINTS`], or of another one of its form.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(data: &[u8]) -> Result<Vec<Self>, CdrError> {
         Reader::new(data)?.read_seq(|r| {
             Ok(Self {
@@ -162,7 +162,8 @@ impl TaoEndpoint {
     }
 }
 
-/// As [`TaoEndpoint`], in profiles of UIOP and SHMIOP: [`PathProfile`](crate::PathProfile).
+/// The equivalent of [`TaoEndpoint`] in profiles of UIOP and SHMIOP:
+/// [`PathProfile`](crate::PathProfile).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct TaoPathEndpoint {
     /// The path.
@@ -193,7 +194,7 @@ impl TaoPathEndpoint {
     /// Reads the content of such a component.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(data: &[u8]) -> Result<Vec<Self>, CdrError> {
         Reader::new(data)?.read_seq(|r| {
             Ok(Self {

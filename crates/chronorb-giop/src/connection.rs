@@ -150,9 +150,9 @@ impl MessageReader {
         }
     }
 
-    /// Looks for a message in `frame`, into which octets were received. An empty frame begins the
-    /// next message, with the octets that wait. When the result is a message, the frame has that
-    /// alone, and what came after it waits.
+    /// Polls for a message in `frame`, into which octets were received. An empty frame begins the
+    /// next message, with the octets kept before. If the result is a message, the frame has only
+    /// that, and the octets after it are kept.
     ///
     /// Before another frame is used, an incomplete message is to be
     /// [suspended](Self::suspend).
@@ -202,11 +202,11 @@ impl MessageReader {
         }
     }
 
-    /// Makes room in `frame` for octets of a message of `total` octets, as [`poll`](Self::poll)
-    /// says, and for more. `None` if there is no memory for it: the message is skipped, and
-    /// [`poll`](Self::poll) says how it goes on.
+    /// Makes room in `frame` for octets of a message of `total` octets, as requested by
+    /// [`poll`](Self::poll), and for more. Returns `None` if there is no memory for it; the message
+    /// is then skipped, and [`poll`](Self::poll) tells how to continue.
     ///
-    /// The room grows with what has arrived and not with what a header promises.
+    /// The room grows with the received octets and not with the length in a header.
     ///
     /// # Errors
     /// [`ReadError::NoMemory`]; [`ReadError::TooLarge`] if the frame has a limit of its own.
@@ -344,7 +344,7 @@ impl MessageReader {
         *self = Self::new(self.bounds, Frame::new(0, self.pending.limit()));
     }
 
-    /// Brings what waits into `frame`: the next message, if it is whole, else all.
+    /// Moves kept octets into `frame`: the next message, if it is complete, or else all.
     #[inline(never)]
     fn resume(
         &mut self,
@@ -391,7 +391,7 @@ impl MessageReader {
             let total = frame.len() + missing.min(LEAST_ROOM);
             return Ok(Progress::Missing { total });
         }
-        // What follows the message may have come with it.
+        // The octets after the message may have arrived with it.
         let kept = if has_come_at_once { len } else { frame.len() };
         let skipped = self.skipping.take();
         self.skipped = 0;
@@ -399,7 +399,7 @@ impl MessageReader {
         Ok(Progress::Message(Message { header, skipped }))
     }
 
-    /// Leaves the whole message of `len` octets in `frame`, and keeps what follows it.
+    /// Leaves the complete message of `len` octets in `frame`, and keeps the octets after it.
     #[inline]
     fn complete(&mut self, len: usize, frame: &mut Frame) -> Result<(), ReadError> {
         if self.exchanged || frame.len() > len {
@@ -444,8 +444,8 @@ impl MessageReader {
 /// frame, and a little more, so that a read that does not fill it shows that nothing is left.
 /// Before the header has arrived, the room is all that the frame has.
 ///
-/// A frame that once held such a message has room for all of it. Otherwise room grows with what
-/// has arrived, not with what a header promises: the frame is at most doubled.
+/// A frame that once held such a message has room for all of it. Otherwise room grows with the
+/// received octets, not with the length in a header: the frame is at most doubled.
 ///
 /// # Errors
 /// [`CdrError::FrameFull`] if that is over the frame's limit; [`CdrError::OutOfMemory`].

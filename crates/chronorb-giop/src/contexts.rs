@@ -1,4 +1,4 @@
-//! Service contexts: what travels with a request or reply beside its values.
+//! Service contexts: data that a request or reply carries in addition to its values.
 
 use chronorb_cdr::{Cdr, CdrError, Decoder, Encoder, Endian};
 
@@ -27,9 +27,9 @@ pub const ONE_AT_A_TIME: u32 = minor::CHRONORB | 1;
 /// The content of [`ONE_AT_A_TIME`]: an encapsulation of nothing.
 pub const ONE_AT_A_TIME_DATA: [u8; 1] = [Endian::NATIVE.is_little() as u8];
 
-/// chronorb's own: with a request, that its client would send its further messages on this connection by GIOPlite;
-/// with the reply, that the server takes them, and so may the client. Its content is
-/// [`GIOP_LITE_DATA`]; with another one, of the other byte order perhaps, it says nothing.
+/// A context of chronorb. In a request it offers to send further messages on this connection by
+/// GIOPlite; in the reply the server accepts them, and the client may accept them too. Its content
+/// is [`GIOP_LITE_DATA`]; any other content, perhaps of the other byte order, has no effect.
 pub const GIOP_LITE: u32 = minor::CHRONORB | 2;
 /// The content of [`GIOP_LITE`]: an encapsulation of one octet, the version of GIOPlite.
 pub const GIOP_LITE_DATA: [u8; 2] = [Endian::NATIVE.is_little() as u8, 1];
@@ -37,9 +37,9 @@ pub const GIOP_LITE_DATA: [u8; 2] = [Endian::NATIVE.is_little() as u8, 1];
 /// One service context.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ServiceContext<'a> {
-    /// What it is, as [`RT_CORBA_PRIORITY`].
+    /// The kind of the context, for example [`RT_CORBA_PRIORITY`].
     pub id: u32,
-    /// Its content, an encapsulation.
+    /// The content, an encapsulation.
     pub data: &'a [u8],
 }
 
@@ -92,8 +92,8 @@ pub fn decode_priority(data: &[u8]) -> Result<i16, CdrError> {
 }
 
 /// The content of the context [`RT_CORBA_PRIORITY_RANGE`], in the byte order of this machine: the
-/// least and the greatest priority of a band, as a client that binds one may tell them to a
-/// server that has no endpoint for each. RT-CORBA 1.2, clause 5.13.
+/// least and the greatest priority of a band. A client that binds a band may send it to a server
+/// that has no endpoint for each. RT-CORBA 1.2, clause 5.13.
 ///
 /// ```text
 /// 0            1     2     4      6
@@ -106,7 +106,7 @@ pub const fn encode_priority_range(low: i16, high: i16) -> [u8; 6] {
 }
 
 /// Reads the content of the context [`RT_CORBA_PRIORITY_RANGE`]: the least and the greatest
-/// priority, as they stand there.
+/// priority, without checking them.
 ///
 /// # Errors
 /// [`CdrError::EndOfData`]

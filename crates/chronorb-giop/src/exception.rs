@@ -4,25 +4,25 @@ use chronorb_cdr::{CdrError, Decoder, Encoder};
 
 use crate::minor;
 
-/// How far an operation had come when its exception was raised.
+/// The progress of an operation when its exception was raised.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum CompletionStatus {
     /// The operation was completed.
     Yes,
     /// The operation was not begun, or had no effect.
     No,
-    /// Nobody can tell.
+    /// The progress is unknown.
     Maybe,
 }
 
 /// A system exception of CORBA: small enough to be copied, and complete.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub struct SystemException {
-    /// Which one it is.
+    /// The kind of the exception.
     pub kind: SystemExceptionKind,
-    /// Which of its causes it was; see [`minor`].
+    /// The cause within its kind; see [`minor`].
     pub minor: u32,
-    /// How far the operation had come.
+    /// The progress of the operation.
     pub completed: CompletionStatus,
 }
 
@@ -41,7 +41,7 @@ impl SystemException {
         Self::new(kind, minor, CompletionStatus::No)
     }
 
-    /// Makes an exception raised when nobody can tell how far the operation came.
+    /// Makes an exception of an operation whose progress is unknown.
     pub const fn maybe(kind: SystemExceptionKind, minor: u32) -> Self {
         Self::new(kind, minor, CompletionStatus::Maybe)
     }
@@ -51,7 +51,7 @@ impl SystemException {
         Self::new(kind, minor, CompletionStatus::Yes)
     }
 
-    /// The same exception with another completion status.
+    /// Replaces the completion status.
     #[must_use]
     pub const fn with_completed(mut self, completed: CompletionStatus) -> Self {
         self.completed = completed;
@@ -122,7 +122,7 @@ impl fmt::Display for SystemException {
     }
 }
 
-/// With the minor code in hexadecimal, as the specifications write it, and its meaning.
+/// Formats with the minor code in hexadecimal, as in the specifications, and its meaning.
 impl fmt::Debug for SystemException {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("SystemException");
@@ -147,8 +147,8 @@ impl fmt::Display for CompletionStatus {
     }
 }
 
-/// What a failed encoding or decoding is to the caller of an operation. The
-/// completion status is NO.
+/// Converts a failed encoding or decoding to the exception that the caller of the operation
+/// receives. The completion status is NO.
 impl From<CdrError> for SystemException {
     fn from(error: CdrError) -> Self {
         use SystemExceptionKind::{
@@ -192,7 +192,7 @@ impl From<CdrError> for SystemException {
 
 macro_rules! kinds {
     ($($kind:ident $name:literal, $doc:literal;)*) => {
-        /// Which system exception: CORBA 3.3 part 1, clause 9.6.
+        /// The standard system exceptions: CORBA 3.3 part 1, clause 9.6.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum SystemExceptionKind {
             $(

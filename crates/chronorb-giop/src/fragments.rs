@@ -16,7 +16,7 @@ use crate::{
 
 pub use pieces::{Piece, Pieces};
 
-/// The bounds of what is received on one connection.
+/// The bounds of received messages of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Octets of one message, its header included. The headers of fragments do not count.
@@ -61,15 +61,15 @@ impl Default for Bounds {
     }
 }
 
-/// Why a part of a message cannot be accepted. The connection cannot be used
-/// any further: the answer is a MessageError.
+/// The reason why a part of a message cannot be accepted. The connection cannot be used any
+/// further: the answer is a MessageError.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentError {
-    /// The message has no proper header, or not the length that it says.
+    /// The message has no valid header, or not the length in its header.
     #[error("the message is malformed: {0}")]
     Header(#[from] HeaderError),
-    /// The message is too short to say which request it belongs to.
+    /// The message is too short to have a request identifier.
     #[error("the message is too short to name its request")]
     TooShort,
     /// A message of this type and version is never in parts, or is whole.
@@ -115,13 +115,13 @@ impl Reassembly {
         }
     }
 
-    /// Takes a part of a message, in the order in which they came: a message
-    /// of which [fragments follow](MessageHeader::more_fragments), or a
-    /// fragment. The result of the last part is the whole message, with a
-    /// header that says so; it is to be read by [`Frame::decoder`], as in GIOP
-    /// 1.1 alignment begins anew in each fragment.
+    /// Takes a part of a message, in the order of arrival: a message that [fragments
+    /// follow](MessageHeader::more_fragments), or a fragment. The result of the last part is the
+    /// whole message, with the header of a whole message. It must be read by [`Frame::decoder`],
+    /// because in GIOP 1.1 alignment begins anew in each fragment.
     ///
-    /// A CancelRequest is taken too, of GIOPlite as well: the message that it is about is forgotten.
+    /// A CancelRequest is taken too, of GIOPlite as well: the message that it is about is
+    /// forgotten.
     ///
     /// # Errors
     /// See [`FragmentError`].
@@ -134,7 +134,7 @@ impl Reassembly {
     }
 
     /// Takes a part with this header, as [`push`](Self::push) does. `part` may be the beginning of
-    /// a part whose rest was skipped; `cut` says why, and the message is skipped too.
+    /// a part whose rest was skipped for the reason `cut`; the message is skipped too.
     ///
     /// # Errors
     /// See [`FragmentError`].
@@ -329,14 +329,14 @@ impl From<CdrError> for FragmentError {
 /// A message of which parts are missing.
 #[derive(Debug)]
 struct Open {
-    /// What its fragments name it by; nothing in GIOP 1.1.
+    /// The request identifier in its fragments; none in GIOP 1.1.
     request_id: Option<u32>,
     /// The header of its first part.
     header: MessageHeader,
     /// Number of octets of its parts, headers included, so that parts without
     /// a body count too.
     received: usize,
-    /// Why only the beginning is kept.
+    /// The reason why only the beginning is kept.
     skipped: Option<CdrError>,
     frame: Frame,
 }

@@ -1,15 +1,15 @@
-//! Where in a stream of octets a message ends.
+//! Detection of message boundaries in a stream of octets.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use crate::{HeaderError, MessageHeader, MessageProtocol, Version};
 
-/// What the octets that were received so far are.
+/// The state of the octets received so far.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Framed {
     /// The beginning of a message.
     NeedMore {
-        /// How many octets there must be before it makes sense to ask again.
+        /// The number of octets needed before the next attempt.
         total: usize,
     },
     /// A whole message, and perhaps more after it.
@@ -21,11 +21,11 @@ pub enum Framed {
     },
 }
 
-/// Why a stream of octets cannot be read any further.
+/// The reason why a stream of octets cannot be read any further.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FramingError {
-    /// What should be a header is none.
+    /// The octets are not a valid header.
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// A message is greater than the limit; the number is its length with its
@@ -34,9 +34,9 @@ pub enum FramingError {
     TooLarge(usize),
 }
 
-/// Looks for a message of GIOP at the start of `buf`. Messages of more than `limit`
-/// octets, header included, are refused as soon as their header is seen, and
-/// what is not GIOP by its first octet.
+/// Finds a message of GIOP at the start of `buf`. Messages of more than `limit` octets, header
+/// included, are refused as soon as their header is present, and other protocols at the first
+/// octet.
 ///
 /// # Errors
 /// See [`FramingError`].
@@ -45,7 +45,7 @@ pub fn next_message(buf: &[u8], limit: usize) -> Result<Framed, FramingError> {
     next_message_of::<Version>(buf, limit)
 }
 
-/// As [`next_message`], for messages of another protocol, or of each
+/// Finds a message as [`next_message`] does, of another protocol, or of any
 /// ([`Protocol`](crate::Protocol)).
 ///
 /// # Errors
@@ -74,7 +74,8 @@ pub fn next_message_of<P: MessageProtocol>(
     })
 }
 
-/// Octets of the message that begins so, header included; `None` where none does, or its header is not whole.
+/// Octets of the message that begins so, header included; `None` where none does, or its header is
+/// not whole.
 pub fn message_len(buf: &[u8]) -> Option<usize> {
     Some(MessageHeader::parse(buf).ok()?.message_len())
 }

@@ -8,25 +8,25 @@ use crate::{IiopProfile, Ior, TaggedComponent, TaggedProfile, Target, Version};
 
 /// The tag of profiles of MIOP, GIOP over multicast: [`UipmcProfile`].
 pub const TAG_UIPMC: u32 = 3;
-/// The component that says which group it is: [`GroupId`].
+/// The component with the identity of the group: [`GroupId`].
 pub const TAG_GROUP: u32 = 39;
-/// The component that says how the group is reached one to one: an [`IiopProfile`].
+/// The component with the unicast address of the group: an [`IiopProfile`].
 pub const TAG_GROUP_IIOP: u32 = 40;
 
-/// Which group it is: `PortableGroup::TagGroupTaggedComponent`.
+/// The identity of a group: `PortableGroup::TagGroupTaggedComponent`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct GroupId {
     /// The version of this component, 1.0.
     pub version: Version,
-    /// Who gives out the numbers.
+    /// The authority that assigns the numbers.
     pub domain: String,
     /// The number.
     pub number: u64,
-    /// Which version of the group's reference it is; 0 where it has none.
+    /// The version of the group's reference; 0 if it has none.
     pub reference_version: u32,
 }
 
-/// How a group is reached by multicast: `MIOP::UIPMC_ProfileBody`.
+/// The multicast profile of a group: `MIOP::UIPMC_ProfileBody`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct UipmcProfile {
     /// The version of MIOP, 1.0.
@@ -35,7 +35,7 @@ pub struct UipmcProfile {
     pub address: String,
     /// The UDP port; the IDL calls it a `short`, but means its bits.
     pub port: u16,
-    /// Which group it is, and more.
+    /// Tagged components, among them the group's identity.
     pub components: Vec<TaggedComponent>,
 }
 
@@ -57,7 +57,7 @@ impl GroupId {
     /// Reads the content of such a component.
     ///
     /// # Errors
-    /// What is wrong with it; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
+    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
         Ok(Self {
@@ -89,8 +89,8 @@ pub struct TargetGroup<'a> {
 }
 
 impl<'a> TargetGroup<'a> {
-    /// The group of a request's target; `None` where that is none. A group is named by its profile, or by the content of
-    /// its component in the place of an object key.
+    /// The group of a request's target; `None` where that is none. A group is named by its profile,
+    /// or by the content of its component in the place of an object key.
     pub fn of(target: &Target<'a>) -> Option<Self> {
         let profile = match *target {
             Target::Key(key) => return Self::of_component(key),
@@ -165,7 +165,7 @@ impl UipmcProfile {
     /// Reads the content of a profile of tag [`TAG_UIPMC`].
     ///
     /// # Errors
-    /// What is wrong with it; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
+    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
         Ok(Self {
@@ -181,17 +181,17 @@ impl UipmcProfile {
         })
     }
 
-    /// Which group it is.
+    /// Returns the identity of the group.
     ///
     /// # Errors
-    /// What is wrong with the component that says it; [`CdrError::BadReference`] if there is none.
+    /// [`CdrError::BadReference`] if no component names it, and those of decoding the component.
     pub fn group(&self) -> Result<GroupId, CdrError> {
         let component = self.components.iter().find(|c| c.tag == TAG_GROUP);
         GroupId::decode(&component.ok_or(CdrError::BadReference)?.data)
     }
 
-    /// The profile by which the group is reached one to one, if it has one that can be read. JacORB gives it the
-    /// tag that it would have as a profile.
+    /// The profile by which the group is reached one to one, if it has one that can be read. JacORB
+    /// gives it the tag that it would have as a profile.
     pub fn iiop(&self) -> Option<IiopProfile> {
         let mut components = self.components.iter();
         components.find_map(|component| match component.tag {
@@ -201,13 +201,14 @@ impl UipmcProfile {
     }
 }
 
-/// Reads the URL of a group, as `corbaloc:miop:1.0@1.0-Radar-17/239.255.1.1:5000`; `None` where the text is none.
+/// Reads the URL of a group, as `corbaloc:miop:1.0@1.0-Radar-17/239.255.1.1:5000`; `None` where the
+/// text is none.
 ///
 /// ```text
 /// corbaloc:miop:[M.m@]V.v-domain-number[-reference version]/address:port[;iiop:[V.v@]host:port/key]
 /// ```
-/// `M.m` and `V.v` are the versions of MIOP and of the component; there is no other one than 1.0. A domain has no `-` or
-/// `/` in it. By IIOP is reached what answers for the group.
+/// `M.m` and `V.v` are the versions of MIOP and of the component; there is no other one than 1.0. A
+/// domain has no `-` or `/` in it. By IIOP is reached what answers for the group.
 ///
 /// # Errors
 /// [`UrlError`].
@@ -278,7 +279,7 @@ fn parse_version(text: &str) -> Option<Version> {
     (version.major == 1).then_some(version)
 }
 
-/// The component of the part of a URL that says how the group is reached by IIOP.
+/// Parses the part of a URL with the IIOP address of the group, and returns its component.
 fn parse_iiop(text: &str) -> Result<TaggedComponent, UrlError> {
     let not_iiop = || UrlError::Protocol(text.to_owned());
     let ObjectUrl::Corbaloc { addresses, key } = ObjectUrl::parse(&format!("corbaloc:{text}"))?

@@ -58,7 +58,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a message is.
+/// The type of a message.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(u8)]
 pub enum MessageType {
@@ -92,7 +92,7 @@ impl MessageType {
         Self::Fragment,
     ];
 
-    /// That of a number.
+    /// Converts from the number on the wire.
     #[inline]
     pub(crate) fn of(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
@@ -106,8 +106,8 @@ impl MessageType {
 /// | "GIOP" | major | minor | flags  | type | size of the rest |
 /// ```
 ///
-/// Bit 0 of the flags is the byte order, bit 1 says that fragments follow.
-/// CORBA 3.3 part 2, clause 9.4.1. [`GiopLite`](crate::GiopLite) has the type and the size of it.
+/// Bit 0 of the flags is the byte order, bit 1 is set if fragments follow. CORBA 3.3 part 2, clause
+/// 9.4.1. [`GiopLite`](crate::GiopLite) has only the type and the size of it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct MessageHeader {
     /// The protocol that the message is of, and its version.
@@ -116,14 +116,14 @@ pub struct MessageHeader {
     pub endian: Endian,
     /// Whether fragments of this message follow.
     pub more_fragments: bool,
-    /// What the message is.
+    /// The type of the message.
     pub kind: MessageType,
     /// Number of octets after the header.
     pub size: u32,
 }
 
-/// Why octets are not the header of a message. The answer is a MessageError,
-/// as nothing of the message can be trusted.
+/// The reason why octets are not the header of a message. The answer is a MessageError, as nothing
+/// of the message can be trusted.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -139,7 +139,8 @@ pub enum HeaderError {
     /// The number of a message type that the version does not have.
     #[error("there is no message type {0}")]
     BadType(u8),
-    /// A message of GIOPlite is greater than such a message may be: the sender speaks another protocol.
+    /// A message of GIOPlite is greater than such a message may be: the sender speaks another
+    /// protocol.
     #[error("a message of GIOPlite does not have {0} octets")]
     BadSize(u32),
 }
@@ -216,7 +217,7 @@ impl MessageHeader {
         self.protocol.version()
     }
 
-    /// A decoder of what follows the header of a message that it is read from.
+    /// Returns a decoder of the octets after the header of the message.
     #[inline]
     pub fn decoder<'a>(&self, message: &'a mut Frame, arena: &'a Arena) -> Decoder<'a> {
         message.decoder(self.protocol.header_len(), self.endian, arena)
@@ -238,7 +239,7 @@ pub fn start_message(
     start_message_in(frame, protocol, kind, Endian::NATIVE)
 }
 
-/// As [`start_message`], in a byte order of choice; GIOPlite has none.
+/// Starts a message as [`start_message`] does, in the given byte order. GIOPlite has no byte order.
 ///
 /// # Errors
 /// [`CdrError::FrameFull`] if the frame cannot hold a header.
@@ -290,13 +291,13 @@ pub(crate) fn giop_header(
 /// A frame without a header stays as it is.
 #[inline]
 pub fn finish_message(frame: &mut Frame) {
-    // A frame is never longer than an `unsigned long` can say.
+    // The length of a frame fits into an `unsigned long`.
     let len = frame.len() as u32;
     set_message_len(frame, len);
 }
 
-/// As [`finish_message`], of a message of `len` octets, header included, not all of which are in the
-/// frame.
+/// Finishes a message as [`finish_message`] does, of `len` octets, header included, not all of
+/// which are in the frame.
 #[inline]
 pub fn set_message_len(frame: &mut Frame, len: u32) {
     Protocol::write_len(frame.as_mut_slice(), len);
@@ -316,7 +317,7 @@ pub(crate) fn write_giop_len(message: &mut [u8], len: u32) {
     });
 }
 
-/// Says in the header of the message in `frame` that no fragments follow.
+/// Clears the flag of following fragments in the header of the message in `frame`.
 pub(crate) fn clear_more_fragments(frame: &mut Frame) {
     if let Some(flags) = frame.as_mut_slice().get_mut(FLAGS_AT) {
         *flags &= !FLAG_MORE;

@@ -7,7 +7,7 @@ use crate::{TaggedProfileView, encapsulation};
 
 /// An interoperable object reference: CORBA 3.3 part 2, clause 7.6.2.
 ///
-/// As text it is `IOR:` and the hexadecimal digits of its encapsulation.
+/// The text form is `IOR:` and the hexadecimal digits of its encapsulation.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Ior {
     /// The repository id of the object's interface; empty if it is not known.
@@ -19,9 +19,9 @@ pub struct Ior {
 /// A way to reach an object, as it travels.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct TaggedProfile {
-    /// What it is, as [`TAG_INTERNET_IOP`](crate::TAG_INTERNET_IOP).
+    /// The kind of the profile, for example [`TAG_INTERNET_IOP`](crate::TAG_INTERNET_IOP).
     pub tag: u32,
-    /// Its content, for most tags an encapsulation.
+    /// The content, for most tags an encapsulation.
     pub data: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ impl TaggedProfile {
     }
 }
 
-/// Why a text is not an object reference.
+/// The reason why a text is not an object reference.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IorError {
@@ -46,8 +46,7 @@ pub enum IorError {
     /// The last octet has one hexadecimal digit only: text is missing at the end.
     #[error("the number of hexadecimal digits is odd")]
     OddDigits,
-    /// A character is not a hexadecimal digit. The number is the octet at
-    /// which it stands in the text, from 0.
+    /// A character is not a hexadecimal digit. The number is its offset in the text, from 0.
     #[error("the character at {0} is not a hexadecimal digit")]
     NotHex(usize),
     /// The octets are not an object reference.
@@ -120,7 +119,7 @@ impl Ior {
     /// Reads a reference from an encapsulation of its own.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn from_encapsulation(data: &[u8]) -> Result<Self, CdrError> {
         let mut data = data.to_vec();
         // A type id outside of ASCII takes at most twice its octets in UTF-8.
@@ -129,8 +128,8 @@ impl Ior {
     }
 }
 
-/// The text form. A type id that ISO 8859-1 cannot say is left out: it is a
-/// hint, and the reference works without it.
+/// Formats the text form. A type id that is not in ISO 8859-1 is omitted: it is a hint, and the
+/// reference works without it.
 impl fmt::Display for Ior {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let data = self

@@ -4,14 +4,14 @@
 //! * Messages: [`MessageHeader`], [`RequestHeader`], [`ReplyHeader`],
 //!   [`LocateRequestHeader`], [`LocateReplyHeader`], in GIOP 1.0, 1.1 and 1.2
 //!   and in both byte orders, and in [`GiopLite`].
-//! * What all of these [message protocols](MessageProtocol) have in common.
+//! * The common interface of these [message protocols](MessageProtocol).
 //! * Messages in a stream of octets: [`framing`]; messages in parts:
 //!   [`fragments`]; the messages of one connection, within bounds: [`connection`].
 //! * Object references: [`Ior`], [`IiopProfile`], [`Component`], and their
 //!   forms as text: [`url`]. References to groups: [`UipmcProfile`].
 //! * [`SystemException`] and its [`minor`] codes.
-//! * [`codesets`]: in which code set text travels. [`contexts`]: what travels
-//!   with a request beside its parameters.
+//! * [`codesets`]: the code set of text. [`contexts`]: the data of a request besides its
+//!   parameters.
 //!
 //! The source of all this is CORBA 3.3 part 2, clauses 7 and 9.
 

@@ -1,4 +1,4 @@
-//! GIOPlite: GIOP without what the two ends of a connection know already.
+//! GIOPlite: GIOP without fields that both ends of a connection know already.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -13,8 +13,8 @@ use crate::{
     ServiceContext, Target, Version,
 };
 
-/// GIOPlite: the message protocol for connections whose ends have agreed on it, by [`contexts::GIOP_LITE`],
-/// and both have the same byte order.
+/// GIOPlite: the message protocol for connections whose ends have agreed on it, by
+/// [`contexts::GIOP_LITE`], and both have the same byte order.
 ///
 /// A message starts with its size and its type, of which the size is that of the rest. There is no
 /// magic, no version, no byte order and no fragment. Alignment begins with the message.
@@ -29,15 +29,17 @@ use crate::{
 /// LocateReply    | size | type | status |            | request id | body
 /// ```
 ///
-/// Bits 0 and 1 of the flags of a request are those of GIOP 1.2. Bit 7, of them and of the status of a
-/// reply, says that there is a sequence of contexts. The body of a request begins at a multiple of 8, as
-/// in GIOP 1.2; others where their first value does. All other types have no more than the header.
+/// Bits 0 and 1 of the flags of a request are those of GIOP 1.2. Bit 7 of them, and of the status
+/// of a reply, is set if there is a sequence of contexts. The body of a request begins at a
+/// multiple of 8, as in GIOP 1.2; other bodies begin where their first value does. All other types
+/// have only the header.
 ///
-/// A request is 24 to 30 octets shorter than in GIOP 1.2, and 24 or 32 if it has a body; with contexts
-/// at least 16. A reply is 12 octets shorter, or 8 if its results begin with 8 aligned octets.
+/// A request is 24 to 30 octets shorter than in GIOP 1.2, and 24 or 32 if it has a body; with
+/// contexts at least 16. A reply is 12 octets shorter, or 8 if its results begin with 8 aligned
+/// octets.
 ///
-/// What has no room in these fields goes by GIOP, which its receiver understands as well: see
-/// [`can_carry`](Self::can_carry).
+/// Messages that do not fit into these fields are sent by GIOP, which the receiver understands as
+/// well: see [`can_carry`](Self::can_carry).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct GiopLite;
 
@@ -45,8 +47,8 @@ impl GiopLite {
     /// Number of octets of the header that every message starts with.
     pub const HEADER_LEN: usize = 5;
 
-    /// Octets of the greatest message, header included: sizes cannot look like the first octets of a
-    /// message of GIOP.
+    /// Octets of the greatest message, header included: sizes cannot look like the first octets of
+    /// a message of GIOP.
     pub const MAX_MESSAGE: usize = 1 << 30;
 
     /// Whether a request to this target, and of this operation, can be written.
@@ -62,13 +64,14 @@ impl GiopLite {
         [0, 0, 0, 0, kind as u8]
     }
 
-    /// Whether a request asks, or the reply to such a one agrees, by its contexts, that messages on its
-    /// connection may be of this protocol from the reply on.
+    /// Whether a request asks, or the reply to such a one agrees, by its contexts, that messages on
+    /// its connection may be of this protocol from the reply on.
     pub fn is_proposed_by(contexts: &[ServiceContext<'_>]) -> bool {
         contexts::find(contexts, GIOP_LITE) == Some(&contexts::GIOP_LITE_DATA)
     }
 
-    /// As [`is_proposed_by`](Self::is_proposed_by), of the octets of a whole reply of GIOP 1.2.
+    /// Checks as [`is_proposed_by`](Self::is_proposed_by) does, for the octets of a whole reply of
+    /// GIOP 1.2.
     pub fn is_agreed_by(reply: &[u8]) -> bool {
         let agreed = || {
             let header = MessageHeader::parse(reply).ok()?;
@@ -283,7 +286,7 @@ impl MessageProtocol for GiopLite {
     }
 }
 
-/// The bit that says that there are contexts, if there are.
+/// Returns the flag of contexts, if there are any.
 fn has_contexts(contexts: &[ServiceContext<'_>]) -> u8 {
     match contexts {
         [] => 0,
@@ -321,6 +324,6 @@ fn key_len(key: &[u8]) -> Result<u16, CdrError> {
 }
 
 const TYPE_AT: usize = 4;
-/// Of a request and of its reply.
+/// The offset of the identifier in a request and in its reply.
 const REQUEST_ID_AT: usize = 8;
 const HAS_CONTEXTS: u8 = 1 << 7;

@@ -1,17 +1,17 @@
-//! Components that tell of protocols within one machine.
+//! Components of protocols within one machine.
 
 use chronorb_cdr::CdrError;
 
 use crate::encapsulation::{self, Reader};
 use crate::{TaggedComponent, minor};
 
-/// The tag of chronorb's component that says on which machine, and among which files there, the path of a profile
-/// is: [`Place`].
+/// The tag of chronorb's component with the machine, and the file system namespace, of the path of
+/// a profile: [`Place`].
 pub const TAG_PLACE: u32 = minor::CHRONORB | 3;
-/// The tag of omniORB's component that tells of a Unix-domain socket: [`OmniOrbUnixAddress`].
+/// The tag of omniORB's component for a Unix-domain socket: [`OmniOrbUnixAddress`].
 pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
 
-/// Where paths mean the same: processes with the same name of their place see the same files.
+/// The namespace in which paths are valid. Processes with the same name see the same files.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Place(pub String);
 
@@ -30,13 +30,14 @@ impl Place {
     /// Reads the content of a component of tag [`TAG_PLACE`].
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         Ok(Self(Reader::new(data)?.read_string()?))
     }
 }
 
-/// A socket file as omniORB tells of it in the profile of IIOP, whose port is 0 where the server listens nowhere else.
+/// A socket file, as in omniORB's component of the profile of IIOP. The profile's port is 0 if the
+/// server listens nowhere else.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct OmniOrbUnixAddress {
     /// The name of the machine, as `gethostname` gives it.
@@ -64,7 +65,7 @@ impl OmniOrbUnixAddress {
     /// Reads the content of a component of tag [`TAG_OMNIORB_UNIX_TRANS`].
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
         Ok(Self {

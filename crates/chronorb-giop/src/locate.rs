@@ -5,7 +5,7 @@ use crate::{MessageProtocol, Target, Version};
 /// The header, and all, of a locate request: CORBA 3.3 part 2, clause 9.4.5.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LocateRequestHeader<'a> {
-    /// What the reply will be known by.
+    /// The identifier that the reply will carry.
     pub request_id: u32,
     /// The object.
     pub target: Target<'a>,
@@ -17,11 +17,11 @@ pub struct LocateRequestHeader<'a> {
 pub struct LocateReplyHeader {
     /// The id of the request.
     pub request_id: u32,
-    /// What the answer is, and so what the body is.
+    /// The result, which also determines the content of the body.
     pub status: LocateStatus,
 }
 
-/// Where an object is.
+/// The location of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum LocateStatus {
@@ -29,9 +29,9 @@ pub enum LocateStatus {
     UnknownObject = 0,
     /// Here. There is no body.
     ObjectHere = 1,
-    /// Where the [`Ior`](crate::Ior) in the body says.
+    /// At the [`Ior`](crate::Ior) in the body.
     ObjectForward = 2,
-    /// Where the [`Ior`](crate::Ior) in the body says, for good. GIOP 1.2.
+    /// Permanently at the [`Ior`](crate::Ior) in the body. GIOP 1.2.
     ObjectForwardPerm = 3,
     /// A [`SystemException`](crate::SystemException) is the body. GIOP 1.2.
     SystemException = 4,
@@ -43,8 +43,8 @@ pub enum LocateStatus {
 /// Writes a locate request.
 ///
 /// # Errors
-/// [`CdrError::FrameFull`], and in GIOP 1.0 and 1.1 and GIOPlite what keeps
-/// the target from being written as a key.
+/// [`CdrError::FrameFull`], and in GIOP 1.0 and 1.1 and GIOPlite those of a target that cannot be
+/// written as a key.
 pub fn encode_locate_request(
     e: &mut Encoder<'_>,
     protocol: impl MessageProtocol,
@@ -70,7 +70,7 @@ impl<'a> LocateRequestHeader<'a> {
     /// Reads a locate request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_locate_request(d)
     }
@@ -96,7 +96,7 @@ impl LocateReplyHeader {
     /// Reads the header of a locate reply, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     pub fn decode(d: &mut Decoder<'_>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_locate_reply(d)
     }
@@ -122,7 +122,7 @@ impl LocateReplyHeader {
 }
 
 impl LocateStatus {
-    /// That of a number.
+    /// Converts from the number on the wire.
     pub(crate) fn of(number: u32, version: Version) -> Result<Self, CdrError> {
         Ok(match number {
             0 => Self::UnknownObject,

@@ -27,7 +27,7 @@ pub struct Policies(pub Vec<PolicyValue>);
 pub struct PolicyValue {
     /// The type of the policy, as [`POLICY_PRIORITY_MODEL`].
     pub policy_type: u32,
-    /// Its value, an encapsulation.
+    /// The value, an encapsulation.
     pub data: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ pub struct PriorityBandValue {
 pub enum ProtocolValue {
     /// IIOP, profile tag 0.
     Iiop(TcpPropertiesValue),
-    /// A protocol of another profile tag. What TAO writes as its properties is passed over, and
+    /// A protocol of another profile tag. The properties that TAO writes for it are skipped, and
     /// written as zeros and empty strings.
     Other(u32),
 }
@@ -119,8 +119,8 @@ impl PolicyValue {
         })
     }
 
-    /// The ClientProtocol policy, in the form of TAO: the standard's properties are local
-    /// objects, and it does not say how they travel.
+    /// The ClientProtocol policy, in the form of TAO. In the standard the properties are local
+    /// objects without a form on the wire.
     ///
     /// ```text
     /// 0            1     4        8     12     16        20           21           22         23
@@ -168,14 +168,14 @@ impl Policies {
         PriorityModelValue::decode(self.value(POLICY_PRIORITY_MODEL)?).ok()
     }
 
-    /// The PriorityBandedConnection policy, if it is among them. Nothing is said of whether its
-    /// bands make sense. An error where it cannot be read.
+    /// Returns the PriorityBandedConnection policy, if it is among them, or an error if it is
+    /// malformed. The bands are not validated.
     pub fn priority_bands(&self) -> Option<Result<Vec<PriorityBandValue>, CdrError>> {
         Some(bands(self.value(POLICY_PRIORITY_BANDED_CONNECTION)?))
     }
 
-    /// The ClientProtocol policy, if it is among them. An error where it cannot be read, as where
-    /// a protocol in it is one whose properties have an unknown form: what comes after them cannot
+    /// Returns the ClientProtocol policy, if it is among them, or an error if it is malformed. A
+    /// protocol with properties of an unknown form is an error too, because the end of them cannot
     /// be found.
     pub fn client_protocols(&self) -> Option<Result<Vec<ProtocolValue>, CdrError>> {
         let data = self.value(POLICY_CLIENT_PROTOCOL)?;

@@ -14,7 +14,7 @@ pub const TAG_DIOP: u32 = 0x5441_4f04;
 /// The tag of profiles of chronorb's GIOP over shared memory: [`PathProfile`].
 pub const TAG_SHMIOP: u32 = minor::CHRONORB | 2;
 
-/// How an object is reached over IIOP: CORBA 3.3 part 2, clause 9.7.2.
+/// The profile of an object that is reached over IIOP: CORBA 3.3 part 2, clause 9.7.2.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct IiopProfile {
     /// The greatest version that the server accepts.
@@ -23,7 +23,7 @@ pub struct IiopProfile {
     pub host: String,
     /// The TCP port.
     pub port: u16,
-    /// What the server knows the object by.
+    /// The object's key at the server.
     pub object_key: Vec<u8>,
     /// More about the server and the object; there are none in IIOP 1.0.
     pub components: Vec<TaggedComponent>,
@@ -55,11 +55,11 @@ impl IiopProfile {
         })
     }
 
-    /// Reads the content of a profile of tag [`TAG_INTERNET_IOP`]. What a
-    /// newer minor version adds at the end is left out.
+    /// Reads the content of a profile of tag [`TAG_INTERNET_IOP`]. Fields that a newer minor
+    /// version adds at the end are ignored.
     ///
     /// # Errors
-    /// What is wrong with it; [`CdrError::InvalidDiscriminator`] if its major
+    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major
     /// version is not 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
@@ -76,14 +76,14 @@ impl IiopProfile {
     }
 }
 
-/// How an object is reached by a protocol whose addresses are paths: UIOP, SHMIOP.
+/// The profile of an object whose protocol has paths as addresses: UIOP, SHMIOP.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct PathProfile {
     /// The greatest version that the server accepts.
     pub version: Version,
     /// The path, of ISO 8859-1.
     pub path: String,
-    /// What the server knows the object by.
+    /// The object's key at the server.
     pub object_key: Vec<u8>,
     /// More about the server and the object; there are none in version 1.0.
     pub components: Vec<TaggedComponent>,
@@ -134,7 +134,7 @@ fn read_version(r: &mut Reader<'_>) -> Result<Version, CdrError> {
     }
 }
 
-/// What comes after the address.
+/// Writes the fields after the address.
 fn write_rest(
     e: &mut Encoder<'_>,
     version: Version,

@@ -9,17 +9,17 @@ use crate::{
     ReplyHeader, RequestHeader, Version, reply,
 };
 
-/// A message protocol: where a message ends, and how the headers look that stand before its body. Bodies
-/// are CDR by the rules of a [version](Self::version) of GIOP.
+/// A message protocol: the boundaries of messages, and the headers before their bodies. Bodies are
+/// CDR by the rules of a [version](Self::version) of GIOP.
 ///
-/// There are two, GIOP, as a [`Version`] of it, and [`GiopLite`](crate::GiopLite). What uses one of them
-/// alone is compiled for that one; [`Protocol`] is whichever of them a message is of. The functions and
-/// headers of this crate take all three.
+/// There are two: GIOP, as a [`Version`] of it, and [`GiopLite`](crate::GiopLite). Code that uses
+/// one of them is compiled for that one; [`Protocol`] is the one of a given message. The functions
+/// and headers of this crate take all three.
 pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Number of octets of the header that every message starts with.
     fn header_len(self) -> usize;
 
-    /// The version of GIOP by whose rules values are written, and that says which statuses there are.
+    /// Returns the version of GIOP whose rules apply to values and statuses.
     fn version(self) -> Version;
 
     /// Reads the header from the first octets of a message, of any version.
@@ -28,7 +28,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// See [`HeaderError`].
     fn read_header(octets: &[u8]) -> Result<MessageHeader, HeaderError>;
 
-    /// How many octets there must be at least for the header of a message that begins so.
+    /// Returns the least number of octets of a header that begins like this.
     fn least_len(octets: &[u8]) -> usize;
 
     /// Writes the header of a message at the start of an empty frame, all but its length.
@@ -37,14 +37,14 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// [`CdrError::FrameFull`] if the frame cannot hold it.
     fn write_header(self, e: &mut Encoder<'_>, kind: MessageType) -> Result<(), CdrError>;
 
-    /// Writes into the header of a message how many octets it has, header included. Octets without a
-    /// header stay as they are.
+    /// Writes into the header of a message how many octets it has, header included. Octets without
+    /// a header stay as they are.
     fn write_len(message: &mut [u8], len: u32);
 
     /// Writes the header of a request.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`], and what the protocol cannot say.
+    /// [`CdrError::FrameFull`], and those of fields that the protocol lacks.
     fn encode_request(
         self,
         e: &mut Encoder<'_>,
@@ -54,7 +54,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Reads the header of a request, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     fn decode_request<'a>(self, d: &mut Decoder<'a>) -> Result<RequestHeader<'a>, CdrError>;
 
     /// Pads the header of a request for a body; without one there is no padding.
@@ -63,15 +63,16 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// [`CdrError::FrameFull`]
     fn pad_request(self, e: &mut Encoder<'_>) -> Result<(), CdrError>;
 
-    /// Whether a request, whole or the first part of one, is answered when its operation is completed,
-    /// as far as its header says without being decoded: GIOP 1.0 and 1.1 do not.
+    /// Whether the answer to a request, whole or the first part of one, is sent when its operation
+    /// is completed, according to its header without decoding it. GIOP 1.0 and 1.1 have no such
+    /// flag.
     fn waits_for_target(self, request: &[u8]) -> bool;
 
-    /// Where the id of a request stands, if that is at the same place in all.
+    /// Returns the position of the request identifier, if it is the same in all messages.
     fn request_id_at(self) -> Option<usize>;
 
-    /// Writes the header of a message, which [`write_len`](Self::write_len) completes, and that of a
-    /// reply into an empty frame.
+    /// Writes the header of a message, which [`write_len`](Self::write_len) completes, and that of
+    /// a reply into an empty frame.
     ///
     /// # Errors
     /// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] where there is no such status.
@@ -86,7 +87,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Reads the header of a reply, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     fn decode_reply<'a>(self, d: &mut Decoder<'a>) -> Result<ReplyHeader<'a>, CdrError>;
 
     /// Pads the header of a reply for a body; without one there is no padding.
@@ -102,7 +103,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Writes a locate request.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`], and what the protocol cannot say.
+    /// [`CdrError::FrameFull`], and those of fields that the protocol lacks.
     fn encode_locate_request(
         self,
         e: &mut Encoder<'_>,
@@ -112,7 +113,7 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Reads a locate request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     fn decode_locate_request<'a>(
         self,
         d: &mut Decoder<'a>,
@@ -131,12 +132,11 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// Reads the header of a locate reply, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     fn decode_locate_reply(self, d: &mut Decoder<'_>) -> Result<LocateReplyHeader, CdrError>;
 }
 
-/// The message protocol of a message. Messages are told apart by their first octets, of which those of
-/// GIOP say so.
+/// The message protocol of a message, which its first octets tell.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Protocol {
     /// GIOP, of a version.
@@ -351,7 +351,7 @@ impl MessageProtocol for Version {
 
     #[inline]
     fn waits_for_target(self, request: &[u8]) -> bool {
-        // The flags stand behind the id of the request.
+        // The flags follow the request identifier.
         let flags = request.get(HEADER_LEN + 4);
         self >= Self::V1_2 && flags.is_some_and(|flags| flags & 3 == 3)
     }

@@ -18,13 +18,13 @@ use crate::{
 pub struct ReplyHeader<'a> {
     /// The id of the request.
     pub request_id: u32,
-    /// What the body is.
+    /// The kind of the body.
     pub status: ReplyStatus,
-    /// What travels with the reply.
+    /// The service contexts of the reply.
     pub contexts: &'a [ServiceContext<'a>],
 }
 
-/// What the body of a reply is.
+/// The kind of a reply's body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum ReplyStatus {
@@ -43,8 +43,8 @@ pub enum ReplyStatus {
     NeedsAddressingMode = 5,
 }
 
-/// Writes the header of a reply. The caller [pads](MessageProtocol::pad_reply) it before the body, if there
-/// is one.
+/// Writes the header of a reply. The caller [pads](MessageProtocol::pad_reply) it before the body,
+/// if there is one.
 ///
 /// # Errors
 /// [`CdrError::FrameFull`]; [`CdrError::InvalidEnum`] if `protocol` does not
@@ -98,7 +98,7 @@ impl<'a> ReplyHeader<'a> {
     /// Reads the header of a reply, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Those of malformed content.
     #[inline]
     pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_reply(d)
@@ -161,7 +161,7 @@ pub(crate) fn giop_reply_id(message: &[u8]) -> Option<u32> {
 }
 
 impl ReplyStatus {
-    /// That of a number.
+    /// Converts from the number on the wire.
     pub(crate) fn of(number: u32, version: Version) -> Result<Self, CdrError> {
         Ok(match number {
             0 => Self::NoException,

@@ -11,7 +11,7 @@ use crate::{MessageProtocol, ServiceContext, Target, Version};
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RequestHeader<'a> {
-    /// What the reply will be known by.
+    /// The identifier that the reply will carry.
     pub request_id: u32,
     /// Whether there is to be a reply, and when.
     pub response: ResponseFlags,
@@ -19,7 +19,7 @@ pub struct RequestHeader<'a> {
     pub target: Target<'a>,
     /// The name of the operation, as in IDL: ASCII, without a NUL.
     pub operation: &'a [u8],
-    /// What travels with the request.
+    /// The service contexts of the request.
     pub contexts: &'a [ServiceContext<'a>],
 }
 
@@ -28,8 +28,8 @@ pub struct RequestHeader<'a> {
 pub enum ResponseFlags {
     /// There is none.
     None,
-    /// When the server has got the request, before the servant is called.
-    /// GIOP 1.0 and 1.1 cannot say it.
+    /// When the server has received the request, before the servant is called. GIOP 1.0 and 1.1 do
+    /// not support it.
     SyncWithServer,
     /// When the operation is completed.
     SyncWithTarget,
@@ -42,12 +42,12 @@ impl ResponseFlags {
     }
 }
 
-/// Writes the header of a request. The caller [pads](MessageProtocol::pad_request) it before the body, if
-/// there is one.
+/// Writes the header of a request. The caller [pads](MessageProtocol::pad_request) it before the
+/// body, if there is one.
 ///
 /// # Errors
-/// [`CdrError::FrameFull`], and what keeps the operation or, in GIOP 1.0 and
-/// 1.1 and GIOPlite, the target from being written.
+/// [`CdrError::FrameFull`], and those of the operation or, in GIOP 1.0 and
+/// 1.1 and GIOPlite, of a target that cannot be written.
 pub fn encode_request(
     e: &mut Encoder<'_>,
     protocol: impl MessageProtocol,
@@ -60,9 +60,9 @@ impl<'a> RequestHeader<'a> {
     /// Reads the header of a request, and leaves the decoder at the body.
     ///
     /// # Errors
-    /// What is wrong with it.
-    // Always inlined: what is moved through memory in parts and read as a whole costs as much as
-    // all the reading.
+    /// Those of malformed content.
+    // Always inlined: a value that is moved through memory in parts and read as a whole costs as
+    // much as all the reading.
     #[inline(always)]
     pub fn decode(d: &mut Decoder<'a>, protocol: impl MessageProtocol) -> Result<Self, CdrError> {
         protocol.decode_request(d)
@@ -107,7 +107,7 @@ impl<'a> RequestHeader<'a> {
         let response = if is_old {
             Self::decode_old_flags(d, version)?
         } else {
-            // Together with what is reserved after them.
+            // Together with the reserved octets after them.
             let [flags, _, _, _] = *d.read_array_ref::<u8, 4>()?;
             match flags & 3 {
                 0 => ResponseFlags::None,
@@ -188,5 +188,5 @@ pub(crate) fn align_body(d: &mut Decoder<'_>) -> Result<(), CdrError> {
     d.align(8)
 }
 
-/// Who calls: a field that no ORB fills any more.
+/// The identity of the caller: an obsolete field that every ORB leaves empty.
 const NO_PRINCIPAL: &[u8] = &[];

@@ -1,4 +1,4 @@
-//! What references say of TLS: the component of SSLIOP (CORBA Security 1.8, clause 3.7).
+//! The TLS component of references, which SSLIOP defines (CORBA Security 1.8, clause 3.7).
 
 use std::ops::BitOr;
 
@@ -7,16 +7,18 @@ use chronorb_cdr::CdrError;
 use crate::encapsulation::{self, Reader};
 use crate::minor;
 
-/// The tag of chronorb's component that says at which endpoint of TLS the requests of each priority go: a list of
-/// [`TaoEndpoint`](crate::TaoEndpoint), as `TAG_TAO_ENDPOINTS` has it for the endpoints of IIOP itself.
+/// The tag of chronorb's component with the TLS endpoints for the requests of each priority: a list
+/// of [`TaoEndpoint`](crate::TaoEndpoint), like `TAG_TAO_ENDPOINTS` for the endpoints of IIOP
+/// itself.
 pub const TAG_SSLIOP_LANES: u32 = minor::CHRONORB | 4;
 
-/// The content of [`TAG_SSL_SEC_TRANS`](crate::TAG_SSL_SEC_TRANS): where TLS is spoken, at the host of the profile.
+/// The content of [`TAG_SSL_SEC_TRANS`](crate::TAG_SSL_SEC_TRANS): where TLS is spoken, at the host
+/// of the profile.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct SslSecTrans {
-    /// What the server can do.
+    /// The options that the server supports.
     pub target_supports: AssociationOptions,
-    /// What it wants at least.
+    /// The options that it requires.
     pub target_requires: AssociationOptions,
     /// The port of TLS; that of the profile is for connections without it, and 0 where there are
     /// none.
@@ -56,20 +58,20 @@ pub struct AssociationOptions(pub u16);
 impl AssociationOptions {
     /// Requests may be neither protected nor hidden.
     pub const NO_PROTECTION: Self = Self(1);
-    /// Nobody can change them unnoticed.
+    /// Requests cannot be changed unnoticed.
     pub const INTEGRITY: Self = Self(2);
-    /// Nobody else can read them.
+    /// Requests cannot be read by third parties.
     pub const CONFIDENTIALITY: Self = Self(4);
-    /// Nobody can send them again.
+    /// Requests cannot be replayed.
     pub const DETECT_REPLAY: Self = Self(8);
-    /// Nobody can change their order.
+    /// Requests cannot be reordered.
     pub const DETECT_MISORDERING: Self = Self(16);
-    /// The server proves who it is.
+    /// The server proves its identity.
     pub const ESTABLISH_TRUST_IN_TARGET: Self = Self(32);
-    /// The client proves who it is.
+    /// The client proves its identity.
     pub const ESTABLISH_TRUST_IN_CLIENT: Self = Self(64);
 
-    /// What connections without TLS cannot do.
+    /// The options that connections without TLS do not have.
     const PROTECTION: Self = Self(2 | 4 | 8 | 16 | 32 | 64);
 
     /// Whether it has any of these.

@@ -3,7 +3,7 @@ use chronorb_cdr::{Cdr, CdrError, Decoder, Encoder};
 use crate::profile::object_key;
 use crate::{Ior, Version};
 
-/// How a request names its target. GIOP 1.0 and 1.1 know the key only.
+/// The address of a request's target. GIOP 1.0 and 1.1 have the key only.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Target<'a> {
     /// The object key of the profile in use.
@@ -12,7 +12,7 @@ pub enum Target<'a> {
     Profile(TaggedProfileView<'a>),
     /// The whole reference.
     Reference {
-        /// Which of its profiles is in use, from 0.
+        /// The index of the profile in use, from 0.
         index: u32,
         /// The reference; one that was received is in the arena.
         ior: &'a Ior,
@@ -22,21 +22,21 @@ pub enum Target<'a> {
 /// A profile where it lies in its message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TaggedProfileView<'a> {
-    /// What it is, as [`TAG_INTERNET_IOP`](crate::TAG_INTERNET_IOP).
+    /// The kind of the profile, for example [`TAG_INTERNET_IOP`](crate::TAG_INTERNET_IOP).
     pub tag: u32,
-    /// Its content.
+    /// The content.
     pub data: &'a [u8],
 }
 
-/// How a server wants targets to be named: the body of the replies
-/// NEEDS_ADDRESSING_MODE and LOC_NEEDS_ADDRESSING_MODE.
+/// The form of target that a server requires: the body of the replies NEEDS_ADDRESSING_MODE and
+/// LOC_NEEDS_ADDRESSING_MODE.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AddressingDisposition {
-    /// As [`Target::Key`].
+    /// The form [`Target::Key`].
     Key = 0,
-    /// As [`Target::Profile`].
+    /// The form [`Target::Profile`].
     Profile = 1,
-    /// As [`Target::Reference`].
+    /// The form [`Target::Reference`].
     Reference = 2,
 }
 

@@ -9,7 +9,7 @@ pub const DEFAULT_PORT: u16 = 2809;
 /// The object that a `corbaname:` without a key means.
 pub const NAME_SERVICE: &str = "NameService";
 
-/// What a string says about where an object is.
+/// An object's location, parsed from a URL.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ObjectUrl {
@@ -17,7 +17,7 @@ pub enum ObjectUrl {
     Ior(Ior),
     /// `corbaloc::host:port/key`: where to ask, and by which key.
     Corbaloc {
-        /// Where the object may be, to be tried in this order; at least one.
+        /// The addresses to try, in this order; at least one.
         addresses: Vec<CorbalocAddress>,
         /// The object key.
         key: Vec<u8>,
@@ -29,8 +29,7 @@ pub enum ObjectUrl {
     },
     /// `corbaname:…#name`: an object in a naming service.
     Corbaname {
-        /// Where the naming service may be; none if it is an initial
-        /// reference of this ORB.
+        /// The addresses of the naming service; none if it is an initial reference of this ORB.
         addresses: Vec<CorbalocAddress>,
         /// The object key of the naming context.
         key: Vec<u8>,
@@ -44,25 +43,25 @@ pub enum ObjectUrl {
 /// An address in a `corbaloc:` or `corbaname:`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct CorbalocAddress {
-    /// The protocol, in lower case: `iiop` if it is not said. Which ones there are, the ORB says.
+    /// The protocol, in lower case; `iiop` by default. The ORB knows the supported ones.
     pub protocol: String,
-    /// The greatest version of the protocol that may be used; 1.0 if it is not said.
+    /// The greatest version of the protocol that may be used; 1.0 by default.
     pub version: Version,
-    /// Where it is.
+    /// The protocol and its endpoint.
     pub place: CorbalocPlace,
 }
 
-/// Where an address of a `corbaloc:` is.
+/// The protocol and endpoint of an address in a `corbaloc:`.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum CorbalocPlace {
     /// A host.
     Host {
         /// A name or an address; IPv6 addresses without their brackets.
         host: String,
-        /// The port; [`DEFAULT_PORT`] if it is not said.
+        /// The port; [`DEFAULT_PORT`] by default.
         port: u16,
     },
-    /// A path: what the protocols `uiop` and `shmiop` have. It ends at a `|`.
+    /// A path, as in the protocols `uiop` and `shmiop`. It ends at a `|`.
     Path(String),
 }
 
@@ -71,12 +70,12 @@ pub enum CorbalocPlace {
 pub struct NameComponent {
     /// The name proper.
     pub id: String,
-    /// What kind of thing it is; often empty.
+    /// The kind of the name; often empty.
     pub kind: String,
 }
 
-/// Why a string is not an object URL. Each is a `BAD_PARAM` with the minor
-/// code of [`minor`](Self::minor).
+/// The reason why a string is not an object URL. Each is a `BAD_PARAM` with the minor code of
+/// [`minor`](Self::minor).
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
@@ -95,10 +94,11 @@ pub enum UrlError {
     /// The port of an address is not a number from 1 to 65535. Minor OMG|8.
     #[error("the port of address {0:?} is not a number from 1 to 65535")]
     Port(String),
-    /// There are more addresses than a reference may have [profiles](Ior::MAX_PROFILES). Minor OMG|8.
+    /// There are more addresses than a reference may have [profiles](Ior::MAX_PROFILES). Minor
+    /// OMG|8.
     #[error("there are {0} addresses, and {max} may be", max = Ior::MAX_PROFILES)]
     TooManyAddresses(usize),
-    /// `rir:` stands beside other addresses. Minor OMG|8.
+    /// `rir:` is combined with other addresses. Minor OMG|8.
     #[error("rir: cannot stand beside other addresses")]
     MixedRir,
     /// There is no `/` and key behind the addresses. Minor OMG|9.
@@ -187,7 +187,8 @@ fn parse_corbaname(rest: &str) -> Result<ObjectUrl, UrlError> {
     })
 }
 
-/// Splits addresses from the key: at the first `/` that does not belong to a path, which ends at a `|`.
+/// Splits addresses from the key: at the first `/` that does not belong to a path, which ends at a
+/// `|`.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     let mut start = 0;
     loop {
@@ -202,7 +203,7 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Whether a path may follow, since a protocol stands there, perhaps with a version.
+/// Whether a path may follow, because the text is a protocol, perhaps with a version.
 fn ends_in_protocol(text: &str) -> bool {
     let address = text.rsplit(',').next().unwrap_or_default();
     let protocol = match address.strip_suffix('@') {

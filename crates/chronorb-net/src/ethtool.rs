@@ -1,4 +1,4 @@
-//! What network interfaces are set to do, as far as it delays packets.
+//! Settings of network interfaces that delay packets.
 
 #![allow(
     unsafe_code,
@@ -41,7 +41,7 @@ impl Offloads {
         })
     }
 
-    /// Says whether the kernel merges received packets (GRO). Needs `CAP_NET_ADMIN`.
+    /// Sets whether the kernel merges received packets (GRO). Needs `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// `InvalidInput` for a name that no interface can have, otherwise the system's error.
@@ -49,12 +49,13 @@ impl Offloads {
         ethtool(interface, &mut [ETHTOOL_SGRO, merges.into()])
     }
 
-    /// Turns all of them off for an interface of the calling thread's network namespace, and that checksums and VLAN tags are
-    /// left to it: packets then leave as they are on a cable. Needs `CAP_NET_ADMIN`.
+    /// Turns all of them off for an interface of the calling thread's network namespace, and that
+    /// checksums and VLAN tags are left to it: packets then leave as they are on a cable. Needs
+    /// `CAP_NET_ADMIN`.
     ///
     /// # Errors
-    /// `InvalidInput` for a name that no interface can have, `Unsupported` where one of them is on for good, otherwise the
-    /// system's error.
+    /// `InvalidInput` for a name that no interface can have, `Unsupported` where one of them is on
+    /// for good, otherwise the system's error.
     pub fn turn_off(interface: &str) -> io::Result<()> {
         for (get, set) in SWITCHES {
             let turned = ethtool(interface, &mut [set, 0]);
@@ -76,12 +77,13 @@ impl Offloads {
     }
 }
 
-/// How long an interface may hold back the interrupt for a received packet.
+/// The time that an interface may delay the interrupt for a received packet.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Coalescing {
     /// From the first packet to the interrupt, at most, in µs.
     pub receive_us: u32,
-    /// So many packets bring the interrupt sooner; 0 and 1 are the same.
+    /// The number of packets that cause the interrupt before the time is over; 0 and 1 are the
+    /// same.
     pub receive_frames: u32,
     /// Whether the driver changes these values with the load.
     pub adaptive_receive: bool,
@@ -91,8 +93,8 @@ impl Coalescing {
     /// Asks the kernel for that of an interface of this process's network namespace.
     ///
     /// # Errors
-    /// `InvalidInput` for a name that no interface can have, `Unsupported` where the driver does
-    /// not tell, otherwise the system's error.
+    /// `InvalidInput` for an invalid name, `Unsupported` if the driver does not report it,
+    /// otherwise the system's error.
     pub fn of(interface: &str) -> io::Result<Self> {
         // `struct ethtool_coalesce` consists of 23 numbers.
         let mut value = [0; 23];
@@ -106,24 +108,25 @@ impl Coalescing {
     }
 }
 
-/// How many queues an interface of this network namespace receives packets by.
+/// Returns the number of receive queues of an interface of this network namespace.
 ///
 /// # Errors
 /// As [`Coalescing::of`].
 pub fn receive_queues(interface: &str) -> io::Result<u32> {
-    // `struct ethtool_channels`: the command, four limits, then queues for receiving, for sending, for
-    // other things, and for both.
+    // `struct ethtool_channels`: the command, four limits, then queues for receiving, for sending,
+    // for other things, and for both.
     let mut value = [0; 9];
     value[0] = ETHTOOL_GCHANNELS;
     ethtool(interface, &mut value)?;
     Ok(value[5] + value[8])
 }
 
-/// Sets by how many queues an interface of the calling thread's network namespace receives packets, and by how many it sends them,
-/// if these are not the same ones. Needs `CAP_NET_ADMIN`.
+/// Sets by how many queues an interface of the calling thread's network namespace receives packets,
+/// and by how many it sends them, if these are not the same ones. Needs `CAP_NET_ADMIN`.
 ///
 /// # Errors
-/// As [`Coalescing::of`]; `InvalidInput` for more than it can have, and where somebody takes packets from a queue that would be gone.
+/// As [`Coalescing::of`]; `InvalidInput` if the interface has fewer queues, or a program takes
+/// packets from a queue that would be removed.
 pub fn set_queues(interface: &str, receiving: u32, sending: u32) -> io::Result<()> {
     let mut value = [0; 9];
     value[0] = ETHTOOL_GCHANNELS;
@@ -152,8 +155,9 @@ fn ethtool<const N: usize>(interface: &str, value: &mut [u32; N]) -> io::Result<
         *to = from as _;
     }
     request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-    // SAFETY: `request` names the interface with a zero at the end and points to `value`, which is
-    // of the size of what the kernel fills for its command: a command with one number, with 8, or with 22.
+    // SAFETY: `request` names the interface with a zero at the end and points to `value`, which has
+    // the size that the kernel fills for its command: a command with one number, with 8, or with
+    // 22.
     match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -179,9 +183,10 @@ const ETHTOOL_SGRO: u32 = 0x2c;
 const ETH_FLAG_TXVLAN: u32 = 1 << 7;
 const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 const ETH_FLAG_LRO: u32 = 1 << 15;
-/// What is turned off by a flag.
+/// The features that a flag turns off.
 const FLAGS: u32 = ETH_FLAG_TXVLAN | ETH_FLAG_RXVLAN | ETH_FLAG_LRO;
-/// What can be asked for and turned off, in an order in which nothing depends on what is off already.
+/// The features that can be queried and turned off, in an order in which none depends on one that
+/// is already off.
 const SWITCHES: [(u32, u32); 5] = [
     (ETHTOOL_GGRO, ETHTOOL_SGRO),
     (ETHTOOL_GTSO, ETHTOOL_STSO),

@@ -14,7 +14,8 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socke
 
 use crate::sys;
 
-/// A socket that takes all frames that come in by an interface, and sends frames as they are. It never waits.
+/// A socket that takes all frames that come in by an interface, and sends frames as they are. It
+/// never waits.
 #[derive(Debug)]
 pub struct LinkSocket(OwnedFd);
 
@@ -47,8 +48,8 @@ impl LinkSocket {
     /// Takes a frame in, with its VLAN tag where it has one, and returns how long it is.
     ///
     /// # Errors
-    /// `WouldBlock` where there is none; `InvalidData` for one that the room, which has 4 octets more than it, cannot hold;
-    /// otherwise the system's error.
+    /// `WouldBlock` where there is none; `InvalidData` for one that the room, which has 4 octets
+    /// more than it, cannot hold; otherwise the system's error.
     pub fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
         let mut control = Control([0; CONTROL]);
         let mut piece = libc::iovec {

@@ -15,13 +15,14 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 /// A network namespace, which is there at least as long as this is.
 ///
-/// One without a name ends with the last process that is in it or holds it, whichever way that process ends, and with it
-/// all of its interfaces.
+/// One without a name ends with the last process that is in it or holds it, whichever way that
+/// process ends, and with it all of its interfaces.
 #[derive(Debug)]
 pub struct NetworkNamespace(OwnedFd);
 
 impl NetworkNamespace {
-    /// Makes a new one, without a name. There is nothing in it but a loopback interface that is down.
+    /// Makes a new one, without a name. There is nothing in it but a loopback interface that is
+    /// down.
     ///
     /// # Errors
     /// `PermissionDenied` without `CAP_SYS_ADMIN`; otherwise the system's error.
@@ -38,7 +39,7 @@ impl NetworkNamespace {
         created.unwrap_or_else(|_| Err(io::Error::other("the thread that makes it panicked")))
     }
 
-    /// That of the calling thread.
+    /// Opens the namespace of the calling thread.
     ///
     /// # Errors
     /// `/proc` is not there, or the process has no file descriptor left.
@@ -46,7 +47,8 @@ impl NetworkNamespace {
         Self::open(Path::new("/proc/thread-self/ns/net"))
     }
 
-    /// That of a path: `/run/netns/NAME`, as `ip netns` names them, or `/proc/PROCESS/ns/net`.
+    /// Opens the namespace of a path: `/run/netns/NAME`, as `ip netns` names them, or
+    /// `/proc/PROCESS/ns/net`.
     ///
     /// # Errors
     /// There is none, or it may not be opened.
@@ -54,18 +56,18 @@ impl NetworkNamespace {
         Ok(Self(File::open(path)?.into()))
     }
 
-    /// Lets the calling thread do something in it. Threads and processes that it starts meanwhile stay in it, and so do
-    /// sockets that it opens.
+    /// Lets the calling thread do something in it. Threads and processes that it starts meanwhile
+    /// stay in it, and so do sockets that it opens.
     ///
     /// # Errors
     /// `PermissionDenied` without `CAP_SYS_ADMIN`; `f` was not called then.
     ///
     /// # Panics
-    /// Where the thread cannot go back, which would leave it in a namespace that nobody expects.
+    /// If the thread cannot go back, because it would then stay in an unexpected namespace.
     pub fn enter<T>(&self, f: impl FnOnce() -> T) -> io::Result<T> {
         let home = Self::current()?;
         self.move_in()?;
-        // Who has not left cannot go back either.
+        // A thread that could not leave cannot go back either.
         let home = Home(home);
         let done = f();
         drop(home);
@@ -88,7 +90,7 @@ impl AsFd for NetworkNamespace {
     }
 }
 
-/// Where a thread goes back to, even if it panics.
+/// The namespace to which a thread returns, even if it panics.
 struct Home(NetworkNamespace);
 
 impl Drop for Home {
@@ -136,7 +138,7 @@ mod tests {
                 let child = String::from_utf8(command.expect("it runs").stdout).expect("a name");
                 (name_of_current(), child.trim().to_owned())
             })
-            .expect("who made it may enter it");
+            .expect("its creator may enter it");
         assert_ne!(away, home);
         assert_eq!(child, away);
         assert_eq!(name_of_current(), home);

@@ -1,4 +1,4 @@
-//! The threads by which the kernel takes in what comes by an interface, in place of soft interrupts.
+//! The kernel threads that receive the packets of an interface, instead of soft interrupts.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use chronorb_rt::{Scheduling, set_scheduling_of_process};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-/// Gives an interface back what it had, if it is still there.
+/// Restores the setting of an interface, if that still exists.
 pub(crate) fn restore_threaded(interface: &str, index: u32, was: u8) -> io::Result<()> {
     match read_threaded(interface, index) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -17,7 +17,7 @@ pub(crate) fn restore_threaded(interface: &str, index: u32, was: u8) -> io::Resu
     }
 }
 
-/// Gives a thread back what it had, if it is still there.
+/// Restores the scheduling of a thread, if that still exists.
 pub(crate) fn restore_scheduling(process: u32, scheduling: Scheduling) -> io::Result<()> {
     match fs::read_to_string(format!("/proc/{process}/comm")) {
         Ok(name) if name.starts_with(PREFIX) => {
@@ -27,7 +27,8 @@ pub(crate) fn restore_scheduling(process: u32, scheduling: Scheduling) -> io::Re
     }
 }
 
-/// The numbers and names of the threads of the kernel that take in packets of interfaces of this name.
+/// The numbers and names of the threads of the kernel that take in packets of interfaces of this
+/// name.
 ///
 /// # Errors
 /// `/proc` cannot be read.
@@ -62,7 +63,8 @@ fn is_of(name: &str, interface: &str) -> bool {
     }
 }
 
-/// Whether threads take in what comes by an interface of the network namespace: its setting `threaded`.
+/// Whether threads receive the packets of an interface of the network namespace: its setting
+/// `threaded`.
 ///
 /// # Errors
 /// The system's error; `NotFound` where there is no such interface.
@@ -83,8 +85,8 @@ pub fn write_threaded(interface: &str, index: u32, value: u8) -> io::Result<()> 
     file.write_all(value.to_string().as_bytes())
 }
 
-/// Opens a file of an interface of this network namespace. What `/sys` shows may be that of another one, so a file system
-/// is made that nobody else sees.
+/// Opens a file of an interface of this network namespace. `/sys` may show another namespace, so a
+/// private file system is mounted.
 fn open(interface: &str, index: u32, name: &str, flags: OFlags) -> io::Result<File> {
     let path = |name| format!("class/net/{interface}/{name}");
     let open = |directory: &OwnedFd, name, flags| -> io::Result<File> {
@@ -113,9 +115,10 @@ fn open(interface: &str, index: u32, name: &str, flags: OFlags) -> io::Result<Fi
         FsMountFlags::FSMOUNT_CLOEXEC,
         MountAttrFlags::empty(),
     )?;
-    match is_right(&own) {
-        true => open(&own, name, flags),
-        false => Err(io::ErrorKind::NotFound.into()),
+    if is_right(&own) {
+        open(&own, name, flags)
+    } else {
+        Err(io::ErrorKind::NotFound.into())
     }
 }
 

@@ -1,7 +1,8 @@
-//! Changes of the machine that outlive who makes them, and have to be undone.
+//! Changes of the machine that outlive the process which makes them, and have to be undone.
 //!
-//! A change is told before it is made, so that whoever undoes it, another process as a rule, knows of it whatever
-//! happens. What is not there any more, or has been made anew by somebody else, is left alone.
+//! A change is reported before it is made, so that the process that undoes it, usually another one,
+//! knows of it in any case. Things that do not exist any more, or that were replaced meanwhile, are
+//! left alone.
 
 use std::fmt;
 use std::fs;
@@ -35,30 +36,30 @@ pub enum Undo {
         /// The number of the discipline.
         handle: Handle,
     },
-    /// What comes in by an interface of the network namespace is redirected.
+    /// Incoming packets of an interface of the network namespace are redirected.
     Ingress {
         /// The number of the interface.
         index: u32,
     },
     /// There is an interface in the network namespace.
     Link {
-        /// Its name.
+        /// The name.
         name: String,
     },
-    /// Threads take in what comes by an interface of the network namespace.
+    /// Kernel threads receive the packets of an interface of the network namespace.
     Threaded {
         /// The number of the interface.
         index: u32,
-        /// What its setting was.
+        /// The previous value of the setting.
         was: u8,
-        /// Its name.
+        /// The name.
         interface: String,
     },
     /// A thread of the kernel is scheduled as it was not.
     Scheduling {
         /// The thread.
         process: u32,
-        /// How it was scheduled.
+        /// The previous scheduling parameters.
         scheduling: Scheduling,
     },
 }
@@ -67,7 +68,7 @@ impl Undo {
     /// Undoes it, if it is still there.
     ///
     /// # Errors
-    /// [`UndoError`], with what stays behind.
+    /// [`UndoError`], with the changes that remain.
     pub fn undo(&self) -> Result<(), UndoError> {
         let failed = |source: io::Error| UndoError {
             undo: self.clone(),
@@ -102,7 +103,7 @@ pub fn undo_all(changes: &[Undo]) -> Result<(), UndoError> {
     undone.into_iter().collect()
 }
 
-/// Undoes changes, the last first, where nobody is left to get the error.
+/// Undoes changes, the last first, when there is no caller left to receive an error.
 pub fn undo_or_tell(changes: &[Undo]) {
     if let Err(error) = undo_all(changes) {
         log::tell(&Event {
@@ -121,7 +122,7 @@ pub fn path_of(name: &str) -> PathBuf {
     Path::new(NAMES).join(name)
 }
 
-/// Takes a name away; the namespace goes when nobody is in it any more.
+/// Removes a name; the namespace ends when the last process leaves it.
 fn remove_name(path: &Path, inode: u64) -> io::Result<()> {
     let its = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -146,19 +147,21 @@ fn remove_discipline(index: u32, handle: Handle) -> Result<(), NetlinkError> {
     let mut netlink = Netlink::open()?;
     let found = netlink.disciplines(index)?;
     let is_it = |found: &QueueInfo| found.handle == handle && found.parent == Handle::ROOT;
-    match found.iter().any(is_it) {
-        true => netlink.remove_discipline(index, Handle::ROOT),
-        false => Ok(()),
+    if found.iter().any(is_it) {
+        netlink.remove_discipline(index, Handle::ROOT)
+    } else {
+        Ok(())
     }
 }
 
-/// Lets what comes in by an interface take its usual way again.
+/// Stops the redirection of an interface's incoming packets.
 fn remove_ingress(index: u32) -> Result<(), NetlinkError> {
     let mut netlink = Netlink::open()?;
     let found = netlink.disciplines(index)?;
-    match found.iter().any(|found| found.parent == Handle::INGRESS) {
-        true => netlink.remove_discipline(index, Handle::INGRESS),
-        false => Ok(()),
+    if found.iter().any(|found| found.parent == Handle::INGRESS) {
+        netlink.remove_discipline(index, Handle::INGRESS)
+    } else {
+        Ok(())
     }
 }
 
@@ -236,7 +239,7 @@ fn number<T: FromStr>(word: &str) -> Result<T, NoUndo> {
     word.parse().map_err(|_| NoUndo)
 }
 
-/// The text says no change.
+/// The text is not a change.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("a line that says no change that could be undone")]
 pub struct NoUndo;
@@ -247,11 +250,11 @@ pub struct NoUndo;
 pub struct UndoError {
     /// The change.
     pub undo: Undo,
-    /// Why it stays.
+    /// The reason why it remains.
     pub source: io::Error,
 }
 
-/// Where network namespaces have their names, as `ip netns` has it.
+/// The directory of the names of network namespaces, as `ip netns` uses it.
 pub const NAMES: &str = "/run/netns";
 
 #[cfg(test)]

@@ -61,8 +61,9 @@ pub struct OrbConfig {
     pub orb_id: String,
     /// `-ORBListenEndpoints`: where the default thread pool listens.
     pub listen_endpoints: Vec<Endpoint>,
-    /// `-ORBProtocols SCHEME,SCHEME…`: the protocols that there shall be, the one first that calls go by where a
-    /// server has several; empty for all that this program has, in an order of the ORB.
+    /// `-ORBProtocols SCHEME,SCHEME…`: the protocols that there shall be, the one first that calls
+    /// go by where a server has several; empty for all that this program has, in an order of the
+    /// ORB.
     pub protocols: Vec<String>,
     /// Protocols of the application, which are preferred to those of the ORB.
     pub(crate) pluggable_protocols: Vec<PluggableProtocol>,
@@ -70,21 +71,22 @@ pub struct OrbConfig {
     #[cfg(feature = "miop")]
     pub multicast: MulticastOptions,
     /// `-ORBSSLCertificate`, `-ORBSSLPrivateKey`, `-ORBSSLCertificateAuthority`,
-    /// `-ORBSSLRevocationList`, `-ORBSSLVerify`, `-ORBSSLVersions`: who this program is, and whom it believes, by TLS.
+    /// `-ORBSSLRevocationList`, `-ORBSSLVerify`, `-ORBSSLVersions`: the TLS identity of this
+    /// program, and the authorities that it trusts.
     #[cfg(feature = "ssliop")]
     pub ssl: chronorb_transport::tls::TlsSettings,
-    /// By which network interface, and how, IIOP goes by the real-time I/O subsystem.
+    /// The network interface and the parameters of the real-time I/O subsystem, which carries IIOP.
     #[cfg(feature = "riop")]
     pub rio: RioSettings,
-    /// `-ORBServerTransportRule RULE`: which peers may connect, in order; everybody where there is no
-    /// rule.
+    /// `-ORBServerTransportRule RULE`: which peers may connect, in order; everybody where there is
+    /// no rule.
     #[cfg(feature = "access")]
     pub server_transport_rules: TransportRules,
     /// `-ORBClientTransportRule RULE`: to which servers this program may connect, in order; to all
     /// where there is no rule.
     #[cfg(feature = "access")]
     pub client_transport_rules: TransportRules,
-    /// `-ORBProfile`: what other settings have to come to.
+    /// `-ORBProfile`: the requirements on other settings.
     #[cfg(feature = "access")]
     pub profile: SecurityProfile,
     /// `-ORBLaneListenEndpoints POOL:LANE ENDPOINT`: where lanes of RT-CORBA thread pools
@@ -108,14 +110,14 @@ pub struct OrbConfig {
     /// `-ORBPriorityMapping`: how CORBA priorities become native ones. The application's own is
     /// set here, and not by a text.
     pub priority_mapping: MappingKind,
-    /// `-ORBSchedulingPolicy`: how the ORB's real-time threads, and those that set a priority by
-    /// it, are scheduled; with [`SchedulingPolicy::Other`] none of them is a real-time thread.
+    /// `-ORBSchedulingPolicy`: the policy of the ORB's real-time threads, and of threads that set a
+    /// priority by it; with [`SchedulingPolicy::Other`] none of them is a real-time thread.
     pub scheduling_policy: SchedulingPolicy,
     /// `-ORBPriorityCeiling`: the most urgent priority that clients may propagate to a POA without
     /// lanes, bands and a ceiling of its own.
     pub priority_ceiling: Option<Priority>,
-    /// `-ORBPriorityExcess`: what becomes of a request whose client propagates a priority above the
-    /// ceiling.
+    /// `-ORBPriorityExcess`: the treatment of a request whose client propagates a priority above
+    /// the ceiling.
     pub priority_excess: PriorityExcess,
     /// `-ORBMaxMessageSize`: the greatest GIOP message in octets, both ways.
     pub max_message_size: usize,
@@ -124,8 +126,8 @@ pub struct OrbConfig {
     pub fragment_size: usize,
     /// `-ORBMaxConnections`: the greatest number of connections of each lane.
     pub max_connections: u32,
-    /// `-ORBMaxConnectionsPerPeer`: the greatest number of connections of each lane that one host, or
-    /// one user of this machine at Unix-domain sockets, may have; 0 for a quarter of
+    /// `-ORBMaxConnectionsPerPeer`: the greatest number of connections of each lane that one host,
+    /// or one user of this machine at Unix-domain sockets, may have; 0 for a quarter of
     /// [`max_connections`](Self::max_connections). The loopback has no such limit.
     pub max_connections_per_peer: u32,
     /// `-ORBMaxBufferedOctets`: how much incomplete input and unsent output a lane
@@ -148,7 +150,8 @@ pub struct OrbConfig {
     /// `-ORBMaxHeldRequests`: how many requests of a lane may wait for holding POA managers and
     /// single-threaded POAs, 1 to 1048576.
     pub max_held_requests: usize,
-    /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that too.
+    /// `-ORBGIOPLite`: whether messages go by GIOPlite on connections whose other end wants that
+    /// too.
     #[cfg(feature = "gioplite")]
     pub giop_lite: bool,
     /// `-ORBMaxGIOPVersion`: the greatest version to speak.
@@ -157,8 +160,8 @@ pub struct OrbConfig {
     pub native_char_code_set: CharCodeSet,
     /// `-ORBCharCodeSetConversion`: whether the other code set may be agreed on, too.
     pub char_code_set_conversion: bool,
-    /// `-ORBObjectKeySecret FILE`: by what object keys of persistent POAs are authenticated that ask
-    /// for it; a file of 16 random octets.
+    /// `-ORBObjectKeySecret FILE`: the secret with which object keys of persistent POAs are
+    /// authenticated, if these ask for it; a file of 16 random octets.
     pub object_key_secret: Option<ObjectKeySecret>,
     /// `-ORBPOADemultiplexing`: how requests find their POA.
     pub poa_demultiplexing: Demultiplexing,
@@ -168,8 +171,8 @@ pub struct OrbConfig {
     pub collocation: Collocation,
     /// `-ORBThreadpoolStrategy`: how threads of pools share the work.
     pub threadpool_strategy: ThreadpoolStrategy,
-    /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand stays
-    /// without work.
+    /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand
+    /// stays without work.
     pub dynamic_thread_idle_timeout: Duration,
     /// `-ORBClientConnection`: how a client's threads have connections to servers.
     pub client_connection: ConnectionStrategy,
@@ -178,11 +181,11 @@ pub struct OrbConfig {
     pub max_client_connections: u32,
     /// `-ORBMaxPending`: how many asynchronous calls may be under way, 1 to 65536.
     pub max_pending: usize,
-    /// `-ORBMaxValueIds`, `-ORBMaxValueIdLength`, `-ORBMaxTypeNameLength`, `-ORBMaxTypeMembers`: the
-    /// bounds of identifiers, names and members in received values, 1 to 1048576 each.
+    /// `-ORBMaxValueIds`, `-ORBMaxValueIdLength`, `-ORBMaxTypeNameLength`, `-ORBMaxTypeMembers`:
+    /// the bounds of identifiers, names and members in received values, 1 to 1048576 each.
     pub bounds: Bounds,
-    /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): how long a connection to a server
-    /// stays that nobody uses. Looked at by threads that call.
+    /// `-ORBClientIdleTimeout` (milliseconds, 0 for never): the time that an unused connection to a
+    /// server stays open. Calling threads check it.
     pub client_idle_timeout: Option<Duration>,
     /// `-ORBServerIdleTimeout` (milliseconds, 0 for never): after how long without a request a
     /// connection of a client is closed, in order; at the latest after twice that.
@@ -194,25 +197,26 @@ pub struct OrbConfig {
     pub client_wait: Waiting,
     /// `-ORBServerWait`: how the threads of lanes wait for requests.
     pub server_wait: Waiting,
-    /// `-ORBMonitor`: whether it tells over a local socket what its lanes and threads are doing.
+    /// `-ORBMonitor`: whether the state of its lanes and threads can be read by a local socket.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
-    /// `-ORBLog`: which events are written to standard error, in a program without a subscriber of `tracing`. Where it
-    /// is given, [`Orb::with_config`](crate::Orb::with_config) installs the [log](crate::log).
+    /// `-ORBLog`: which events are written to standard error, in a program without a subscriber of
+    /// `tracing`. Where it is given, [`Orb::with_config`](crate::Orb::with_config) installs the
+    /// [log](crate::log).
     #[cfg(feature = "tracing")]
     pub log: Option<crate::log::LogFilter>,
-    /// `-ORBFaults PLANS`: what goes wrong on the connections of which protocols, for tests of what programs do then; nothing
-    /// by default.
+    /// `-ORBFaults PLANS`: injected faults by protocol, for tests of programs; none by default.
     #[cfg(feature = "faults")]
     pub faults: Option<chronorb_transport::faults::FaultPlans>,
-    /// Whether what goes by connections is written down.
+    /// The recording of the octets of connections.
     #[cfg(feature = "trace")]
     pub trace: TraceSettings,
-    /// What the application says about requests before they are served, in order; only where the strategy is a
-    /// [filter chain](ThreadpoolStrategy::FilterChain), else [`Orb::with_config`](crate::Orb::with_config) fails.
+    /// The application's filters of requests, in order. Without the strategy [filter
+    /// chain](ThreadpoolStrategy::FilterChain) they make
+    /// [`Orb::with_config`](crate::Orb::with_config) fail.
     #[cfg(feature = "baselines")]
     pub request_filters: RequestFilters,
-    /// Told by each thread what it is doing to a request; for tests and measurements.
+    /// A probe that each thread calls at the stages of a request; for tests and measurements.
     pub stage_probe: Option<StageProbe>,
     /// `-ORBMaxMainThreadRequests`: how many requests may wait for the main thread, 1 to 1048576.
     pub max_main_thread_requests: usize,
@@ -296,40 +300,39 @@ impl Default for OrbConfig {
     }
 }
 
-/// How objects of an ORB are called from within it.
+/// The way in which objects of an ORB are called from within it.
 ///
-/// A call within the process means the same as one from outside: it waits at a holding POA
-/// manager, is served at the priority that the POA's model says, gets copies of what it passes and
-/// the same exceptions. The calling thread serves it, so that it ends only when the servant does.
-/// Objects of a thread pool of their own are called through the transport, unless the caller is a
-/// thread of the pool and of the priority, since such a pool's threads are what serves them; and so are
-/// oneway operations, since their callers do not wait for the servant: a later call may overtake
-/// them.
+/// A call within the process has the same semantics as one from outside: it waits at a holding POA
+/// manager, is served at the priority of the POA's model, and gets copies of its arguments and the
+/// same exceptions. The calling thread serves it, so the call ends only when the servant returns.
+/// Two kinds of calls go through the transport. Objects of a thread pool of their own are served by
+/// the pool's threads, unless the caller is a thread of the pool and of the priority. The callers
+/// of oneway operations do not wait for the servant, so a later call may overtake them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Collocation {
     /// Through the transport, as from outside.
     Off,
-    /// By the calling thread: arguments and results are marshalled.
+    /// By the calling thread; arguments and results are marshalled.
     #[default]
     ThroughPoa,
-    /// By the calling thread: generated stubs call the servant without marshalling, where that
-    /// makes no difference.
+    /// By the calling thread; generated stubs call the servant without marshalling, if that makes
+    /// no difference.
     Direct,
 }
 
-/// What becomes of a request whose client propagates a priority above the ceiling.
+/// The treatment of a request whose client propagates a priority above the ceiling.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum PriorityExcess {
-    /// It is served at the ceiling.
+    /// The request is served at the ceiling.
     #[default]
     Clamp,
-    /// It is not served: `NO_PERMISSION`, minor `0x43520004`.
+    /// The request is refused: `NO_PERMISSION`, minor `0x43520004`.
     Refuse,
 }
 
-/// How the threads of a client have connections to servers.
+/// The way in which the threads of a client share connections to servers.
 ///
-/// With none of them do requests of different priorities share a connection, but for those of a
+/// In none of them do requests of different priorities share a connection, except for those of a
 /// [band](crate::rtcorba::PriorityBands).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ConnectionStrategy {
@@ -342,43 +345,47 @@ pub enum ConnectionStrategy {
     /// The threads of the process share one, and a thread of the connection reads for all. Each
     /// reply changes threads, which costs a wake-up.
     Thread,
-    /// The threads of the process share one, and a thread of the connection sends and reads for all.
-    /// Each request and each reply changes threads, which costs two wake-ups, and requests are sent
-    /// in the order in which they were made.
+    /// The threads of the process share one, and a thread of the connection sends and reads for
+    /// all. Each request and each reply changes threads, which costs two wake-ups, and requests are
+    /// sent in the order in which they were made.
     Active,
 }
 
-/// How the threads of thread pools share the work of reading and serving requests.
+/// The way in which the threads of thread pools share reading and serving requests.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ThreadpoolStrategy {
-    /// Leader/Followers: the thread that reads a request serves it, and another one reads on. No request changes
-    /// threads, unless it is buffered or its thread is borrowed.
+    /// Leader/Followers: the thread that reads a request serves it, and another one reads on. No
+    /// request changes threads, unless it is buffered or its thread is borrowed.
     #[default]
     LeaderFollowers,
-    /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections and reads; the
-    /// others serve. Each request changes threads, which costs a wake-up.
+    /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections
+    /// and reads; the others serve. Each request changes threads, which costs a wake-up.
     HalfSyncHalfAsync,
-    /// A worker pool: one thread takes in connections and reads, of the pool's default priority, and leaves all requests
-    /// in one queue, from which the others take them in the order of arrival, **whatever their priorities**. The queue is
-    /// bounded as [`RequestBuffering`](crate::rtcorba::RequestBuffering) says, or by its own bounds. Pools with lanes are
-    /// refused: one queue for all is what lanes are against.
+    /// A worker pool: one thread, at the pool's default priority, accepts connections and reads. It
+    /// puts all requests into one queue, from which the other threads take them in the order of
+    /// arrival, **whatever their priorities**. The queue is bounded by
+    /// [`RequestBuffering`](crate::rtcorba::RequestBuffering), or by its own bounds. Pools with
+    /// lanes are refused, because one queue for all contradicts them.
     #[cfg(feature = "baselines")]
     WorkerPool,
-    /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the most urgent lane's
-    /// priority. It finds the target of each request, asks the application's [filters](OrbConfig::request_filters), and
-    /// leaves the request in the queue of its lane, whose threads take it from there in the order of arrival. All lanes
-    /// have the same endpoints. The queues are bounded as those of a worker pool, each for itself. A pool without lanes
-    /// is one of one lane.
+    /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the
+    /// most urgent lane's priority. It finds the target of each request, asks the application's
+    /// [filters](OrbConfig::request_filters), and leaves the request in the queue of its lane,
+    /// whose threads take it from there in the order of arrival. All lanes have the same endpoints.
+    /// The queues are bounded as those of a worker pool, each for itself. A pool without lanes is
+    /// one of one lane.
     #[cfg(feature = "baselines")]
     FilterChain,
-    /// A reactor: the one thread of each lane takes in connections, reads and serves, **however many threads were asked
-    /// for**. While it serves, nobody looks at what comes. Pools that buffer or borrow are refused, since nobody would.
+    /// A reactor: the one thread of each lane accepts connections, reads and serves, **however many
+    /// threads were asked for**. While it serves, no input is read. Pools that buffer or borrow are
+    /// refused, since there is no thread for it.
     Reactive,
-    /// A thread for each connection: one thread of each lane takes in connections, and each gets a thread of the lane's
-    /// priority that reads and serves until the connection ends, **however many threads were asked for**. There are at
-    /// most twice as many as a lane may have [connections](OrbConfig::max_connections): one that was ended in the
-    /// middle of an upcall makes room before its thread has ended. Each has a stack, two frames and an arena. Pools that buffer or borrow are
-    /// refused: nothing waits for a thread.
+    /// A thread for each connection: one thread of each lane takes in connections, and each gets a
+    /// thread of the lane's priority that reads and serves until the connection ends, **however
+    /// many threads were asked for**. There are at most twice as many as a lane may have
+    /// [connections](OrbConfig::max_connections): one that was ended in the middle of an upcall
+    /// makes room before its thread has ended. Each has a stack, two frames and an arena. Pools
+    /// that buffer or borrow are refused: nothing waits for a thread.
     ThreadPerConnection,
 }
 
@@ -389,10 +396,10 @@ pub enum MonitorSocket {
     /// There is none, and no thread for it.
     #[default]
     Off,
-    /// `<pid>-<number>.sock` in the first of [these directories](crate::monitor::directories), which is made where
-    /// it is missing. It has to belong to the user, with mode 0700.
+    /// `<pid>-<number>.sock` in the first of [these directories](crate::monitor::directories),
+    /// which is made where it is missing. It has to belong to the user, with mode 0700.
     On,
-    /// A socket of this name. Where one is left at which nobody listens, it is replaced.
+    /// A socket of this name. A left-over socket without a listener is replaced.
     At(PathBuf),
 }
 
@@ -411,7 +418,8 @@ pub enum CharCodeSet {
 pub enum RealTimeMode {
     /// Without the right to it, [`Orb::init`](crate::Orb::init) fails.
     Required,
-    /// Without the right to it, the ORB runs, and says once what is missing and how to grant it.
+    /// Without the right, the ORB runs, and reports once which right is missing and how to grant
+    /// it.
     Preferred,
     /// Never ask for it; priorities still choose lanes and connections.
     Off,
@@ -424,9 +432,9 @@ pub enum ConfigError {
     /// There is no such setting.
     #[error("{origin}: there is no setting {name}; {}", similar::question(.similar))]
     Unknown {
-        /// Where it was found.
+        /// The source of the value.
         origin: String,
-        /// Its name as found.
+        /// The name in that source.
         name: String,
         /// Up to three names of settings that may have been meant, the closest first; none without
         /// the feature `config-file`.
@@ -441,11 +449,11 @@ pub enum ConfigError {
     /// The value of a setting cannot be used.
     #[error("{origin}: {name}: {problem}")]
     BadValue {
-        /// Where it was found.
+        /// The source of the value.
         origin: String,
-        /// Its name as found.
+        /// The name in that source.
         name: String,
-        /// What is wrong, and what is expected.
+        /// The error, and the expected form.
         problem: String,
     },
     /// The configuration file cannot be read or is not TOML.
@@ -459,7 +467,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// What is wrong with the protocols, or the endpoints, of a configuration.
+    /// Converts an error in the protocols, or the endpoints, of a configuration.
     pub(crate) fn of_protocols(problem: ProtocolProblem) -> Self {
         Self::BadValue {
             origin: "configuration".to_owned(),
@@ -489,8 +497,8 @@ impl OrbConfig {
     /// the `-ORB…` options of a command line, which it takes out of `args`.
     ///
     /// # Errors
-    /// [`ConfigError`] names the setting, where it was found, and what is expected. `args` is
-    /// left as it was.
+    /// [`ConfigError`] names the setting, its source, and the expected form. `args` stays
+    /// unchanged.
     pub fn read(args: &mut Vec<String>) -> Result<Self, ConfigError> {
         let (options, rest) = split_options(args)?;
         let environment = environment(std::env::vars_os())?;
@@ -506,8 +514,8 @@ impl OrbConfig {
         Ok(config)
     }
 
-    /// As [`read`](Self::read), of arguments as the system gives them (`std::env::args_os`): those that are not the
-    /// ORB's may be anything, and are left as they are.
+    /// Reads as [`read`](Self::read) does, with arguments as the system provides them
+    /// (`std::env::args_os`): arguments that are not the ORB's may be anything, and stay unchanged.
     ///
     /// # Errors
     /// As [`read`](Self::read); [`ConfigError::BadValue`] where a value of the ORB's is not UTF-8.
@@ -528,8 +536,8 @@ impl OrbConfig {
         Ok(config)
     }
 
-    /// Returns the key and the options, parted by spaces, of every setting, and the feature that it would need where
-    /// this program is built without it. For tests of documents.
+    /// Returns the key and the options, parted by spaces, of every setting, and the feature that it
+    /// would need where this program is built without it. For tests of documents.
     #[doc(hidden)]
     pub fn settings() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static str>)> {
         SETTINGS.iter().map(|setting| {
@@ -542,11 +550,7 @@ impl OrbConfig {
         })
     }
 
-    /// Whether its parts agree.
-    ///
-    /// # Errors
-    /// [`ConfigError::BadValue`] names the one that does not.
-    /// The code sets that references tell, and that a client chooses from.
+    /// Returns the code sets that references publish, and that a client chooses from.
     pub(crate) fn code_sets(&self) -> CodeSetComponentInfo {
         let (native, other) = match self.native_char_code_set {
             CharCodeSet::Utf8 => (UTF_8, ISO_8859_1),
@@ -559,8 +563,10 @@ impl OrbConfig {
         })
     }
 
+    /// Checks that the settings agree.
+    ///
     /// # Errors
-    /// Filters of requests without the one strategy that asks them.
+    /// [`ConfigError::BadValue`] names the one that does not.
     #[cfg(feature = "baselines")]
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let has_chain = self.threadpool_strategy == ThreadpoolStrategy::FilterChain;
@@ -570,12 +576,12 @@ impl OrbConfig {
         Err(ConfigError::BadValue {
             origin: "program".to_owned(),
             name: "request_filters".to_owned(),
-            problem: "nobody would ask them: they need -ORBThreadpoolStrategy filter-chain"
+            problem: "they would never be called: they need -ORBThreadpoolStrategy filter-chain"
                 .to_owned(),
         })
     }
 
-    /// How many connections of a lane one peer may have.
+    /// Returns the number of connections of a lane that one peer may have.
     pub(crate) fn most_of_a_peer(&self) -> usize {
         let most = match self.max_connections_per_peer {
             0 => (self.max_connections / 4).max(1),
@@ -584,9 +590,9 @@ impl OrbConfig {
         most as usize
     }
 
-    /// Takes in what one source says. Its endpoints and access rules replace those of the sources before it;
-    /// initial references do so name by name. What an architecture stands for comes before what
-    /// is said beside it.
+    /// Applies the settings of one source. Its endpoints and access rules replace those of earlier
+    /// sources; initial references do so name by name. The settings of an architecture are applied
+    /// before its others.
     fn apply(&mut self, origin: &str, source: &[Given]) -> Result<(), ConfigError> {
         let gives = |key| source.iter().any(|given| given.setting.key == key);
         if gives("listen_endpoints") {
@@ -622,15 +628,15 @@ impl OrbConfig {
 /// A setting as one source gives it.
 struct Given {
     setting: &'static Setting,
-    /// Its name in that source.
+    /// The name in that source.
     name: String,
     value: String,
 }
 
-/// Where all settings are described.
+/// The documents that describe all settings.
 const LIST: &str = "the documentation of chronorb::OrbConfig and the chapter Configuration of the \
                     book list all settings";
-/// Begins what stands for an argument that is not UTF-8.
+/// The prefix of a substitute for an argument that is not UTF-8.
 const NOT_TEXT: char = '\0';
 const OPTION_PREFIX: &str = "-ORB";
 const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
@@ -680,7 +686,7 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
     Ok((options, rest))
 }
 
-/// What the environment says; lists have their values parted by `|`.
+/// Returns the settings of the environment; the values of lists are separated by `|`.
 fn environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Vec<Given>, ConfigError> {

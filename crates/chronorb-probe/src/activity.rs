@@ -1,31 +1,33 @@
-//! What threads spend their processor time on.
+//! The processor time of threads, by activity.
 
 use core::ops::{Add, Sub};
 
 use chronorb_rt::{COUNT_WORDS, ThreadCounts, count};
 
-/// What a thread spends processor time on.
+/// An activity on which a thread spends processor time.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Activity {
-    /// Whatever is not said to be something else.
+    /// Everything that is not declared to be something else.
     Other,
-    /// Input and output, and waiting for it in the kernel: on the way into a wait and out of it, a thread works too.
+    /// Input and output, and waiting for it in the kernel: on the way into a wait and out of it, a
+    /// thread works too.
     InputOutput,
     /// Locks, waiting for other threads, and waking them.
     Synchronisation,
-    /// What the application does, as far as it says so itself.
+    /// The application's own work, as far as it declares it.
     Application,
-    /// Nothing at all. What it takes is what it costs to tell activities apart; whoever measures does nothing now and
-    /// then among other things, to find that out.
+    /// Nothing at all. Its time is the cost of telling activities apart. A measuring thread enters
+    /// it now and then to determine that cost.
     Nothing,
 }
 
 /// The processor time of threads by [`Activity`], and how often they turned to each.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ActivityTimes {
-    /// In nanoseconds, in the order of [`Activity::ALL`]. To look at the clock at one end of each is part of it.
+    /// In nanoseconds, in the order of [`Activity::ALL`]. To look at the clock at one end of each
+    /// is part of it.
     pub nanoseconds: [u64; ACTIVITIES],
-    /// How many times they are of.
+    /// The number of intervals of each activity.
     pub intervals: [u64; ACTIVITIES],
 }
 
@@ -41,16 +43,16 @@ impl Activity {
 }
 
 impl ActivityTimes {
-    /// What was spent on an activity, in nanoseconds, without what it cost to look at the clock: as long as
-    /// [`Activity::Nothing`] took on the average.
+    /// Returns the time of an activity in nanoseconds, less the cost of reading the clock, which is
+    /// the average time of [`Activity::Nothing`].
     #[must_use]
     pub fn net(&self, activity: Activity) -> f64 {
         let at = activity as usize;
         self.nanoseconds[at] as f64 - self.intervals[at] as f64 * self.look()
     }
 
-    /// What it cost to look at the clock once, in nanoseconds, with all that it disturbs; 0 where it is not known,
-    /// since nobody did nothing.
+    /// Returns the cost of reading the clock once, in nanoseconds, with its side effects. It is 0
+    /// if it is unknown, because [`Activity::Nothing`] was never entered.
     #[must_use]
     pub fn look(&self) -> f64 {
         let nothing = Activity::Nothing as usize;

@@ -1,4 +1,4 @@
-//! Instruments of the laboratory: what threads and processes spend their time on.
+//! Instruments of the laboratory, which measure the time of threads and processes.
 //!
 //! | need | item |
 //! |---|---|

@@ -17,22 +17,23 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-/// Two mailboxes in memory that two processes share, one for each direction, each for one message at a time.
+/// Two mailboxes in memory that two processes share, one for each direction, each for one message
+/// at a time.
 ///
-/// They are what other ways between processes are measured by, and no such way themselves: who puts a message in
-/// before the last one was taken replaces it, lengths are agreed on before, and nobody is told when the other side is
-/// gone. A count stands before the octets, in the same cache line, so that a short message is one line that moves from
-/// one processor to the other.
+/// They are a baseline for other ways of communication, and not such a way themselves. A message
+/// replaces the previous one even if that was not taken, lengths are agreed on beforehand, and the
+/// end of the other side is not reported. A count precedes the octets in the same cache line, so
+/// that a short message is one line that moves from one processor to the other.
 #[derive(Debug)]
 pub struct Mailboxes {
     memory: Mapping,
     file: File,
     /// Octets of a mailbox.
     size: usize,
-    /// Where the one is that this side puts messages into, and where the other.
+    /// The offsets of the mailbox that this side writes to, and of the other one.
     outgoing: usize,
     incoming: usize,
-    /// How many messages were put, and taken.
+    /// The numbers of messages that were put, and taken.
     put: u32,
     taken: u32,
 }
@@ -55,7 +56,8 @@ impl Mailboxes {
         Self::map(file.into(), true)
     }
 
-    /// Where another process of the same user finds them, for as long as this one has them.
+    /// Returns the path by which another process of the same user opens them, as long as this one
+    /// has them.
     #[must_use]
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", process::id(), self.file.as_raw_fd())
@@ -64,7 +66,7 @@ impl Mailboxes {
     /// The other side of those that are at this [`path`](Self::path).
     ///
     /// # Errors
-    /// They are not there, or this process may not open them; `InvalidData` for a file that is none of theirs.
+    /// There are none, or this process may not open them; `InvalidData` for any other file.
     pub fn open(path: &str) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         Self::map(file, false)
@@ -101,8 +103,9 @@ impl Mailboxes {
         if message.len() > self.size - COUNT {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // SAFETY: the octets are within the mapping, which is another object than `message`. The other side reads
-        // them after it has seen the count; where it does so meanwhile it gets a mix of octets, which are octets.
+        // SAFETY: the octets are within the mapping, which is another object than `message`. The
+        // other side reads them after it has seen the count; where it does so meanwhile it gets a
+        // mix of octets, which are octets.
         unsafe {
             let room = self.at(self.outgoing + COUNT);
             ptr::copy_nonoverlapping(message.as_ptr(), room, message.len());
@@ -118,7 +121,8 @@ impl Mailboxes {
         let _ = futex::wake(self.count(self.outgoing), futex::Flags::empty(), 1);
     }
 
-    /// Takes the message that is there, as far as `room` has room for it; `false` where there is none. Never waits.
+    /// Takes the message that is there, as far as `room` has room for it; `false` where there is
+    /// none. Never waits.
     #[inline]
     pub fn take(&mut self, room: &mut [u8]) -> bool {
         let count = self.count(self.incoming).load(Ordering::Acquire);
@@ -135,14 +139,14 @@ impl Mailboxes {
         true
     }
 
-    /// Sleeps until there is a message and the other side [wakes](Self::wake) this one, or for `limit`; may return
-    /// earlier.
+    /// Sleeps until there is a message and the other side [wakes](Self::wake) this one, or for
+    /// `limit`; may return earlier.
     pub fn wait(&self, limit: Duration) {
         let limit = Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: limit.subsec_nanos().into(),
         };
-        // Whatever ends it, who waits looks again.
+        // The waiter checks again after any end of the wait.
         let _: Result<(), Errno> = futex::wait(
             self.count(self.incoming),
             futex::Flags::empty(),
@@ -157,8 +161,8 @@ impl Mailboxes {
     }
 
     fn count(&self, mailbox: usize) -> &AtomicU32 {
-        // SAFETY: a mailbox begins with an aligned word of the mapping, which lives as long as `self`, and is only
-        // ever used as an atomic.
+        // SAFETY: a mailbox begins with an aligned word of the mapping, which lives as long as
+        // `self`, and is only ever used as an atomic.
         unsafe { AtomicU32::from_ptr(self.at(mailbox).cast()) }
     }
 }

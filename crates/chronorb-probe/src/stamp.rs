@@ -1,4 +1,4 @@
-//! Time stamps of what threads do.
+//! Time stamps of the steps of threads.
 
 use core::sync::atomic::Ordering;
 use std::fs;
@@ -9,22 +9,22 @@ use crate::activity::Activity;
 use crate::stamp_ring::{BEGINNING, CAPACITY, COUNTS, POINT_BITS, RINGS, Ring, TURNED, ticks};
 use crate::turn;
 
-/// What a thread was at, and when.
+/// A point that a thread passed, with the time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Stamp {
     /// When, by the clock that all processes of the machine share.
     pub at: Monotonic,
-    /// At what.
+    /// The stamped point.
     pub point: Point,
 }
 
-/// Where a [`Stamp`] is put.
+/// The point at which a [`Stamp`] was made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Point {
-    /// Where [`stamp`](crate::stamp()) was called with this number.
+    /// A call of [`stamp`](crate::stamp()) with this number.
     Number(u8),
-    /// Where the thread turned to input and output, or from there to something else ([`doing`](crate::doing)): before
-    /// it asks the kernel for it, and after that.
+    /// A change of the thread's activity to or from input and output ([`doing`](crate::doing)),
+    /// stamped before the system call and after it.
     TurnedTo(Activity),
 }
 
@@ -33,7 +33,7 @@ pub enum Point {
 pub struct ThreadStamps {
     /// The kernel's number of the thread, which may have ended.
     pub thread: u32,
-    /// How many stamps before these there is no trace of any more: their places were needed again.
+    /// The number of earlier stamps that were overwritten.
     pub lost: u64,
     /// The stamps.
     pub stamps: Vec<Stamp>,
@@ -42,22 +42,24 @@ pub struct ThreadStamps {
 /// The clock that stamps are taken from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StampClock {
-    /// The processor's own, which runs evenly and alike on all of them: the kernel has it for its clock too.
+    /// The processor's own, which runs evenly and alike on all of them: the kernel has it for its
+    /// clock too.
     TimeStampCounter,
     /// `CLOCK_MONOTONIC`.
     Monotonic,
 }
 
-/// Keeps stamps from now on, of all threads of the process: the last ones of each, as many as `each`, rounded up to a power of two.
-/// For measurements, once in a process.
+/// Keeps stamps from now on, of all threads of the process: the last ones of each, as many as
+/// `each`, rounded up to a power of two. For measurements, once in a process.
 ///
-/// A stamp is a look at the clock and a store into the thread's own ring, with neither lock nor allocation; the ring
-/// is made with the thread's first [`stamp`](crate::stamp()), and stays for good, so that stamps of threads that have ended can be
-/// read.
+/// A stamp is a look at the clock and a store into the thread's own ring, with neither lock nor
+/// allocation; the ring is made with the thread's first [`stamp`](crate::stamp()), and stays for
+/// good, so that stamps of threads that have ended can be read.
 pub fn keep_stamps(each: usize) -> StampClock {
-    let clock = match has_even_counter() {
-        true => StampClock::TimeStampCounter,
-        false => StampClock::Monotonic,
+    let clock = if has_even_counter() {
+        StampClock::TimeStampCounter
+    } else {
+        StampClock::Monotonic
     };
     COUNTS.store(clock == StampClock::TimeStampCounter, Ordering::Relaxed);
     CAPACITY.store(each.next_power_of_two().max(2), Ordering::Relaxed);
@@ -112,7 +114,7 @@ impl Point {
     }
 }
 
-/// The same moment by both clocks.
+/// The same moment on both clocks.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     ticks: u64,
@@ -136,7 +138,7 @@ impl Pair {
     }
 }
 
-/// How ticks become time.
+/// The conversion of ticks to time.
 struct Scale {
     beginning: Pair,
     end: Pair,
@@ -153,8 +155,8 @@ impl Scale {
     }
 }
 
-/// Whether the processor's counter runs evenly, whatever the processors do, and alike on all of them: the kernel takes it for
-/// its clock only then.
+/// Whether the processor's counter runs evenly, whatever the processors do, and alike on all of
+/// them: the kernel takes it for its clock only then.
 fn has_even_counter() -> bool {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -8,16 +8,17 @@ use chronorb_rt::{Monotonic, PiMutex, thread_id};
 
 use crate::activity::Activity;
 
-/// Puts a stamp down for the calling thread at a point that has this number, from 0 to 127.
+/// Records a stamp of the calling thread at the point with this number, from 0 to 127.
 ///
-/// Call [`keep_stamps`](crate::keep_stamps) before; who does not want stamps does not call this.
+/// Call [`keep_stamps`](crate::keep_stamps) before. A program without stamps does not call this.
 #[inline]
 pub fn stamp(point: u8) {
     let ring = RING.get().unwrap_or_else(Ring::make);
     ring.put(u64::from(point & !TURNED));
 }
 
-/// The calling thread turns to something else. It gets no ring for that: it may be in a signal handler.
+/// The calling thread turns to something else. It gets no ring for that: it may be in a signal
+/// handler.
 pub(crate) fn turned_to(activity: Activity) {
     if let Some(ring) = RING.get() {
         ring.put(u64::from(TURNED | activity as u8));
@@ -27,7 +28,7 @@ pub(crate) fn turned_to(activity: Activity) {
 /// The last stamps of a thread. Only the thread itself writes to it.
 pub(crate) struct Ring {
     pub(crate) thread: u32,
-    /// How many there were.
+    /// The number of stamps made.
     pub(crate) count: AtomicU64,
     /// Ticks and point of each.
     pub(crate) stamps: Box<[AtomicU64]>,
@@ -62,16 +63,18 @@ impl Ring {
 
 #[inline]
 pub(crate) fn ticks() -> u64 {
-    match COUNTS.load(Ordering::Relaxed) {
-        true => counter(),
-        false => Monotonic::now().as_nanos(),
+    if COUNTS.load(Ordering::Relaxed) {
+        counter()
+    } else {
+        Monotonic::now().as_nanos()
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn counter() -> u64 {
-    // SAFETY: every processor of this architecture has the counter, and Linux lets all processes read it.
+    // SAFETY: every processor of this architecture has the counter, and Linux lets all processes
+    // read it.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -90,7 +93,7 @@ thread_local! {
     static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
 }
 
-/// Of a stamp's word; the others count ticks, of which there are enough for nine months at 3 GHz.
+/// The bits of a stamp's word for the point. The others count ticks, for nine months at 3 GHz.
 pub(crate) const POINT_BITS: u32 = 8;
-/// What tells a turn from a number.
+/// The bit that distinguishes a change of activity from a number.
 pub(crate) const TURNED: u8 = 0x80;

@@ -35,18 +35,19 @@ const MOVERS: &[c_long] = &[
     libc::SYS_writev,
 ];
 
-/// Those that an ORB, its allocator or its threads may use, and that both kinds of machines have.
+/// The calls that an ORB, its allocator or its threads may use, and that both architectures have.
 const COMMON: &[(c_long, &str)] = constants! {
-    SYS_accept4 SYS_bind SYS_brk SYS_clock_gettime SYS_clock_nanosleep SYS_clone SYS_clone3 SYS_close
-    SYS_connect SYS_epoll_create1 SYS_epoll_ctl SYS_epoll_pwait SYS_epoll_pwait2 SYS_eventfd2 SYS_exit
-    SYS_exit_group SYS_fcntl SYS_futex SYS_getpid SYS_getrandom SYS_getrusage SYS_getsockname
-    SYS_getsockopt SYS_gettid SYS_io_uring_enter SYS_io_uring_register SYS_io_uring_setup SYS_ioctl
-    SYS_listen SYS_madvise SYS_membarrier SYS_mlock SYS_mlockall SYS_mmap SYS_mprotect SYS_mremap
-    SYS_munmap SYS_nanosleep SYS_openat SYS_ppoll SYS_prctl SYS_pselect6 SYS_read SYS_readv SYS_recvfrom
-    SYS_recvmmsg SYS_recvmsg SYS_restart_syscall SYS_rt_sigaction SYS_rt_sigprocmask SYS_rt_sigreturn
-    SYS_sched_getaffinity SYS_sched_getparam SYS_sched_getscheduler SYS_sched_setaffinity
-    SYS_sched_setscheduler SYS_sched_yield SYS_sendmmsg SYS_sendmsg SYS_sendto SYS_set_robust_list
-    SYS_setsockopt SYS_shutdown SYS_sigaltstack SYS_socket SYS_statx SYS_tgkill SYS_write SYS_writev
+    SYS_accept4 SYS_bind SYS_brk SYS_clock_gettime SYS_clock_nanosleep SYS_clone SYS_clone3
+    SYS_close SYS_connect SYS_epoll_create1 SYS_epoll_ctl SYS_epoll_pwait SYS_epoll_pwait2
+    SYS_eventfd2 SYS_exit SYS_exit_group SYS_fcntl SYS_futex SYS_getpid SYS_getrandom SYS_getrusage
+    SYS_getsockname SYS_getsockopt SYS_gettid SYS_io_uring_enter SYS_io_uring_register
+    SYS_io_uring_setup SYS_ioctl SYS_listen SYS_madvise SYS_membarrier SYS_mlock SYS_mlockall
+    SYS_mmap SYS_mprotect SYS_mremap SYS_munmap SYS_nanosleep SYS_openat SYS_ppoll SYS_prctl
+    SYS_pselect6 SYS_read SYS_readv SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_restart_syscall
+    SYS_rt_sigaction SYS_rt_sigprocmask SYS_rt_sigreturn SYS_sched_getaffinity SYS_sched_getparam
+    SYS_sched_getscheduler SYS_sched_setaffinity SYS_sched_setscheduler SYS_sched_yield SYS_sendmmsg
+    SYS_sendmsg SYS_sendto SYS_set_robust_list SYS_setsockopt SYS_shutdown SYS_sigaltstack
+    SYS_socket SYS_statx SYS_tgkill SYS_write SYS_writev
 };
 
 #[cfg(target_arch = "x86_64")]

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use crate::system_call;
 
-/// Follows a process, all its threads included, and counts what they ask of the kernel between
-/// marks, which the process makes itself by [`trace_mark`].
+/// A tracer of a process with all its threads. It counts their system calls between marks, which
+/// the process sets by [`trace_mark`].
 ///
 /// Every system call of the process stops twice while it is followed, so that nothing else can be
 /// measured meanwhile. After the last mark the process runs on as before.
@@ -22,16 +22,16 @@ pub struct Tracer {
     thread: Thread<Result<Vec<Vec<SystemCalls>>, TraceError>>,
 }
 
-/// How often a thread asked the kernel for one thing.
+/// The number of times that a thread made one system call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SystemCalls {
     /// The kernel's id of the thread.
     pub thread: u32,
-    /// What it asked for, as `sendto`; `syscall_999` where this crate has no name for it.
+    /// The name of the call, for example `sendto`; `syscall_999` if this crate has no name for it.
     pub name: String,
-    /// How often it began to ask.
+    /// The number of calls begun.
     pub calls: u64,
-    /// How many octets were moved, of what it sent, received, read and wrote.
+    /// The number of octets sent, received, read and written.
     pub octets: u64,
 }
 
@@ -51,9 +51,9 @@ pub fn trace_mark(mark: Mark) {
 }
 
 impl Tracer {
-    /// Begins to follow a process, which must be a child of this one where the kernel's Yama module
-    /// says so (`ptrace_scope` 1), and must not be traced by anybody else. When this returns, all its
-    /// threads are followed, and so will be those that they start.
+    /// Begins to trace a process. It must be a child of this one where the kernel's Yama module
+    /// requires that (`ptrace_scope` 1), and must not have another tracer. When this returns, all
+    /// its threads are traced, and so will be those that they start.
     ///
     /// A wait that a thread was in may have ended with `EINTR`, or begins anew, which is counted.
     ///
@@ -73,8 +73,8 @@ impl Tracer {
         }
     }
 
-    /// Waits for the last mark. For each span, from one mark to the next, what each thread asked for,
-    /// what it asked for most often first.
+    /// Waits for the last mark. Returns, for each span from one mark to the next, the calls of each
+    /// thread, the most frequent first.
     ///
     /// # Errors
     /// [`TraceError::Ended`] where the process ended before its last mark.
@@ -83,16 +83,16 @@ impl Tracer {
     }
 }
 
-/// Why a process cannot be followed.
+/// The reason why a process cannot be traced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// The kernel does not permit it, or does not know it: Yama, seccomp (as in some containers),
     /// another tracer, a Linux before 5.3.
     #[error(
-        "ptrace is refused (system error {0}): by /proc/sys/kernel/yama/ptrace_scope, by the seccomp \
-         profile of a container, or because another tracer is there; allow it (CAP_SYS_PTRACE, \
-         ptrace_scope 0 or 1), or run outside of it"
+        "ptrace is refused (system error {0}): by /proc/sys/kernel/yama/ptrace_scope, by the \
+         seccomp profile of a container, or because another tracer is there; allow it \
+         (CAP_SYS_PTRACE, ptrace_scope 0 or 1), or run outside of it"
     )]
     Refused(i32),
     /// The process ended while it was followed.
@@ -100,10 +100,10 @@ pub enum TraceError {
     Ended,
 }
 
-/// What is known of a process and its threads.
+/// The state of a traced process and its threads.
 struct Followed {
     process: i32,
-    /// The threads that were told to stop and have not yet.
+    /// The threads that were asked to stop and have not stopped yet.
     stopping: Vec<i32>,
     /// The system call that each thread is in.
     present: BTreeMap<i32, u64>,
@@ -147,7 +147,7 @@ impl Followed {
                 libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => (PTRACE_LISTEN, 0),
                 _ => (libc::PTRACE_SYSCALL, 0),
             };
-            // It fails only for a thread that was killed meanwhile, of which the next wait tells.
+            // It fails only for a thread that was killed meanwhile, which the next wait reports.
             let _ = ptrace(request, tid, deliver as usize, ptr::null_mut());
             if !self.stopping.is_empty() {
                 self.stopping.retain(|stopping| *stopping != tid);
@@ -256,15 +256,16 @@ fn threads_of(process: i32) -> Result<Vec<i32>, TraceError> {
         .collect())
 }
 
-/// Where a thread has stopped.
+/// The kind of stop of a thread.
 enum Info {
     Entry { number: u64, arguments: [u64; 2] },
     Exit { result: i64 },
     Other,
 }
 
-/// The beginning of the kernel's `struct ptrace_syscall_info`, in words: what kind it is; two
-/// pointers; and then number and arguments of a call that begins, or the result of one that ends.
+/// Returns the beginning of the kernel's `struct ptrace_syscall_info`, in words: the kind; two
+/// pointers; and then the number and arguments of a call that begins, or the result of one that
+/// ends.
 fn system_call_info(tid: i32) -> Result<Info, Errno> {
     let mut words = [0_u64; 11];
     let size = size_of_val(&words);
@@ -290,8 +291,8 @@ fn system_call_info(tid: i32) -> Result<Info, Errno> {
 /// much memory as the request fills, or is a number.
 fn ptrace(request: c_uint, tid: i32, address: usize, data: *mut c_void) -> Result<c_long, Errno> {
     let address: *mut c_void = ptr::without_provenance_mut(address);
-    // SAFETY: requests that fill memory get a pointer to a live array, with its size as address; the
-    // others take numbers. None of them touches memory of this process otherwise.
+    // SAFETY: requests that fill memory get a pointer to a live array, with its size as address;
+    // the others take numbers. None of them accesses other memory of this process.
     let result = unsafe { libc::ptrace(request as _, tid, address, data) };
     match result {
         -1 => Err(last_error()),
@@ -329,7 +330,8 @@ const fn argument_of(mark: Mark) -> u64 {
 
 /// An option that prctl(2) does not have: "chrn".
 const MARK: u64 = 0x6368_726e;
-/// How a stop at a system call differs from one by a signal, with `PTRACE_O_TRACESYSGOOD`.
+/// The bit that distinguishes a stop at a system call from one by a signal, with
+/// `PTRACE_O_TRACESYSGOOD`.
 const SYSTEM_CALL_STOP: c_int = libc::SIGTRAP | 0x80;
 
 const PTRACE_SEIZE: c_uint = 0x4206;

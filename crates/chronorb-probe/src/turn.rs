@@ -10,7 +10,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::activity::{self, Activity};
 use crate::stamp_ring;
 
-/// Tells what the calling thread does until the result is dropped, and it does again what it did before.
+/// Declares the activity of the calling thread until the result is dropped, which restores the
+/// previous one.
 ///
 /// Transports call it for their input and output. Locks and wake-ups of `chronorb-rt` count as
 /// [`Activity::Synchronisation`]. It reads one flag, unless [times](keep_activity_times) or
@@ -32,9 +33,9 @@ pub fn doing(activity: Activity) -> Doing {
 #[derive(Debug)]
 #[must_use = "the thread is done with it when this is dropped"]
 pub struct Doing {
-    /// What it did before, where that was something else and somebody wants to know.
+    /// The previous activity, if it was another one and activities are recorded.
     before: Option<Activity>,
-    /// It is of this thread, and of no other.
+    /// Binds the value to its thread.
     of_thread: PhantomData<*const ()>,
 }
 
@@ -65,7 +66,8 @@ pub fn counts_of_this_thread() -> ThreadCounts {
     ThreadCounts::of_this_thread()
 }
 
-/// Puts a stamp down from now on wherever a thread turns to input and output, or from there to something else.
+/// Puts a stamp down from now on wherever a thread turns to input and output, or from there to
+/// something else.
 pub(crate) fn stamp_turns() {
     keep(STAMPS);
 }
@@ -80,14 +82,15 @@ fn keep(what: u8) {
     });
 }
 
-/// Books what the calling thread has done since it last turned to something.
+/// Accounts the time since the calling thread last changed its activity.
 fn settle() {
     if KEPT.load(Ordering::Relaxed) & TIMES != 0 {
         book(PRESENT.get());
     }
 }
 
-/// Books or stamps it that the calling thread turns to something else. Returns what it did, if that is not the same.
+/// Accounts or stamps a change of activity of the calling thread. Returns the previous activity, if
+/// it differs.
 #[cold]
 fn turn_to(activity: Activity) -> Option<Activity> {
     let before = PRESENT.replace(activity);
@@ -98,7 +101,7 @@ fn turn_to(activity: Activity) -> Option<Activity> {
     if kept & TIMES != 0 {
         book(before);
     }
-    // Locks are so many, and so short, that their stamps would be most of what is measured.
+    // Locks are so many, and so short, that their stamps would dominate the measurement.
     let is_of_kernel = [before, activity].contains(&Activity::InputOutput);
     if kept & STAMPS != 0 && is_of_kernel {
         stamp_ring::turned_to(activity);
@@ -108,7 +111,7 @@ fn turn_to(activity: Activity) -> Option<Activity> {
 
 fn book(activity: Activity) {
     let now = processor_time();
-    // A signal handler that wakes somebody may have booked since the clock was read.
+    // A signal handler that sends a wake-up may have accounted time since the clock was read.
     activity::spent(activity, now.saturating_sub(SINCE.replace(now)));
 }
 
@@ -153,7 +156,11 @@ mod tests {
     #[test]
     fn time_is_booked_for_what_a_thread_does() {
         drop(doing(Activity::Application));
-        assert_eq!(times(), ActivityTimes::default(), "nobody wants to know");
+        assert_eq!(
+            times(),
+            ActivityTimes::default(),
+            "activities are not recorded"
+        );
 
         keep_activity_times();
         let application = doing(Activity::Application);

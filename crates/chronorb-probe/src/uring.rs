@@ -15,44 +15,44 @@ use thiserror::Error;
 /// An io_uring of one thread, with buffers of its own.
 ///
 /// Operations are prepared, and then submitted by the same system call that waits for completions.
-/// The buffers are the ring's, so that the kernel never writes to memory that is gone: while an
-/// operation uses one, nobody else gets it, and dropping the ring cancels what is under way, and
-/// waits for that. What is received from and sent to outlives the ring (`'fd`).
+/// The buffers belong to the ring, so that the kernel never writes to freed memory: a buffer is not
+/// reused while an operation uses it. Dropping the ring cancels pending operations, and waits for
+/// their end. The descriptors outlive the ring (`'fd`).
 ///
-/// The thread that makes a ring is the only one that uses it, which spares the kernel locks.
+/// Only the thread that makes a ring uses it, which saves the kernel locks.
 pub struct Ring<'fd> {
     /// Dropped, and so closed, before the buffers.
     ring: IoUring,
     completion_work: CompletionWork,
     /// Operations that the next system call submits, at most as many as the ring has entries. They
-    /// are not put into the ring before, because what is there cannot be withdrawn.
+    /// are not put into the ring before, because entries of the ring cannot be withdrawn.
     prepared: Vec<squeue::Entry>,
     buffers: Mapping,
     buffer_size: usize,
-    /// Of each buffer, whether an operation that has not completed uses it.
+    /// Whether each buffer is in use by an operation that has not completed.
     in_use: Vec<bool>,
     /// Operations that have not completed, prepared ones included.
     under_way: usize,
     _descriptors: PhantomData<BorrowedFd<'fd>>,
-    /// It stays with its thread.
+    /// Binds the ring to its thread.
     _of_thread: PhantomData<*const ()>,
 }
 
-/// When the kernel does what a completion takes: for example, copies what has arrived.
+/// The time at which the kernel does the work of a completion, for example copies received octets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CompletionWork {
     /// When the thread waits, and at no other time (`IORING_SETUP_DEFER_TASKRUN`, Linux 6.1).
     Deferred,
-    /// At the thread's next system call (`IORING_SETUP_COOP_TASKRUN`, Linux 5.19).
+    /// With the thread's next system call (`IORING_SETUP_COOP_TASKRUN`, Linux 5.19).
     Cooperative,
-    /// At once; the thread is interrupted for it.
+    /// At once, by an interrupt of the thread.
     Interrupting,
 }
 
 /// An operation that is done.
 #[derive(Debug)]
 pub struct Completion {
-    /// What it was prepared with.
+    /// The token given when it was prepared.
     pub token: u32,
     /// The octets that were received or sent, or the events of a poll; or why it failed.
     pub result: io::Result<u32>,
@@ -61,13 +61,14 @@ pub struct Completion {
 /// An operation could not be prepared.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum PrepareError {
-    /// As many operations are prepared as the ring has entries: they have to be submitted first.
+    /// The number of prepared operations has reached that of the ring's entries: they must be
+    /// submitted first.
     #[error("as many operations are prepared as the ring has entries")]
     Full,
     /// The buffer is used by an operation that has not completed.
     #[error("the buffer is used by an operation that has not completed")]
     InUse,
-    /// The ring has no such buffer, or the buffer is smaller than what shall be sent.
+    /// The ring has no such buffer, or the buffer is too small.
     #[error("the ring has no such buffer, or it is too small")]
     NoBuffer,
 }
@@ -79,8 +80,8 @@ impl<'fd> Ring<'fd> {
     /// # Errors
     /// `Unsupported` where the kernel has no io_uring (`ENOSYS`), or one before Linux 5.11;
     /// `PermissionDenied` where the system or the container refuses it (`kernel.io_uring_disabled`,
-    /// seccomp); `InvalidInput` for numbers out of range; and where memory, the right to lock it, or
-    /// descriptors are short.
+    /// seccomp); `InvalidInput` for numbers out of range; and where memory, the right to lock it,
+    /// or descriptors are short.
     pub fn new(entries: u32, buffers: usize, buffer_size: usize) -> io::Result<Self> {
         let (ring, completion_work) = set_up(entries)?;
         if !ring.params().is_feature_ext_arg() {
@@ -104,13 +105,13 @@ impl<'fd> Ring<'fd> {
         })
     }
 
-    /// When the kernel does what a completion takes.
+    /// Returns the time at which the kernel does the work of a completion.
     #[must_use]
     pub const fn completion_work(&self) -> CompletionWork {
         self.completion_work
     }
 
-    /// What stands in a buffer.
+    /// Returns the content of a buffer.
     ///
     /// # Errors
     /// [`PrepareError::InUse`] and [`PrepareError::NoBuffer`].
@@ -131,7 +132,7 @@ impl<'fd> Ring<'fd> {
         Ok(unsafe { core::slice::from_raw_parts_mut(start, self.buffer_size) })
     }
 
-    /// Prepares to receive into a buffer, as far as it reaches, what the socket has or gets next.
+    /// Prepares to receive present or future octets of the socket into a buffer.
     ///
     /// # Errors
     /// See [`PrepareError`]; nothing is prepared then.
@@ -144,8 +145,8 @@ impl<'fd> Ring<'fd> {
         self.receive_with(socket, buffer, token, 0)
     }
 
-    /// The same where nothing is expected to be there yet: the kernel waits for it without a look
-    /// first (Linux 5.19).
+    /// Prepares to receive octets that are not expected to be there yet: the kernel waits for them
+    /// without trying first (Linux 5.19).
     ///
     /// # Errors
     /// See [`PrepareError`]; nothing is prepared then.
@@ -177,7 +178,7 @@ impl<'fd> Ring<'fd> {
         self.prepare_with(entry.build(), buffer, token)
     }
 
-    /// Prepares to be told, once, that a descriptor is readable.
+    /// Prepares one notification that a descriptor is readable.
     ///
     /// # Errors
     /// [`PrepareError::Full`].
@@ -191,9 +192,9 @@ impl<'fd> Ring<'fd> {
         self.prepare(entry.user_data(token.into()))
     }
 
-    /// Submits what is prepared, and waits until so many operations have completed and not been
-    /// [taken](Self::take), the time is over, or a signal came; it may return before that where a
-    /// submission fails. One system call. `None` waits as long as it takes.
+    /// Submits the prepared operations, and waits until so many operations have completed and not
+    /// been [taken](Self::take), the time is over, or a signal arrives. It may return early if a
+    /// submission fails. It is one system call. `None` waits without a limit.
     ///
     /// # Errors
     /// Where the kernel has no memory, or finds the ring broken, which only a bug can do.
@@ -206,7 +207,7 @@ impl<'fd> Ring<'fd> {
         // SAFETY: every operation names a buffer of the ring, which lives until it completes, and a
         // descriptor that outlives the ring.
         let result = unsafe { submissions.push_multiple(&self.prepared) };
-        // Otherwise the kernel has yet to take what was submitted before, which has room to wait.
+        // Otherwise the kernel has yet to take earlier submissions, which stay in the queue.
         if result.is_ok() {
             self.prepared.clear();
         }
@@ -245,7 +246,7 @@ impl<'fd> Ring<'fd> {
         Some(Completion { token, result })
     }
 
-    /// Where a buffer that nobody uses begins.
+    /// Returns the start of an unused buffer.
     fn free(&self, buffer: usize) -> Result<*mut u8, PrepareError> {
         match self.in_use.get(buffer) {
             None => Err(PrepareError::NoBuffer),
@@ -289,8 +290,8 @@ impl<'fd> Ring<'fd> {
         Ok(())
     }
 
-    /// Cancels everything that was submitted, and waits until nothing is under way. Returns whether
-    /// that is so. What was only prepared is forgotten.
+    /// Cancels all submitted operations, and waits for their end. Returns whether none is left.
+    /// Prepared operations are dropped.
     fn cancel(&mut self) -> bool {
         let deadline = Deadline::after(CANCEL);
         let everything = opcode::AsyncCancel2::new(CancelBuilder::any().all());
@@ -311,7 +312,7 @@ impl<'fd> Ring<'fd> {
 impl Drop for Ring<'_> {
     fn drop(&mut self) {
         if self.under_way > 0 && !self.cancel() {
-            // The kernel may still write there: better lost than somebody else's.
+            // The kernel may still write there: the memory is leaked rather than reused.
             self.buffers.leak();
         }
     }
@@ -358,7 +359,7 @@ fn set_up(entries: u32) -> io::Result<(IoUring, CompletionWork)> {
 
 /// `IORING_RECVSEND_POLL_FIRST`: wait without a look first.
 const POLL_FIRST: u16 = 1;
-/// How long a ring that is dropped waits for what it cancels, at most.
+/// The longest time that dropping a ring waits for cancelled operations.
 const CANCEL: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -369,7 +370,7 @@ mod tests {
 
     use super::*;
 
-    /// A ring, or nothing where the kernel refuses one: then it is said that a test did not run.
+    /// Returns a ring, or `None` if the kernel refuses one, which is printed.
     fn ring<'fd>(entries: u32, buffers: usize) -> Option<Ring<'fd>> {
         match Ring::new(entries, buffers, 64) {
             Ok(ring) => Some(ring),
@@ -397,7 +398,7 @@ mod tests {
         // More often than there are entries and completions.
         for round in 0..40_u8 {
             near.write_all(&[round; 5]).unwrap();
-            // The reply of the round before, and what was just written.
+            // The completions of the reply of the round before, and of the octets just written.
             ring.submit_and_wait(if round == 0 { 1 } else { 2 }, None)
                 .unwrap();
             let mut done = taken(&mut ring);
@@ -505,7 +506,7 @@ mod tests {
         assert_eq!(waiting.under_way, 3);
         assert!(waiting.cancel());
         drop(waiting);
-        // Nobody took what comes now.
+        // The following octets are not received.
         near.write_all(b"left").unwrap();
         let mut left = [0; 4];
         (&far).read_exact(&mut left).unwrap();

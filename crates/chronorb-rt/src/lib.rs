@@ -1,8 +1,8 @@
 //! Real-time Linux for chronorb: threads, priorities, priority-inheritance mutex, clocks.
 //!
-//! The crate is the one place of the workspace that speaks to the kernel about scheduling, memory
+//! The crate is the one place of the workspace that calls the kernel about scheduling, memory
 //! locking, futexes, signals and event descriptors. It knows nothing of CORBA. It reports exactly
-//! what the system grants and refuses; what to do without a right is decided by its users.
+//! what the system grants and refuses; its users decide how to continue without a right.
 //!
 //! | need | item |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | that of another thread | [`set_scheduling_of`], [`thread_id`] |
 //! | that of a thread of the kernel or of another process | [`scheduling_of_process`], [`set_scheduling_of_process`] |
 //! | processor time that is reserved for a thread | [`reserve_for`] |
-//! | what the process may do, and how to grant the rest | [`Rights`] |
+//! | the rights of the process, and how to grant missing ones | [`Rights`] |
 //! | memory that is mapped, for this process alone or shared | [`Mapping`] |
 //! | no page faults after the start | [`lock_all`], [`page_faults`] |
 //! | time | [`Monotonic`], [`Deadline`] |
@@ -20,12 +20,12 @@
 //! | a table that readers enter without waiting | [`Slots`] |
 //! | the same for names, by hash | [`HashIndex`] |
 //! | several look-ups at the price of one | [`epoch::enter`] |
-//! | one owner at a time, nobody waits, no wake-up is lost | [`Baton`] |
-//! | who serves, who rests, and what waits for a thread | [`Crew`] |
-//! | threads that wait elsewhere than all others, who are never too few for that | [`Stays`] |
+//! | ownership without waiting, and without lost wake-ups | [`Baton`] |
+//! | busy and idle threads of a lane, and its backlog | [`Crew`] |
+//! | threads that wait at one source of work while others wait for all | [`Stays`] |
 //! | a state that threads wait on | [`Gate`] |
-//! | looking again and again, so that nobody starves | [`look_for`], [`look_unless_wanted`] |
-//! | a short wait for a thread that wakes nobody | [`Backoff`] |
+//! | bounded polling that starves no other thread | [`look_for`], [`look_unless_wanted`] |
+//! | a short wait for a thread that sends no wake-up | [`Backoff`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
 //! | `SIGINT` and `SIGTERM` | [`Termination`] |
@@ -33,15 +33,15 @@
 //! | a small regular file, read without waiting | [`read_file`], [`read_text`] |
 //! | words that any other process may read without asking | [`PublishedWords`] |
 //! | proof that a path does not allocate, and that memory is given back | [`CountingAllocator`] |
-//! | what the threads of this process have done | [`ThreadCounts`], [`counts_of_others`] |
+//! | counts of the threads of this process | [`ThreadCounts`], [`counts_of_others`] |
 //! | measurements of locks and wake-ups | [`observe_synchronisation`], [`count`] |
-//! | events for the application's log, told without waiting for it | [`log::tell`] |
-//! | how often a thread or a process gave up its processor | [`Usage`] |
+//! | events for the application's log, reported without waiting for it | [`log::tell`] |
+//! | context switches of a thread or a process | [`Usage`] |
 //!
 //! # Folders
 //!
-//! Each folder uses only those before it: `sys` (system calls), `time`, `mem`, `sync` (locks and sets
-//! of threads), `table`, `sched` (threads and signals), `log`.
+//! Each folder uses only those before it: `sys` (system calls), `time`, `mem`, `sync` (locks and
+//! sets of threads), `table`, `sched` (threads and signals), `log`.
 //!
 //! Linux 5.14 or newer is required (`FUTEX_LOCK_PI2`, `MADV_POPULATE_WRITE`).
 //!

@@ -1,4 +1,4 @@
-//! What the counting allocator sees, and the operations of this crate that must not allocate.
+//! The counts of the counting allocator, and the operations of this crate that must not allocate.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc;

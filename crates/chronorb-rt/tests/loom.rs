@@ -1,6 +1,5 @@
-//! All interleavings of the tables that readers enter without a lock, and of the baton, by the model
-//! checker:
-//! `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rt --release --test loom`.
+//! All interleavings of the tables that readers enter without a lock, and of the baton, by the
+//! model checker: `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rt --release --test loom`.
 #![cfg(loom)]
 
 use std::sync::Arc;
@@ -136,7 +135,7 @@ fn a_key_that_is_used_too_early_finds_nothing_or_the_whole_value() {
         let first = table.insert(servant(1)).unwrap();
         assert!(table.remove(first).was_there());
 
-        // Keys come from peers, who may guess.
+        // Keys come from peers, which may guess.
         let guessed = Key {
             generation: first.generation + 1,
             ..first
@@ -395,7 +394,7 @@ fn bounded(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Announces work, then claims; whoever holds the baton looks at the work of everybody.
+/// Announces work, then claims; the holder of the baton handles the work of all threads.
 ///
 /// The announcements are relaxed: only the baton makes them visible.
 fn announce_and_serve(who: usize, announced: &[AtomicBool], seen: &Baton<Vec<bool>>) {
@@ -502,7 +501,7 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
         let served = if crew.rest(me) {
             // The member waits here. It goes on when it is called, or not at all.
             let called = reader.join().unwrap();
-            assert!(called, "it rests, and nobody calls it");
+            assert!(called, "it rests, and is not called");
             assert_eq!(crew.rise(me), Risen::Called);
             crew.take_assigned()
         } else {
@@ -551,8 +550,9 @@ fn a_member_that_goes_on_by_itself_waits_for_who_calls_it() {
 
 #[test]
 fn a_lower_crew_lends_its_seat_or_sees_what_waits() {
-    // As lanes do it: the reader of the high one asks the low one for a seat, leaves the request if there is none,
-    // and asks again; a thread of the low one that is done looks above before and after it frees its seat.
+    // As lanes do it: the reader of the high one asks the low one for a seat, leaves the request if
+    // there is none, and asks again; a thread of the low one that is done looks above before and
+    // after it frees its seat.
     loom::model(|| {
         let (high, low) = (Arc::new(crew_of_one()), Arc::new(crew_of_one::<u32>()));
         assert!(high.try_begin(), "the high lane is exhausted");
@@ -683,7 +683,7 @@ fn a_set_is_not_left_alone_by_who_stays() {
         let entered = stays.enter(&stayer, ());
         let waits = entered && stayer.waits();
         other.join().unwrap();
-        // The set is alone now: who stays knows, or is woken.
+        // The set is alone now: the staying thread knows, or is woken.
         if waits {
             assert!(woken.load(Relaxed));
             stayer.has_waited();

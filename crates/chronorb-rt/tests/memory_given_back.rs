@@ -1,5 +1,5 @@
-//! What was filled and emptied is as small as before. The memory of the whole process is counted,
-//! hence a program without the test harness, which has memory of its own.
+//! Tables that were filled and emptied are as small as before. The memory of the whole process is
+//! counted, hence a program without the test harness, which has memory of its own.
 
 use chronorb_rt::{CountingAllocator, HashIndex, Slots, epoch, live_octets};
 

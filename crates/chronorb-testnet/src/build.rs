@@ -41,9 +41,10 @@ pub(super) fn build(layout: &Layout) -> Result<Network, NetworkError> {
     for host in Host::BOTH {
         cable(&network, host, layout, &mut ports)?;
     }
-    match layout.delay.is_zero() {
-        true => bridge(&mut ports)?,
-        false => network.delaying = Some(delaying(&network, &mut ports, layout.delay)?),
+    if layout.delay.is_zero() {
+        bridge(&mut ports)?
+    } else {
+        network.delaying = Some(delaying(&network, &mut ports, layout.delay)?)
     }
     for host in Host::BOTH {
         await_running(&mut ports, host.port())?;
@@ -64,13 +65,14 @@ fn within<T>(namespace: &NetworkNamespace, f: impl FnOnce() -> T) -> Result<T, N
     entered.map_err(|error| NetworkError::io("enter a network namespace", error))
 }
 
-/// Has a namespace take in what comes to the interfaces that it will get on one CPU (receive packet steering).
+/// Makes the future interfaces of a namespace receive on one CPU (receive packet steering).
 fn receive_on(namespace: &NetworkNamespace, cpu: usize) -> Result<(), NetworkError> {
     let written = within(namespace, || fs::write(STEERING, mask(cpu)))?;
     written.map_err(|error| NetworkError::io("choose the CPU that receives", error))
 }
 
-/// The set of this CPU alone, as the kernel reads it: 32 of them in each hexadecimal word, the highest first.
+/// The set of this CPU alone, as the kernel reads it: 32 of them in each hexadecimal word, the
+/// highest first.
 fn mask(cpu: usize) -> String {
     format!("{:x}{}", 1_u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }
@@ -98,7 +100,8 @@ fn cable(
     };
     ports.create_veth(near, far)?;
     if layout.queues > 1 {
-        // What has come to the switch by several queues would go out by them again, whatever its hash.
+        // Otherwise packets that arrived by several queues would leave by the same ones, whatever
+        // their hash.
         let at_port = within(&network.switch, || {
             set_queues(host.port(), 1, layout.queues)
         })?;
@@ -121,7 +124,7 @@ fn cable(
     Ok(())
 }
 
-/// Sets up what a host has of its own.
+/// Configures a host's own interfaces.
 fn furnish(mut netlink: Netlink, mtu: u32, addresses: Addresses) -> Result<(), NetlinkError> {
     let loopback = netlink.link("lo")?.index;
     netlink.set_up(loopback, true)?;
@@ -133,7 +136,7 @@ fn furnish(mut netlink: Netlink, mtu: u32, addresses: Addresses) -> Result<(), N
     netlink.set_up(index, true)
 }
 
-/// Waits until an interface carries packets. What is sent by it before is lost without a word.
+/// Waits until an interface carries packets. Packets sent before are lost silently.
 fn await_running(netlink: &mut Netlink, name: &'static str) -> Result<(), NetworkError> {
     let deadline = Deadline::after(CARRIER);
     while !netlink.link(name)?.is_running {
@@ -195,9 +198,9 @@ const BRIDGE: &str = "switch";
 const LIMIT: Handle = Handle::new(1, 0);
 /// Octets of an Ethernet header with a VLAN tag.
 const ETHERNET: u64 = 18;
-/// What passes at once is what passes in this time.
+/// The greatest burst, as a duration at the rate.
 const BURST_US: u64 = 1_000;
-/// What waits at most is what passes in this time.
+/// The size of the queue, as a duration at the rate.
 const QUEUE_US: u64 = 50_000;
 /// The CPUs on which interfaces receive that a namespace gets from now on.
 const STEERING: &str = "/proc/sys/net/core/rps_default_mask";

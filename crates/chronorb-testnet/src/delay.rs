@@ -24,7 +24,8 @@ impl Delaying {
         let [a, b] = ports.map(LinkSocket::open);
         let ports = [a?, b?];
         for port in &ports {
-            // What comes while the thread does not run waits here; less than that is no reason not to start.
+            // Packets wait here while the thread does not run. A smaller buffer is no reason not to
+            // start.
             let _ = set_socket_recv_buffer_size_force(port, RECEIVE_ROOM);
         }
         let ways = [Way::new(delay), Way::new(delay)];
@@ -46,13 +47,13 @@ impl Drop for Delaying {
     fn drop(&mut self) {
         self.end.notify();
         if let Some(thread) = self.thread.take() {
-            // A panic of its own has been told by it.
+            // A panic has been reported by the thread itself.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread has.
+/// The state of the switch's thread.
 struct Switch {
     ports: [LinkSocket; 2],
     /// From each port to the other.
@@ -61,10 +62,10 @@ struct Switch {
 }
 
 impl Switch {
-    /// Starts the thread, before those that it is between, if that is permitted: a switch does not stop because a host is
-    /// busy.
+    /// Starts the thread, before those that it is between, if that is permitted: a switch does not
+    /// stop because a host is busy.
     fn start(self) -> io::Result<Thread<()>> {
-        // A declaration that is refused gives nothing back of what it was given.
+        // A refused declaration does not return its arguments.
         let switch = Arc::new(PiMutex::new(Some(self)));
         let spawn = |scheduling| {
             let switch = Arc::clone(&switch);
@@ -122,7 +123,7 @@ impl Way {
         }
     }
 
-    /// Takes in what has come, as far as there is room.
+    /// Receives the available frames, as far as there is room.
     fn take(&mut self, port: &LinkSocket, room: &mut [u8]) {
         for _ in 0..AT_ONCE {
             match port.receive(room) {
@@ -140,10 +141,10 @@ impl Way {
         }
     }
 
-    /// Gives on what has waited long enough; when the next has.
+    /// Sends the frames whose delay is over; returns when the next one is due.
     fn give(&mut self, port: &LinkSocket, now: Monotonic) -> Option<Monotonic> {
         while let Some(frame) = self.pop(now) {
-            // What the port's queue does not take is lost, as it is with a switch.
+            // Frames that do not fit into the port's queue are lost, as in any switch.
             let _ = port.send(&frame);
         }
         self.frames.front().map(|(due, _)| *due)

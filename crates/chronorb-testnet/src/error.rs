@@ -5,7 +5,7 @@ use std::io;
 use chronorb_net::NetlinkError;
 use thiserror::Error;
 
-/// Why a test network was not built.
+/// The reason why a test network was not built.
 #[derive(Debug, Error)]
 pub enum NetworkError {
     /// The process may not make network namespaces.
@@ -14,31 +14,33 @@ pub enum NetworkError {
          (`setcap cap_sys_admin,cap_net_admin+ep PROGRAM`)"
     )]
     Denied {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
     },
     /// A namespace cannot be had.
     #[error("cannot {what}: {source}")]
     Namespace {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
         /// The system's error.
         source: io::Error,
     },
     /// There is a namespace of this name.
     #[error(
-        "there is a network namespace {0:?} already: choose another name, or remove it if nobody uses it \
-         (`ip netns delete {0}`)"
+        "there is a network namespace {0:?} already: choose another name, or remove it if it is \
+         not used (`ip netns delete {0}`)"
     )]
     NameTaken(String),
-    /// Somebody else has given the name.
+    /// The name was given by another program.
     #[error(
-        "the network namespace {0:?} was not made here, and is left alone: `ip netns delete {0}` removes it"
+        "the network namespace {0:?} was not made here, and is left alone: `ip netns delete {0}` \
+         removes it"
     )]
     NotOurs(String),
     /// No namespace can be named so.
     #[error(
-        "a network cannot be named {0:?}: letters, digits, `-`, `_` and `.` make a name, 1 to 100 of them"
+        "a network cannot be named {0:?}: letters, digits, `-`, `_` and `.` make a name, 1 to 100 \
+         of them"
     )]
     InvalidName(String),
     /// Frames that are held for a while have to be as on a cable.
@@ -46,7 +48,8 @@ pub enum NetworkError {
     DelayWithOffloads,
     /// An interface does not carry packets.
     #[error(
-        "the interface {0:?} of the network has no carrier after ten seconds: is another program changing it?"
+        "the interface {0:?} of the network has no carrier after ten seconds: is another program \
+         changing it?"
     )]
     NoCarrier(&'static str),
     /// The kernel refused a part of it.

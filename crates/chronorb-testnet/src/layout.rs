@@ -1,4 +1,4 @@
-//! What a test network shall be like.
+//! The properties of a test network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -28,9 +28,9 @@ impl Host {
 /// The addresses of a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Addresses {
-    /// That of IPv4, in a network with a prefix of 24 bits.
+    /// The address of IPv4, in a network with a prefix of 24 bits.
     pub v4: Ipv4Addr,
-    /// That of IPv6, in a network with a prefix of 64 bits.
+    /// The address of IPv6, in a network with a prefix of 64 bits.
     pub v6: Ipv6Addr,
 }
 
@@ -41,36 +41,39 @@ impl Addresses {
     }
 }
 
-/// What a test network shall be like.
+/// The properties of a test network.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Layout {
     /// Octets of the longest packet, without the Ethernet header: 1,280 to 65,521.
     pub mtu: u32,
-    /// Bits per second that pass the switch each way, counted as on a cable: with Ethernet headers and what is around a
-    /// frame. `None` for no limit.
+    /// The rate of the switch each way in bits per second, counted as on a cable: with Ethernet
+    /// headers and the overhead of a frame. `None` for no limit.
     pub rate: Option<u64>,
-    /// How long each frame stays in the switch, each way, besides what its rate takes; none with
-    /// [`offloads`](Self::offloads). The switch is a thread of this process then, of urgent scheduling if that is
-    /// permitted, and not the kernel's bridge.
+    /// The time that each frame spends in the switch, each way, in addition to its transmission at
+    /// the rate; none with [`offloads`](Self::offloads). With a delay the switch is a thread of
+    /// this process, of urgent scheduling if that is permitted, and not the kernel's bridge.
     pub delay: Duration,
-    /// Whether the kernel may leave checksums to the interfaces and packets together, which no cable does.
+    /// Whether the kernel may leave checksums to the interfaces and packets together, which no
+    /// cable does.
     pub offloads: bool,
-    /// By how many queues each host's interface receives, 1 to 4,096. The packets of a flow come by one of them, as the switch's
-    /// hash of addresses and ports says, and a card's would.
+    /// The number of receive queues of each host's interface, 1 to 4,096. The packets of a flow use
+    /// one of them, chosen by the switch's hash of addresses and ports, as with a network card.
     pub queues: u32,
-    /// The CPU on which each host takes in what comes to it, [`Host::A`] first, whose CPU does the work of the switch too;
-    /// `None` leaves that to the CPU of whoever sends, who pays for the receiver then, as no other machine would. So does, in any
-    /// case, a program of AF_XDP in the interface's driver (`mode=native`).
+    /// The CPU on which each host receives its packets, [`Host::A`] first, whose CPU also does the
+    /// work of the switch. With `None` the CPU of the sender does the work of the receiver, unlike
+    /// between two machines. A program of AF_XDP in the interface's driver (`mode=native`) has the
+    /// same effect in any case.
     pub cpus: Option<[usize; 2]>,
     /// The addresses of [`Host::A`].
     pub a: Addresses,
-    /// Those of [`Host::B`], in the same networks.
+    /// The addresses of [`Host::B`], in the same networks.
     pub b: Addresses,
 }
 
 impl Default for Layout {
-    /// As by a cable: an MTU of 1,500, no limit but what the machine does, no delay, no offloads, one queue, `10.79.0.1` and `fd79::1` on one
-    /// host, `10.79.0.2` and `fd79::2` on the other.
+    /// Returns the layout of a plain cable: an MTU of 1,500, no limit of the rate, no delay, no
+    /// offloads, one queue, `10.79.0.1` and `fd79::1` on one host, `10.79.0.2` and `fd79::2` on the
+    /// other.
     fn default() -> Self {
         let addresses = |last| Addresses {
             v4: Ipv4Addr::new(10, 79, 0, last),

@@ -1,7 +1,8 @@
-//! A test network: two hosts on one machine, with a switch between them that holds rates and delays.
+//! A test network: two hosts on one machine, with a switch between them that holds rates and
+//! delays.
 //!
-//! Each host, and the switch, is a network namespace. Without names they are held by this process only and end with it,
-//! whichever way it ends, and so do all of their interfaces.
+//! Each host, and the switch, is a network namespace. Without names they are held by this process
+//! only and end with it, whichever way it ends, and so do all of their interfaces.
 //!
 //! ```no_run
 //! use chronorb_testnet::{Host, Layout, Network};
@@ -47,15 +48,18 @@ impl Network {
     /// Builds it, without names.
     ///
     /// # Errors
-    /// [`NetworkError`], for example without `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`; nothing stays behind then.
+    /// [`NetworkError`], for example without `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`; nothing stays
+    /// behind then.
     pub fn build(layout: &Layout) -> Result<Self, NetworkError> {
         build::build(layout)
     }
 
-    /// Builds it, with names: `NAME-a` and `NAME-b` are the hosts, `NAME-switch` is the switch, under
-    /// [`NAMES`](chronorb_net::NAMES), where `ip netns exec` finds them. Without a name it is `chronorb-PROCESS`.
+    /// Builds it, with names: `NAME-a` and `NAME-b` are the hosts, `NAME-switch` is the switch,
+    /// under [`NAMES`](chronorb_net::NAMES), where `ip netns exec` finds them. Without a name it is
+    /// `chronorb-PROCESS`.
     ///
-    /// Names outlive a process that is killed. Therefore `tell` learns of each before it is given.
+    /// Names outlive a process that is killed. Therefore `tell` receives each name before it is
+    /// used.
     ///
     /// # Errors
     /// [`NetworkError`]; nothing stays behind then.
@@ -81,7 +85,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Builds it for a test. Returns `None`, and says so on standard output, where the process may
+    /// Builds it for a test. Returns `None`, and prints that on standard output, if the process may
     /// not build one.
     ///
     /// # Panics
@@ -101,7 +105,7 @@ impl Network {
         }
     }
 
-    /// What its names begin with, if it has some.
+    /// Returns the prefix of its names, if it has some.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -128,14 +132,14 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// Lets the calling thread do something as on this host. Threads and processes that it starts meanwhile stay there,
-    /// and so do sockets that it opens.
+    /// Lets the calling thread do something as on this host. Threads and processes that it starts
+    /// meanwhile stay there, and so do sockets that it opens.
     ///
     /// # Panics
     /// Where the thread cannot go there, which it could when the network was built, or not back.
     pub fn enter<T>(&self, f: impl FnOnce() -> T) -> T {
         let entered = self.namespace.enter(f);
-        entered.expect("who could build the network may enter it")
+        entered.expect("the builder of the network may enter it")
     }
 
     /// Starts a program on this host.
@@ -154,7 +158,7 @@ impl TestHost {
         self.enter(Netlink::open)
     }
 
-    /// Its interface.
+    /// Returns the interface.
     ///
     /// # Errors
     /// [`NetlinkError`].
@@ -162,12 +166,12 @@ impl TestHost {
         self.netlink()?.link(INTERFACE)
     }
 
-    /// Its addresses.
+    /// Returns the addresses.
     pub fn addresses(&self) -> Addresses {
         self.addresses
     }
 
-    /// Its namespace.
+    /// Returns the namespace.
     pub fn namespace(&self) -> &NetworkNamespace {
         &self.namespace
     }
@@ -175,5 +179,5 @@ impl TestHost {
 
 /// The name of the interface of each host.
 pub const INTERFACE: &str = "rio0";
-/// Octets of a name, which file systems have room for with what comes after it.
+/// The longest name in octets, for which file systems have room with its suffix.
 const MAX_NAME: usize = 100;

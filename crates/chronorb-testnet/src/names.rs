@@ -17,7 +17,7 @@ use super::NetworkError;
 pub(super) struct Names(Vec<Undo>);
 
 impl Names {
-    /// Gives a namespace a name, once `tell` has taken notice of it.
+    /// Gives a namespace a name, after it was reported to `tell`.
     pub(super) fn give(
         &mut self,
         namespace: &NetworkNamespace,
@@ -37,7 +37,7 @@ impl Names {
         mark(namespace)?;
         prepare().map_err(failed)?;
         let mut file = OpenOptions::new();
-        // Who mounts on it need not read it, and nobody else shall take it for something.
+        // Mounting on it needs no read permission, and it must not be mistaken for a file.
         let made = file.write(true).create_new(true).mode(0o000).open(&path);
         made.map_err(failed)?;
         self.0.push(undo);
@@ -52,11 +52,12 @@ impl Drop for Names {
     }
 }
 
-/// Removes the names of networks whose processes are gone, and those of the network `name`. Returns what was removed. Names
-/// of namespaces that were made by others are left alone.
+/// Removes the names of networks whose processes have ended, and those of the network `name`.
+/// Returns the removed names. Names of other programs' namespaces are left alone.
 ///
 /// # Errors
-/// [`NetworkError`]; what could be removed is. [`NetworkError::NotOurs`] where `name` is that of something else.
+/// [`NetworkError`], after removing as much as possible. [`NetworkError::NotOurs`] if `name` was
+/// given by another program.
 pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError> {
     let failed = |source| NetworkError::io("remove the name of a network namespace", source);
     let entries = match fs::read_dir(NAMES) {
@@ -92,7 +93,7 @@ pub fn remove_abandoned(name: Option<&str>) -> Result<Vec<String>, NetworkError>
     foreign.map_or(Ok(removed), |name| Err(NetworkError::NotOurs(name)))
 }
 
-/// Marks a namespace as one of ours, so that whoever finds its name knows.
+/// Marks a namespace as one of ours, so that it is recognized by its name.
 fn mark(namespace: &NetworkNamespace) -> Result<(), NetworkError> {
     let mark = || {
         let mut netlink = Netlink::open()?;
@@ -103,7 +104,8 @@ fn mark(namespace: &NetworkNamespace) -> Result<(), NetworkError> {
     Ok(marked.map_err(|error| NetworkError::io("enter a network namespace", error))??)
 }
 
-/// Whether a name is that of a namespace with the mark, or a file that was to become a name, and has not.
+/// Whether a name is that of a namespace with the mark, or a file that was to become a name, and
+/// has not.
 fn is_ours(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(its) if its.is_file() && its.len() == 0 && !is_mount(&its) => return Ok(true),
@@ -115,7 +117,7 @@ fn is_ours(path: &Path) -> io::Result<bool> {
     match entered {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
         Ok(Ok(alias)) => Ok(alias.as_deref() == Some(MARK)),
-        // It is none of a namespace, or gone.
+        // It is not the name of a namespace, or the namespace has ended.
         _ => Ok(false),
     }
 }
@@ -142,7 +144,8 @@ pub(super) fn own_name() -> String {
     format!("{PREFIX}{}", std::process::id())
 }
 
-/// Makes the directory of names what `ip netns` makes it: mounts in it are seen from all mount namespaces.
+/// Prepares the directory of names as `ip netns` does: mounts in it propagate to all mount
+/// namespaces.
 fn prepare() -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -173,7 +176,7 @@ fn inode(namespace: &NetworkNamespace) -> io::Result<u64> {
 const PREFIX: &str = "chronorb-";
 /// The alias of the loopback interface in each namespace that has a name.
 const MARK: &str = "chronorb test network";
-/// Of the hosts, and of the switch.
+/// The suffixes of the hosts, and of the switch.
 pub(super) const SUFFIXES: [&str; 3] = ["-a", "-b", "-switch"];
 
 #[cfg(test)]

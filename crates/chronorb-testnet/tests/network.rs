@@ -293,7 +293,7 @@ fn a_frame_with_a_vlan_tag_passes_the_switch() {
         });
         let hardware = |link: &LinkInfo| link.hardware.expect("it is Ethernet");
         let mut frame = [hardware(&b.1), hardware(&a.1)].concat();
-        // The tag, with priority 5 and number 7; then a kind that nobody answers.
+        // The tag, with priority 5 and number 7; then a kind without a receiver.
         frame.extend([0x81, 0x00, 0xa0, 0x07, 0x88, 0xb5]);
         frame.extend([7; 60]);
         a.0.send(&frame).expect("the interface is up");
@@ -364,7 +364,7 @@ fn a_part() {
         return;
     }
     // A cable leads out of the network, so that it can be seen when it is gone.
-    let network = Network::build(&Layout::default()).expect("who starts this has the rights");
+    let network = Network::build(&Layout::default()).expect("this is started with the rights");
     let end = |name, namespace| VethEnd {
         name,
         namespace,

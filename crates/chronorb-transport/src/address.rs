@@ -1,8 +1,8 @@
-//! Where peers are reached.
+//! Addresses of peers.
 
 use std::fmt;
 
-/// Where a peer can be reached, in the form that its transport writes it in.
+/// The address of a peer, in the form that its transport writes.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Address {
     /// A host and a port: TCP, UDP, TLS, multicast groups.
@@ -25,7 +25,7 @@ impl Address {
         }
     }
 
-    /// The host and the port, if that is what it is.
+    /// Returns the host and the port, if it has them.
     pub fn as_host(&self) -> Option<(&str, u16)> {
         match self {
             Self::Host { host, port } => Some((host, *port)),
@@ -33,7 +33,7 @@ impl Address {
         }
     }
 
-    /// The path, if that is what it is.
+    /// Returns the path, if it has one.
     pub fn as_path(&self) -> Option<&str> {
         match self {
             Self::Path(path) => Some(path),

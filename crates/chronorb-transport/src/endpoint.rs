@@ -6,17 +6,17 @@ use thiserror::Error;
 
 use crate::Address;
 
-/// Where to listen, as given to `-ORBListenEndpoints`.
+/// An address to listen at, as given to `-ORBListenEndpoints`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Endpoint {
     /// The scheme, which chooses the transport.
     pub scheme: String,
     /// The greatest GIOP version to offer there, `1.2` where none is given.
     pub version: Option<(u8, u8)>,
-    /// What to bind to. An empty host is every interface, port 0 any free one, and an empty path
-    /// one that the transport makes up.
+    /// The address to bind to. An empty host is every interface, port 0 any free one, and an empty
+    /// path one that the transport chooses.
     pub address: Address,
-    /// Its options, in their order, each once.
+    /// The options in their order, each once.
     pub options: Vec<(String, String)>,
 }
 
@@ -39,7 +39,7 @@ impl Endpoint {
         ceiling.filter(|ceiling| *ceiling >= 0)
     }
 
-    /// That no options are given but these, and those that every endpoint may have (`ceiling`).
+    /// Checks that only the given options are used, besides those of every endpoint (`ceiling`).
     ///
     /// # Errors
     /// [`EndpointError`] names the first other one, or a value that cannot be used.
@@ -91,7 +91,7 @@ impl fmt::Display for Endpoint {
 pub struct EndpointError {
     /// The endpoint as given.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub problem: String,
 }
 
@@ -100,12 +100,12 @@ pub struct EndpointError {
 /// `scheme://[V.v@]path[,…][|option=value[&…]]` of transports that listen at paths, which are
 /// those whose schemes are `uiop` and `shmiop`, and those where there is a `|`.
 ///
-/// An address without a host stands for every interface, one without a port
-/// for any free port; IPv6 addresses stand in brackets. Which options there are says the
-/// transport, whose [`check`](crate::Transport::check) comes after this.
+/// An address without a host means every interface, one without a port any free port; IPv6
+/// addresses are in brackets. The options depend on the transport, which
+/// [checks](crate::Transport::check) them later.
 ///
 /// # Errors
-/// [`EndpointError`] names the endpoint and what is wrong with it.
+/// [`EndpointError`] names the endpoint and the reason.
 pub fn parse_endpoints(text: &str) -> Result<Vec<Endpoint>, EndpointError> {
     let mut endpoints = Vec::new();
     for one in text.split(';').map(str::trim).filter(|t| !t.is_empty()) {
@@ -144,9 +144,10 @@ fn parse_one(text: &str, endpoints: &mut Vec<Endpoint>) -> Result<(), String> {
         endpoints.push(Endpoint {
             scheme: scheme.clone(),
             version,
-            address: match has_paths {
-                true => Address::Path(address.to_owned()),
-                false => split_address(address)?,
+            address: if has_paths {
+                Address::Path(address.to_owned())
+            } else {
+                split_address(address)?
             },
             options: options.clone(),
         });

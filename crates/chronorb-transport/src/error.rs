@@ -1,4 +1,4 @@
-//! What can go wrong, by operation.
+//! The errors of transports, by operation.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub enum ListenError {
         /// The resolver's word.
         source: io::Error,
     },
-    /// What is asked for cannot be had by this transport.
+    /// The transport does not support the endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
     /// The address is in use, not of this machine, or not permitted.
@@ -44,7 +44,7 @@ pub enum ConnectError {
         /// The resolver's word.
         source: io::Error,
     },
-    /// Nobody listens there, or there is no way to it.
+    /// No process listens there, or there is no route to it.
     #[error("no connection to {address}: {source}")]
     Refused {
         /// The address tried last.
@@ -52,12 +52,13 @@ pub enum ConnectError {
         /// The system's word.
         source: io::Error,
     },
-    /// The peer, or this side, refused to go on: protection that one of them asks for cannot be had.
+    /// The peer, or this side, refused to go on: protection that one of them asks for cannot be
+    /// had.
     #[error("no connection to {address}: {problem}")]
     Unacceptable {
         /// The address tried last.
         address: String,
-        /// What is missing, and on which side.
+        /// The missing option or ability, and the side that lacks it.
         problem: String,
     },
     /// The deadline passed first.
@@ -96,10 +97,11 @@ pub enum IoError {
     /// The peer closed the connection.
     #[error("the peer closed the connection")]
     Closed,
-    /// A message is longer than the connection carries; nothing of it was sent, and the connection goes on.
+    /// A message is longer than the connection carries; nothing of it was sent, and the connection
+    /// goes on.
     #[error("the message is longer than the transport carries")]
     TooLarge,
-    /// The peer did what the transport's protocol forbids, or could not prove who it is.
+    /// The peer violated the transport's protocol, or could not prove its identity.
     #[error("the peer broke the protocol")]
     Violated,
     /// The connection broke.
@@ -108,7 +110,7 @@ pub enum IoError {
 }
 
 impl IoError {
-    /// What an error number of a stream means.
+    /// Converts an error number of a stream.
     pub(crate) fn from_errno(errno: Errno) -> Self {
         match errno {
             Errno::AGAIN => Self::WouldBlock,
@@ -119,7 +121,7 @@ impl IoError {
 }
 
 impl From<io::Error> for IoError {
-    /// What an error of the system means to who reads from or writes to a descriptor.
+    /// Converts a system error of reading from or writing to a descriptor.
     fn from(error: io::Error) -> Self {
         Self::from_errno(Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
@@ -129,8 +131,8 @@ impl From<io::Error> for IoError {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("{cause} after {sent} octets")]
 pub struct SendError {
-    /// How many octets the transport took before.
+    /// The number of octets that the transport took before.
     pub sent: usize,
-    /// Why not the rest.
+    /// The reason why the rest was not sent.
     pub cause: IoError,
 }

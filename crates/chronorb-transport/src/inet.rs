@@ -9,9 +9,9 @@ use crate::names::addresses_of;
 use crate::sys::interfaces::interface_addresses;
 use crate::{Address, ConnectError, Endpoint, EndpointError, ListenError};
 
-/// The option of an endpoint that says how many ports to try, from the given one on.
+/// The option of an endpoint with the number of ports to try, from the given one on.
 pub(crate) const PORT_SPAN: &str = "portspan";
-/// The option of an endpoint that says what host object references name, instead of the bound one.
+/// The option of an endpoint with the host that object references name, instead of the bound one.
 pub(crate) const HOSTNAME_IN_IOR: &str = "hostname_in_ior";
 
 /// An endpoint at a host.
@@ -43,8 +43,8 @@ impl<'e> HostEndpoint<'e> {
         })
     }
 
-    /// Opens the first of its addresses that `open` can, which also says what it is bound to.
-    /// Returns what was opened, and what to publish.
+    /// Opens the first of its addresses that `open` accepts. `open` also returns the bound address.
+    /// Returns the result, and the addresses to publish.
     pub(crate) fn open<T>(
         &self,
         open: impl Fn(SocketAddr) -> io::Result<(T, SocketAddr)>,
@@ -122,9 +122,9 @@ fn bindable(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok((host, 0).to_socket_addrs()?.map(|a| a.ip()).collect())
 }
 
-/// The addresses to publish for an unspecified one: those of all interfaces that are up, IPv4 first,
-/// and the loopback only where there is no other. Addresses that mean something on one link only say
-/// nothing to others.
+/// Returns the addresses to publish for an unspecified one: those of all interfaces that are up,
+/// IPv4 first, and the loopback address only if there is no other. Link-local addresses are
+/// omitted, because they are meaningless on other links.
 fn reachable_hosts(with_ipv6: bool) -> Vec<String> {
     let (mut hosts, mut of_ipv6) = (Vec::new(), Vec::new());
     for address in interface_addresses() {

@@ -9,7 +9,7 @@ use rustix::net::{self, AddressFamily, sockopt};
 
 use crate::{SocketOptions, sys};
 
-/// Sets what the options ask for that is not of one protocol above IP, before connecting or listening.
+/// Sets the options of the IP layer, before connecting or listening.
 ///
 /// # Errors
 /// Names the first option that the kernel refuses.
@@ -33,7 +33,8 @@ pub(crate) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     Ok(())
 }
 
-/// What holds now, as of a protocol that sends at once and does not look after idle peers.
+/// Returns the present values, with the defaults of a protocol that sends at once and does not
+/// probe idle peers.
 pub(crate) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     let octets = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
     Ok(SocketOptions {

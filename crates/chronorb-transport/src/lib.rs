@@ -1,9 +1,9 @@
 //! Transports of chronorb: how octets get from one endsystem to another.
 //!
-//! A transport is three small traits: [`Transport`] opens, [`Acceptor`] takes
-//! connections in, [`Connection`] moves octets. Each transport is a folder
-//! with the same set of files (`acceptor`, `connection`, `connector`, `mod`), and none
-//! knows what the octets mean, but for where a message ends ([`Messages`]). [`Reactor`] waits for many of them at once.
+//! A transport is three small traits: [`Transport`] opens, [`Acceptor`] accepts connections,
+//! [`Connection`] moves octets. Each transport is a folder with the same set of files (`acceptor`,
+//! `connection`, `connector`, `mod`). None of them interprets the octets, except for the boundaries
+//! of messages ([`Messages`]). [`Reactor`] waits for many of them at once.
 //!
 //! A connection offers both ways of waiting: `try_*` for a thread that serves
 //! many connections through a reactor and must not wait on one, and
@@ -60,23 +60,23 @@ pub use sys::interfaces::interface_addresses;
 pub use sys::{dont_route, packet_priority, set_packet_priority};
 pub use waiting::Waiting;
 
-/// How a connection carries octets.
+/// The unit in which a connection carries octets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Carriage {
-    /// As a stream: all of them, in order, cut anywhere.
+    /// A stream: all octets, in order, cut at any point.
     Stream,
-    /// As messages, each whole or not at all. Some may be lost, come twice or in another order.
+    /// Messages, each complete or not at all. Some may be lost, duplicated or reordered.
     ///
-    /// What is sent is one or more whole messages, each of at most `largest` octets
-    /// ([`IoError::TooLarge`] else); [`try_send_both`](Connection::try_send_both) and
-    /// [`send_both`](Connection::send_both) get one message in two pieces. What is received is whole messages of the
-    /// kind that [`Messages`] says; others never get out of the transport. If one is longer than the room, its rest
-    /// follows.
+    /// A message has at most `largest` octets ([`IoError::TooLarge`] beyond that). One or more
+    /// whole messages are sent at a time; [`try_send_both`](Connection::try_send_both) and
+    /// [`send_both`](Connection::send_both) get one message in two pieces. Received octets are
+    /// whole messages as [`Messages`] defines them; the transport drops all others. If a message is
+    /// longer than the given room, its rest follows.
     Messages {
         /// Octets of the longest message that can be sent.
         largest: usize,
-        /// Messages of any number of peers come by it, and none goes to them. A message that is
-        /// wrong says nothing of the next one.
+        /// Whether it receives messages of any number of peers, and sends none. A malformed message
+        /// does not affect the next one.
         many_peers: bool,
     },
 }
@@ -86,16 +86,16 @@ pub trait Transport: fmt::Debug + Send + Sync {
     /// The scheme of its endpoints, for example `iiop`.
     fn scheme(&self) -> &str;
 
-    /// Whether an endpoint has what this transport needs, and nothing else.
+    /// Checks that an endpoint has everything that this transport needs, and nothing else.
     ///
     /// # Errors
-    /// [`EndpointError`] says what is wrong with it.
+    /// [`EndpointError`] with the reason.
     fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError>;
 
     /// Opens every address of an endpoint for connections.
     ///
     /// # Errors
-    /// [`ListenError`] says which address, and why not. Nothing stays open then.
+    /// [`ListenError`] names the address and the reason. No socket stays open then.
     fn listen(
         &self,
         endpoint: &Endpoint,
@@ -113,11 +113,11 @@ pub trait Transport: fmt::Debug + Send + Sync {
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError>;
 
-    /// Reads the files again that it was configured by, for connections from now on. By default there
-    /// are none.
+    /// Reads the files again that it was configured by, for connections from now on. By default
+    /// there are none.
     ///
     /// # Errors
-    /// What is wrong with a file. Nothing has changed then.
+    /// An unusable file. Nothing has changed then.
     fn reload(&self) -> io::Result<()> {
         Ok(())
     }
@@ -132,46 +132,50 @@ pub trait Acceptor: AsFd + fmt::Debug + Send + Sync {
     /// later; [`AcceptError::Failed`] for anything else.
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError>;
 
-    /// Where peers reach it, the preferred address first: what object references publish. At least one.
+    /// Returns the addresses at which peers reach the acceptor, the preferred one first. Object
+    /// references publish them. There is at least one.
     fn published(&self) -> &[Address];
 }
 
 /// A connection to a peer.
 ///
-/// At most one thread at a time receives, and at most one sends; both may at the same time, beside any number that
-/// call the other methods. Its descriptor is readable where [`try_recv`](Self::try_recv) may find something, and
-/// writable where [`try_send`](Self::try_send) may go on, both as edges: who was told of one goes on until
-/// [`IoError::WouldBlock`], or, of a stream, until a read did not fill its room. A transport whose descriptor is not
-/// the one that has room (a set, a doorbell) tells of room as of input: who waits for room tries to send whatever it is
-/// told.
+/// At most one thread at a time receives, and at most one sends; both may do so at the same time,
+/// while any number of threads call the other methods. The descriptor is readable when
+/// [`try_recv`](Self::try_recv) may find something, and writable when [`try_send`](Self::try_send)
+/// may continue, both as edges. A thread that got an edge continues until [`IoError::WouldBlock`],
+/// or, with a stream, until a read did not fill its buffer. If the descriptor of a transport is not
+/// the one that has room (it is a set, or a doorbell), room is reported as input: a thread that
+/// waits for room tries to send after any event.
 pub trait Connection: AsFd + fmt::Debug + Send + Sync {
-    /// How it carries octets.
+    /// Returns the unit in which it carries octets.
     fn carriage(&self) -> Carriage {
         Carriage::Stream
     }
 
-    /// Why the two sides did not agree, where the connection ended because of that: what an operator has to know.
+    /// Returns the reason why the two sides did not agree, if that ended the connection, for an
+    /// operator.
     fn problem(&self) -> Option<String> {
         None
     }
 
-    /// Whether it can carry messages already. A connection that was taken in may have to agree with its peer on
-    /// something first, which it does while it is received from; if that takes too long, it is ended.
+    /// Whether it can carry messages already. A connection that was taken in may have to agree with
+    /// its peer on something first, which it does while it is received from; if that takes too
+    /// long, it is ended.
     fn is_established(&self) -> bool {
         true
     }
 
-    /// Receives what is there, without waiting. A connection of messages gives 0 where it has dropped much and has not
-    /// looked at all: there may be more.
+    /// Receives available octets, without waiting. A connection of messages returns 0 if it has
+    /// dropped many of them without reaching the end: there may be more.
     ///
     /// # Errors
     /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError>;
 
-    /// As [`try_recv`](Self::try_recv), for a thread that looks again and again: where the transport
-    /// can do without, the peer does not wake anybody meanwhile.
+    /// Receives as [`try_recv`](Self::try_recv) does, for a polling thread. If the transport
+    /// supports it, the peer sends no wake-ups meanwhile.
     ///
-    /// After it the descriptor may tell nothing of what comes, until [`try_recv`](Self::try_recv) or a
+    /// After this call the descriptor may report no input until [`try_recv`](Self::try_recv) or a
     /// method that waits was called.
     ///
     /// # Errors
@@ -201,8 +205,8 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError>;
 
     /// Receives at least one octet, and waits for it; `None` where the wait was
-    /// [interrupted](Self::interrupt), or its limit is over, if there is one: that wait may be longer
-    /// by an eighth, and later ones without a limit may end by it.
+    /// [interrupted](Self::interrupt), or its limit is over, if there is one: that wait may be
+    /// longer by an eighth, and later ones without a limit may end by it.
     ///
     /// # Errors
     /// [`IoError::Ended`] at the end of the stream.
@@ -223,7 +227,7 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// Sends all octets, and waits until the transport has taken them.
     ///
     /// # Errors
-    /// [`SendError`] says how many octets went before.
+    /// [`SendError`] with the number of octets that were sent before.
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError>;
 
     /// Sends all octets of two pieces, one after the other, as [`send_all`](Self::send_all) does.
@@ -232,22 +236,22 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// As [`send_all`](Self::send_all).
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError>;
 
-    /// Whether a connection on which nothing is due has ended, or has something to say all the
-    /// same, which can only be a goodbye. Takes nothing out of it.
+    /// Whether an idle connection has ended, or has received octets, which can only be a farewell.
+    /// Does not consume any octets.
     fn is_stale(&self) -> bool;
 
     /// Ends both directions, so that a thread that waits on it returns.
     fn shutdown(&self);
 
-    /// As [`shutdown`](Self::shutdown), for peers that are cut off: what is on its way in either
-    /// direction is lost, and a peer that waits for room to send is told at once when the connection is
-    /// dropped.
+    /// Shuts down as [`shutdown`](Self::shutdown) does, for peers that are cut off. Octets in
+    /// transit are lost in both directions, and a peer that waits for room to send is told when the
+    /// connection is dropped.
     fn abort(&self) {
         self.shutdown();
     }
 
-    /// The properties of the connection as the kernel has them. All are known, and buffers are
-    /// twice what was asked for: the kernel counts its own book-keeping in (socket(7)).
+    /// Returns the properties of the connection as the kernel has them. All are set. Buffers are
+    /// twice the requested size, because the kernel includes its own overhead (socket(7)).
     ///
     /// # Errors
     /// Where the connection is broken.
@@ -261,7 +265,7 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         Remote::UNKNOWN
     }
 
-    /// The certificate (X.509, DER) by which the peer has proved who it is, if it has.
+    /// Returns the certificate (X.509, DER) by which the peer has proved its identity, if it has.
     fn peer_certificate(&self) -> Option<Vec<u8>> {
         None
     }

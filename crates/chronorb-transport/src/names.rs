@@ -1,8 +1,8 @@
-//! Names of hosts, looked up within a deadline.
+//! Host names, resolved within a deadline.
 //!
-//! `getaddrinfo` takes as long as the system's resolver likes, and cannot be interrupted. So a thread of its own does
-//! it, and whoever wants the result waits as long as it has time. There are at most [`MAX_LOOK_UPS`] such threads;
-//! one name is looked up by one of them for all who want it.
+//! `getaddrinfo` takes as long as the system's resolver needs, and cannot be interrupted. So a
+//! thread of its own calls it, and the caller waits until its deadline. There are at most
+//! [`MAX_LOOK_UPS`] such threads; concurrent look-ups of one name share one of them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use chronorb_rt::{Deadline, Gate, PiMutex, ThreadBuilder};
 
-/// The addresses of a host, at no port, the preferred one first. Those that are written as numbers are not looked up.
+/// The addresses of a host, at no port, the preferred one first. Those that are written as numbers
+/// are not looked up.
 ///
 /// # Errors
-/// `TimedOut` where the deadline passes first; else what the resolver says.
+/// `TimedOut` if the deadline passes first; else the resolver's error.
 pub fn addresses_of(host: &str, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
     match host.parse::<IpAddr>() {
         Ok(address) => Ok(vec![(address, 0).into()]),
@@ -37,7 +38,7 @@ struct LookUps {
     ended: Gate,
 }
 
-/// The result of a look-up. An error can be told to one only: others are told its kind and text.
+/// The result of a look-up. An error can be moved to one waiter only: others get its kind and text.
 type Found = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 
 struct LookUp {

@@ -13,23 +13,22 @@ use rustix::time::Timespec;
 
 /// An edge-triggered epoll set that several threads may wait on.
 ///
-/// The kernel is the leader's baton of Leader/Followers: of the threads that
-/// wait, it wakes one for each event, and the others go on waiting. A thread
-/// takes one event at a time, so that the next is there for the next thread.
-/// Edge-triggered sets are not polled again at each wait, which level-triggered
-/// ones are; who gets an event must therefore read until nothing is left, or
-/// [`rearm`](Self::rearm).
+/// The kernel acts as the baton of Leader/Followers: for each event it wakes one of the waiting
+/// threads, and the others continue to wait. A thread takes one event at a time, so that the next
+/// one is left for the next thread. Level-triggered sets are polled again at each wait,
+/// edge-triggered ones are not. A thread that gets an event must therefore read until nothing is
+/// left, or [`rearm`](Self::rearm).
 #[derive(Debug)]
 pub struct Reactor {
     set: OwnedFd,
 }
 
-/// What to wait for.
+/// The kinds of events to wait for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Interest {
     /// Octets or connections to take in.
     Read,
-    /// That, and room to send.
+    /// Input, and room to send.
     ReadWrite,
     /// A descriptor that stays readable and shall wake every thread: level-triggered.
     Everyone,
@@ -45,14 +44,14 @@ impl Interest {
     }
 }
 
-/// What happened.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Event {
     /// The token that the descriptor was added with.
     pub token: u64,
     /// There may be room to send.
     pub writable: bool,
-    /// The peer will send no more than what is there now: it must be read to the end, since no
+    /// The peer will send no more octets: the present ones must be read to the end, since no
     /// further event follows.
     pub hang_up: bool,
 }
@@ -91,16 +90,16 @@ impl Reactor {
         Ok(())
     }
 
-    /// Leaves the descriptor in the set, and tells nothing of it until it is
-    /// [armed again](Self::rearm), but its end, once: of that the kernel tells always. An event that a thread has taken
-    /// already stays with it.
+    /// Leaves the descriptor in the set without reporting its events until it is [armed
+    /// again](Self::rearm), except for its end, which the kernel always reports, once. An event
+    /// that a thread has taken already stays with it.
     ///
     /// # Errors
     /// Where the descriptor is not in the set.
     pub fn disarm(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let _telling = doing(Activity::InputOutput);
         let data = epoll::EventData::new_u64(token);
-        // Were the end told as long as it lasts, threads at the set would turn round until somebody reads it.
+        // With a level-triggered end, threads at the set would loop until it is read.
         epoll::modify(&self.set, fd, data, epoll::EventFlags::ET)?;
         Ok(())
     }
@@ -126,9 +125,9 @@ impl Reactor {
         }
     }
 
-    /// As [`wait`](Self::wait), for a thread that can be kicked: a [`Kick`](chronorb_rt::Kick) that
-    /// was sent to the calling thread since its last wait, or comes during this one, ends it, and
-    /// gives `None`. An event that is there comes first, and the kick ends the next wait.
+    /// Waits as [`wait`](Self::wait) does, on a thread that can be kicked. A
+    /// [`Kick`](chronorb_rt::Kick) since the thread's last wait, or during this one, ends it with
+    /// `None`. A pending event comes first, and the kick ends the next wait.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -185,7 +184,7 @@ mod tests {
         reactor.add(&far, 7, Interest::ReadWrite)?;
         reactor.disarm(&far, 7)?;
         near.write_all(b"x")?;
-        assert_eq!(reactor.wait(NOW)?, None, "nobody wants to know");
+        assert_eq!(reactor.wait(NOW)?, None, "the event is not wanted");
 
         drop(near);
         let end = reactor.wait(NOW)?.expect("it has ended");

@@ -1,4 +1,4 @@
-//! The other side of a connection, as the kernel tells it.
+//! The peer of a connection, as the kernel reports it.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,7 +10,7 @@ use rustix::net::sockopt;
 /// The other side of a connection: by which protocol it came, and its address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Remote {
-    /// The scheme of the protocol, for example `iiop`; empty where the transport does not tell it.
+    /// The scheme of the protocol, for example `iiop`; empty if the transport does not report it.
     pub scheme: &'static str,
     /// The address of the peer.
     pub address: RemoteAddress,
@@ -23,7 +23,7 @@ pub enum RemoteAddress {
     Host(SocketAddr),
     /// A process of this machine.
     Process(Credentials),
-    /// The transport does not tell it, there are several peers, or the peer is gone.
+    /// The transport does not report it, there are several peers, or the peer is gone.
     Unknown,
 }
 

@@ -1,20 +1,20 @@
-//! What a transport is told before it listens or connects.
+//! The parameters of listening and connecting.
 
 use chronorb_rt::Scheduling;
 
-/// How connections shall be, on both ends.
+/// The properties that connections should have, on both ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The properties of their sockets.
     pub options: SocketOptions,
-    /// What travels by them.
+    /// The message format on the connections.
     pub messages: Messages,
-    /// How the thread is scheduled that serves them, if that is known: for transports that do work of their own
-    /// for connections, which shall be as urgent.
+    /// The scheduling of the thread that serves the connections, if it is known. Transports that do
+    /// work of their own for connections do it with the same urgency.
     pub urgency: Option<Scheduling>,
 }
 
-/// What transports must know of messages: where one ends.
+/// The message format, as far as transports must know it: where a message ends.
 ///
 /// A stream has no use for it. A datagram that is not one whole message is left out by it.
 #[derive(Clone, Copy, Debug)]
@@ -55,12 +55,12 @@ impl From<SocketOptions> for Setup {
     }
 }
 
-/// Properties that a transport sets on its sockets, on those that listen, and on both ends of a
-/// connection. A transport leaves out what its sockets do not have.
+/// Properties that a transport sets on its listening sockets, and on both ends of a connection. A
+/// transport ignores properties that its sockets do not have.
 ///
-/// What the kernel refuses is an error where a socket listens or connects, and names the option; a
-/// connection that was taken in and cannot have them ends at once. [`Connection::options`](crate::Connection::options) tells
-/// what holds.
+/// A property that the kernel refuses is an error of listening or connecting, which names the
+/// option; an accepted connection that cannot have it ends at once.
+/// [`Connection::options`](crate::Connection::options) returns the properties in force.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct SocketOptions {
     /// Send small messages at once (`TCP_NODELAY`).

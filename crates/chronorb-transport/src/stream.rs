@@ -16,7 +16,7 @@ use rustix::net::{self, RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 use crate::timed::TimedSocket;
 use crate::{AcceptError, Connection, IoError, Remote, SendError, SocketOptions};
 
-/// What sockets that carry streams differ in.
+/// The differences between sockets that carry streams.
 pub(crate) trait Family: Send + Sync + 'static {
     /// The properties that hold for a socket.
     fn options(socket: &OwnedFd) -> io::Result<SocketOptions>;
@@ -122,8 +122,8 @@ impl<F: Family> Connection for StreamConnection<F> {
     }
 
     fn abort(&self) {
-        // Closing sends a reset then. Without it the kernel tells a peer with a full window nothing for
-        // a minute, if another thread has taken what had come.
+        // Closing then sends a reset. Without it, the kernel tells a peer with a full window
+        // nothing for a minute, if another thread has read the received octets.
         let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
         self.shutdown();
     }
@@ -178,8 +178,8 @@ fn unless_ended(n: usize, room: &[u8]) -> Result<usize, IoError> {
     }
 }
 
-/// What accept(2) says of the connection that it would have taken in, and after which it is to be
-/// called again, as Linux says; and that it was interrupted.
+/// The errors of accept(2) that concern the pending connection only, after which it is to be called
+/// again, according to Linux; and that it was interrupted.
 const OF_NETWORK: [Errno; 11] = [
     Errno::INTR,
     Errno::CONNABORTED,
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of an error of accept(2) before a connection.
+    /// Decides whether to continue after an error of accept(2).
     fn after(error: Errno) -> Result<Option<u32>, AcceptError> {
         let calls = Cell::new(0);
         accept_by(|| {

@@ -15,7 +15,7 @@ use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 
 use crate::{IoError, SendError};
 
-/// A connected socket in blocking mode; who must not wait says so call by call.
+/// A connected socket in blocking mode; non-blocking calls are flagged one by one.
 pub(crate) struct TimedSocket {
     socket: OwnedFd,
     /// The socket's time-outs in nanoseconds, 0 before the first is set. They
@@ -43,7 +43,7 @@ impl TimedSocket {
         &self.socket
     }
 
-    /// Receives; 0 is the end of a stream. The wait ends as was said last.
+    /// Receives; 0 is the end of a stream. The last time-out that was set applies.
     pub(crate) fn receive(&self, room: &mut [u8], flags: RecvFlags) -> Result<usize, IoError> {
         let _receiving = doing(Activity::InputOutput);
         loop {
@@ -55,7 +55,8 @@ impl TimedSocket {
         }
     }
 
-    /// As [`receive`](Self::receive), once: `None` where a signal or the time-out has ended the wait.
+    /// Receives as [`receive`](Self::receive) does, once: `None` if a signal or the time-out has
+    /// ended the wait.
     pub(crate) fn receive_until_interrupted(
         &self,
         room: &mut [u8],
@@ -99,7 +100,7 @@ impl TimedSocket {
         }
     }
 
-    /// Sends by `step`, which is told how much was sent before, until `len` octets are sent.
+    /// Sends by `step`, which gets the number of octets sent before, until `len` octets are sent.
     pub(crate) fn send_until(
         &self,
         len: usize,
@@ -128,7 +129,8 @@ impl TimedSocket {
         self.limit(remaining, &self.receive_time_out, sockopt::Timeout::Recv)
     }
 
-    /// Lets the next wait to send, or to connect where the kernel counts that as sending, end at the deadline.
+    /// Lets the next wait to send, or to connect where the kernel counts that as sending, end at
+    /// the deadline.
     pub(crate) fn end_sending(&self, deadline: Deadline) -> Result<(), IoError> {
         let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
         self.limit(remaining, &self.send_time_out, sockopt::Timeout::Send)
@@ -158,7 +160,7 @@ impl TimedSocket {
         if time_out_fits(set.load(Ordering::Relaxed), remaining) {
             return Ok(());
         }
-        // A little more than what is left, so that the next call with the same time-out fits.
+        // A little more than the rest, so that the next call with the same time-out fits.
         let generous = remaining.saturating_add(remaining / 16);
         sockopt::set_socket_timeout(&self.socket, which, Some(Duration::from_nanos(generous)))
             .map_err(IoError::from_errno)?;

@@ -1,11 +1,11 @@
-//! How a thread waits for octets.
+//! The ways in which a thread waits for octets.
 
 use std::time::Duration;
 
-/// How a thread waits for what its connections bring.
+/// The way in which a thread waits for input of its connections.
 ///
 /// A thread that blocks has to be woken, which takes microseconds, most of them between two
-/// processors. One that looks again and again is not, and takes its processor away from all others
+/// processors. A polling thread needs no wake-up, but keeps its processor from all other threads
 /// meanwhile.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Waiting {
@@ -19,8 +19,8 @@ pub enum Waiting {
 }
 
 impl Waiting {
-    /// How long the thread looks before it sleeps; [`chronorb_rt::look_for`] bounds that further, so
-    /// that no thread starves others.
+    /// Returns how long the thread polls before it sleeps. [`chronorb_rt::look_for`] bounds that
+    /// further, so that no thread starves others.
     #[must_use]
     pub const fn bound(self) -> Duration {
         match self {

@@ -20,7 +20,7 @@ mod sync {
     pub(super) use loom::sync::atomic::{AtomicU32, Ordering};
 }
 
-/// What takes the place of the mapped memory.
+/// The model's substitute for the mapped memory.
 mod memory {
     use loom::cell::UnsafeCell;
 
@@ -58,7 +58,7 @@ mod memory {
     }
 }
 
-/// What two processes share, and what the kernel does for them.
+/// The state that two processes share, and the kernel's part.
 struct Shared {
     words: Words,
     cells: [UnsafeCell<u8>; RING],
@@ -175,7 +175,7 @@ fn consume(shared: &Shared, len: usize, wait: Wait) -> Vec<u8> {
 }
 
 fn all_arrives(consuming: Wait, producing: Wait) {
-    // Bounded, as switches in the midst of instructions that nobody else sees teach nothing.
+    // Bounded, because switches between instructions that no other thread sees teach nothing.
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {

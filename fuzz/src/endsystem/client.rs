@@ -62,7 +62,7 @@ pub fn client_replies(data: &[u8]) {
 /// The most attempts of a call.
 const ATTEMPTS: usize = 5;
 
-/// A peer that answers or closes leaves nobody waiting.
+/// After an answer or a close of the peer no call waits.
 fn assert_answered(kind: Option<SystemExceptionKind>) {
     assert_ne!(
         kind,

@@ -1,4 +1,4 @@
-//! The lines of a monitor and of those who ask it.
+//! The lines of a monitor and of its clients.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;

@@ -21,9 +21,10 @@ pub fn server_requests(data: &[u8]) {
     let mut messages = Messages {
         choices: Choices::new(data),
     };
-    let octets = match messages.choices.rarely(4) {
-        true => messages.choices.rest().to_vec(),
-        false => messages.of_client(&[&server.key]),
+    let octets = if messages.choices.rarely(4) {
+        messages.choices.rest().to_vec()
+    } else {
+        messages.of_client(&[&server.key])
     };
     exchange(&server.path, &octets);
     server.check();

@@ -40,9 +40,10 @@ impl Writer<'_> {
             return Ok(());
         }
         // A module can be opened again.
-        let name = match self.path.is_empty() && self.one_in(3)? {
-            true => "M".to_owned(),
-            false => self.fresh("M"),
+        let name = if self.path.is_empty() && self.one_in(3)? {
+            "M".to_owned()
+        } else {
+            self.fresh("M")
         };
         self.put(&format!("module {name}"));
         self.open(&name, "};\n");
@@ -124,9 +125,10 @@ impl Writer<'_> {
     fn operation(&mut self) -> Result<()> {
         let name = self.fresh("f");
         let oneway = self.one_in(6)?;
-        let result = match oneway || self.one_in(3)? {
-            true => "void".to_owned(),
-            false => self.param_type()?,
+        let result = if oneway || self.one_in(3)? {
+            "void".to_owned()
+        } else {
+            self.param_type()?
         };
         let params = self.params(oneway)?;
         let head = if oneway { "oneway " } else { "" };
@@ -148,9 +150,10 @@ impl Writer<'_> {
     fn params(&mut self, only_in: bool) -> Result<String> {
         let mut params = Vec::new();
         for _ in 0..self.below(4)? {
-            let mode = match only_in {
-                true => "in",
-                false => self.pick(&["in", "in", "out", "inout"])?,
+            let mode = if only_in {
+                "in"
+            } else {
+                self.pick(&["in", "in", "out", "inout"])?
             };
             let (ty, name) = (self.param_type()?, self.fresh("p"));
             params.push(format!("{mode} {ty} {name}"));
@@ -276,11 +279,13 @@ impl Writer<'_> {
         let event = self.one_in(4)?;
         let keyword = if event { "eventtype" } else { "valuetype" };
         let is_abstract = self.one_in(5)?;
-        let head = match is_abstract {
-            true => "abstract ",
+        let head = if is_abstract {
+            "abstract "
+        } else if self.one_in(8)? {
             // A base that is custom is rarely right.
-            false if self.one_in(8)? => "custom ",
-            false => "",
+            "custom "
+        } else {
+            ""
         };
         if self.one_in(6)? {
             self.put(&format!(
@@ -334,9 +339,10 @@ impl Writer<'_> {
             }
         }
         self.close();
-        let kind = match event {
-            true => Kind::Event,
-            false => Kind::Value { is_abstract },
+        let kind = if event {
+            Kind::Event
+        } else {
+            Kind::Value { is_abstract }
         };
         self.learn(&name, kind);
         Ok(())
@@ -446,7 +452,8 @@ impl Writer<'_> {
         let name = self.fresh("R");
         match self.below(3)? {
             0 => self.put(&format!(
-                "struct {name};\ntypedef sequence<{name}> {name}s;\nstruct {name} {{ long a; {name}s b; }};\n"
+                "struct {name};\ntypedef sequence<{name}> {name}s;\nstruct {name} {{ long a; \
+                 {name}s b; }};\n"
             )),
             1 => self.put(&format!(
                 "union {name};\ntypedef sequence<{name}> {name}s;\n\

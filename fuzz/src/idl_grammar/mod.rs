@@ -66,7 +66,7 @@ const MAX_DEFINITIONS: usize = 60;
 /// The deepest nesting of types and expressions.
 const MAX_DEPTH: usize = 5;
 
-/// What a name stands for.
+/// The kind of definition that a name stands for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Interface {

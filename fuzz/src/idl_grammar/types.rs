@@ -62,9 +62,10 @@ impl Writer<'_> {
             }
             4 => {
                 let element = self.type_spec()?;
-                match self.one_in(2)? {
-                    true => format!("sequence<{element}>"),
-                    false => format!("sequence<{element}, {}>", self.length()?),
+                if self.one_in(2)? {
+                    format!("sequence<{element}>")
+                } else {
+                    format!("sequence<{element}, {}>", self.length()?)
                 }
             }
             5 => {
@@ -233,7 +234,7 @@ impl Writer<'_> {
     }
 }
 
-/// What can be sent.
+/// Whether values of this kind can be sent.
 fn is_type(kind: Kind) -> bool {
     !matches!(
         kind,

@@ -1,8 +1,8 @@
 //! Arrows between the modules of a crate: which module names which other one.
 //!
 //! An arrow ends at the last module of a path: `crate::poa::Poa` names `poa`, whose file says what
-//! the folder offers. Counted are the paths of private `use` lines, and all paths of code that begin
-//! with `crate` or `super`. Re-exports are not counted, and neither are tests.
+//! the folder offers. Counted are the paths of private `use` lines, and all paths of code that
+//! begin with `crate` or `super`. Re-exports are not counted, and neither are tests.
 
 mod cycles;
 mod source;
@@ -48,7 +48,7 @@ pub(crate) fn arrows(options: &[&str]) -> Result<(), Failure> {
     Err(Failure(complaints.join("\n")))
 }
 
-/// What is wrong with the arrows of all crates.
+/// Returns the violations in the arrows of all crates.
 pub(crate) fn complaints() -> Result<Vec<String>, Failure> {
     let file = root().join("xtask/arrows.toml");
     let bad = |problem: String| Failure(format!("{}: {problem}", file.display()));

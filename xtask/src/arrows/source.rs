@@ -56,7 +56,7 @@ impl Crate {
 #[derive(Default)]
 pub(super) struct File {
     pub(super) paths: BTreeSet<Vec<String>>,
-    /// Its modules behind `#[cfg(test)]`, in files of their own.
+    /// The modules behind `#[cfg(test)]`, in files of their own.
     pub(super) tests: BTreeSet<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::run::{Failure, ask};
 
 /// Runs of each compiler, which take turns.
 const RUNS: usize = 5;
-/// Where the Debian package omniorb-idl has its files.
+/// The directory of the files of the Debian package omniorb-idl.
 const IDL: &str = "/usr/share/idl/omniORB";
 
 /// Prints what both compilers take for the same files in the same run.

@@ -103,7 +103,8 @@ fn module(number: usize) -> String {
         text,
         "    Label tag;\n    Series values;\n    Color hue;\n    Matrix grid;\n  }};\n\
          \x20 typedef sequence<Point> Points;\n\
-         \x20 union Shape switch (Color) {{\n    case RED: Point one;\n    case GREEN: Points many;\n\
+         \x20 union Shape switch (Color) {{\n    case RED: Point one;\n    case GREEN: Points \
+         many;\n\
          \x20   default: string text;\n  }};\n\
          \x20 exception Missing {{ Label tag; unsigned long index; }};\n\
          \x20 exception Full {{ }};\n\
@@ -114,14 +115,16 @@ fn module(number: usize) -> String {
     for operation in 0..6 {
         let _ = write!(
             text,
-            "    Points find_{number}_{operation}(in Label name, in {point} from, out Shape found)\n\
+            "    Points find_{number}_{operation}(in Label name, in {point} from, out Shape \
+             found)\n\
              \x20     raises (Missing, Full);\n"
         );
     }
     let _ = write!(
         text,
         "    oneway void notify_{number}(in Shape what, in long long time);\n  }};\n\
-         \x20 interface Reader {{\n    Store open(in string name) raises (Missing);\n    any read(in Color what);\n  }};\n}};\n"
+         \x20 interface Reader {{\n    Store open(in string name) raises (Missing);\n    any \
+         read(in Color what);\n  }};\n}};\n"
     );
     text
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::run::Failure;
 
-/// What a run of a program took.
+/// The time and memory that a run of a program took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
     pub(super) time: Duration,

@@ -1,5 +1,5 @@
-//! How long the IDL compiler takes, and how much memory: on generated IDL of growing size, and on the
-//! IDL of the COS services beside omniidl.
+//! The time and memory of the IDL compiler: on generated IDL of growing size, and on the IDL of the
+//! COS services beside omniidl.
 
 mod cos;
 mod generated;

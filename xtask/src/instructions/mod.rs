@@ -14,7 +14,7 @@ use crate::run::{self, Failure};
 use budget::Budget;
 use callgrind::Profile;
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options<'a> {
     json: bool,
     track: bool,
@@ -167,7 +167,8 @@ fn verdict(
     let above = above.join("\n  ");
     if let Some(difference) = budget.environment.difference(environment) {
         eprintln!(
-            "more than recorded, but counted with other tools ({difference}), which is no failure:\n  {above}"
+            "more than recorded, but counted with other tools ({difference}), which is no \
+             failure:\n  {above}"
         );
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! What the minimal server may take, and what it took before: `xtask/size.toml`.
+//! The limit and the tracked sizes of the minimal server: `xtask/size.toml`.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(super) struct Budget {
     pub(super) tracked: Tracked,
 }
 
-/// What was found when it was last tracked.
+/// The sizes when they were last tracked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tracked {
@@ -41,7 +41,8 @@ impl Budget {
         let Self { limit, tracked } = self;
         format!(
             "# The size of the minimal server, in octets; see docs/src/footprint.md.\n\
-             # `cargo xtask size` fails above the limit; `cargo xtask size --track` writes the rest.\n\
+             # `cargo xtask size` fails above the limit; `cargo xtask size --track` writes the \
+             rest.\n\
              limit = {limit}\n\n[tracked]\nown = {}\nstripped_file = {}\n",
             tracked.own, tracked.stripped_file
         )

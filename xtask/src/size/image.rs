@@ -1,4 +1,4 @@
-//! What a program puts into memory, by its sections and by the names of its functions.
+//! The loaded parts of a program, by its sections and by the names of its functions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::run::{Failure, ask};
 
-/// What a program puts into memory when it is loaded.
+/// The loaded parts of a program.
 #[derive(Serialize)]
 pub(super) struct Image {
     /// All [`KINDS`], in this order.
@@ -23,7 +23,7 @@ pub(super) struct Part {
     pub(super) octets: u64,
 }
 
-/// What of a program is one crate's.
+/// The parts of a program that belong to one crate.
 #[derive(Serialize)]
 pub(super) struct Crate {
     pub(super) name: String,
@@ -54,10 +54,10 @@ impl Image {
     }
 }
 
-/// Whose the functions and variables of a program are, the greatest first.
+/// Returns the sizes of the functions and variables of a program by crate, the greatest first.
 ///
-/// Those of generic types belong to the first crate in their name that is not of the standard
-/// library. Constants without a name, and the tables for unwinding, are nobody's.
+/// Instances of generic types belong to the first crate in their name that is not of the standard
+/// library. Constants without a name, and the tables for unwinding, belong to no crate.
 pub(super) fn crates(program: &Path) -> Result<Vec<Crate>, Failure> {
     let text = tool("nm", &["--demangle", "--print-size"], program)?;
     let mut sizes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -75,8 +75,8 @@ pub(super) fn crates(program: &Path) -> Result<Vec<Crate>, Failure> {
     Ok(crates)
 }
 
-/// The name and the size of a section that is loaded: others have no address. What fills the last
-/// page before the data is no section of anybody's.
+/// Parses the name and the size of a section that is loaded: others have no address. The padding of
+/// the last page before the data belongs to no section.
 fn loaded_section(line: &str) -> Option<(&str, u64)> {
     let mut words = line.split_whitespace();
     let (name, octets, address) = (words.next()?, words.next()?, words.next()?);

@@ -5,11 +5,11 @@ use super::walk::{self, Traits};
 use crate::decoder::Place;
 use crate::{Arena, CdrError, Decoder, Encoder, Endian, TextForm, TypeCode};
 
-/// The octets of a value that is known to be well-formed, in the byte order of this machine.
+/// The octets of a well-formed value, in the byte order of this machine.
 #[derive(Clone, Copy)]
 pub(super) struct Body<'a> {
     octets: &'a [u8],
-    /// Where they stand, or stood, in their message.
+    /// The position that the octets have, or had, in their message.
     place: Place<'a>,
     text: TextForm,
     traits: Traits,
@@ -18,7 +18,7 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Takes a value of that type.
+    /// Decodes a value of that type.
     pub(super) fn decode(type_code: &TypeCode<'_>, d: &mut Decoder<'a>) -> Result<Self, CdrError> {
         let (mut traits, mut size, in_pieces) =
             d.look_ahead(|ahead| walk::walk(type_code, ahead))?;
@@ -39,7 +39,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// The octets of a value that stood at the origin.
+    /// Makes a body of the octets of a value that started at the origin.
     pub(super) fn of_octets(
         octets: &'a [u8],
         text: TextForm,
@@ -71,7 +71,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// The same with another arena, where copies are made.
+    /// Replaces the arena into which copies are made.
     pub(super) fn with_arena<'b>(&self, arena: &'b Arena) -> Body<'b>
     where
         'a: 'b,
@@ -79,7 +79,7 @@ impl<'a> Body<'a> {
         Body { arena, ..*self }
     }
 
-    /// A decoder of a copy of the octets, which can be read as often as there is room for them.
+    /// Returns a decoder of a copy of the octets. Each call takes room in the arena.
     pub(super) fn decoder(&self) -> Result<Decoder<'a>, CdrError> {
         let copy = self.arena.copy_octets(self.octets, self.place.offset())?;
         Ok(Decoder::new(copy, 0, Endian::NATIVE, self.arena)
@@ -88,7 +88,8 @@ impl<'a> Body<'a> {
             .with_host(self.host))
     }
 
-    /// Writes the value: as it is, if its octets mean the same where they come to stand.
+    /// Writes the value. The octets are copied unchanged if they mean the same at their new
+    /// position.
     pub(super) fn encode(
         &self,
         type_code: &TypeCode<'_>,
@@ -116,7 +117,7 @@ impl<'a> Body<'a> {
         self.copy_to(type_code, e)
     }
 
-    /// Writes the value part by part, as all equal ones are written.
+    /// Writes the value part by part, in the canonical form of equal values.
     pub(super) fn copy_to(
         &self,
         type_code: &TypeCode<'_>,

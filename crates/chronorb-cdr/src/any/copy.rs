@@ -7,8 +7,8 @@ use crate::{Cdr, CdrError, Char, Decoder, Encoder, LongDouble, TypeCode, stack};
 /// Copies a value of that type, which has been walked over before.
 ///
 /// # Errors
-/// [`CdrError::ArenaFull`], [`CdrError::FrameFull`], [`CdrError::TooDeep`], and what the other form
-/// of text does not have.
+/// [`CdrError::ArenaFull`], [`CdrError::FrameFull`], [`CdrError::TooDeep`], and
+/// [`CdrError::UnmappableChar`] for a character that the other form of text lacks.
 pub(super) fn copy(
     type_code: &TypeCode<'_>,
     d: &mut Decoder<'_>,
@@ -75,9 +75,10 @@ fn value(
         TypeCode::AbstractInterface { .. } => {
             let is_reference = d.read_bool()?;
             e.write_bool(is_reference)?;
-            match is_reference {
-                true => reference(d, e),
-                false => e.write_u32(d.read_u32()?),
+            if is_reference {
+                reference(d, e)
+            } else {
+                e.write_u32(d.read_u32()?)
             }
         }
         // These have been found to be null.
@@ -111,7 +112,7 @@ fn elements(
     (0..n).try_for_each(|_| value(element, d, e, Some(here), arms))
 }
 
-/// Copies basic values side by side; `false` if the type is none of theirs.
+/// Copies consecutive basic values; returns `false` for other types.
 fn basics(
     type_code: &TypeCode<'_>,
     n: usize,
@@ -176,7 +177,7 @@ fn label(
     })
 }
 
-/// Copies an interoperable object reference, whose profiles say what they mean by themselves.
+/// Copies an interoperable object reference, whose profiles are self-contained.
 fn reference(d: &mut Decoder<'_>, e: &mut Encoder<'_>) -> Result<(), CdrError> {
     e.write_octet_seq(d.read_octet_seq()?)?;
     let n = d.read_len(8)?;

@@ -1,7 +1,4 @@
-#![allow(
-    clippy::disallowed_methods,
-    reason = "who wants to own a value has it allocated"
-)]
+#![allow(clippy::disallowed_methods, reason = "an owned value is allocated")]
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,7 +10,7 @@ use crate::{
     TypeCodeBuf, Typed, WideForm,
 };
 
-/// An any that owns its value: the twin of [`Any`]. Clones are cheap.
+/// An any that owns its value; the owning form of [`Any`]. Clones are cheap.
 ///
 /// Two of them are equal if their type codes are and the octets of their values: a NaN is equal to
 /// itself.
@@ -30,15 +27,15 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Object references belong to an ORB, which this crate does not know: `Orb::any` of the ORB crate makes a
-/// view that gives them out.
+/// Object references belong to an ORB, which this crate does not know: `Orb::any` of the ORB crate
+/// makes a view that extracts them.
 #[derive(Clone)]
 pub struct AnyBuf {
     type_code: TypeCodeBuf,
     content: Result<Arc<Octets>, CdrError>,
 }
 
-/// A value as all equal ones are written: in the byte order of this machine, from the origin on.
+/// A value in its canonical form: in the byte order of this machine, from the origin on.
 struct Octets {
     octets: Box<[u8]>,
     traits: Traits,
@@ -48,7 +45,7 @@ impl AnyBuf {
     /// An any of a value.
     ///
     /// # Errors
-    /// What is wrong with the value; [`CdrError::OpaqueValue`].
+    /// Those of writing the value; [`CdrError::OpaqueValue`].
     pub fn new<'x, T: Cdr<'x> + Typed>(value: &T) -> Result<Self, CdrError> {
         Self::of_value(TypeCodeBuf::from_static(TypeOf::<T>::REF), value)
     }
@@ -56,7 +53,7 @@ impl AnyBuf {
     /// As [`new`](Self::new), with a type code of its own.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and whatever says that the value is not of that type.
+    /// As [`new`](Self::new), and those of a value that is not of the type.
     pub fn with_type<'x, T: Cdr<'x>>(
         type_code: impl Into<TypeCodeBuf>,
         value: &T,
@@ -100,7 +97,7 @@ impl AnyBuf {
     /// Writes the any, as its borrowed form is written.
     ///
     /// # Errors
-    /// [`CdrError::FrameFull`], and what could not be written when this was made.
+    /// [`CdrError::FrameFull`], and the error of writing the value when this was made.
     pub fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         let octets = self.content.as_deref().map_err(|error| *error)?;
         let type_code = self.type_code();
@@ -114,7 +111,7 @@ impl AnyBuf {
 }
 
 impl Octets {
-    /// What `write` writes, which has to be a value of that type.
+    /// Serializes the output of `write`, which must be a value of that type.
     fn write(
         type_code: &TypeCode<'_>,
         write: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
@@ -153,14 +150,13 @@ pub(super) fn view<'a>(
     Ok(Body::of_octets(octets, TEXT, own.traits, arena))
 }
 
-/// How text is kept: so that there is no character that cannot be.
+/// The form of text in memory, in which every character can be represented.
 const TEXT: TextForm = TextForm {
     narrow: CharSet::Process,
     wide: WideForm::Utf16,
 };
 
-/// Calls `work` with arenas of more and more room, until one has enough for a value of so many
-/// octets.
+/// Calls `work` with arenas of growing capacity until one suffices for a value of so many octets.
 fn with_room<T>(
     octets: usize,
     mut work: impl FnMut(&Arena) -> Result<T, CdrError>,
@@ -170,8 +166,8 @@ fn with_room<T>(
         let mut arena = Arena::new(capacity);
         arena.set_bounds(Bounds::NONE);
         match work(&arena) {
-            // The octets of a type code become some twenty times as many, or more where it refers
-            // to its parts.
+            // A decoded type code takes about twenty times its octets, or more where it refers to
+            // its parts.
             Err(CdrError::ArenaFull) if capacity < octets * 64 + 4096 => {
                 capacity = (capacity * 8).max(octets * 2 + 64);
             }

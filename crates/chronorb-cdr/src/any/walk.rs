@@ -1,5 +1,5 @@
-//! Looks at each part of a value whose type is known by its type code alone, and brings it into
-//! the byte order of this machine where it lies.
+//! Visits each part of a value by its type code alone, and brings it in place into the byte order
+//! of this machine.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,14 +10,14 @@ use crate::limits::steps_of_text;
 use crate::value::decode_words;
 use crate::{CdrError, CharSet, Decoder, TypeCode, WideForm, memory, stack};
 
-/// What decides whether the octets of a value mean the same elsewhere.
+/// The properties of a value's octets that decide whether they can be copied unchanged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
-    /// The alignment of what comes first.
+    /// The alignment of the first part.
     pub(super) first_align: usize,
     /// The greatest alignment.
     pub(super) align: usize,
-    /// Whether they can stand elsewhere at all.
+    /// Whether the octets can be moved at all.
     pub(super) is_movable: bool,
     /// Whether there are narrow characters beyond ASCII.
     pub(super) has_narrow: bool,
@@ -37,7 +37,7 @@ impl Default for Traits {
     }
 }
 
-/// Walks over a value of that type.
+/// Visits all parts of a value of that type.
 ///
 /// # Errors
 /// Whatever makes it no value of its type; [`CdrError::OpaqueValue`].
@@ -51,14 +51,14 @@ pub(crate) fn walk(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> Result<Trai
     Ok(walk.traits)
 }
 
-/// The types that the one that is looked at stands within.
+/// The types that enclose the visited one.
 pub(super) struct Scope<'s> {
     pub(super) type_code: &'s TypeCode<'s>,
     pub(super) outer: Option<&'s Self>,
 }
 
 impl<'s> Scope<'s> {
-    /// The nearest type with that repository id, and what it stands within.
+    /// Returns the nearest type with that repository identifier, and its scope.
     pub(super) fn find(
         this: Option<&'s Self>,
         id: &str,
@@ -70,7 +70,7 @@ impl<'s> Scope<'s> {
             let Some(other) = scope.type_code.id().filter(|other| other.len() == id.len()) else {
                 return false;
             };
-            // A type code that was decoded has the very text.
+            // A decoded type code shares the same text.
             if std::ptr::eq(other, id) {
                 return true;
             }
@@ -112,9 +112,10 @@ impl Walk {
             TypeCode::Fixed { digits, .. } => {
                 let digits = u8::try_from(*digits).map_err(|_| CdrError::InvalidFixed)?;
                 self.align(1);
-                match bcd::is_valid(d.read_octets(bcd::size(digits))?, digits) {
-                    true => Ok(()),
-                    false => Err(CdrError::InvalidFixed),
+                if bcd::is_valid(d.read_octets(bcd::size(digits))?, digits) {
+                    Ok(())
+                } else {
+                    Err(CdrError::InvalidFixed)
                 }
             }
             TypeCode::Enum { members, .. } => match self.word(d)? as usize {
@@ -133,7 +134,7 @@ impl Walk {
                 if begins_with_id(type_code, d) {
                     self.string(0, d)?;
                 } else {
-                    // A copy of the value has it.
+                    // A copy of the value contains the identifier.
                     d.charge(id.len())?;
                 }
                 d.enter()?;
@@ -164,7 +165,7 @@ impl Walk {
                 self.elements(element, n, d, here)
             }
             TypeCode::Array { element, length } => self.elements(element, *length, d, here),
-            // Whatever else recurses enters a level of the decoder, which checks the stack too.
+            // Every other recursion enters a level of the decoder, which also checks the stack.
             TypeCode::Alias { target, .. } => {
                 d.stack_limit().check(stack::Room::NONE)?;
                 self.value(target, d, Some(here))
@@ -248,7 +249,7 @@ impl Walk {
         for _ in 0..n {
             let before = d.position();
             self.value(element, d, Some(here))?;
-            // All that have no octets are alike.
+            // Elements without octets are all equal.
             if d.position() == before && is_empty(element) {
                 break;
             }
@@ -436,7 +437,7 @@ impl Walk {
         Ok(())
     }
 
-    /// A sequence of octets, or a string of which nothing is asked.
+    /// Visits a sequence of octets, or a string that is not checked.
     fn octets(&mut self, d: &mut Decoder<'_>) -> Result<(), CdrError> {
         let n = self.word(d)? as usize;
         if n > d.remaining() {
@@ -452,7 +453,7 @@ impl Walk {
         }
     }
 
-    /// A type code, whose outermost words are brought into this byte order too.
+    /// Visits a type code, whose outermost words are brought into this byte order too.
     fn type_code<'d>(&mut self, d: &mut Decoder<'d>) -> Result<TypeCode<'d>, CdrError> {
         self.align(4);
         // Labels within it may be wide characters.
@@ -461,10 +462,10 @@ impl Walk {
     }
 }
 
-/// Whether an exception begins with its repository id, as CORBA says; omniORB leaves it out.
+/// Whether an exception begins with its repository identifier, as CORBA requires; omniORB omits it.
 pub(super) fn begins_with_id(type_code: &TypeCode<'_>, d: &mut Decoder<'_>) -> bool {
     let id = type_code.unaliased().id().unwrap_or_default();
-    // A longer string is not read, since it could stand before any number of exceptions.
+    // A longer string is not read, since it could precede any number of exceptions.
     let is_short = |ahead: &Decoder<'_>| Ok(ahead.peek_u32()? as usize <= id.len() + 1);
     let text =
         d.look_ahead(|ahead| Ok(id.is_empty() || is_short(ahead)? && ahead.read_str()? == id));
@@ -483,11 +484,11 @@ fn check_units(units: impl ExactSizeIterator<Item = u16>, bound: u32) -> Result<
     })
 }
 
-/// The labels of the great unions that a walk has met, in order, so that an arm is not searched
-/// among all for each value.
+/// The labels of large unions that a walk has met, sorted, so that finding an arm is a binary
+/// search.
 #[derive(Default)]
 pub(super) struct Arms {
-    /// By the address of the members. Most walks meet none.
+    /// By the address of the members. Most walks meet no large union.
     sorted: Option<BTreeMap<usize, Labels>>,
 }
 
@@ -548,7 +549,7 @@ impl Arms {
 /// Arms that are searched one after the other.
 const FEW_ARMS: usize = 16;
 
-/// The number of octets of a number; 0 if it is none.
+/// Returns the number of octets of a number type; 0 for other types.
 pub(super) fn width(type_code: &TypeCode<'_>) -> usize {
     match type_code {
         TypeCode::Octet => 1,

@@ -1,6 +1,7 @@
 use crate::{Cdr, CdrError, Decoder, Encoder, TypeCode, Typed};
 
-/// A `wstring` without a bound, which in Rust is a `str` as a `string` is: for an any of one.
+/// A `wstring` without a bound for use in an any. Rust represents both `string` and `wstring` as
+/// `str`.
 ///
 /// ```
 /// use chronorb_cdr::{AnyBuf, WideStr};

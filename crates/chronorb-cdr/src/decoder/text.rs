@@ -117,7 +117,7 @@ impl<'a> Decoder<'a> {
         if n == 0 {
             return Ok("");
         }
-        // The length is aligned to 4, so no padding stands before the units.
+        // The length is aligned to 4, so there is no padding before the units.
         let (units, _) = self.read_octets(n * 2)?.as_chunks::<2>();
         let Some(([0, 0], units)) = units.split_last() else {
             return Err(CdrError::UnterminatedString);

@@ -133,8 +133,8 @@ impl Encoder<'_> {
     }
 }
 
-/// What stands before UTF-16 that begins with `first`: nothing, unless the
-/// reader would take that for the byte order mark.
+/// Returns the byte order mark to write before UTF-16 that begins with `first`. It is empty unless
+/// the reader would mistake `first` for a byte order mark.
 fn mark_before(first: Option<char>) -> &'static [u8] {
     match first {
         Some('\u{feff}' | '\u{fffe}') => &[0xfe, 0xff],

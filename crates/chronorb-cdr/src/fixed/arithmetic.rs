@@ -2,8 +2,8 @@ use std::ops::Neg;
 
 use super::Fixed;
 
-/// Arithmetic. What the result has too many digits for before the point is `None`; behind the
-/// point it is cut off.
+/// Arithmetic. A result with too many digits before the point is `None`; excess digits behind the
+/// point are cut off.
 impl<const D: u8, const S: u8> Fixed<D, S> {
     /// The sum.
     pub const fn checked_add(self, other: Self) -> Option<Self> {
@@ -38,7 +38,7 @@ impl<const D: u8, const S: u8> Fixed<D, S> {
         Self(self.0.abs())
     }
 
-    /// The value in another type, with what that has no digits for cut off.
+    /// Converts to another type, and cuts off the digits that it has no room for.
     pub fn truncate_to<const E: u8, const T: u8>(self) -> Option<Fixed<E, T>> {
         Fixed::from_unscaled(if T >= S {
             self.0.checked_mul(10_i128.pow((T - S).into()))?
@@ -47,7 +47,8 @@ impl<const D: u8, const S: u8> Fixed<D, S> {
         })
     }
 
-    /// The value in another type, rounded to what that has digits for, halves away from zero.
+    /// Converts to another type, and rounds to the digits that it has room for, halves away from
+    /// zero.
     pub fn round_to<const E: u8, const T: u8>(self) -> Option<Fixed<E, T>> {
         if T >= S {
             return self.truncate_to();

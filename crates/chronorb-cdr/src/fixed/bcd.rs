@@ -21,7 +21,7 @@ pub(super) fn encode(value: i128) -> [u8; 16] {
     octets
 }
 
-/// The value of at most 16 octets; `None` if a digit or the sign is none.
+/// Decodes at most 16 octets; `None` if a digit or the sign is invalid.
 pub(crate) fn decode(octets: &[u8]) -> Option<i128> {
     let (last, front) = octets.split_last()?;
     if front.len() > 15 {

@@ -3,13 +3,13 @@ use std::str::FromStr;
 
 use super::Fixed;
 
-/// Why something is not a value of a fixed-point type.
+/// The reason why a number or a text cannot become a fixed-point value.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, thiserror::Error)]
 pub enum FixedError {
-    /// The text is not a decimal number, as `-12.50` is.
+    /// The text is not a decimal number such as `-12.50`.
     #[error("not a decimal number")]
     Syntax,
-    /// The type has not so many digits before the point, or the number is not finite.
+    /// The number has too many digits before the point, or is not finite.
     #[error("the number has too many digits before the point for its type")]
     TooGreat,
     /// The value does not fit into the integer type.
@@ -18,7 +18,7 @@ pub enum FixedError {
 }
 
 impl<const D: u8, const S: u8> Fixed<D, S> {
-    /// The value without what stands behind the point.
+    /// Returns the integral part.
     pub const fn to_integer(self) -> i128 {
         self.0 / Self::UNIT as i128
     }
@@ -28,8 +28,8 @@ impl<const D: u8, const S: u8> Fixed<D, S> {
         self.0 as f64 / Self::UNIT as f64
     }
 
-    /// The value of `number` as it is written with the fewest digits, cut off behind the last one
-    /// that the type has: 0.29 is 0.29, although the number itself is a little less.
+    /// Converts the shortest decimal form of `number`, cut off behind the last digit of the type:
+    /// 0.29 becomes 0.29, although the binary number is a little less.
     ///
     /// # Errors
     /// [`FixedError::TooGreat`]
@@ -59,7 +59,7 @@ macro_rules! integers {
             }
         }
 
-        /// What stands behind the point is cut off.
+        /// Truncates: digits behind the point are cut off.
         impl<const D: u8, const S: u8> TryFrom<Fixed<D, S>> for $t {
             type Error = FixedError;
 
@@ -72,8 +72,8 @@ macro_rules! integers {
 
 integers! { i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 }
 
-/// A decimal number as IDL has it, with an optional sign and an optional `d` at its end. Digits
-/// behind the last are cut off.
+/// Parses a decimal number of IDL, with an optional sign and an optional `d` at its end. Excess
+/// digits are cut off.
 impl<const D: u8, const S: u8> FromStr for Fixed<D, S> {
     type Err = FixedError;
 
@@ -101,7 +101,7 @@ impl<const D: u8, const S: u8> FromStr for Fixed<D, S> {
     }
 }
 
-/// All digits behind the point, and at least one before it.
+/// Formats all digits behind the point, and at least one before it.
 impl<const D: u8, const S: u8> fmt::Display for Fixed<D, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
@@ -120,7 +120,7 @@ impl<const D: u8, const S: u8> fmt::Debug for Fixed<D, S> {
     }
 }
 
-/// A short text that is put together: of at most 31 digits on each side of the point, or so.
+/// A buffer for a short text, of about 31 digits on each side of the point.
 struct Text {
     octets: [u8; 72],
     len: usize,

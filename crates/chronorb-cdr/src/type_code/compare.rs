@@ -2,9 +2,9 @@ use super::{TypeCode, unrolled};
 
 /// Comparisons, as CORBA 3.3 part 1, clause 8.11.1 has them.
 impl TypeCode<'_> {
-    /// Whether both are the same in all that they say: names, repository ids and aliases too. A
-    /// recursive type code is the same as one in which the type is repeated within itself once or
-    /// more, as some ORBs send it. `==` tells these two forms apart.
+    /// Whether both are the same including names, repository identifiers and aliases. A recursive
+    /// type code is the same as one in which the type is repeated within itself once or more, as
+    /// some ORBs send it. `==` distinguishes these two forms.
     pub fn equal(&self, other: &TypeCode<'_>) -> bool {
         self == other || unrolled::equal(self, other)
     }

@@ -16,15 +16,16 @@ impl<'a> Cdr<'a> for TypeCode<'a> {
         super::encode::encode(self, e, None)
     }
 
-    /// Reads a type code. Names are views of the frame, the rest is in the arena. What an
-    /// indirection stands for is put in its place, so that the arena bounds the whole.
+    /// Reads a type code. Names are views of the frame, the rest is in the arena. An indirection is
+    /// replaced by a copy of its target, so that the arena bounds the whole.
     fn decode(d: &mut Decoder<'a>) -> Result<Self, CdrError> {
         Self::decode_in_place(d)
     }
 }
 
 impl<'a> TypeCode<'a> {
-    /// As `decode`; what is not in an encapsulation is then in this machine's byte order.
+    /// Reads as `decode` does, and leaves everything outside of encapsulations in this machine's
+    /// byte order.
     pub(crate) fn decode_in_place(d: &mut Decoder<'a>) -> Result<Self, CdrError> {
         let kind = u32::from_ne_bytes(d.native_word()?);
         if let Some(basic) = basic(kind) {
@@ -72,7 +73,7 @@ impl<'a> TypeCode<'a> {
 /// The octets of a type code that take a step to be read again: the least that a part has.
 const OCTETS_PER_STEP: usize = 4;
 
-/// Where the outermost type code starts, relative to the first octet of its parameters.
+/// The start of the outermost type code, relative to the first octet of its parameters.
 const START: i64 = -8;
 
 /// The parameters of the outermost type code, which indirections go about within.
@@ -83,7 +84,7 @@ struct Whole<'a> {
     limits: RefCell<Limits>,
 }
 
-/// The types that the one that is read stands within.
+/// The types that enclose the type code being read.
 struct Enclosing<'a, 's> {
     position: i64,
     /// The repository id, once it has been read.
@@ -95,7 +96,8 @@ struct Enclosing<'a, 's> {
 }
 
 impl<'a> Enclosing<'a, '_> {
-    /// The one at `position`, as the type that stands within it says it; `None` if there is none.
+    /// Returns the type at `position` as a recursive reference; `None` if no enclosing type begins
+    /// there.
     fn recursion(
         &self,
         position: i64,
@@ -183,7 +185,7 @@ impl<'a> Whole<'a> {
         self.limits.borrow().charge(steps, self.arena)
     }
 
-    /// Reads the type code that stands where an indirection points to.
+    /// Reads the type code at the target of an indirection.
     fn indirection(
         &self,
         r: &mut Reader<'a>,
@@ -197,7 +199,7 @@ impl<'a> Whole<'a> {
         if let Some(recursive) = this.recursion(target, self)? {
             return Ok(recursive);
         }
-        // The other end of it is not known to be a type code; what does not read as one is refused.
+        // The target is not known to be a type code; octets that cannot be read as one are refused.
         let target = usize::try_from(target).map_err(|_| CdrError::InvalidTypeCode)?;
         let mut earlier = Reader {
             octets: self.octets,
@@ -300,7 +302,7 @@ impl<'a> Whole<'a> {
         let n = r.len(5 + MIN_SIZE)?;
         let default_index = match u32::try_from(default) {
             Ok(index) if (index as usize) < n => Some(index),
-            // CORBA says -1; omniORB says -2 where not all values have a label.
+            // The index is -1 in CORBA; omniORB writes -2 if not all values have a label.
             Err(_) => None,
             _ => return Err(CdrError::InvalidTypeCode),
         };
@@ -430,7 +432,7 @@ struct Reader<'a> {
     start: usize,
     /// The position of the next octet, relative to the whole.
     at: usize,
-    /// What alignment is relative to.
+    /// The position that alignment is relative to.
     origin: usize,
     endian: Endian,
     bounds: &'a Bounds,

@@ -2,8 +2,8 @@ use std::fmt;
 
 use super::TypeCode;
 
-/// The type as IDL would say it. What a constructed type holds is told of the outermost one; those
-/// within it go by their names.
+/// Formats the type as IDL. Only the outermost constructed type shows its content; those within it
+/// are shown by name.
 impl fmt::Display for TypeCode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,7 @@
 use super::{TypeCode, ValueMember, ValueModifier};
 use crate::{CdrError, CharSet, Encoder, MAX_DEPTH, TextForm, WideForm, stack};
 
-/// What stands in the place of a kind where an indirection follows.
+/// The marker in place of a kind before an indirection.
 pub(super) const INDIRECTION: u32 = u32::MAX;
 
 impl TypeCode<'_> {
@@ -50,10 +50,10 @@ impl TypeCode<'_> {
     }
 }
 
-/// The types that the one that is written stands within.
+/// The types that enclose the type code being written.
 pub(super) struct Enclosing<'s> {
     id: Option<&'s str>,
-    /// Where its kind stands in the frame.
+    /// The offset of its kind in the frame.
     start: usize,
     depth: u8,
     outer: Option<&'s Self>,

@@ -1,7 +1,4 @@
-#![allow(
-    clippy::disallowed_methods,
-    reason = "who wants to own a value has it allocated"
-)]
+#![allow(clippy::disallowed_methods, reason = "an owned value is allocated")]
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +8,7 @@ use super::{StructMember, TypeCode, UnionMember, ValueMember};
 use crate::memory::OwnTypeCode;
 use crate::{Arena, Cdr, CdrError, Encoder};
 
-/// A type code that owns what it is made of: the twin of [`TypeCode`]. Clones are cheap.
+/// A type code that owns its parts; the owning form of [`TypeCode`]. Clones are cheap.
 #[derive(Clone)]
 pub struct TypeCodeBuf(Form);
 
@@ -22,7 +19,7 @@ enum Form {
 }
 
 impl TypeCodeBuf {
-    /// That of a type that was compiled; nothing is copied.
+    /// Wraps the type code of a compiled type; nothing is copied.
     pub const fn from_static(type_code: &'static TypeCode<'static>) -> Self {
         Self(Form::Constant(type_code))
     }
@@ -75,7 +72,7 @@ impl<'b> Copies<'b> {
     }
 }
 
-/// The octets of a text that takes more than what refers to it.
+/// The least length of a text that takes more memory than the reference to it.
 const GREAT_TEXT: usize = 32;
 
 /// A type code of a kind with an identifier and a name, which are copied.
@@ -90,7 +87,7 @@ macro_rules! named {
 }
 
 impl TypeCode<'_> {
-    /// The twin that owns what it is made of.
+    /// Returns the owning form.
     #[allow(clippy::should_implement_trait)]
     pub fn to_owned(&self) -> TypeCodeBuf {
         TypeCodeBuf::from(self)

@@ -5,7 +5,7 @@
 )]
 //! Compares recursive type codes that repeat themselves to different depths.
 //!
-//! A type code is a tree whose leaves may stand for a type that they are within, hence a finite
+//! A type code is a tree whose leaves may refer to a type that encloses them, hence a finite
 //! automaton of an infinite tree. Two are equal if no path through both leads to different nodes.
 //! Pairs of nodes are assumed to be equal until a difference is found (Hopcroft and Karp, 1971), so
 //! that the work is almost in proportion to the number of nodes.
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use super::TypeCode;
 
-/// Whether both stand for the same infinite tree.
+/// Whether both represent the same infinite tree.
 pub(super) fn equal(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
     let mut nodes = vec![Node::of(one, None), Node::of(other, None)];
     let mut classes = Classes::default();
@@ -56,7 +56,8 @@ impl<'t> Node<'t> {
     }
 }
 
-/// The node itself, or the one that it stands for; `None` if it is within no such type.
+/// Returns the node itself, or the one that it refers to; `None` if there is no such enclosing
+/// type.
 fn resolve(nodes: &[Node<'_>], index: usize) -> Option<usize> {
     let TypeCode::Recursive { id } = nodes[index].type_code else {
         return Some(index);

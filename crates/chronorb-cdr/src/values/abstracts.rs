@@ -1,4 +1,4 @@
-//! Abstract interfaces: what stands behind them is an object, passed by reference, or a value.
+//! Abstract interfaces: references to an object, or to a value.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{Narrow, ReadState, narrow_value};
 use crate::{CdrError, Decoder, Encoder, Value};
 
-/// What can be passed where an abstract interface is expected: every value, and the references
-/// that are generated from IDL.
+/// A value that can be passed where an abstract interface is expected: every value type, and the
+/// references that are generated from IDL.
 pub trait Abstract: fmt::Debug + Send + Sync + 'static {
     /// Writes it with the boolean that tells a reference from a value.
     ///
@@ -19,8 +19,9 @@ pub trait Abstract: fmt::Debug + Send + Sync + 'static {
     fn narrow_abstract_to(self: Arc<Self>, to: &mut Narrow<'_>);
 }
 
-/// What stands behind an abstract interface as a `V`: a typed reference, the struct of a value
-/// box, or the trait of a value type or of an abstract interface; `None` if it is none.
+/// Converts an object or value behind an abstract interface to a `V`: a typed reference, the struct
+/// of a value box, or the trait of a value type or abstract interface. Returns `None` if it is not
+/// a `V`.
 pub fn narrow_abstract<V: ?Sized + 'static>(this: Arc<dyn Abstract>) -> Option<Arc<V>> {
     let mut narrowed: Option<Arc<V>> = None;
     this.narrow_abstract_to(&mut Narrow {
@@ -45,7 +46,7 @@ impl<V: Value> Abstract for V {
 
 /// An abstract interface as generated code knows it: `dyn Describable`.
 pub trait AbstractType: Send + Sync + 'static {
-    /// It, of whatever type.
+    /// Converts to an object or value of any abstract interface.
     fn into_abstract(this: Arc<Self>) -> Arc<dyn Abstract>;
 
     /// Reads an object reference.
@@ -54,8 +55,8 @@ pub trait AbstractType: Send + Sync + 'static {
     /// As [`Reference::decode_reference`](crate::Reference::decode_reference).
     fn decode_object(d: &mut Decoder<'_>) -> Result<Option<Arc<Self>>, CdrError>;
 
-    /// How to read a value with this identifier, where that supports the interface and needs no
-    /// factory.
+    /// Returns the function that reads a value with this identifier, if that supports the interface
+    /// and needs no factory.
     fn known(repository_id: &str) -> Option<ReadState>;
 }
 

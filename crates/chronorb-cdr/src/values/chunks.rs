@@ -1,25 +1,25 @@
-//! The chunks that the state of a value may stand in, as a decoder meets them.
+//! The chunks that may hold the state of a value, as a decoder reads them.
 //!
-//! The end of a chunk is a joint of the decoder, as are the places where fragments begin, so that
-//! reading within a chunk costs nothing.
+//! The end of a chunk is a joint of the decoder, like the start of a fragment, so that reading
+//! within a chunk costs nothing.
 
 use crate::{CdrError, Decoder};
 
-/// Stands in place of what is elsewhere in the message; its offset follows.
+/// The marker of an indirection to an earlier part of the message; its offset follows.
 pub(super) const INDIRECTION: u32 = 0xffff_ffff;
-/// The size of a chunk is less; what is not, begins a value.
+/// The upper limit of chunk sizes. A greater number is the tag of a value.
 pub(super) const CHUNK_LIMIT: u32 = 0x7fff_ff00;
 
 impl Decoder<'_> {
-    /// Goes on in the next chunk to read `n` octets, and returns the padding before them.
+    /// Continues in the next chunk to read `n` octets, and returns the padding before them.
     #[cold]
     pub(crate) fn cross_chunk(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
         if n == 0 {
-            // Whether there is a next chunk is not known, and is not needed.
+            // The decoder does not know whether there is a next chunk, and need not know.
             return Ok(0);
         }
         if self.values.is_none() {
-            // This decoder looks ahead, and octets of several chunks cannot be kept as they are.
+            // This decoder looks ahead, and octets of several chunks cannot be kept unchanged.
             return Err(CdrError::OpaqueValue);
         }
         loop {
@@ -37,7 +37,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// A chunk of that size follows.
+    /// Begins a chunk of that size.
     pub(super) fn begin_chunk(&mut self, size: u32) -> Result<(), CdrError> {
         if !(1..CHUNK_LIMIT).contains(&size) {
             return Err(CdrError::InvalidValue);
@@ -50,8 +50,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Skips the end tags that TAO writes behind the states of bases, where more of the value is
-    /// to come. They are of levels that are not open.
+    /// Skips the end tags that TAO writes behind the states of bases, where more of the value
+    /// follows. They name levels that are not open.
     pub(super) fn skip_base_ends(&mut self) -> Result<(), CdrError> {
         let level = self.reading().level;
         while self.peek_u32()? >= 0x8000_0000 && self.peek_u32()?.wrapping_neg() > level {
@@ -60,15 +60,16 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// The next octet is read from the next chunk.
+    /// Marks the end of a chunk: the next octet is read from the next chunk.
     pub(super) fn between_chunks(&mut self) {
         self.in_chunks = true;
         self.joint = self.position();
     }
 
-    /// Skips what is left of the chunk, and reads without chunks from there.
+    /// Skips the rest of the chunk, and reads without chunks from there.
     pub(super) fn skip_chunk(&mut self) -> Result<(), CdrError> {
-        // A string or number that lies across the end of its chunk was read without a look at that.
+        // A string or number that extends beyond the end of its chunk was read without checking for
+        // that.
         let left = self.joint.checked_sub(self.position());
         let left = left.ok_or(CdrError::InvalidValue)?;
         self.in_chunks = false;
@@ -82,7 +83,7 @@ impl Decoder<'_> {
         self.in_chunks && self.position() + self.padding(4) < self.joint
     }
 
-    /// The next number of four octets, which is not taken.
+    /// Returns the next number of four octets without advancing.
     pub(crate) fn peek_u32(&self) -> Result<u32, CdrError> {
         let octets = self.rest.get(self.padding(4)..);
         let octets = octets.and_then(|octets| octets.first_chunk());

@@ -1,12 +1,13 @@
-//! Values of value types: state that travels with its type's name, so that what was sent as the
-//! base arrives as the derived.
+//! Values of value types: state that is sent with the name of its type, so that a value sent as its
+//! base arrives as the derived type.
 //!
-//! A value is an [`Arc`] of something that implements [`Value`]. Two references to one value in a
-//! message are two references to one value where it arrives. The form on the wire is that of
-//! CORBA 3.3 part 2, clause 9.3.4: a tag, the repository identifier or a list of them, and the
-//! state; that of a value which may be truncated to a base stands in chunks.
+//! A value is an [`Arc`] of a type that implements [`Value`]. Two references to one value in a
+//! message arrive as two references to one value. The form on the wire is that of CORBA 3.3 part 2,
+//! clause 9.3.4: a tag, the repository identifier or a list of them, and the state. The state of a
+//! value that may be truncated to a base is in chunks.
 //!
-//! Values that hold themselves are refused, both ways: nothing here could ever be freed.
+//! Values that contain themselves are refused in both directions, because nothing here could ever
+//! free them.
 
 mod abstracts;
 mod chunks;
@@ -28,10 +29,10 @@ pub(crate) use write::WriteNotes;
 
 /// A value of a value type.
 ///
-/// A type that implements the trait of a value type, as generated from IDL, has this from
-/// [`impl_value!`](crate::impl_value), which says of which type it is most exactly.
+/// A type that implements the generated trait of a value type obtains this implementation from
+/// [`impl_value!`](crate::impl_value), which names its most derived type.
 pub trait Value: Any + Abstract + fmt::Debug + Send + Sync {
-    /// The most derived type that the receiver is told of.
+    /// Returns the most derived type that the receiver is told of.
     fn info(&self) -> &'static ValueInfo;
 
     /// Writes the state, the members of the base first.
@@ -53,24 +54,25 @@ impl PartialEq for dyn Value {
     }
 }
 
-/// What a message says about the type of a value.
+/// The description of a value's type in messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ValueInfo {
     /// The repository identifier.
     pub repository_id: &'static str,
-    /// The bases that a receiver may take it for which does not know the type, the nearest first.
+    /// The bases, nearest first, that a receiver may take the value for if it does not know the
+    /// type.
     pub truncatable_to: &'static [&'static str],
-    /// Whether the program marshals it by itself.
+    /// Whether the application marshals the value itself.
     pub custom: bool,
 }
 
-/// Reads the state of a value, without what stands before it.
+/// A function that reads the state of a value, without its header.
 pub type ReadState = for<'a> fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError>;
 
 /// A value type as generated code knows it: `dyn Account` for the value type `Account`, and the
 /// struct of a value box.
 pub trait ValueType: Send + Sync + 'static {
-    /// What messages say of values that are of this type most exactly.
+    /// The description of the type in messages.
     const INFO: &'static ValueInfo;
 
     /// Writes the state of this type, that of the base included.
@@ -85,11 +87,11 @@ pub trait ValueType: Send + Sync + 'static {
     /// Whether both have the same state.
     fn has_state_of(&self, other: &Self) -> bool;
 
-    /// The value, of whatever type.
+    /// Converts to a value of any type.
     fn into_value(this: Arc<Self>) -> Arc<dyn Value>;
 
-    /// How to read a value with this identifier, where it is of this type or of one derived from
-    /// it and needs no factory.
+    /// Returns the function that reads a value with this identifier, if that is of this type or of
+    /// one derived from it and needs no factory.
     fn known(repository_id: &str) -> Option<ReadState>;
 }
 
@@ -122,14 +124,14 @@ impl ValueType for dyn Value {
     }
 }
 
-/// Takes a value as one of its types, see [`narrow_value`].
+/// A conversion of a value to one of its types; see [`narrow_value`].
 pub struct Narrow<'n> {
     /// An empty `Option<Arc<V>>`.
     pub(super) wanted: &'n mut dyn Any,
 }
 
 impl Narrow<'_> {
-    /// The value as a `V`, which is taken if that was asked for.
+    /// Offers the value as a `V`; it is taken if a `V` was asked for.
     pub fn offer<V: ?Sized + 'static>(&mut self, value: Arc<V>) {
         if let Some(place) = self.wanted.downcast_mut::<Option<Arc<V>>>() {
             *place = Some(value);
@@ -143,29 +145,29 @@ impl fmt::Debug for Narrow<'_> {
     }
 }
 
-/// The value as a `V`, which may be the trait of a value type or of an abstract interface, or the
-/// struct of a value box; `None` if it is none.
+/// Converts a value to a `V`: the trait of a value type or of an abstract interface, or the struct
+/// of a value box. Returns `None` if it is not a `V`.
 pub fn narrow_value<V: ?Sized + 'static>(value: &Arc<dyn Value>) -> Option<Arc<V>> {
     let mut narrowed: Option<Arc<V>> = None;
     let mut to = Narrow {
         wanted: &mut narrowed,
     };
     value.clone().narrow_to(&mut to);
-    // Everything is also just a value.
+    // Every value is also a plain `Value`.
     to.offer(value.clone());
     narrowed
 }
 
-/// What a custom value is written to (`CORBA::DataOutputStream`).
+/// The stream that a custom value is written to (`CORBA::DataOutputStream`).
 pub type DataOutput<'f> = Encoder<'f>;
 
-/// What a custom value is read from (`CORBA::DataInputStream`).
+/// The stream that a custom value is read from (`CORBA::DataInputStream`).
 pub type DataInput<'a> = Decoder<'a>;
 
-/// What is passed as an [`Arc`] and travels like a reference, so that nil is `None`: value types,
-/// value boxes and abstract interfaces.
+/// A type that is passed as an [`Arc`] and has reference semantics, with `None` for nil: value
+/// types, value boxes and abstract interfaces.
 pub trait ByArc: Send + Sync + 'static {
-    /// The fewest octets that one takes on the wire.
+    /// The least number of octets of a value on the wire.
     const MIN_SIZE: usize;
 
     /// Writes it.
@@ -216,7 +218,7 @@ impl ByArc for dyn Value {
     }
 }
 
-/// Makes a Rust type values of a value type, whose trait it implements:
+/// Makes a Rust type the implementation of a value type, whose trait it implements:
 /// `impl_value!(Savings as Account)`.
 #[macro_export]
 macro_rules! impl_value {

@@ -7,14 +7,14 @@ use super::{ReadState, Value, ValueType, narrow_value};
 use crate::limits::steps_of_text;
 use crate::{CdrError, Decoder, stack};
 
-/// The nesting of values in one message. It is less where the stack has no room for their states;
-/// see [`StackLimit`](crate::StackLimit).
+/// The greatest nesting of values in one message. The limit is lower if the stack has no room for
+/// their states; see [`StackLimit`](crate::StackLimit).
 pub const MAX_VALUE_DEPTH: u32 = 64;
 
-/// How many values there may be in one message.
+/// The greatest number of values in one message.
 pub const MAX_VALUES: u32 = 1 << 16;
 
-/// The bits of the tag of a value.
+/// The bits in the tag of a value.
 const HAS_CODEBASE: u32 = 1;
 const IDS: u32 = 6;
 const ONE_ID: u32 = 2;
@@ -22,15 +22,14 @@ const LIST_OF_IDS: u32 = 6;
 const CHUNKED: u32 = 8;
 
 impl<'a> Decoder<'a> {
-    /// Reads a value, or null. Two references to one value are to one value again.
+    /// Reads a value, or null. Two references to one value arrive as references to one value.
     ///
     /// # Errors
-    /// [`CdrError::NoValueFactory`] if it is of a type that is not known here, and of no base of
-    /// which it may be taken for; [`CdrError::WrongValueType`] if it is no `V`;
-    /// [`CdrError::InvalidValue`], [`CdrError::CyclicValue`], [`CdrError::TooDeep`] at more than
-    /// [`MAX_VALUE_DEPTH`], [`CdrError::TooManyValues`] at more than [`MAX_VALUES`],
-    /// [`CdrError::BoundExceeded`] at more than 32 identifiers of a value or 1024 octets of one, and
-    /// what its state fails with.
+    /// [`CdrError::NoValueFactory`] if its type is unknown here, and so are all bases that it may
+    /// be taken for; [`CdrError::WrongValueType`] if it is not a `V`; [`CdrError::InvalidValue`],
+    /// [`CdrError::CyclicValue`], [`CdrError::TooDeep`] at more than [`MAX_VALUE_DEPTH`],
+    /// [`CdrError::TooManyValues`] at more than [`MAX_VALUES`], [`CdrError::BoundExceeded`] at more
+    /// than 32 identifiers of a value or 1024 octets of one, and those of its state.
     pub fn read_value<V: ValueType + ?Sized>(&mut self) -> Result<Option<Arc<V>>, CdrError> {
         let Some(value) = self.read_untyped(V::INFO.repository_id, V::known)? else {
             return Ok(None);
@@ -109,13 +108,13 @@ impl<'a> Decoder<'a> {
         Ok(value)
     }
 
-    /// The identifiers that a value can be taken for, the most derived first.
+    /// Reads the identifiers that the value can be taken for, the most derived first.
     fn read_types(&mut self, tag: u32, formal: &str) -> Result<Arc<[Id]>, CdrError> {
         if tag & !(CHUNK_LIMIT | HAS_CODEBASE | IDS | CHUNKED) != 0 {
             return Err(CdrError::InvalidValue);
         }
         if tag & HAS_CODEBASE != 0 {
-            // The URLs of code that could be loaded for the type; none is.
+            // The URLs of code for the type; none is loaded.
             self.skip_codebase()?;
         }
         match tag & IDS {
@@ -147,7 +146,7 @@ impl<'a> Decoder<'a> {
         Ok(ids)
     }
 
-    /// Reads a repository identifier, which may be one that stood in the message before.
+    /// Reads a repository identifier, or an indirection to an earlier one.
     fn read_id(&mut self) -> Result<Id, CdrError> {
         if self.peek_u32()? == INDIRECTION {
             self.read_u32()?;
@@ -167,7 +166,7 @@ impl<'a> Decoder<'a> {
         Ok(id)
     }
 
-    /// Skips a codebase, which may be one that stood in the message before.
+    /// Skips a codebase, or an indirection to an earlier one.
     fn skip_codebase(&mut self) -> Result<(), CdrError> {
         if self.peek_u32()? == INDIRECTION {
             self.read_u32()?;
@@ -182,7 +181,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The position that an indirection leads back to.
+    /// Reads the target position of an indirection.
     fn read_target(&mut self) -> Result<usize, CdrError> {
         let offset = self.read_i32()?;
         let start = self.position() - 4;
@@ -206,14 +205,14 @@ impl<'a> Decoder<'a> {
         reading.open.push(start);
         reading.count += 1;
         if !is_chunked {
-            // All that is within a value in chunks is in chunks.
+            // Everything within a value in chunks is in chunks.
             return match reading.level {
                 0 => Ok(()),
                 _ => Err(CdrError::InvalidValue),
             };
         }
         reading.level += 1;
-        // Chunks and the fragments of GIOP 1.1 do not go together.
+        // Chunks do not work together with the fragments of GIOP 1.1.
         if has_fragments {
             return Err(CdrError::InvalidValue);
         }
@@ -230,8 +229,8 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Goes to the end of the value in chunks; past what a type that is not known here has behind
-    /// the state of its base.
+    /// Skips to the end of the value in chunks, past any state of a derived type that is unknown
+    /// here.
     fn end_chunks(&mut self) -> Result<(), CdrError> {
         self.skip_chunk()?;
         let level = self.reading().level;
@@ -261,8 +260,8 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Goes past a value that nobody asked for. It is kept all the same if there is a factory for
-    /// it, as what follows may refer to it.
+    /// Skips a value that was not asked for. It is kept if there is a factory for it, because later
+    /// parts of the message may refer to it.
     fn skip_value(&mut self, tag: u32, start: usize) -> Result<(), CdrError> {
         let ids = self.read_types(tag, "")?;
         if tag & CHUNKED == 0 {
@@ -291,13 +290,13 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// What reads a value.
+/// The function or factory that reads a value.
 enum Found {
     Registered(&'static Read),
     Known(ReadState),
 }
 
-/// A repository identifier, with the factory that is registered for it: it is looked for once,
+/// A repository identifier with the factory registered for it. The factory is looked up once,
 /// however many values refer to the identifier.
 #[derive(Clone)]
 struct Id {
@@ -314,7 +313,7 @@ impl Id {
     }
 }
 
-/// The first type that is known, and whether a more derived one is not.
+/// Returns the first known type, and whether a more derived one is unknown.
 fn find(ids: &[Id], known: fn(&str) -> Option<ReadState>) -> Option<(Found, bool)> {
     ids.iter().enumerate().find_map(|(index, id)| {
         let found = match id.registered {
@@ -325,25 +324,25 @@ fn find(ids: &[Id], known: fn(&str) -> Option<ReadState>) -> Option<(Found, bool
     })
 }
 
-/// What a decoder remembers of the values in its message. It is behind a trait so that a program
-/// without values does not have the code for it.
+/// The state that a decoder keeps of the values in its message. It is behind a trait so that a
+/// program without values does not contain its code.
 pub(crate) trait ReadNotes {
     fn reading(&mut self) -> &mut Reading;
 }
 
-/// By position: values, identifiers, lists of these, and codebases.
+/// Values, identifiers, lists of identifiers, and codebases, by position.
 #[derive(Default)]
 pub(crate) struct Reading {
     values: HashMap<usize, Arc<dyn Value>>,
     ids: HashMap<usize, Id>,
     lists: HashMap<usize, Arc<[Id]>>,
     codebases: HashSet<usize>,
-    /// The positions of the values that the next octet is within.
+    /// The positions of the values that enclose the next octet.
     open: Vec<usize>,
     count: u32,
-    /// How many of them are in chunks.
+    /// The number of open values that are in chunks.
     pub(super) level: u32,
-    /// An end was read of this level and of all within it.
+    /// The outermost level that the last end tag closed, with all levels within it.
     pub(super) ended_to: Option<u32>,
 }
 
@@ -353,5 +352,5 @@ impl ReadNotes for Reading {
     }
 }
 
-/// The fewest octets of an identifier: an empty string.
+/// The least number of octets of an identifier: an empty string.
 const LEAST_ID: usize = 4;

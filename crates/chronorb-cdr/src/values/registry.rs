@@ -1,12 +1,12 @@
-//! The factories of the process: how values are made from their state.
+//! The factories of the process, which make values from their state.
 //!
-//! They are only ever added, so that they are found without a lock.
+//! Factories are only added, so lookups need no lock.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::{CdrError, Decoder, Value};
 
-/// There is a factory for this type already; factories stay as long as the process.
+/// The error of registering a second factory for a type. Factories stay as long as the process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a factory for values of {repository_id} is registered already")]
 pub struct AlreadyRegistered {
@@ -14,8 +14,8 @@ pub struct AlreadyRegistered {
     pub repository_id: &'static str,
 }
 
-/// Registers what makes a value of this type from its state in the message
-/// (`ORB::register_value_factory`). Generated code has a typed form of this for each value type.
+/// Registers the function that makes values of this type from their state in a message
+/// (`ORB::register_value_factory`). Generated code has a typed form of it for each value type.
 ///
 /// # Errors
 /// [`AlreadyRegistered`]
@@ -45,7 +45,7 @@ pub fn register_value_factory(
     }
 }
 
-/// What reads a value of this type, if that is registered.
+/// Returns the factory of this type, if one is registered.
 pub(super) fn find(repository_id: &str) -> Option<&'static Read> {
     let mut place = &FACTORIES[bucket(repository_id)];
     while let Some(factory) = place.get() {
@@ -57,7 +57,7 @@ pub(super) fn find(repository_id: &str) -> Option<&'static Read> {
     None
 }
 
-/// What reads the state of a value, and makes the value.
+/// A factory: a function that reads the state of a value and makes the value.
 pub(super) type Read =
     dyn for<'a> Fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError> + Send + Sync;
 
@@ -71,7 +71,8 @@ static FACTORIES: [OnceLock<Box<Factory>>; BUCKETS] = [const { OnceLock::new() }
 
 const BUCKETS: usize = 64;
 
-/// FNV-1a; those who send messages gain nothing from collisions, as they register nothing.
+/// Hashes an identifier with FNV-1a. A peer gains nothing from collisions, because it registers
+/// nothing.
 fn bucket(repository_id: &str) -> usize {
     let hash = repository_id.bytes().fold(0x811c_9dc5_u32, |hash, octet| {
         (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193)

@@ -5,7 +5,7 @@ use super::chunks::{CHUNK_LIMIT, INDIRECTION};
 use super::{MAX_VALUE_DEPTH, Value, ValueInfo, ValueType};
 use crate::{CdrError, Encoder, stack};
 
-/// The tag of a value, and its bits.
+/// The base of the tag of a value, and its bits.
 const TAG: u32 = 0x7fff_ff00;
 const ONE_ID: u32 = 2;
 const LIST_OF_IDS: u32 = 6;
@@ -14,19 +14,19 @@ const CHUNKED: u32 = 8;
 impl Encoder<'_> {
     /// Writes a value, or null.
     ///
-    /// A value that the message has already is written as a reference to that place. Values are
-    /// told apart by their address, and kept until the message is written.
+    /// A value that is already in the message is written as an indirection to it. Values are
+    /// identified by their address, and kept alive until the message is written.
     ///
     /// # Errors
-    /// [`CdrError::CyclicValue`] if it is within itself, [`CdrError::TooDeep`] if it is within
-    /// more than [`MAX_VALUE_DEPTH`](crate::MAX_VALUE_DEPTH) others, and what its state fails with.
+    /// [`CdrError::CyclicValue`] if it is within itself, [`CdrError::TooDeep`] if it is within more
+    /// than [`MAX_VALUE_DEPTH`](crate::MAX_VALUE_DEPTH) others, and those of its state.
     pub fn write_value<V: ValueType + ?Sized>(
         &mut self,
         value: Option<&Arc<V>>,
     ) -> Result<(), CdrError> {
         match value {
             Some(value) => self.write_untyped(V::into_value(value.clone())),
-            // In a chunk null and indirections are data of it.
+            // Within a chunk, null and indirections are part of its data.
             None => self.write_u32(0),
         }
     }
@@ -88,7 +88,7 @@ impl Encoder<'_> {
         if !is_list {
             return self.write_id(info.repository_id);
         }
-        // A list may be shared as its identifiers may, but most ORBs cannot read that.
+        // A list could be shared like its identifiers, but most ORBs cannot read that.
         self.write_len(1 + info.truncatable_to.len())?;
         self.write_id(info.repository_id)?;
         info.truncatable_to
@@ -96,7 +96,7 @@ impl Encoder<'_> {
             .try_for_each(|id| self.write_id(id))
     }
 
-    /// Writes a repository identifier, or where it stands already.
+    /// Writes a repository identifier, or an indirection to an earlier one.
     fn write_id(&mut self, id: &'static str) -> Result<(), CdrError> {
         let mut ids = self.writing().ids.iter();
         if let Some(&(_, position)) = ids.find(|(written, _)| *written == id) {
@@ -116,7 +116,7 @@ impl Encoder<'_> {
     }
 
     fn enter_level(&mut self) -> Result<(), CdrError> {
-        // The length of a chunk is known only at its end, so that all of it has to be here.
+        // The length of a chunk is known only at its end, so the whole chunk must be in the frame.
         let great = self.set_great(usize::MAX);
         let notes = self.writing();
         if notes.level == 0 {
@@ -139,8 +139,8 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Ends the state of a base, behind which the members of the derived value follow. In chunks
-    /// they begin another one: TAO reads the state of each level of inheritance from its own.
+    /// Ends the state of a base; the members of the derived value follow. In chunks they begin
+    /// another chunk, because TAO reads the state of each level of inheritance from its own.
     ///
     /// # Errors
     /// As the end of a value.
@@ -163,7 +163,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Ends the chunk, if there is one; there is none without octets.
+    /// Ends the chunk, if there is one. A chunk is never empty.
     fn end_chunk(&mut self) -> Result<(), CdrError> {
         let Some(chunk) = self.writing().chunk.take() else {
             return Ok(());
@@ -186,43 +186,43 @@ impl Encoder<'_> {
     }
 }
 
-/// What an encoder remembers of the values in its message. It is behind a trait so that a program
-/// without values does not have the code for it.
+/// The state that an encoder keeps of the values in its message. It is behind a trait so that a
+/// program without values does not contain its code.
 pub(crate) trait WriteNotes {
     fn writing(&mut self) -> &mut Writing;
 
-    /// Forgets what stands behind the position. Returns what
-    /// [`Encoder::set_great`] is to be told, if no value is left.
+    /// Forgets the values behind the position. Returns the value to pass to [`Encoder::set_great`],
+    /// if no value is left.
     fn cut(&mut self, position: usize) -> Option<usize>;
 }
 
 pub(crate) struct Writing {
-    /// By address.
+    /// The written values, by address.
     values: HashMap<usize, Written>,
     ids: Vec<(&'static str, usize)>,
     /// The position of the first value.
     first: usize,
     depth: usize,
-    /// How many values in chunks the next octet is within.
+    /// The number of values in chunks that enclose the next octet.
     level: i32,
     chunk: Option<Chunk>,
-    /// What to set back when the outermost value in chunks ends.
+    /// The value to restore when the outermost value in chunks ends.
     great: usize,
 }
 
-/// Neighbours of the size of the chunk.
+/// The positions around the size of a chunk.
 struct Chunk {
-    /// Where it stands, without padding.
+    /// The position of the size, without padding.
     before: usize,
-    /// Where its octets begin.
+    /// The position of its first octet.
     start: usize,
 }
 
 struct Written {
     position: usize,
-    /// Its state is being written.
+    /// Whether its state is still being written.
     is_open: bool,
-    /// So that no other value can have its address.
+    /// Kept so that no other value can have its address.
     _value: Arc<dyn Value>,
 }
 

@@ -18,7 +18,7 @@ const BIG: Form = Form {
     before: 0,
 };
 
-/// What reading an any of these octets fails with.
+/// Returns the error of reading an any of these octets.
 fn error(octets: &[u8]) -> Option<CdrError> {
     let mut octets = octets.to_vec();
     let arena = Arena::new(1 << 12);
@@ -508,7 +508,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn any_value_goes_from_any_form_to_any_other(value in typed(0), from in forms(), to in forms()) {
+    fn any_value_goes_from_any_form_to_any_other(
+        value in typed(0),
+        from in forms(),
+        to in forms(),
+    ) {
         let arena = Arena::new(1 << 16);
         let type_code = value.shape.0.type_code(&arena);
         let data = Ref(&value.data);
@@ -561,7 +565,10 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_octets_are_an_any_or_an_error(octets in vec(any::<u8>(), 0..64), kind in 0..40_u8) {
+    fn arbitrary_octets_are_an_any_or_an_error(
+        octets in vec(any::<u8>(), 0..64),
+        kind in 0..40_u8,
+    ) {
         let octets = [vec![0, 0, 0, kind], octets].concat();
         let _ = error(&octets);
     }

@@ -1,4 +1,4 @@
-//! What a hostile message can cost: no more than the arena, and no panic.
+//! Hostile messages: they cost no more than the arena, and cause no panic.
 
 use std::sync::Arc;
 

@@ -250,7 +250,8 @@ proptest! {
             let value = digits.value()?;
             Long::from_unscaled(if (x < 0) == (y < 0) { value } else { -value })
         };
-        prop_assert_eq!(a.checked_mul(b), signed(Digits::of(x).times(&Digits::of(y)).divided_by(unit)));
+        let product = Digits::of(x).times(&Digits::of(y));
+        prop_assert_eq!(a.checked_mul(b), signed(product.divided_by(unit)));
         if y != 0 {
             let quotient = Digits::of(x).times(&Digits::of(unit)).divided_by(y.abs());
             prop_assert_eq!(a.checked_div(b), signed(quotient));

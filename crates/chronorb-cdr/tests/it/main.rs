@@ -1,4 +1,4 @@
-//! What is encoded is decoded to the same, and as others do it.
+//! Encoding and decoding of all types, and compatibility with other ORBs.
 
 mod anys;
 mod bounds;

@@ -1,5 +1,5 @@
-//! Anys as omniORB 4.2 writes them: a line for each sample of `anys.idl` (`interop`), in both byte orders,
-//! printed by `interop/omniorb/main_anys.cc`.
+//! Anys as omniORB 4.2 writes them: a line for each sample of `anys.idl` (`interop`), in both byte
+//! orders, printed by `interop/omniorb/main_anys.cc`.
 
 use chronorb_cdr::{
     Any, AnyBuf, Arena, Cdr, CdrError, Char, Decoder, Encoder, Endian, Fixed, Frame, LongDouble,
@@ -9,7 +9,7 @@ use chronorb_cdr::{
 const BIG: &str = include_str!("../data/omniorb_anys_big.txt");
 const LITTLE: &str = include_str!("../data/omniorb_anys_little.txt");
 
-/// What the types are, sample by sample.
+/// The types of the samples, in order.
 const TYPES: [&str; 31] = [
     "null",
     "boolean",

@@ -1,5 +1,4 @@
-//! What is written is what is read: for every type, in both byte orders, and
-//! wherever in the message it starts.
+//! Round trips: for every type, in both byte orders, and at every position in the message.
 
 use chronorb_cdr::{
     Arena, Cdr, CdrError, Char, CharSet, Decoder, Encoder, Endian, Frame, Gather, LongDouble,
@@ -228,7 +227,7 @@ proptest! {
         prop_assert!(d.is_empty());
     }
 
-    /// What is left out of the frame stands in the message where it would have stood.
+    /// Slices that are left out of the frame are in the message at their place.
     #[test]
     fn a_message_in_pieces_is_the_same_message(
         values in vec(value(), 1..12),

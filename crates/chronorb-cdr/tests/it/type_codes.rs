@@ -622,7 +622,10 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_octets_are_a_type_or_an_error(octets in vec(any::<u8>(), 0..64), kind in 0..40_u8) {
+    fn arbitrary_octets_are_a_type_or_an_error(
+        octets in vec(any::<u8>(), 0..64),
+        kind in 0..40_u8,
+    ) {
         let _ = read(&[vec![0, 0, 0, kind], octets].concat());
     }
 }

@@ -10,14 +10,14 @@ use proptest::prelude::*;
 
 use crate::value_types::{Base, Derived, Grown, Label, Node, Point, PointValue};
 
-/// What `write` writes, in big endian.
+/// Returns the octets that `write` writes, in big endian.
 fn written(write: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>) -> Vec<u8> {
     let mut frame = Frame::new(0, 1 << 24);
     write(&mut Encoder::new(&mut frame, Endian::Big)).expect("it can be written");
     frame.as_slice().to_vec()
 }
 
-/// What `read` reads of octets in big endian.
+/// Returns the result of `read` on octets in big endian.
 fn read<T>(
     octets: &[u8],
     read: impl FnOnce(&mut Decoder<'_>) -> Result<T, CdrError>,

@@ -12,9 +12,9 @@ use crate::{HEADER_LEN, MessageHeader, MessageType, Version};
 /// that is written.
 #[derive(Clone, Debug)]
 pub struct Pieces<'m> {
-    /// The header of the message, or nothing once it has gone out.
+    /// The header of the message, or nothing once it was sent.
     first: Option<MessageHeader>,
-    /// That of the fragments.
+    /// The header of the fragments.
     fragment: MessageHeader,
     request_id: [u8; 4],
     rest: &'m [u8],
@@ -31,7 +31,7 @@ pub struct Piece<'m> {
 }
 
 impl Piece<'_> {
-    /// What stands before the piece.
+    /// Returns the octets to send before the piece.
     pub fn head(&self) -> &[u8] {
         &self.head[..self.head_len]
     }

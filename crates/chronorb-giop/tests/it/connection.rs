@@ -259,7 +259,7 @@ fn what_a_reader_refuses() {
             ReadError::TooLarge,
         ),
         (
-            "a reply, which nobody answers",
+            "a reply, which is not answered",
             promise(Reply, LIMIT),
             skips,
             ReadError::Malformed,

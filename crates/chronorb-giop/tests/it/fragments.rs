@@ -218,7 +218,7 @@ fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever comes, and in whatever order, stays within the limits.
+    /// Any parts, in any order, stay within the limits.
     #[test]
     fn any_parts_in_any_order(
         parts in prop::collection::vec((0..4u8, 0..4u8, any::<bool>(), 0..3u8, 0..30usize), 0..60)

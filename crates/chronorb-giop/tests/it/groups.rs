@@ -263,13 +263,16 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_a_profile_or_none(mut data in proptest::collection::vec(any::<u8>(), 0..100)) {
+    fn any_octets_are_a_profile_or_none(
+        mut data in proptest::collection::vec(any::<u8>(), 0..100),
+    ) {
         if let Some(start) = data.first_chunk_mut::<3>() {
             *start = [start[0] & 1, 1, 0];
         }
         let _ = GroupId::decode(&data);
         let _ = TargetGroup::of(&Target::Key(&data));
-        let _ = TargetGroup::of(&Target::Profile(TaggedProfileView { tag: TAG_UIPMC, data: &data }));
+        let profile = TaggedProfileView { tag: TAG_UIPMC, data: &data };
+        let _ = TargetGroup::of(&Target::Profile(profile));
         if let Ok(profile) = UipmcProfile::decode(&data) {
             let _ = profile.group();
             let _ = profile.iiop();

@@ -1,5 +1,4 @@
-//! What is written is what is read: for every message, in the three versions
-//! of GIOP and in both byte orders.
+//! Round trips of all messages, in the three versions of GIOP and in both byte orders.
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame};
 use chronorb_giop::framing::{Framed, FramingError, next_message};

@@ -1,4 +1,4 @@
-//! What omniORB sends is understood: see `golden/README.md`.
+//! Messages of omniORB are understood: see `golden/README.md`.
 
 use std::collections::HashMap;
 use std::fmt::Write;

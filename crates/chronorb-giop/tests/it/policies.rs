@@ -12,7 +12,7 @@ use proptest::prelude::*;
 const TAO_UIOP: u32 = 0x5441_4f00;
 const TAO_SHMIOP: u32 = 0x5441_4f02;
 
-/// What is written stands in the byte order of this machine.
+/// Returns the form in the byte order of this machine, which is the one that is written.
 fn native<'a>(little: &'a [u8], big: &'a [u8]) -> &'a [u8] {
     if Endian::NATIVE.is_little() {
         little

@@ -1,4 +1,4 @@
-//! What all message protocols have in common, and what GIOPlite has of its own.
+//! The common properties of all message protocols, and the particular ones of GIOPlite.
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame};
 use chronorb_giop::fragments::{Bounds, FragmentError, Reassembly};
@@ -230,7 +230,10 @@ proptest! {
         all in vec((protocol(), 0..7_u8, vec(any::<u8>(), 0..40)), 0..6),
         cut in any::<prop::sample::Index>(),
     ) {
-        let kinds = [Request, Reply, CancelRequest, LocateRequest, LocateReply, CloseConnection, MessageError];
+        let kinds = [
+            Request, Reply, CancelRequest, LocateRequest, LocateReply,
+            CloseConnection, MessageError,
+        ];
         let mut stream = Vec::new();
         let mut expected = Vec::new();
         for (protocol, kind, body) in &all {
@@ -344,7 +347,8 @@ proptest! {
             contexts.push(AGREEMENT);
         }
         prop_assert_eq!(GiopLite::is_proposed_by(&contexts), is_there);
-        let header = ReplyHeader { request_id: 1, status: ReplyStatus::NoException, contexts: &contexts };
+        let status = ReplyStatus::NoException;
+        let header = ReplyHeader { request_id: 1, status, contexts: &contexts };
         let mut frame = reply(Giop(Version::V1_2), &header, &[7]).unwrap();
         prop_assert_eq!(GiopLite::is_agreed_by(frame.as_slice()), is_there);
         for (at, value) in &damage {

@@ -167,8 +167,8 @@ fn a_big_endian_profile_is_read() {
     assert_eq!(profile.object_key, b"k");
 }
 
-/// The layout that TAO gives profiles of UIOP: an encapsulation of version, rendezvous point, object key and
-/// components, among them the endpoints of lanes.
+/// The layout that TAO gives profiles of UIOP: an encapsulation of version, rendezvous point,
+/// object key and components, among them the endpoints of lanes.
 #[test]
 fn profiles_of_uiop_have_taos_layout() {
     let lanes: &[u8] = b"\x01\0\0\0\x02\0\0\0\

@@ -183,7 +183,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_read_or_refused(text in "(corbaloc|corbaname|file)?:?[:,@/#%a1.\\[\\]\\\\é]{0,24}") {
+    fn any_text_is_read_or_refused(
+        text in "(corbaloc|corbaname|file)?:?[:,@/#%a1.\\[\\]\\\\é]{0,24}",
+    ) {
         let _ = ObjectUrl::parse(&text);
     }
 }

@@ -14,12 +14,12 @@ impl Netlink {
         let what = format_args!("list the addresses of the interface {index}");
         let fixed = fixed(libc::AF_UNSPEC, 0, index);
         let request = Request::new(libc::RTM_GETADDR, libc::NLM_F_DUMP, &fixed);
-        // Kernels that know no strict lists tell the addresses of all.
+        // Kernels without strict lists report the addresses of all interfaces.
         self.list(&what, &request, |answer| read(answer, index))
     }
 
-    /// Gives an interface an address in a network with a prefix of `prefix` bits. It can be used at once: whether another
-    /// host has it is not looked for.
+    /// Gives an interface an address in a network with a prefix of `prefix` bits. It can be used at
+    /// once: whether another host has it is not looked for.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where it has the address already.

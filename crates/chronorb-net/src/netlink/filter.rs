@@ -7,8 +7,9 @@ use super::qdisc::{Handle, fixed};
 use super::{Netlink, NetlinkError};
 
 impl Netlink {
-    /// Gives a queueing discipline a filter (`cls_bpf`): a program that is run for each packet, from its Ethernet header
-    /// on, and returns the [`Handle`] of the class that it goes to, or 0 where it does not know.
+    /// Gives a queueing discipline a filter (`cls_bpf`): a program that is run for each packet,
+    /// from its Ethernet header on, and returns the [`Handle`] of the class that it goes to, or 0
+    /// where it does not know.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where the kernel has no such filter or refuses the program.
@@ -19,15 +20,16 @@ impl Netlink {
         program: &[sock_filter],
     ) -> Result<(), NetlinkError> {
         let request = filter(index, discipline, program, |options| {
-            // What the program returns is the class only where a class is given.
+            // The program's result is the class only if a class is given.
             options.number(TCA_BPF_CLASSID, discipline.0);
         });
         let what = format_args!("attach a filter to the interface {index}");
         self.order(&what, request)
     }
 
-    /// Sends all that comes in by an interface, which has [`Discipline::Ingress`](super::Discipline::Ingress), out by
-    /// another: by one of the kind `ifb` it is then taken in as if it had come in by the first.
+    /// Sends all that comes in by an interface, which has
+    /// [`Discipline::Ingress`](super::Discipline::Ingress), out by another: by one of the kind
+    /// `ifb` it is then taken in as if it had come in by the first.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where the kernel cannot redirect (`act_mirred`).
@@ -58,7 +60,7 @@ impl Netlink {
     }
 }
 
-/// A program for all packets of a discipline, and what `fill` adds.
+/// Makes a program for all packets of a discipline, with the options that `fill` adds.
 fn filter(
     index: u32,
     discipline: Handle,

@@ -6,37 +6,38 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use super::message::{Answer, Attribute, Malformed, Request};
 use super::{Netlink, NetlinkError};
 
-/// What the kernel tells of a network interface.
+/// The kernel's description of a network interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LinkInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its number in its network namespace.
+    /// The index in its network namespace.
     pub index: u32,
-    /// Its hardware address, where it has one of six octets.
+    /// The hardware address, if it has one of six octets.
     pub hardware: Option<[u8; 6]>,
     /// Octets of the longest packet, without the Ethernet header.
     pub mtu: usize,
-    /// Its kind as the kernel names it, `veth` or `bridge`; `None` for devices.
+    /// The kind as the kernel names it, `veth` or `bridge`; `None` for devices.
     pub kind: Option<String>,
     /// The number of the bridge that it is a port of.
     pub master: Option<u32>,
     /// Whether it is up by its own setting.
     pub is_up: bool,
-    /// Whether it carries packets: it is up, there is a carrier, and the kernel has noticed, which is a little later.
+    /// Whether it carries packets: it is up, there is a carrier, and the kernel has noticed, which
+    /// is a little later.
     pub is_running: bool,
-    /// A text that somebody has given it.
+    /// An administrative text.
     pub alias: Option<String>,
 }
 
 /// One end of a pair of virtual Ethernet interfaces that is to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct VethEnd<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
     /// The network namespace that it shall be in; `None` for that of the socket.
     pub namespace: Option<BorrowedFd<'a>>,
-    /// By how many queues it receives, and by how many it sends.
+    /// The number of receive queues, and of transmit queues.
     pub queues: u32,
 }
 
@@ -81,7 +82,8 @@ impl Netlink {
         Err(NetlinkError::io(what, no_device()))
     }
 
-    /// Makes a pair of virtual Ethernet interfaces: what goes into one end comes out of the other.
+    /// Makes a pair of virtual Ethernet interfaces: packets sent at one end are received at the
+    /// other.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where a name is taken.
@@ -181,7 +183,8 @@ impl Netlink {
         )
     }
 
-    /// Lets an interface have no address of IPv6 by itself, so that the kernel sends nothing by it unasked.
+    /// Lets an interface have no address of IPv6 by itself, so that the kernel sends nothing by it
+    /// unasked.
     ///
     /// # Errors
     /// [`NetlinkError`].
@@ -271,8 +274,8 @@ fn no_device() -> std::io::Error {
 
 /// Octets of `struct ifinfomsg`.
 const FIXED: usize = 16;
-/// Of `<linux/veth.h>`.
+/// From `<linux/veth.h>`.
 const VETH_INFO_PEER: u16 = 1;
-/// Of `<linux/if_link.h>`.
+/// From `<linux/if_link.h>`.
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 const IN6_ADDR_GEN_MODE_NONE: u8 = 1;

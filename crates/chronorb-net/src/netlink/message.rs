@@ -1,7 +1,8 @@
-//! The messages of rtnetlink, made and read: a header, a fixed part by kind, and attributes, which may hold attributes.
+//! The messages of rtnetlink, made and read: a header, a fixed part by kind, and attributes, which
+//! may hold attributes.
 //!
-//! All numbers are in the machine's order. What is read may be anything: nothing here panics, and nothing is read outside
-//! of its own message.
+//! All numbers are in the machine's order. The input may be arbitrary: no function panics, or reads
+//! outside of its message.
 
 use thiserror::Error;
 
@@ -13,7 +14,8 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// A request of this kind (`RTM_…`), with these flags besides `NLM_F_REQUEST`, and its fixed part.
+    /// A request of this kind (`RTM_…`), with these flags besides `NLM_F_REQUEST`, and its fixed
+    /// part.
     pub(super) fn new(kind: u16, flags: i32, fixed: &[u8]) -> Self {
         let flags = (flags | libc::NLM_F_REQUEST) as u16;
         let mut octets = vec![0; HEADER];
@@ -51,7 +53,7 @@ impl Request {
         self.attribute(kind, &octets);
     }
 
-    /// Adds an attribute that holds what `fill` adds.
+    /// Adds an attribute with the content that `fill` adds.
     pub(super) fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
         let start = self.octets.len();
         self.head(kind, ATTRIBUTE);
@@ -60,7 +62,7 @@ impl Request {
         self.octets[start..start + 2].copy_from_slice(&len.to_ne_bytes());
     }
 
-    /// The message as it is sent, with its number; `None` where a part is longer than messages can tell.
+    /// Returns the message to send, with its number; `None` if a part is too long for a message.
     pub(super) fn finish(mut self, sequence: u32) -> Option<Vec<u8>> {
         let len = u32::try_from(self.octets.len()).ok()?;
         self.octets[0..4].copy_from_slice(&len.to_ne_bytes());
@@ -91,19 +93,19 @@ pub(super) struct Answer<'a> {
     pub(super) flags: u16,
     /// The number of the request that it answers.
     pub(super) sequence: u32,
-    /// What comes after the header.
+    /// The octets after the header.
     pub(super) body: &'a [u8],
 }
 
 impl<'a> Answer<'a> {
-    /// Its fixed part of `N` octets, and its attributes.
+    /// Returns the fixed part of `N` octets, and the attributes.
     pub(super) fn split<const N: usize>(&self) -> Result<(&'a [u8; N], Attributes<'a>), Malformed> {
         let fixed = self.body.first_chunk().ok_or(Malformed)?;
         let rest = self.body.get(N.next_multiple_of(4)..).unwrap_or_default();
         Ok((fixed, Attributes(rest)))
     }
 
-    /// What the kernel says of a request that it refused, or did: the error's number, 0 for none, and its text.
+    /// Returns the kernel's answer to a request: the error's number, 0 for success, and its text.
     pub(super) fn verdict(&self) -> Result<(i32, Option<&'a str>), Malformed> {
         let error = i32::from_ne_bytes(*self.body.first_chunk().ok_or(Malformed)?).saturating_neg();
         let flags = i32::from(self.flags);
@@ -159,20 +161,20 @@ impl<'a> Answers<'a> {
 /// An attribute of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Attribute<'a> {
-    /// Its kind, without the flags in it.
+    /// The kind, without the flags in it.
     pub(super) kind: u16,
-    /// Its value.
+    /// The value.
     pub(super) value: &'a [u8],
 }
 
 impl<'a> Attribute<'a> {
-    /// Its value as a text, up to the zero.
+    /// Returns the value as a text, up to the zero.
     pub(super) fn text(self) -> Option<&'a str> {
         let end = self.value.iter().position(|octet| *octet == 0);
         str::from_utf8(&self.value[..end.unwrap_or(self.value.len())]).ok()
     }
 
-    /// Its value as a number of 32 bits.
+    /// Returns the value as a number of 32 bits.
     pub(super) fn number(self) -> Option<u32> {
         Some(u32::from_ne_bytes(self.value.try_into().ok()?))
     }
@@ -226,18 +228,19 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// What was read is no message of rtnetlink.
+/// The error of octets that are not a message of rtnetlink.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("a message that is none of rtnetlink's")]
 pub(super) struct Malformed;
 
-/// The first `length` octets, at least `least`, and what comes after their padding.
+/// Returns the first `length` octets, at least `least`, and the octets after their padding.
 fn part(octets: &[u8], length: usize, least: usize) -> Result<(&[u8], &[u8]), Malformed> {
     let part = octets.get(..length).ok_or(Malformed)?;
     let after = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
-    match length >= least {
-        true => Ok((part, after)),
-        false => Err(Malformed),
+    if length >= least {
+        Ok((part, after))
+    } else {
+        Err(Malformed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The kernel's network of a namespace, asked and changed by rtnetlink(7).
 //!
-//! [`Netlink`] is a socket to it. It stays in the network namespace of the thread that opened it, wherever that thread goes.
-//! Interfaces are known by their number, `index`.
+//! [`Netlink`] is a socket to it. It stays in the network namespace of the thread that opened it,
+//! wherever that thread goes. Interfaces are known by their number, `index`.
 
 mod address;
 mod filter;

@@ -10,21 +10,21 @@ use super::address::octets;
 use super::message::{Answer, Malformed, Request};
 use super::{Netlink, NetlinkError, Watch};
 
-/// What the kernel knows of a host on the network of an interface.
+/// The kernel's knowledge of a host on the network of an interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Neighbour {
-    /// Its hardware address.
+    /// The hardware address.
     Known([u8; 6]),
-    /// It is asked for its address now.
+    /// The address is being requested.
     Sought,
-    /// It did not answer.
+    /// The host did not answer.
     Failed,
-    /// Nobody has asked for it.
+    /// The address was not requested.
     Unknown,
 }
 
 impl Netlink {
-    /// What the kernel knows of a host on the network of an interface.
+    /// Returns the kernel's knowledge of a host on the network of an interface.
     ///
     /// # Errors
     /// [`NetlinkError`].
@@ -44,8 +44,9 @@ impl Netlink {
     }
 }
 
-/// The hardware address of a host on the network of an interface of the calling thread's namespace. If the kernel does not
-/// know it, it is brought to ask for it by a datagram to the host, and waited for.
+/// The hardware address of a host on the network of an interface of the calling thread's namespace.
+/// If the kernel does not know it, it is brought to ask for it by a datagram to the host, and
+/// waited for.
 ///
 /// # Errors
 /// [`ResolveError`].
@@ -70,7 +71,7 @@ pub fn resolve(index: u32, address: IpAddr, deadline: Deadline) -> Result<[u8; 6
     }
 }
 
-/// Has the kernel look for a host: it has to, in order to send this.
+/// Makes the kernel resolve a host: it has to, in order to send this packet.
 fn provoke(index: u32, address: IpAddr) -> io::Result<()> {
     let (here, to) = match address {
         IpAddr::V4(_) => (
@@ -86,13 +87,13 @@ fn provoke(index: u32, address: IpAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// Why the hardware address of a host is not known.
+/// The reason why the hardware address of a host is unknown.
 #[derive(Debug, Error)]
 pub enum ResolveError {
     /// The host does not answer.
     #[error("no host on the network answers for {0}")]
     Silent(IpAddr),
-    /// It has not answered in time.
+    /// The host has not answered in time.
     #[error("{0} has not answered in time")]
     Late(IpAddr),
     /// The kernel cannot be asked.
@@ -138,5 +139,5 @@ const KNOWN: u16 = libc::NUD_REACHABLE
     | libc::NUD_PROBE
     | libc::NUD_PERMANENT
     | libc::NUD_NOARP;
-/// The port of who throws away what he gets.
+/// The port of the discard service.
 const DISCARD: u16 = 9;

@@ -3,15 +3,15 @@
 use super::message::{Answer, Attribute, Attributes, Malformed, Request};
 use super::{Netlink, NetlinkError};
 
-/// The number of a queueing discipline or of a class in one: the discipline's number and the class's, `1:10` in text, in
-/// hexadecimal.
+/// The number of a queueing discipline or of a class in one: the discipline's number and the
+/// class's, `1:10` in text, in hexadecimal.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Handle(pub u32);
 
 impl Handle {
-    /// What stands for the interface itself, to which the first discipline is attached.
+    /// The interface itself, to which the first discipline is attached.
     pub const ROOT: Self = Self(0xffff_ffff);
-    /// Where packets come in.
+    /// The ingress of the interface.
     pub const INGRESS: Self = Self(0xffff_fff1);
 
     /// The class `minor` of the discipline `major`; the discipline itself for 0.
@@ -44,7 +44,8 @@ pub enum Discipline {
     },
     /// A tree of classes with a rate each (`htb`).
     Classes {
-        /// The class of packets that no filter gives one, by its minor number; 0 for none, where they pass unlimited.
+        /// The class of packets that no filter gives one, by its minor number; 0 for none, where
+        /// they pass unlimited.
         default: u16,
     },
     /// Packets wait in their order (`pfifo`).
@@ -52,46 +53,47 @@ pub enum Discipline {
         /// Packets that wait at most; more are dropped.
         limit: u32,
     },
-    /// Nothing waits; filters see what comes in (`ingress`).
+    /// Filters for incoming packets, without a queue (`ingress`).
     Ingress,
 }
 
 /// A class of [`Discipline::Classes`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Share {
-    /// Octets per second, with the [`AROUND_FRAME`] of each frame, that it has whatever the others do.
+    /// Octets per second, with the [`AROUND_FRAME`] of each frame, that it has whatever the others
+    /// do.
     pub rate: u64,
     /// Octets per second that it may have where the others leave them.
     pub ceiling: u64,
-    /// Octets that pass at once after a rest, by its own rate and by what others leave.
+    /// The octets that are sent at once after a pause, at its own rate and at the ceiling.
     pub burst: u32,
-    /// 0 to 7: of what others leave, lower ones have all that they want first.
+    /// The priority for borrowed bandwidth, 0 to 7; lower numbers are served first.
     pub priority: u32,
     /// Octets that it sends before another of the same priority has its turn.
     pub quantum: u32,
 }
 
-/// What the kernel tells of a queueing discipline, or of a class.
+/// The kernel's description of a queueing discipline, or of a class.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueueInfo {
     /// `tbf`, `htb`, `noqueue`.
     pub kind: String,
     /// The interface.
     pub index: u32,
-    /// Its number.
+    /// The number.
     pub handle: Handle,
-    /// What it is attached to.
+    /// The parent to which it is attached.
     pub parent: Handle,
-    /// What it has sent.
+    /// The statistics of sent packets.
     pub sent: Sent,
-    /// What a class of [`Discipline::Classes`] has.
+    /// The rates of a class of [`Discipline::Classes`].
     pub rates: Option<Rates>,
 }
 
-/// What a class has of its interface, in octets per second.
+/// The rates of a class, in octets per second.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rates {
-    /// Its own rate.
+    /// The guaranteed rate.
     pub rate: u64,
     /// The most that it may have.
     pub ceiling: u64,
@@ -99,7 +101,7 @@ pub struct Rates {
     pub priority: u32,
 }
 
-/// What a queueing discipline, or a class, has sent since it is there.
+/// The statistics of a queueing discipline, or of a class, since it was created.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sent {
     /// Octets, with Ethernet headers.
@@ -144,7 +146,8 @@ impl Netlink {
         self.order(&what, request)
     }
 
-    /// Takes a queueing discipline away, with all that is in it; the interface's own default comes back.
+    /// Takes a queueing discipline away, with all that is in it; the interface's own default comes
+    /// back.
     ///
     /// # Errors
     /// [`NetlinkError`]; [`NetlinkError::is_absent`] where there is none.
@@ -181,7 +184,7 @@ impl Netlink {
     /// [`NetlinkError`].
     pub fn disciplines(&mut self, index: u32) -> Result<Vec<QueueInfo>, NetlinkError> {
         let what = format_args!("list the queueing disciplines of the interface {index}");
-        // They are told of all interfaces, whatever is asked.
+        // The kernel reports the disciplines of all interfaces, whatever the request.
         let all = self.queues(&what, 0, libc::RTM_GETQDISC, libc::RTM_NEWQDISC)?;
         Ok(all.into_iter().filter(|it| it.index == index).collect())
     }
@@ -271,8 +274,8 @@ impl Share {
     }
 }
 
-/// `struct tc_ratespec`: a rate in octets per second as they pass a cable, with what is around a frame there. Rates
-/// that it has no room for are told a second time.
+/// Encodes `struct tc_ratespec`: a rate in octets per second on a cable, with the overhead of a
+/// frame there. Rates that do not fit are sent in a second attribute.
 fn rate_of(rate: u64) -> [u8; 12] {
     let mut spec = [0; 12];
     spec[1] = TC_LINKLAYER_ETHERNET;
@@ -282,7 +285,7 @@ fn rate_of(rate: u64) -> [u8; 12] {
     spec
 }
 
-/// How long so many octets take at a rate, in the scheduler's ticks of 64 ns.
+/// Returns how long so many octets take at a rate, in the scheduler's ticks of 64 ns.
 fn ticks(octets: u32, rate: u64) -> u32 {
     let ns = u128::from(octets) * 1_000_000_000 / u128::from(rate.max(1));
     u32::try_from(ns >> 6).unwrap_or(u32::MAX)
@@ -364,7 +367,8 @@ fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
     })
 }
 
-/// `struct gnet_stats_basic` and `gnet_stats_queue`, and packets in 64 bits where they are told.
+/// Reads `struct gnet_stats_basic` and `gnet_stats_queue`, and the 64-bit count of packets if there
+/// is one.
 fn read_sent(statistics: Attributes<'_>) -> Result<Sent, Malformed> {
     let mut sent = Sent::default();
     let mut packets = None;
@@ -401,7 +405,7 @@ fn read_sent(statistics: Attributes<'_>) -> Result<Sent, Malformed> {
 
 /// Octets of preamble, check sequence and gap, which are around each frame on a cable.
 pub const AROUND_FRAME: u16 = 24;
-/// Octets of the shortest frame on a cable, with what is around it.
+/// The octets of the shortest frame on a cable, with its overhead.
 const SHORTEST_FRAME: u16 = 84;
 const HTB: &str = "htb";
 /// Octets of `struct tcmsg`.

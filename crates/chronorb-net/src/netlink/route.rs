@@ -11,14 +11,15 @@ use super::{Netlink, NetlinkError};
 pub struct Route {
     /// The interface that packets leave by.
     pub index: u32,
-    /// The router that they go to first; `None` where the host itself is on the interface's network.
+    /// The router that they go to first; `None` where the host itself is on the interface's
+    /// network.
     pub gateway: Option<IpAddr>,
     /// The address of this host that the kernel would send from.
     pub source: Option<IpAddr>,
 }
 
 impl Netlink {
-    /// The way to a host, as the kernel would send; if `index` says so, by that interface only.
+    /// Returns the kernel's route to a host; with `index`, by that interface only.
     ///
     /// # Errors
     /// [`NetlinkError::Refused`] where there is no way (`ENETUNREACH`, `EHOSTUNREACH`).
@@ -47,8 +48,8 @@ impl Netlink {
         })
     }
 
-    /// Sends packets to hosts of a network with a prefix of `prefix` bits by a router; the network `0.0.0.0/0`, or `::/0`,
-    /// is that of all hosts.
+    /// Sends packets to hosts of a network with a prefix of `prefix` bits by a router; the network
+    /// `0.0.0.0/0`, or `::/0`, is that of all hosts.
     ///
     /// # Errors
     /// [`NetlinkError`], for example where the router is on no network of the interface.
@@ -120,5 +121,5 @@ pub(super) fn read(answer: Answer<'_>) -> Result<Option<Route>, Malformed> {
 
 /// Octets of `struct rtmsg`.
 const FIXED: usize = 12;
-/// Of `<linux/rtnetlink.h>`.
+/// From `<linux/rtnetlink.h>`.
 const RTA_VIA: u16 = 18;

@@ -1,4 +1,4 @@
-//! The socket: a request, and what the kernel answers.
+//! The socket: requests, and the kernel's answers.
 
 use std::fmt;
 use std::io;
@@ -24,8 +24,8 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// A socket to the network of the calling thread's namespace. No right is needed to open it or to ask; changes need
-    /// `CAP_NET_ADMIN`.
+    /// A socket to the network of the calling thread's namespace. No right is needed to open it or
+    /// to ask; changes need `CAP_NET_ADMIN`.
     ///
     /// # Errors
     /// The process has no file descriptor left.
@@ -39,7 +39,7 @@ impl Netlink {
         })
     }
 
-    /// Has the kernel do something, or give one thing, which `what` names. `take` gets what it answers.
+    /// Sends a request for an action, or for one item, which `what` names. `take` gets the answer.
     pub(super) fn request(
         &mut self,
         what: &dyn fmt::Display,
@@ -49,7 +49,7 @@ impl Netlink {
         self.exchange(what, request, &mut take).map(|_| ())
     }
 
-    /// Has the kernel do something that has no answer but that it is done.
+    /// Sends a request whose answer is only an acknowledgement.
     pub(super) fn order(
         &mut self,
         what: &dyn fmt::Display,
@@ -58,14 +58,14 @@ impl Netlink {
         self.request(what, request, |_| Ok(()))
     }
 
-    /// Has the kernel list something, each as `read` makes it of an answer; `None` where one is none of those.
+    /// Lists items, each of which `read` makes of an answer; it returns `None` for other answers.
     pub(super) fn list<T>(
         &mut self,
         what: &dyn fmt::Display,
         request: &Request,
         read: impl Fn(Answer<'_>) -> Result<Option<T>, Malformed>,
     ) -> Result<Vec<T>, NetlinkError> {
-        // A list that changed while it was told may lack something that was there all the time.
+        // A list that changed while it was sent may lack items that were there all the time.
         for _ in 0..ATTEMPTS {
             let mut list = Vec::new();
             let is_whole = self.exchange(what, request.clone(), &mut |answer| {
@@ -79,7 +79,7 @@ impl Netlink {
         Err(NetlinkError::io(what, io::ErrorKind::Interrupted.into()))
     }
 
-    /// Whether all that was told was so at the same time.
+    /// Whether the list is consistent.
     fn exchange(
         &mut self,
         what: &dyn fmt::Display,
@@ -100,7 +100,7 @@ impl Netlink {
             let datagram = self.room.get(..len).ok_or_else(|| malformed(what))?;
             for answer in Answers(datagram) {
                 let answer = answer.map_err(|_| malformed(what))?;
-                // What was left over from a request that was given up.
+                // An answer to a request that was abandoned.
                 if answer.sequence != self.sequence {
                     continue;
                 }
@@ -120,8 +120,8 @@ impl Netlink {
 
 /// A socket to the kernel's network of the calling thread's namespace, where it stays.
 ///
-/// The kernel's refusals have a text, and lists are of what was asked for only, as far as the kernel can do these. Waiting
-/// for an answer ends after `patience`, which is not zero, with `WouldBlock`.
+/// Refusals of the kernel have a text, and lists are filtered, as far as the kernel supports that.
+/// Waiting for an answer ends after `patience`, which is not zero, with `WouldBlock`.
 ///
 /// # Errors
 /// The process has no file descriptor left.
@@ -139,37 +139,41 @@ pub(super) fn route_socket(patience: Duration) -> io::Result<OwnedFd> {
         libc::NETLINK_CAP_ACK,
         libc::NETLINK_GET_STRICT_CHK,
     ] {
-        // Kernels that do not know one say less, or more, and still answer.
+        // Kernels that lack an option send less, or more, and still answer.
         let _ = sys::set_option(socket.as_fd(), libc::SOL_NETLINK, option, 1);
     }
     Ok(socket)
 }
 
-/// Why the kernel's network was not asked or changed.
+/// The reason why the kernel's network could not be queried or changed.
 #[derive(Debug, Error)]
 pub enum NetlinkError {
     /// The process may not do it.
     #[error(
-        "cannot {what}: it needs CAP_NET_ADMIN; run as root, or grant it (`setcap cap_net_admin+ep PROGRAM`)"
+        "cannot {what}: it needs CAP_NET_ADMIN; run as root, or grant it (`setcap \
+         cap_net_admin+ep PROGRAM`)"
     )]
     Denied {
-        /// What was to be done.
+        /// The attempted operation.
         what: String,
     },
     /// The kernel refused.
-    #[error("cannot {what}: {source}{}", text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+    #[error(
+        "cannot {what}: {source}{}",
+        text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default()
+    )]
     Refused {
-        /// What was to be done.
+        /// The attempted operation.
         what: String,
         /// The kernel's error.
         source: io::Error,
-        /// What it said about it.
+        /// The kernel's explanation.
         text: Option<String>,
     },
-    /// What the kernel answered cannot be read.
+    /// The kernel's answer is malformed.
     #[error("cannot {what}: the kernel's answer is not as rtnetlink(7) says")]
     Malformed {
-        /// What was to be done.
+        /// The attempted operation.
         what: String,
     },
 }
@@ -184,7 +188,7 @@ impl NetlinkError {
         }
     }
 
-    /// Whether what was asked for is not there.
+    /// Whether the requested item does not exist.
     pub fn is_absent(&self) -> bool {
         let Self::Refused { source, .. } = self else {
             return false;
@@ -227,7 +231,7 @@ fn malformed(what: &dyn fmt::Display) -> NetlinkError {
 
 /// The kernel answers within the call that asks it, but for a lock that it may have to wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// More than the kernel tells at once.
+/// More than the kernel sends at once.
 const ROOM: usize = 64 << 10;
 const ATTEMPTS: usize = 20;
 
@@ -237,7 +241,7 @@ mod tests {
 
     #[test]
     fn waiting_for_an_answer_ends() {
-        let socket = route_socket(Duration::from_millis(1)).expect("anybody may");
+        let socket = route_socket(Duration::from_millis(1)).expect("it needs no right");
         let error = recv(&socket, &mut [0; 16][..], RecvFlags::empty()).unwrap_err();
         assert_eq!(io::Error::from(error).kind(), io::ErrorKind::WouldBlock);
     }

@@ -1,4 +1,4 @@
-//! What is asked of the kernel, octet by octet, and what it answers, whatever that is.
+//! Requests to the kernel, octet by octet, and arbitrary answers.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,7 +7,8 @@ use super::message::{Answer, Answers, Request};
 use super::qdisc::{Discipline, Handle, Share};
 use super::{LinkInfo, Neighbour, Route, address, link, neighbour, qdisc, route};
 
-/// The kernel's answer of this kind, with this fixed part and what `fill` adds.
+/// Returns the kernel's answer of this kind, with this fixed part and the attributes that `fill`
+/// adds.
 fn answered<T>(
     kind: u16,
     fixed: &[u8],

@@ -13,8 +13,8 @@ use rustix::net::{RecvFlags, bind, recv};
 use super::NetlinkError;
 use super::socket::route_socket;
 
-/// Hears that something has changed in the network of the calling thread's namespace. What it was has to be asked for: news
-/// may be lost where there are too many.
+/// A notification of changes in the network of the calling thread's namespace. The changes
+/// themselves must be queried, because news may be lost if there are too many.
 ///
 /// Whatever has changed since it was opened is heard.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Watch {
         Ok(Self(socket))
     }
 
-    /// That news were lost is an error of the socket, which is taken here too.
+    /// Empties the socket. A loss of news is an error of the socket, which is cleared here too.
     fn drain(&self) {
         loop {
             match recv(&self.0, &mut [0; 1][..], RecvFlags::DONTWAIT) {

@@ -1,9 +1,9 @@
 //! Access rules: which peers may connect to this ORB, and to which servers it may connect.
 //!
 //! The rules are those of omniORB (`serverTransportRule`, `clientTransportRule`), with identities
-//! beside addresses. A list of rules is judged once for each connection. A server judges a peer when
-//! the connection is accepted, or after the TLS handshake where a rule depends on the certificate. A
-//! client judges an address before it connects.
+//! beside addresses. A list of rules is judged once for each connection. A server judges a peer
+//! when the connection is accepted, or after the TLS handshake where a rule depends on the
+//! certificate. A client judges an address before it connects.
 
 mod parse;
 mod secure;
@@ -23,7 +23,7 @@ pub(crate) use secure::{check, complete};
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TransportRules(Vec<TransportRule>);
 
-/// An access rule: conditions, and what is permitted to a peer that meets all of them.
+/// An access rule: conditions, and the permissions of a peer that meets all of them.
 ///
 /// Its text is `CONDITION… ACTION[,ACTION…]`, for example `10.0.0.0/8 tcp,ssl`. Conditions:
 ///
@@ -79,12 +79,12 @@ pub(crate) enum Judgement {
     Open,
 }
 
-/// What is known of a peer.
+/// The known facts about a peer.
 #[derive(Debug)]
 struct Candidate<'c> {
     scheme: &'c str,
     address: CandidateAddress,
-    /// Its user and group.
+    /// The user and the group.
     user: Fact<(u32, u32)>,
     names: Fact<Names>,
 }
@@ -103,7 +103,7 @@ struct Names {
     alternative: Vec<String>,
 }
 
-/// Something that a peer has, does not have, or has not told yet.
+/// A property that a peer has, does not have, or has not shown yet.
 #[derive(Debug)]
 enum Fact<T> {
     Known(T),
@@ -196,9 +196,10 @@ impl TransportRules {
                     CandidateAddress::ThisMachine => Fact::Pending,
                     _ => Fact::Absent,
                 },
-                names: match WITHOUT_CERTIFICATES.contains(&scheme) {
-                    true => Fact::Absent,
-                    false => Fact::Pending,
+                names: if WITHOUT_CERTIFICATES.contains(&scheme) {
+                    Fact::Absent
+                } else {
+                    Fact::Pending
                 },
             };
             self.decide(&candidate)
@@ -232,9 +233,10 @@ impl TransportRules {
                 None => return Judgement::Open,
             }
         }
-        match self.0.is_empty() {
-            true => Judgement::Permitted,
-            false => Judgement::Refused(0),
+        if self.0.is_empty() {
+            Judgement::Permitted
+        } else {
+            Judgement::Refused(0)
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{Action, Condition, TransportRule, bits};
 pub struct RuleError {
     /// The character at which the wrong part begins, counted from 1.
     pub position: usize,
-    /// What is wrong, and what is expected.
+    /// The error, and the expected form.
     pub problem: String,
 }
 
@@ -150,8 +150,8 @@ fn network(text: &str) -> Option<Condition> {
     })
 }
 
-/// An alternative name in the form in which certificates' names are told. Without a kind it is a
-/// host.
+/// Parses an alternative name, in the form in which names of certificates are shown. Without a kind
+/// it is a host.
 fn alternative_name(text: &str) -> Option<Condition> {
     let (kind, value) = text.split_once(':').unwrap_or(("dns", text));
     let name = match kind {
@@ -201,5 +201,5 @@ fn error(position: usize, problem: String) -> RuleError {
 
 const CONDITIONS: &str = "a condition: *, localhost, an address such as 10.0.0.0/8 or fd00::/8, \
                           subject=, san=, uid= or gid=";
-const ACTIONS: &str = "actions with commas between them: tcp, unix, ssl or other protocols; or any, \
-                       or none";
+const ACTIONS: &str = "actions with commas between them: tcp, unix, ssl or other protocols; or \
+    any, or none";

@@ -1,4 +1,4 @@
-//! The secure profile: what has to be set so that only proved peers reach an ORB.
+//! The secure profile: the settings with which only proved peers reach an ORB.
 
 use std::str::FromStr;
 
@@ -12,20 +12,21 @@ use crate::rtcorba::Priority;
 /// A set of requirements on the settings of an ORB (`-ORBProfile`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SecurityProfile {
-    /// None: each setting stands for itself.
+    /// No requirements: the settings are independent.
     #[default]
     Open,
     /// Only peers that have proved their identity connect, and only to proved servers.
     ///
     /// * Protocols are SSLIOP with mutual verification, UIOP and SHMIOP, for servers and clients.
-    /// * A server permits nobody whom no rule names (`-ORBServerTransportRule`), and rules that permit
-    ///   Unix-domain peers name their user.
+    /// * A server permits only peers that a rule names (`-ORBServerTransportRule`), and rules that
+    ///   permit Unix-domain peers name their user.
     /// * A client without rules (`-ORBClientTransportRule`) calls servers by TLS, and those of the
     ///   same user by Unix-domain sockets and shared memory.
     ///
-    /// * Priorities that clients propagate have a ceiling; 0, unless `-ORBPriorityCeiling` names one.
-    /// * Object keys are authenticated, unless a policy of the POA says otherwise; those of
-    ///   persistent POAs where there is a secret (`-ORBObjectKeySecret`).
+    /// * Priorities that clients propagate have a ceiling; 0, unless `-ORBPriorityCeiling` names
+    ///   one.
+    /// * Object keys are authenticated, unless a policy of the POA decides otherwise; those of
+    ///   persistent POAs if there is a secret (`-ORBObjectKeySecret`).
     ///
     /// An ORB whose other settings contradict this cannot be made.
     Secure,
@@ -44,7 +45,7 @@ impl FromStr for SecurityProfile {
     }
 }
 
-/// Completes a configuration as its profile says.
+/// Completes and checks a configuration according to its profile.
 ///
 /// # Errors
 /// The first setting that contradicts the profile.
@@ -80,14 +81,15 @@ pub(crate) fn complete(config: &mut OrbConfig) -> Result<(), ConfigError> {
     ] {
         if let Some(rule) = rules.iter().find(|rule| permits_any_user(rule)) {
             let problem = format!(
-                "the rule \"{rule}\" permits Unix-domain peers of any user; add uid=self or uid=NUMBER"
+                "the rule \"{rule}\" permits Unix-domain peers of any user; add uid=self or \
+                 uid=NUMBER"
             );
             return Err(refused(setting, problem));
         }
     }
     let permits = |rule: &TransportRule| PROVED.iter().any(|scheme| rule.action.permits(scheme));
     if has_endpoints && !config.server_transport_rules.iter().any(permits) {
-        let problem = "it permits nobody, so that the endpoints are of no use; add for example \
+        let problem = "it permits no peer, so that the endpoints are of no use; add for example \
                        \"san=dns:client.example ssl\" or \"uid=self unix\"";
         return Err(refused(SERVER_RULES, problem.to_owned()));
     }
@@ -114,7 +116,8 @@ pub(crate) fn check(config: &OrbConfig, registry: &Registry) -> Result<(), Confi
             let is_known = |scheme: &str| OWN.contains(&scheme) || registry.find(scheme).is_ok();
             if let Some(unknown) = rule.schemes().iter().find(|scheme| !is_known(scheme)) {
                 let problem = format!(
-                    "rule \"{rule}\": there is no protocol {unknown:?}; there are tcp, unix, ssl, {}",
+                    "rule \"{rule}\": there is no protocol {unknown:?}; there are tcp, unix, ssl, \
+                     {}",
                     OWN.join(", ")
                 );
                 return Err(ConfigError::BadValue {

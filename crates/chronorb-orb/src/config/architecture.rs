@@ -4,7 +4,8 @@
 use super::settings::{BASELINES, lacks};
 use super::{ConnectionStrategy, OrbConfig, ThreadpoolStrategy};
 
-/// An architecture of an ORB: how its clients have connections and how its servers share the work, in one word.
+/// An architecture of an ORB: how its clients have connections and how its servers share the work,
+/// in one word.
 ///
 /// Real-time architectures keep requests of different priorities apart all the way. The others are
 /// those of the ORBs that the TAO papers measured beside it, for comparisons and for applications
@@ -16,22 +17,25 @@ pub enum Architecture {
     /// Leader/Followers, and a connection for each thread and priority: TAO.
     #[default]
     RealTime,
-    /// Half-Sync/Half-Async, and a connection for each thread and priority: the other one of the thread pool paper.
+    /// Half-Sync/Half-Async, and a connection for each thread and priority: the other one of the
+    /// thread pool paper.
     HalfSync,
-    /// A [worker pool](ThreadpoolStrategy::WorkerPool), and one connection to each server, by whose own
-    /// thread all is sent and received: CORBAplus.
+    /// A [worker pool](ThreadpoolStrategy::WorkerPool), and one connection to each server, by whose
+    /// own thread all is sent and received: CORBAplus.
     #[cfg(feature = "baselines")]
     WorkerPool,
-    /// Leader/Followers, and one connection to each server, from which the threads that wait read in turn: miniCOOL.
+    /// Leader/Followers, and one connection to each server, from which the threads that wait read
+    /// in turn: miniCOOL.
     LeaderFollowersMuxed,
-    /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server: MT-Orbix.
+    /// A [filter chain](ThreadpoolStrategy::FilterChain), and one connection to each server:
+    /// MT-Orbix.
     #[cfg(feature = "baselines")]
     FilterChain,
-    /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority: TAO with a
-    /// single-threaded server.
+    /// A [reactor](ThreadpoolStrategy::Reactive), and a connection for each thread and priority:
+    /// TAO with a single-threaded server.
     Reactive,
-    /// A [thread for each connection](ThreadpoolStrategy::ThreadPerConnection), and a connection for each thread and
-    /// priority: TAO's other one.
+    /// A [thread for each connection](ThreadpoolStrategy::ThreadPerConnection), and a connection
+    /// for each thread and priority: TAO's other one.
     ThreadPerConnection,
 }
 
@@ -71,7 +75,7 @@ impl Architecture {
         Self::ALL.iter().copied().find(|known| known.name() == name)
     }
 
-    /// How threads of pools share the work.
+    /// Returns the way in which the threads of pools share the work.
     #[must_use]
     pub const fn threadpool_strategy(self) -> ThreadpoolStrategy {
         match self {
@@ -86,7 +90,7 @@ impl Architecture {
         }
     }
 
-    /// How a client's threads have connections.
+    /// Returns the way in which a client's threads share connections.
     #[must_use]
     pub const fn client_connection(self) -> ConnectionStrategy {
         match self {
@@ -109,9 +113,10 @@ impl Architecture {
 }
 
 impl OrbConfig {
-    /// Makes the settings that an architecture stands for: [`threadpool_strategy`](Self::threadpool_strategy),
+    /// Applies the settings of an architecture: [`threadpool_strategy`](Self::threadpool_strategy),
     /// [`client_connection`](Self::client_connection) and
-    /// [`share_connections_across_priorities`](Self::share_connections_across_priorities). All others stay.
+    /// [`share_connections_across_priorities`](Self::share_connections_across_priorities). All
+    /// others stay.
     pub fn set_architecture(&mut self, architecture: Architecture) {
         self.threadpool_strategy = architecture.threadpool_strategy();
         self.client_connection = architecture.client_connection();
@@ -119,7 +124,7 @@ impl OrbConfig {
     }
 }
 
-/// As `-ORBArchitecture` tells it.
+/// Applies a value of `-ORBArchitecture`.
 pub(super) fn apply(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     #[cfg(not(feature = "baselines"))]
     if BASELINES.contains(&text) {

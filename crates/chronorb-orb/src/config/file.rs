@@ -5,7 +5,7 @@ use std::path::Path;
 use super::settings::{CONFIG_FILE, SETTINGS};
 use super::{ConfigError, Given, similar};
 
-/// What a file says.
+/// Reads the settings of a file.
 pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {
     let bad = |problem: String| ConfigError::BadFile {
         path: path.to_owned(),

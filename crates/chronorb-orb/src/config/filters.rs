@@ -1,4 +1,4 @@
-//! The filters of an application, which say how requests are served.
+//! The filters of an application, which decide how requests are served.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,14 +7,15 @@ use chronorb_giop::SystemException;
 
 use crate::rtcorba::Priority;
 
-/// What an application says about requests before they are served.
+/// An application's decision about requests before they are served.
 ///
-/// The one thread that reads for a pool calls it, of the priority of the most urgent lane, while all other requests
-/// wait: it shall be quick, and never block. If it panics, the connection of the request ends.
+/// The one thread that reads for a pool calls the filter, at the priority of the most urgent lane,
+/// while all other requests wait. It must be fast, and never block. If it panics, the connection of
+/// the request ends.
 ///
 /// Functions of a [`FilteredRequest`] are filters.
 pub trait RequestFilter: Send + Sync {
-    /// What is to become of a request.
+    /// Decides about a request.
     fn filter(&self, request: &FilteredRequest<'_>) -> Filtered;
 }
 
@@ -27,20 +28,21 @@ where
     }
 }
 
-/// What a filter says about a request.
+/// The decision of a filter about a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Filtered {
-    /// The next filter is to say; after the last one its target's priority counts.
+    /// The next filter decides; after the last one the target's priority counts.
     PassOn,
-    /// It is served at this priority, whatever the model of its POA, in the lane of the priority. Where no lane has it,
-    /// the least urgent one serves it, at this priority too. A POA of the main-thread model goes by its own.
+    /// The request is served at this priority, in the lane of the priority, whatever the model of
+    /// its POA. If no lane has the priority, the least urgent lane serves it, at this priority too.
+    /// A POA of the main-thread model uses its own thread.
     ServeAt(Priority),
-    /// It is not served: the client gets this, unless it waits for nothing.
+    /// The request is refused: the client gets this exception, unless it waits for nothing.
     Refuse(SystemException),
 }
 
-/// A request as filters see it: what its header says, and not yet its arguments.
+/// A request as filters see it: the content of its header, without its arguments.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FilteredRequest<'r> {
@@ -48,14 +50,14 @@ pub struct FilteredRequest<'r> {
     pub operation: &'r [u8],
     /// The object's id in its POA; `None` for a target that this ORB did not name.
     pub object_id: Option<&'r [u8]>,
-    /// What it is to be served at, by the model of the target's POA; `None` where there is no such POA (yet), or it has
-    /// no model.
+    /// The priority by the model of the target's POA; `None` if the POA does not exist (yet), or
+    /// has no model.
     pub priority: Option<Priority>,
-    /// What the client sent with it.
+    /// The priority that the client propagated.
     pub propagated: Option<Priority>,
     /// Whether the client waits for an answer.
     pub response_expected: bool,
-    /// How long it is, header included.
+    /// The length, header included.
     pub octets: usize,
 }
 
@@ -89,7 +91,7 @@ impl RequestFilters {
         self.0.is_empty()
     }
 
-    /// What the first says that does not pass it on.
+    /// Returns the decision of the first filter that does not pass the request on.
     pub(crate) fn filter(&self, request: &FilteredRequest<'_>) -> Filtered {
         let said = self.0.iter().map(|filter| filter.filter(request));
         let mut decided = said.filter(|said| *said != Filtered::PassOn);

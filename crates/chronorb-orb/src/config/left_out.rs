@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// What a value of the setting is answered with, on the command line.
+/// Returns the answer to a value of the setting on the command line.
 fn on_the_command_line(setting: &Setting, option: &str, value: &str) -> Result<(), ConfigError> {
     let mut line = vec!["program".to_owned(), option.to_owned(), value.to_owned()];
     let outcome = OrbConfig::read(&mut line).map(drop);
@@ -68,8 +68,8 @@ fn values_that_ask_for_nothing_are_taken_without_the_feature() {
     }
 }
 
-/// The table says for each setting what feature it needs: a program without features would have none
-/// of these.
+/// The table has the feature of each setting: a program without features would have no such
+/// settings.
 #[test]
 fn each_feature_with_settings_is_in_the_table() {
     let missing = |feature| {

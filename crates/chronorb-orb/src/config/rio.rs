@@ -6,13 +6,14 @@ use chronorb_rio::DriverChoice;
 
 use super::OrbConfig;
 
-/// By which network interface, and how, IIOP goes by the real-time I/O subsystem (`riop`).
+/// The network interface and the parameters of the real-time I/O subsystem, which carries IIOP
+/// (`riop`).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RioSettings {
-    /// `-ORBRioInterface NAME`: calls go by this interface, to servers that are reached by it; none by default, so
-    /// that `riop` is for endpoints only.
+    /// `-ORBRioInterface NAME`: calls go by this interface, to servers that are reached by it; none
+    /// by default, so that `riop` is for endpoints only.
     pub interface: Option<String>,
-    /// `-ORBRioDriver`: how the interface is served, for endpoints too that do not say.
+    /// `-ORBRioDriver`: the driver of the interface, also for endpoints that name none.
     pub driver: DriverChoice,
     /// `-ORBRioPlan FILE`: the reservations of the interface's classes, in TOML.
     pub plan: Option<PathBuf>,

@@ -19,7 +19,7 @@ use crate::poa::ObjectKeySecret;
 pub(super) struct Setting {
     pub(super) key: &'static str,
     pub(super) options: &'static str,
-    /// Where the program is built without the feature that the setting belongs to.
+    /// The feature of the setting, if the program is built without it.
     pub(super) missing: Option<&'static Missing>,
     pub(super) apply: Apply,
 }
@@ -89,7 +89,7 @@ fn no_choice(text: &str, choices: &[Choice]) -> String {
 /// A cargo feature that this program is built without.
 pub(super) struct Missing {
     pub(super) feature: &'static str,
-    /// The values that ask for what the program does anyway; all others are refused.
+    /// The values that the program supports without the feature; all others are refused.
     pub(super) without: &'static [&'static str],
 }
 
@@ -104,8 +104,8 @@ impl Setting {
     }
 }
 
-/// A setting of a cargo feature: the feature, the key, the options, the values that a program without
-/// the feature takes too, and how a text is taken in.
+/// A setting of a cargo feature: the feature, the key, the options, the values that a program
+/// without the feature takes too, and how a text is taken in.
 macro_rules! of_feature {
     ($feature:tt, $key:expr, $options:expr, $without:expr, $apply:expr $(,)?) => {{
         #[cfg(feature = $feature)]
@@ -683,7 +683,7 @@ fn nothing(_: &mut OrbConfig, _: &str) -> Result<(), String> {
 #[cfg(not(feature = "baselines"))]
 pub(super) const BASELINES: [&str; 2] = ["worker-pool", "filter-chain"];
 
-/// Says that this program is built without a feature.
+/// Returns the message that this program is built without a feature.
 pub(crate) fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }

@@ -19,8 +19,8 @@ pub(super) fn unknown(
 }
 
 /// Returns up to three of `names` that may have been meant, the closest first: those with few
-/// mistakes, and those that begin with `name`, but none that is more than twice as far as the closest.
-/// Case does not count.
+/// mistakes, and those that begin with `name`, but none that is more than twice as far as the
+/// closest. Case does not count.
 fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'static str> {
     if name.len() > LONGEST {
         return Vec::new();
@@ -46,7 +46,7 @@ fn closest(name: &str, names: &mut dyn Iterator<Item = &'static str>) -> Vec<&'s
         .collect()
 }
 
-/// What is said of a name that does not exist: `did you mean -ORBThreads?`, and where all are listed.
+/// Returns a hint for an unknown name: `did you mean -ORBThreads?`, and the place of the list.
 pub(super) fn question(similar: &[String]) -> String {
     match similar {
         [] => LIST.to_owned(),

@@ -1,4 +1,4 @@
-//! What is taken from a command line, and what is refused.
+//! Accepted and refused command lines.
 
 use super::*;
 

@@ -3,15 +3,15 @@
 #[cfg(any(feature = "faults", feature = "trace"))]
 use super::OrbConfig;
 
-/// Where what goes by connections is written down.
+/// The trace files of connections.
 #[cfg(feature = "trace")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TraceSettings {
-    /// `-ORBTraceFile PATH`: a file in the format pcapng, of all protocols of the ORB; none by default. What
-    /// [`-ORBFaults`](OrbConfig::faults) does stands in it as it is done.
+    /// `-ORBTraceFile PATH`: a file in the format pcapng, of all protocols of the ORB; none by
+    /// default. The effects of [`-ORBFaults`](OrbConfig::faults) are recorded as they occur.
     pub file: Option<std::path::PathBuf>,
-    /// `-ORBTraceSize OCTETS`: what the file may have before the next one begins, 65536 to 1099511627776; the last two
-    /// are kept.
+    /// `-ORBTraceSize OCTETS`: the size at which the next file begins, 65536 to 1099511627776; the
+    /// last two are kept.
     pub size: u64,
 }
 

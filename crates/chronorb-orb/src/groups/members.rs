@@ -11,14 +11,14 @@ use crate::object::Object;
 use crate::poa::{ObjectError, ObjectId, Poa};
 use crate::server::Threadpool;
 
-/// Membership of a group could not be had, or told.
+/// A failure of joining a group, or of querying the membership.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum GroupError {
     /// The reference is not one to a group.
     #[error("the reference is not one to a group")]
     NotAGroupObject,
-    /// The POA's policies do not allow it, or the object id is none of its own.
+    /// The POA's policies do not allow it, or the object id does not belong to it.
     #[error(transparent)]
     Object(#[from] ObjectError),
     /// Anything else: `NO_RESOURCES` where the group cannot be listened at.
@@ -29,9 +29,9 @@ pub enum GroupError {
 /// The members of all groups.
 #[derive(Default)]
 pub(crate) struct Groups {
-    /// Replaced as a whole, so that who serves a request has it without a lock.
+    /// Replaced as a whole, so that a thread that serves a request reads it without a lock.
     members: PiMutex<Members>,
-    /// Held by who joins or leaves, so that lanes listen as the members say.
+    /// Held while a member joins or leaves, so that lanes listen as the members require.
     changing: PiMutex<()>,
 }
 
@@ -44,10 +44,10 @@ pub(crate) struct Member {
     group: GroupId,
     address: Address,
     pool: u32,
-    /// Where its POA stands in the table of POAs.
+    /// The key of its POA in the table of POAs.
     poa: Key,
     id: ObjectId,
-    /// Its object key.
+    /// The object key.
     pub(crate) key: Arc<[u8]>,
 }
 
@@ -98,14 +98,16 @@ impl Groups {
 }
 
 impl Poa {
-    /// Makes an object a member of a group (`PortableGroup::GOA::associate_reference_with_id`): requests to the group
-    /// come to it too, from now on and until it is deactivated. It need not be active yet.
+    /// Makes an object a member of a group (`PortableGroup::GOA::associate_reference_with_id`):
+    /// requests to the group come to it too, from now on and until it is deactivated. It need not
+    /// be active yet.
     ///
-    /// The lanes of the POA's pool listen at the group from the first member on, as `-ORBMulticast` says.
+    /// From the first member on, the lanes of the POA's pool listen at the group, with the options
+    /// of `-ORBMulticast`.
     ///
     /// # Errors
-    /// [`GroupError::NotAGroupObject`]; `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of
-    /// them; `NO_RESOURCES` where the group cannot be listened at.
+    /// [`GroupError::NotAGroupObject`]; `BAD_PARAM` (OMG minor 14) if ids come from the POA and
+    /// this one does not; `NO_RESOURCES` if listening at the group fails.
     pub fn associate_reference_with_id(
         &self,
         group: &Object,
@@ -128,11 +130,12 @@ impl Poa {
         Ok(())
     }
 
-    /// Takes an object out of a group (`PortableGroup::GOA::disassociate_reference_with_id`). After the last one of
-    /// the pool its lanes do not listen at the group any more.
+    /// Takes an object out of a group (`PortableGroup::GOA::disassociate_reference_with_id`). After
+    /// the last one of the pool its lanes do not listen at the group any more.
     ///
     /// # Errors
-    /// [`GroupError::NotAGroupObject`]; [`ObjectError::ObjectNotActive`] where the object is no member.
+    /// [`GroupError::NotAGroupObject`]; [`ObjectError::ObjectNotActive`] where the object is no
+    /// member.
     pub fn disassociate_reference_with_id(
         &self,
         group: &Object,
@@ -146,12 +149,12 @@ impl Poa {
         }
     }
 
-    /// An id of the POA's making that is a member of a group already, for an object that is still to be activated
-    /// (`PortableGroup::GOA::create_id_for_reference`).
+    /// An id of the POA's making that is a member of a group already, for an object that is still
+    /// to be activated (`PortableGroup::GOA::create_id_for_reference`).
     ///
     /// # Errors
-    /// As [`associate_reference_with_id`](Self::associate_reference_with_id); [`ObjectError::WrongPolicy`] where ids
-    /// come from the application.
+    /// As [`associate_reference_with_id`](Self::associate_reference_with_id);
+    /// [`ObjectError::WrongPolicy`] where ids come from the application.
     pub fn create_id_for_reference(&self, group: &Object) -> Result<ObjectId, GroupError> {
         target(group)?;
         let reference = self.create_reference(group.type_id())?;
@@ -174,7 +177,7 @@ impl Poa {
         Ok(own.collect())
     }
 
-    /// An object ends, and with it what groups it is in.
+    /// Removes an object that ends from its groups.
     pub(crate) fn leave_groups(&self, id: &ObjectId) {
         self.leave(|member| member.poa == self.place() && member.id == *id);
     }
@@ -211,7 +214,7 @@ fn target(reference: &Object) -> Result<(GroupId, Address), GroupError> {
     Ok((group.id().clone(), way.address.clone()))
 }
 
-/// Has all lanes of a pool listen at a group.
+/// Makes all lanes of a pool listen at a group.
 fn listen(
     pool: &Threadpool,
     core: &crate::core::Core,

@@ -1,10 +1,13 @@
-//! Groups of objects, which are called together by multicast (MIOP): oneway, and nobody knows by how many.
+//! Groups of objects, which are called together by multicast (MIOP). Calls are oneway, and the
+//! number of receivers is unknown.
 //!
-//! Source: the Unreliable Multicast specification; `PortableGroup::GOA` of it are operations of [`Poa`](crate::poa::Poa).
+//! Source: the Unreliable Multicast specification. The operations of its `PortableGroup::GOA` are
+//! operations of [`Poa`](crate::poa::Poa).
 //!
-//! The members that this ORB has are in one [table](Groups). Each lane of a member's pool hears the group by a socket of
-//! its own, so that the kernel hands each a copy: what one lane has to do keeps no other from its members. Of
-//! what it hears a lane serves the members that requests of that priority are served for by it.
+//! The members of this ORB are in one [table](Groups). Each lane of a member's pool receives the
+//! group's messages by a socket of its own, so that the kernel gives each a copy, and no lane
+//! delays the members of another. A lane serves the members whose requests of that priority belong
+//! to it.
 
 mod members;
 mod reference;

@@ -17,12 +17,13 @@ use crate::protocol::{PluggableProtocol, ProfileParts};
 /// A group, as a reference names it.
 pub(crate) struct Group {
     id: GroupId,
-    /// What answers for the group, where the reference says how that is reached.
+    /// The object that answers for the group, if the reference has its address.
     answering: Option<Object>,
 }
 
 impl Group {
-    /// The group of a reference, if it is one; `object` makes a reference to what answers for it.
+    /// Returns the group of a reference, if it is one; `object` makes the reference to the object
+    /// that answers for it.
     pub(crate) fn of(ior: &Ior, object: impl FnOnce(Ior) -> Object) -> Option<Self> {
         let profile = ior.profiles.iter().find(|p| p.tag == TAG_UIPMC)?;
         let profile = UipmcProfile::decode(&profile.data).ok()?;
@@ -44,10 +45,10 @@ impl Group {
         &self.id
     }
 
-    /// What answers for the group.
+    /// Returns the object that answers for the group.
     ///
     /// # Errors
-    /// `BAD_OPERATION` (chronorb minor 1) where nothing does.
+    /// `BAD_OPERATION` (chronorb minor 1) if there is none.
     pub(crate) fn answering(&self) -> Result<&Object, SystemException> {
         self.answering.as_ref().ok_or(GROUPS_DO_NOT_ANSWER)
     }
@@ -59,8 +60,8 @@ pub(crate) fn protocol(config: &OrbConfig) -> PluggableProtocol {
     PluggableProtocol::of_groups(Arc::new(transport))
 }
 
-/// How the profile of a group writes an address: without an object key, in place of which is the component that names
-/// the group.
+/// The form of addresses in the profile of a group: instead of an object key there is the component
+/// that names the group.
 pub(crate) mod form {
     use super::*;
 
@@ -72,7 +73,8 @@ pub(crate) mod form {
     pub(crate) fn decode(data: &[u8]) -> Result<ProfileParts, CdrError> {
         let profile = UipmcProfile::decode(data)?;
         Ok(ProfileParts {
-            // MIOP has versions of its own, and carries no GIOP before 1.2: only that names a target by its profile.
+            // MIOP has versions of its own, and carries no GIOP before 1.2: only that names a
+            // target by its profile.
             version: Version::V1_2,
             object_key: profile.group()?.encode()?,
             address: Address::host(profile.address, profile.port),

@@ -1,8 +1,8 @@
-//! Incidents: what peers do wrong or are refused, and what else an operator has to know of, with
-//! its cause.
+//! Incidents: misbehaviour of peers, refusals, and other events that an operator must know, with
+//! their causes.
 //!
 //! Every refusal, eviction and fault of a peer is one of these. They are counted by cause, for
-//! [`Orb::snapshot`](crate::Orb::snapshot) and the monitor, and told to the log
+//! [`Orb::snapshot`](crate::Orb::snapshot) and the monitor, and reported to the log
 //! ([`chronorb_rt::log`]), which never makes the calling thread wait.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -52,27 +52,28 @@ incidents! {
     Evicted => "made room",
     /// A connection was refused: its peer has as many as one peer may have.
     TooManyOfPeer => "too many connections of a peer",
-    /// The connection that kept most for its peer was ended, since all kept too much; the number is
-    /// what it kept.
+    /// The connection with the most buffered octets was ended, since all together had too many; the
+    /// number is that of its octets.
     CutOff => "cut off for its buffers",
     /// A peer that the server's access rules refuse; its connection ends. The number is that of the
     /// rule, 0 where none matches.
     PeerRefused => "peer refused by rule",
-    /// An address of a server that the client's access rules refuse; nobody connects to it. The number
-    /// is that of the rule, 0 where none matches.
+    /// An address of a server that the client's access rules refuse, so that no connection to it is
+    /// made. The number is that of the rule, 0 if none matches.
     AddressRefused => "address refused by rule",
     /// A request that the authorizer of a POA refuses.
     RequestNotAuthorized => "request not authorized",
     /// A peer by datagrams gave way to another client, because no place or descriptor was left.
     DatagramPeerEvicted => "datagram peer evicted",
-    /// An answer was not sent to a datagram peer, because it is more than three times as long as the
-    /// request and the peer's address is not proved.
+    /// An answer was not sent to a datagram peer, because it is more than three times as long as
+    /// the request and the peer's address is not proved.
     AnswerToUnprovedPeer => "answer to unproved peer",
     /// An object key whose authentication code is wrong or missing.
     ForgedObjectKey => "forged object key",
     /// A connection that could not be taken in, since descriptors or memory have run out.
     FailedAccept => "failed accept",
-    /// A connection whose two sides did not agree on keys, or on another thing that its protocol needs.
+    /// A connection whose two sides did not agree on keys, or on another thing that its protocol
+    /// needs.
     FailedHandshake => "failed handshake",
     /// A connection whose peer did not complete a message, or did not take a reply, in time.
     LatePeer => "late peer",
@@ -103,7 +104,7 @@ incidents! {
 }
 
 impl Incident {
-    /// How much it matters to an operator.
+    /// Returns the severity for an operator.
     fn level(self) -> Level {
         match self {
             Self::FailedLane => Level::Error,
@@ -114,7 +115,7 @@ impl Incident {
         }
     }
 
-    /// How often the same is told.
+    /// Returns the rate limit of equal events.
     fn limit(self) -> Limit {
         match self {
             Self::PanickedServant => Limit::ONCE,
@@ -125,7 +126,7 @@ impl Incident {
         }
     }
 
-    /// What it means, where nothing more is known of the one case.
+    /// Returns the general meaning, for cases without further details.
     fn meaning(self) -> &'static str {
         match self {
             Self::MalformedMessage => "the peer sent what is not GIOP; the connection is closed",
@@ -149,7 +150,8 @@ impl Incident {
             Self::FailedAccept => "no descriptor or memory is left; it is tried again",
             Self::FailedHandshake => "the peer ended the connection before the handshake was over",
             Self::LatePeer => {
-                "a message, or a reply that it had to take, was not complete in time (-ORBInputTimeout)"
+                "a message, or a reply that it had to take, was not complete in time \
+                 (-ORBInputTimeout)"
             }
             Self::RefusedRequest => "the buffer of the lane is full; the client gets TRANSIENT",
             Self::PanickedApplication => "the connection is closed",
@@ -174,15 +176,15 @@ impl Default for Incidents {
 }
 
 impl Incidents {
-    /// Notes an incident with a peer. The number depends on the cause: an error number, a priority, a
-    /// count of octets; zero where there is none. Never waits for the log.
+    /// Notes an incident with a peer. The number depends on the cause: an error number, a priority,
+    /// a count of octets; zero where there is none. Never waits for the log.
     #[inline]
     pub(crate) fn note(&self, incident: Incident, peer: &dyn fmt::Display, number: i64) {
         self.count(incident);
         self.log(incident, peer, number, &incident.meaning());
     }
 
-    /// As [`note`](Self::note), where more is known of the case than the cause means.
+    /// Reports as [`note`](Self::note) does, with details of the case.
     #[inline]
     pub(crate) fn tell(
         &self,

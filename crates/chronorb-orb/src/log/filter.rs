@@ -1,4 +1,4 @@
-//! Which events are written.
+//! The selection of events to write.
 
 use std::fmt;
 use std::str::FromStr;
@@ -75,7 +75,7 @@ impl FromStr for LogFilter {
                 None => filter.otherwise = level(part)?,
                 Some((target, of)) if !target.trim().is_empty() => {
                     if is_first {
-                        // Only what is named is wanted.
+                        // Only the named targets are wanted.
                         filter.otherwise = LevelFilter::OFF;
                     }
                     filter

@@ -7,17 +7,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
-/// What an event brings.
+/// The fields of an event.
 #[derive(Default)]
 struct Fields {
-    /// When it happened, which the ORB's events say themselves: they are told later.
+    /// The time of the event, which the ORB's events carry, because they are reported later.
     time: Option<Duration>,
     cause: String,
     message: String,
     rest: String,
 }
 
-/// Writes an event to standard error, which may fail: there is nobody to tell.
+/// Writes an event to standard error. A failure is ignored, because there is no place to report it.
 #[allow(
     clippy::print_stderr,
     reason = "the one place that writes to standard error"
@@ -59,9 +59,10 @@ fn render(line: &mut String, time: Duration, (level, target): (&str, &str), fiel
 /// Adds a text without its control characters, which a peer may have chosen.
 fn escape(line: &mut String, text: &str) {
     for c in text.chars() {
-        match c.is_control() {
-            true => line.extend(c.escape_default()),
-            false => line.push(c),
+        if c.is_control() {
+            line.extend(c.escape_default())
+        } else {
+            line.push(c)
         }
     }
 }

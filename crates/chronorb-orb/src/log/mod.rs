@@ -1,10 +1,10 @@
 //! The log of programs that have no subscriber of `tracing` of their own: lines on standard error.
 //!
-//! All that the ORB has to say is an event of `tracing`, with the target `chronorb`. A program with
-//! a subscriber gets them there. One without it calls [`install`], or its user gives `-ORBLog`
-//! (`CHRONORB_ORB_LOG`), which [`Orb::init`](crate::Orb::init) follows.
+//! All messages of the ORB are events of `tracing`, with the target `chronorb`. A program with a
+//! subscriber receives them there. One without it calls [`install`], or its user gives `-ORBLog`
+//! (`CHRONORB_ORB_LOG`), which [`Orb::init`](crate::Orb::init) obeys.
 //!
-//! Events are told by the thread `chronorb.log`, which exists only once a subscriber wants some: see
+//! The thread `chronorb.log`, which exists only once a subscriber wants events, passes them on: see
 //! [`chronorb_rt::log`]. A thread that serves requests never waits for it.
 
 mod filter;
@@ -38,8 +38,8 @@ impl Drop for LogGuard {
 #[error("this process has a subscriber of `tracing` already, which gets the ORB's events")]
 pub struct LogInstalled;
 
-/// Has events written to standard error, one line each, as `-ORBLog` of the configuration says, or
-/// warnings and errors where it says nothing.
+/// Makes events be written to standard error, one line each, as `-ORBLog` of the configuration
+/// selects, or warnings and errors without it.
 ///
 /// ```text
 /// 2026-01-31T12:00:00.000Z WARN chronorb: server full: the lane has as many connections as
@@ -86,5 +86,5 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-/// How long the end of the program waits for the log.
+/// The time that the end of the program waits for the log.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -18,15 +18,15 @@ use super::report::{ReadError, Report};
 pub struct Client {
     stream: UnixStream,
     time_out: Duration,
-    /// What was received of the next answer.
+    /// The received part of the next answer.
     input: Vec<u8>,
 }
 
-/// A monitor does not tell anything.
+/// A failure to query a monitor.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nobody listens there, or it is not permitted.
+    /// There is no listener, or no permission.
     #[error("no connection: {0}")]
     Connect(#[source] io::Error),
     /// There is no answer in time.
@@ -64,7 +64,7 @@ impl Client {
         })
     }
 
-    /// Asks what the ORB is doing.
+    /// Requests the state of the ORB.
     ///
     /// # Errors
     /// [`ClientError`]; the connection is of no use then.
@@ -74,7 +74,7 @@ impl Client {
             .stream
             .set_write_timeout(Some(self.time_out))
             .and_then(|()| self.stream.write_all(b"snapshot\n"));
-        // A monitor that refuses has said why before it closed.
+        // A refusing monitor sends the reason before it closes.
         let line = self.read_line(deadline);
         let line = match (asked, line) {
             (_, Ok(line)) => line,

@@ -1,12 +1,12 @@
-//! The monitor: tells over a local socket what the ORB's lanes and threads are doing.
+//! The monitor: a local socket with the state of the ORB's lanes and threads.
 //!
-//! It is made only where `-ORBMonitor` asks for it. A program connects to the Unix socket and sends lines; the
-//! one that is understood is `snapshot`, and its answer is one line, a [`Report`] in JSON. Only the user of the
-//! process and root are answered. One thread of ordinary scheduling serves all clients; while there is one, the
-//! lanes take the time of each request.
+//! It is made only where `-ORBMonitor` asks for it. A program connects to the Unix socket and sends
+//! lines; the one that is understood is `snapshot`, and its answer is one line, a [`Report`] in
+//! JSON. Only the user of the process and root are answered. One thread of ordinary scheduling
+//! serves all clients; while there is one, the lanes take the time of each request.
 //!
-//! What is told, and how, is [`Report`]; [`Client`] asks for it, and [`directories`] says where to look for
-//! sockets. The command `chronorb top` is made of them.
+//! [`Report`] is the content and its form; [`Client`] requests it, and [`directories`] returns the
+//! places of sockets. The command `chronorb top` uses them.
 
 mod client;
 mod place;

@@ -1,4 +1,4 @@
-//! Where monitors have their sockets.
+//! The sockets of monitors.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -25,19 +25,20 @@ pub enum SocketError {
         source: io::Error,
     },
     /// Others could lay sockets there, or read.
-    #[error("the directory {} of its socket {problem}; remove it, or say by -ORBMonitor PATH where else", path.display())]
+    #[error("the directory {} of its socket {problem}; remove it, or say by -ORBMonitor PATH \
+        where else", path.display())]
     Unsafe {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason why it cannot be used.
         problem: String,
     },
-    /// Somebody listens there, or it is the name of something else, or of another user's socket.
+    /// There is a listener, a file of another kind, or another user's socket.
     #[error("its socket {} {problem}", path.display())]
     Taken {
         /// The socket.
         path: PathBuf,
-        /// What is there.
+        /// The obstacle.
         problem: &'static str,
     },
     /// The system refuses the socket.
@@ -50,11 +51,11 @@ pub enum SocketError {
     },
 }
 
-/// The directories where monitors of the calling user have their sockets, `<pid>-<number>.sock`; those that are
-/// there, and are safe.
+/// The directories where monitors of the calling user have their sockets, `<pid>-<number>.sock`;
+/// those that are there, and are safe.
 ///
-/// `chronorb` in `$XDG_RUNTIME_DIR`, else in `/run/user/<uid>`, and `/tmp/chronorb-<uid>`, which is for those
-/// that have neither.
+/// `chronorb` in `$XDG_RUNTIME_DIR`, else in `/run/user/<uid>`, and `/tmp/chronorb-<uid>`, which is
+/// for those that have neither.
 pub fn directories() -> Vec<PathBuf> {
     let uid = geteuid().as_raw();
     let own = runtime_directory(uid).map(|runtime| runtime.join(NAME));
@@ -64,7 +65,7 @@ pub fn directories() -> Vec<PathBuf> {
         .collect()
 }
 
-/// As [`directories`], of another user, whose environment is not known.
+/// Returns the directories as [`directories`] does, for another user, whose environment is unknown.
 pub fn directories_of(uid: u32) -> Vec<PathBuf> {
     [user_runtime(uid).join(NAME), temporary(uid)]
         .into_iter()
@@ -81,7 +82,7 @@ pub(super) fn own_directory() -> Result<PathBuf, SocketError> {
     }
 }
 
-/// A socket that somebody listens at. It is removed with it.
+/// A listening socket. The file is removed with it.
 #[derive(Debug)]
 pub(super) struct Socket {
     listener: UnixListener,
@@ -91,7 +92,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Opens it, in the place of one at which nobody listens any more.
+    /// Opens it, and replaces a socket without a listener.
     pub(super) fn open(path: PathBuf) -> Result<Self, SocketError> {
         let listener = match UnixListener::bind(&path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -134,7 +135,7 @@ impl Drop for Socket {
     }
 }
 
-/// Removes a socket of this user at which nobody listens.
+/// Removes a socket of this user that has no listener.
 fn remove_stale(path: &Path) -> Result<(), SocketError> {
     let taken = |problem| SocketError::Taken {
         path: path.to_owned(),
@@ -156,12 +157,12 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(refused)
         }
-        // Somebody does, with many that wait to be taken in.
+        // There is a listener, with many connections that wait to be accepted.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Err(taken("is there, and somebody listens"))
+            Err(taken("is there, and in use"))
         }
         Err(source) => Err(refused(source)),
-        Ok(_) => Err(taken("is there, and somebody listens")),
+        Ok(_) => Err(taken("is there, and in use")),
     }
 }
 
@@ -205,7 +206,7 @@ fn check(path: &Path, uid: u32) -> Result<(), SocketError> {
 fn runtime_directory(uid: u32) -> Option<PathBuf> {
     let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let is_own = |path: &PathBuf| {
-        // That of another user, from whom the environment is inherited, is not to be littered.
+        // The directory of another user, inherited with the environment, is not used.
         let file = fs::metadata(path);
         path.is_absolute() && file.is_ok_and(|file| file.is_dir() && file.st_uid() == uid)
     };
@@ -289,8 +290,8 @@ mod tests {
         drop(UnixListener::bind(&path).expect("it opens"));
         assert!(path.exists(), "the standard library leaves it behind");
         let socket = Socket::open(path.clone()).expect("it is stale");
-        let error = Socket::open(path.clone()).expect_err("somebody listens");
-        assert!(error.to_string().contains("somebody listens"), "{error}");
+        let error = Socket::open(path.clone()).expect_err("it is in use");
+        assert!(error.to_string().contains("in use"), "{error}");
         drop(socket);
         assert!(!path.exists());
 

@@ -1,4 +1,4 @@
-//! The wire form of what a monitor tells.
+//! The wire form of a monitor's report.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -13,13 +13,14 @@ use crate::core::Core;
 use crate::observe::{Activity, LaneSnapshot, PoolSnapshot, ThreadSnapshot};
 use crate::server;
 
-/// The version of [`Report`]. It changes where something is taken away or means something else; what is only
-/// added may be ignored.
+/// The version of [`Report`]. It changes when a field is removed or changes its meaning; clients
+/// may ignore added fields.
 pub const VERSION: u32 = 1;
 
-/// What a monitor answers to `snapshot`: one line of JSON, with the names of these fields.
+/// A monitor's answer to `snapshot`: one line of JSON, with the names of these fields.
 ///
-/// Counts are since the ORB, the lane or the thread was made; the difference of two reports gives rates.
+/// Counts begin when the ORB, the lane or the thread is made; the difference of two reports gives
+/// rates.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -31,21 +32,23 @@ pub struct Report {
     pub pid: u32,
     /// `-ORBId`.
     pub orb_id: String,
-    /// The command line of the process, of which the first few thousand characters are told.
+    /// The command line of the process, at most its first few thousand characters.
     pub command: String,
-    /// How the threads of its pools share the work.
+    /// The way in which the threads of its pools share the work.
     pub strategy: Strategy,
     /// Whether priorities reach the operating system.
     pub real_time: bool,
     /// Requests that wait for the main thread.
     pub waiting_for_main_thread: usize,
-    /// Incidents by the name of their cause ([`Incident::name`](crate::Incident::name)); empty where the ORB is of a
-    /// version that does not tell them.
+    /// The numbers of incidents by the name of their cause
+    /// ([`Incident::name`](crate::Incident::name)); empty if the ORB's version does not report
+    /// them.
     #[serde(default)]
     pub incidents: BTreeMap<String, u64>,
     /// The thread pools that are in use.
     pub pools: Vec<PoolReport>,
-    /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the monitor is one.
+    /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the
+    /// monitor is one.
     pub other_threads: Vec<ThreadReport>,
 }
 
@@ -53,11 +56,11 @@ pub struct Report {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PoolReport {
-    /// Its number; 0 is the ORB's own.
+    /// The number; 0 is the ORB's own.
     pub number: u32,
     /// Whether it has lanes; otherwise it is shown as one lane.
     pub has_lanes: bool,
-    /// Its lanes.
+    /// The lanes.
     pub lanes: Vec<LaneReport>,
 }
 
@@ -67,17 +70,17 @@ pub struct PoolReport {
 pub struct LaneReport {
     /// The numbers of the pool and of the lane, `1:0`.
     pub name: String,
-    /// Its CORBA priority, 0 to 32767; none for ordinary scheduling.
+    /// The CORBA priority, 0 to 32767; none for ordinary scheduling.
     pub priority: Option<i16>,
-    /// What its threads have natively, when they serve nothing.
+    /// The native scheduling of its threads while they serve nothing.
     pub scheduling: SchedulingReport,
-    /// Where it listens, as `iiop://127.0.0.1:2809`.
+    /// The endpoints, for example `iiop://127.0.0.1:2809`.
     pub endpoints: Vec<String>,
-    /// Its connections.
+    /// The number of connections.
     pub connections: usize,
-    /// How many of its threads may serve at a time.
+    /// The number of its threads that may serve at a time.
     pub seats: u32,
-    /// How many requests are buffered now.
+    /// The number of requests that are buffered now.
     pub queued: u32,
     /// Connections that were taken in.
     pub accepted: u64,
@@ -89,14 +92,14 @@ pub struct LaneReport {
     pub buffered: u64,
     /// Requests that were served by threads of lower lanes.
     pub borrowed: u64,
-    /// How long requests took, from the whole message to the reply, in ascending order. Times are taken while
-    /// somebody watches.
+    /// The durations of requests, from the whole message to the reply, in ascending order. They are
+    /// measured while a monitor watches.
     pub times: Vec<TimesReport>,
-    /// Its threads.
+    /// The threads.
     pub threads: Vec<ThreadReport>,
 }
 
-/// How many requests took less than a time, and not less than that of the class before.
+/// The number of requests below a duration, and not below that of the class before.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TimesReport {
@@ -110,21 +113,21 @@ pub struct TimesReport {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ThreadReport {
-    /// Its name, uncut.
+    /// The full name.
     pub name: String,
     /// The kernel's id.
     pub tid: u32,
-    /// Its scheduling now.
+    /// The present scheduling.
     pub scheduling: SchedulingReport,
     /// The CPUs on which it may run, by number.
     pub cpus: Vec<usize>,
-    /// What it is doing now.
+    /// The present activity.
     pub activity: Doing,
     /// Requests that it has served; 0 for a thread that belongs to no lane.
     pub served: u64,
 }
 
-/// What a thread is doing.
+/// An activity of a thread.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -137,7 +140,7 @@ pub enum Doing {
     Serving,
     /// A lane's thread has something to read, and waits for a thread that may serve it.
     Blocked,
-    /// It is the monitor, which makes this report.
+    /// The thread is the monitor, which makes this report.
     Monitoring,
     /// A thread of no lane runs, or could run.
     Running,
@@ -145,7 +148,7 @@ pub enum Doing {
     Sleeping,
 }
 
-/// How a thread is scheduled.
+/// The scheduling of a thread.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SchedulingReport {
@@ -168,7 +171,7 @@ pub enum PolicyReport {
     Rr,
 }
 
-/// How the threads of pools share the work.
+/// The way in which the threads of pools share the work.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -191,13 +194,13 @@ pub enum Strategy {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The monitor says why it does not tell.
+    /// The monitor refuses to report, with the reason.
     #[error("the monitor refuses: {0}")]
     Refused(String),
     /// The monitor is that of another version of chronorb.
     #[error("the monitor speaks version {0}, and this program version {VERSION}")]
     Version(u32),
-    /// What was read is not of a monitor.
+    /// The line is not a monitor's.
     #[error("this is not the answer of a monitor: {0}")]
     Malformed(String),
 }
@@ -219,7 +222,7 @@ impl Report {
         }
     }
 
-    /// What the ORB is doing, told by the calling thread.
+    /// Takes a snapshot of the ORB, on the calling thread.
     pub(super) fn take(core: &Arc<Core>) -> Self {
         let snapshot = server::snapshot(core);
         let pools: Vec<_> = snapshot.pools.into_iter().map(PoolReport::from).collect();
@@ -250,13 +253,13 @@ impl Report {
         }
     }
 
-    /// It as a line.
+    /// Renders the report as a line.
     pub(super) fn to_line(&self) -> String {
         line_of(self)
     }
 }
 
-/// The line that says why nothing is told.
+/// Renders the line of a refusal, with the reason.
 pub(super) fn refusal(why: &str) -> String {
     line_of(&Head {
         version: VERSION,
@@ -264,7 +267,7 @@ pub(super) fn refusal(why: &str) -> String {
     })
 }
 
-/// What all lines of a monitor have.
+/// The common fields of all lines of a monitor.
 #[derive(Deserialize, Serialize)]
 struct Head {
     version: u32,
@@ -354,11 +357,11 @@ impl ThreadReport {
     }
 }
 
-/// What the kernel says that a thread of this process is doing, proc_pid_stat(5).
+/// Returns the activity of a thread of this process as the kernel reports it, proc_pid_stat(5).
 fn doing_of(tid: u32) -> Doing {
     let path = format!("/proc/self/task/{tid}/stat");
     let stat = std::fs::read(Path::new(&path)).unwrap_or_default();
-    // The name stands in parentheses, and may have some itself.
+    // The name is in parentheses, and may contain some itself.
     let name_end = stat.iter().rposition(|&octet| octet == b')');
     match name_end.and_then(|end| stat.get(end + 2)) {
         Some(b'R') => Doing::Running,

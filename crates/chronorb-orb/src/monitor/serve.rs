@@ -18,7 +18,7 @@ use super::switch::{ENDED, RUNNING, Switch};
 use crate::core::Core;
 use crate::server::{self, Watcher};
 
-/// What the thread has.
+/// The state of the monitor's thread.
 pub(super) struct Server {
     /// The application and the lanes keep the ORB; a monitor alone does not.
     core: Weak<Core>,
@@ -46,7 +46,7 @@ impl Server {
     /// Serves clients until the monitor is stopped.
     pub(super) fn run(self) {
         let _ended = Ended(self.switch.clone());
-        // The socket goes before the end is told.
+        // The socket is removed before the end is signalled.
         let mut server = self;
         while server.switch.state.get() == RUNNING && server.turn() {}
     }
@@ -74,9 +74,10 @@ impl Server {
     fn wait(&self) -> Option<Ready> {
         let now = Monotonic::now();
         let is_accepting = now >= self.accepts_from;
-        let connections = match is_accepting {
-            true => PollFlags::IN,
-            false => PollFlags::empty(),
+        let connections = if is_accepting {
+            PollFlags::IN
+        } else {
+            PollFlags::empty()
         };
         let mut descriptors = vec![
             PollFd::new(&self.switch.wake, PollFlags::IN),
@@ -86,9 +87,12 @@ impl Server {
         descriptors.extend(sessions.map(|s| PollFd::new(s.stream(), s.awaits(now))));
         let turns = self.sessions.iter().map(|session| session.next_turn(now));
         let next = turns.chain((!is_accepting).then_some(self.accepts_from));
-        let time_out = next.min().map(|next| match next > now {
-            true => next - now,
-            false => Duration::ZERO,
+        let time_out = next.min().map(|next| {
+            if next > now {
+                next - now
+            } else {
+                Duration::ZERO
+            }
         });
         let time_out = time_out.and_then(|time_out| Timespec::try_from(time_out).ok());
         match poll(&mut descriptors, time_out.as_ref()) {
@@ -145,14 +149,14 @@ impl Server {
     }
 }
 
-/// What the thread has been woken for.
+/// The events for which the thread was woken.
 struct Ready {
     listener: bool,
     /// In the order of the sessions.
     sessions: Vec<PollFlags>,
 }
 
-/// Who waits for the end must see it, however it comes.
+/// Signals the end to its waiter on every path, when it is dropped.
 struct Ended(Arc<Switch>);
 
 impl Drop for Ended {
@@ -167,7 +171,7 @@ fn is_permitted(stream: &UnixStream) -> bool {
     peer.is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root())
 }
 
-/// What a line of a client is answered by.
+/// Returns the answer to a client's line.
 fn answer(core: &Weak<Core>, line: &[u8]) -> Answer {
     match (line.trim_ascii(), core.upgrade()) {
         (b"snapshot", Some(core)) => Answer::one(Report::take(&core).to_line()),
@@ -176,9 +180,9 @@ fn answer(core: &Weak<Core>, line: &[u8]) -> Answer {
     }
 }
 
-/// How many there may be at a time.
+/// The number of clients at a time.
 const MAX_CLIENTS: usize = 8;
-/// How many are taken in, or sent away, before the others are looked at again.
+/// The number of clients that are accepted, or turned away, before the others are served again.
 const CONNECTIONS_IN_A_TURN: usize = 32;
-/// How long no connections are taken in when there is no descriptor for one.
+/// The time without accepting connections after a lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

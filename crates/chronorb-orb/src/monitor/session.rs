@@ -11,7 +11,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::report::refusal;
 
-/// A connection: lines come in one at a time, and the next is looked at when the answer has gone out.
+/// A connection: lines are handled one at a time, each after the answer to the previous one was
+/// sent.
 pub(super) struct Session {
     stream: UnixStream,
     input: [u8; MAX_LINE],
@@ -31,7 +32,7 @@ pub(super) struct Session {
 /// The session is over.
 pub(super) struct Over;
 
-/// What goes to a client.
+/// An answer to a client.
 pub(super) struct Answer {
     line: String,
     is_last: bool,
@@ -74,7 +75,7 @@ impl Session {
         &self.stream
     }
 
-    /// What it waits for; that the client has gone is told in any case.
+    /// Returns the events that it waits for; a hang-up of the client is always reported.
     pub(super) fn awaits(&self, now: Monotonic) -> PollFlags {
         if self.is_sending() {
             PollFlags::OUT
@@ -87,9 +88,10 @@ impl Session {
 
     /// When it is to be looked at although nothing has come.
     pub(super) fn next_turn(&self, now: Monotonic) -> Monotonic {
-        match !self.is_sending() && (now < self.rests_until || self.line_end().is_some()) {
-            true => self.rests_until,
-            false => self.deadline,
+        if !self.is_sending() && (now < self.rests_until || self.line_end().is_some()) {
+            self.rests_until
+        } else {
+            self.deadline
         }
     }
 
@@ -104,9 +106,10 @@ impl Session {
             return Err(Over);
         }
         if self.is_sending() {
-            return match events.intersects(PollFlags::OUT) {
-                true => self.send(now),
-                false => Ok(()),
+            return if events.intersects(PollFlags::OUT) {
+                self.send(now)
+            } else {
+                Ok(())
             };
         }
         if events.intersects(PollFlags::IN) {
@@ -177,7 +180,7 @@ impl Session {
         self.sent < self.output.len()
     }
 
-    /// Where the first line of the input ends.
+    /// Returns the end of the first line of the input.
     fn line_end(&self) -> Option<usize> {
         self.input[..self.filled]
             .iter()
@@ -187,9 +190,9 @@ impl Session {
 
 /// Octets of a line, with its end.
 const MAX_LINE: usize = 64;
-/// How long a client may ask for nothing.
+/// The time that a client may send no request.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a client may take for an answer.
+/// The time that a client may take to receive an answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a client is not looked at after an answer, so that none keeps the thread busy.
+/// The pause of a client after an answer, so that none keeps the thread busy.
 const REST: Duration = Duration::from_millis(20);

@@ -2,7 +2,7 @@
 
 use chronorb_rt::{Gate, Wake};
 
-/// Tells the thread to end, and tells that it has.
+/// A signal to the thread to end, and from it that it has ended.
 pub(super) struct Switch {
     /// [`RUNNING`], [`STOPPING`] or [`ENDED`].
     pub(super) state: Gate,

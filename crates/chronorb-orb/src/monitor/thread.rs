@@ -16,10 +16,10 @@ use crate::core::Core;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MonitorError {
-    /// Its socket could not be opened.
+    /// The socket could not be opened.
     #[error(transparent)]
     Socket(#[from] SocketError),
-    /// Its thread could not be made.
+    /// The thread could not be started.
     #[error("its thread: {0}")]
     Thread(#[from] SpawnError),
     /// There is no descriptor left.

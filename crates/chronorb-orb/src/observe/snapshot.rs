@@ -8,15 +8,15 @@ use crate::config::ThreadpoolStrategy;
 use crate::incident::Incident;
 use crate::rtcorba::Priority;
 
-/// What an ORB is doing: its thread pools, and who waits where.
+/// The state of an ORB: its thread pools, and waiting threads.
 ///
-/// Its parts are looked at one after another while the ORB works on, so that sums need not be exact.
+/// The parts are read one after another while the ORB runs, so sums need not be exact.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// `-ORBId`.
     pub orb_id: String,
-    /// How its threads share the work.
+    /// The way in which its threads share the work.
     pub strategy: ThreadpoolStrategy,
     /// Requests that wait for the main thread.
     pub waiting_for_main_thread: usize,
@@ -26,35 +26,36 @@ pub struct Snapshot {
     pub pools: Vec<PoolSnapshot>,
 }
 
-/// What a thread pool is doing.
+/// The state of a thread pool.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PoolSnapshot {
-    /// Its number; 0 is the ORB's own.
+    /// The number; 0 is the ORB's own.
     pub number: u32,
     /// Whether it has lanes; otherwise it is shown as one lane.
     pub has_lanes: bool,
-    /// Its lanes.
+    /// The lanes.
     pub lanes: Vec<LaneSnapshot>,
 }
 
-/// What a lane is doing, and has done since it was made.
+/// The state of a lane, and its counts since it was made.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LaneSnapshot {
     /// The number of the pool and of the lane, `1:0`.
     pub name: String,
-    /// Its priority; that of threads that serve nothing, in a pool without lanes; none for ordinary scheduling.
+    /// The priority. In a pool without lanes it is that of threads that serve nothing; none for
+    /// ordinary scheduling.
     pub priority: Option<Priority>,
-    /// What its threads have natively, when they serve nothing.
+    /// The native scheduling of its threads while they serve nothing.
     pub scheduling: Scheduling,
-    /// Where it listens, as `iiop://127.0.0.1:2809`.
+    /// The endpoints, for example `iiop://127.0.0.1:2809`.
     pub endpoints: Vec<String>,
-    /// Its connections.
+    /// The number of connections.
     pub connections: usize,
-    /// How many of its threads may serve at a time.
+    /// The number of its threads that may serve at a time.
     pub seats: u32,
-    /// How many requests are buffered, or wait for their POAs.
+    /// The number of requests that are buffered, or wait for their POAs.
     pub queued: u32,
     /// Connections that it has taken in so far.
     pub accepted: u64,
@@ -67,44 +68,44 @@ pub struct LaneSnapshot {
     pub buffered: u64,
     /// Requests that were served by threads of lower lanes.
     pub borrowed: u64,
-    /// How many requests took how long, from the whole message to the reply, since the ORB is
-    /// [watched](crate::Orb::watch): the bounds of classes, which are not reached, and the counts.
+    /// The durations of requests, from the whole message to the reply, since the ORB is
+    /// [watched](crate::Orb::watch): the exclusive upper bounds of classes, and the counts.
     pub times: Vec<(Duration, u64)>,
-    /// How many of its threads stay with a connection, and do not wait on the lane's set.
+    /// The number of its threads that stay with a connection instead of waiting on the lane's set.
     pub staying: usize,
-    /// Its threads.
+    /// The threads.
     pub threads: Vec<ThreadSnapshot>,
 }
 
-/// What a thread is doing.
+/// The state of a thread.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ThreadSnapshot {
-    /// Its name, uncut.
+    /// The full name.
     pub name: String,
     /// The kernel's id.
     pub tid: u32,
-    /// Its scheduling now.
+    /// The present scheduling.
     pub scheduling: Scheduling,
     /// The CPUs on which it may run, by number.
     pub affinity: Vec<usize>,
-    /// What it is doing.
+    /// The present activity.
     pub activity: Activity,
     /// Requests that it has served so far.
     pub served: u64,
 }
 
-/// What a thread of the ORB is doing.
+/// An activity of a thread of the ORB.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Activity {
-    /// It waits for something to do.
+    /// Waiting for work.
     Waiting,
-    /// It takes in connections, or reads.
+    /// Accepting connections, or reading.
     Reading,
-    /// It serves a request.
+    /// Serving a request.
     Serving,
-    /// It has something to read, and waits for a thread that may serve it.
+    /// Holding a request to read, and waiting for a permit to serve it.
     Blocked,
 }
 

@@ -1,44 +1,45 @@
-//! Telling who asks for it what a thread is doing to a request.
+//! Probes of the stages of a request.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What a thread is about to do.
+/// The next step of a thread.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Stage {
-    /// To take a connection in.
+    /// Accepting a connection.
     Accept,
-    /// To read from a connection.
+    /// Reading from a connection.
     Read,
-    /// To find the target of a request.
+    /// Finding the target of a request.
     Dispatch,
-    /// To call the servant.
+    /// Calling the servant.
     Upcall,
-    /// To write the reply.
+    /// Writing the reply.
     Write,
-    /// Of a server: to find the servant, in the POA that it has found.
+    /// Server: finding the servant, in the POA that was found.
     Find,
-    /// Of a server: to conclude the reply, since the servant has returned.
+    /// Server: concluding the reply, after the servant has returned.
     Conclude,
-    /// Of a server: to look for the next work, since the transport has the reply, or keeps it.
+    /// Server: looking for the next work, after the transport has taken or buffered the reply.
     Rest,
-    /// Of a client: to find how the object is reached, since it was called.
+    /// Client: finding the way to the object, after the call.
     Bind,
-    /// Of a client: to marshal the request.
+    /// Client: marshalling the request.
     Marshal,
-    /// Of a client: to send it.
+    /// Client: sending it.
     Send,
-    /// Of a client: to wait for the reply, since the transport has the request.
+    /// Client: waiting for the reply, after the transport has taken the request.
     Await,
-    /// Of a client: to read the reply's header.
+    /// Client: reading the reply's header.
     Understand,
-    /// Of a client: to hand the results to the stub, which demarshals them.
+    /// Client: passing the results to the stub, which demarshals them.
     Return,
 }
 
 impl Stage {
-    /// All of them, in the order of their numbers: the one with number `n` (`stage as u8`) is `ALL[n]`.
+    /// All of them, in the order of their numbers: the one with number `n` (`stage as u8`) is
+    /// `ALL[n]`.
     pub const ALL: [Self; 14] = [
         Self::Accept,
         Self::Read,
@@ -59,7 +60,8 @@ impl Stage {
 
 /// A function that each thread calls before each [`Stage`], on that thread.
 ///
-/// For tests and measurements: it runs on the way of the request, so that what it does delays it.
+/// A function that is called at the stages of a request, for tests and measurements. It runs on the
+/// request path and delays the request.
 #[derive(Clone)]
 pub struct StageProbe(Arc<dyn Fn(Stage) + Send + Sync>);
 
@@ -69,15 +71,15 @@ impl StageProbe {
         Self(Arc::new(f))
     }
 
-    /// A probe that puts a [stamp](chronorb_probe::stamp) down at each stage, which has the stage's number. Whoever wants
-    /// stamps has to have them [kept](chronorb_probe::keep_stamps) first; together with those that transports put down, they
-    /// tell where the time of a request goes.
+    /// Returns a probe that records a [stamp](chronorb_probe::stamp) at each stage, with the
+    /// stage's number. The stamps must be [kept](chronorb_probe::keep_stamps) first. Together with
+    /// those of transports they show where the time of a request goes.
     #[must_use]
     pub fn stamps() -> Self {
         Self::new(|stage| chronorb_probe::stamp(stage as u8))
     }
 
-    /// Tells of a stage, as the ORB's threads do.
+    /// Reports a stage, as the ORB's threads do.
     #[cold]
     pub fn at(&self, stage: Stage) {
         (self.0)(stage);

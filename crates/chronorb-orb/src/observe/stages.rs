@@ -1,7 +1,7 @@
 //! The stages of a request's way to its servant, one at a time: for measuring.
 //!
-//! Not for applications. Each method is a call of what serves requests, with nothing added, so
-//! that what it costs can be said.
+//! Not for applications. Each method calls a part of the server's request path, with nothing added,
+//! so that its cost can be measured.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -26,7 +26,7 @@ pub use chronorb_cdr::Frame;
 
 /// The stages of requests to one ORB, on the calling thread and without a socket.
 ///
-/// It has what a thread of the ORB has for its requests: an arena, and a frame for replies.
+/// The state of a thread of the ORB for its requests: an arena, and a frame for replies.
 pub struct Stages {
     core: Arc<Core>,
     arena: Arena,
@@ -34,7 +34,7 @@ pub struct Stages {
     thread: Thread,
 }
 
-/// Which object of its POA a request is for, as its object key says it.
+/// The object of a POA that a request is for, according to its object key.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'k> {
     key: ObjectKey<'k>,
@@ -46,7 +46,7 @@ impl<'k> Target<'k> {
         ObjectKey::parse(object_key).map(|key| Self { key })
     }
 
-    /// The same object, by a key that says nothing of where it is.
+    /// Returns the same object, with a key that has no hint of its slot.
     #[must_use]
     pub fn without_hint(mut self) -> Self {
         self.key.hint = Default::default();
@@ -55,8 +55,8 @@ impl<'k> Target<'k> {
 }
 
 impl Stages {
-    /// For requests to objects of the ORB that this reference belongs to. The calling thread
-    /// serves them.
+    /// Makes it for requests to objects of the ORB that this reference belongs to. The calling
+    /// thread serves them.
     pub fn new(reference: &Object) -> Self {
         let core = reference.core();
         let mut arena = Arena::new(core.config.arena_size);
@@ -77,7 +77,8 @@ impl Stages {
     /// Writes a request without arguments, as a client sends it, in GIOP 1.2.
     ///
     /// # Errors
-    /// `INV_OBJREF` where the reference has no profile that can be used here; where the message is full.
+    /// `INV_OBJREF` where the reference has no profile that can be used here; where the message is
+    /// full.
     pub fn write_request(
         &self,
         frame: &mut Frame,
@@ -112,7 +113,7 @@ impl Stages {
         request.is_ok_and(|request| request.target.key().is_some())
     }
 
-    /// Passes a point where a [probe](crate::StageProbe) is told of a stage, if there is one.
+    /// Passes a point at which a [probe](crate::StageProbe), if there is one, is called.
     #[inline]
     pub fn at(&self, stage: Stage) {
         self.core.at(stage);
@@ -134,8 +135,8 @@ impl Stages {
     /// Takes a request from the octets of its message to the skeleton of its servant, and lets go
     /// of everything again. Whether the skeleton was called, and had no exception.
     ///
-    /// As a lane's thread does it (`server::dispatch`), but for what needs a connection and for
-    /// the reply, whose header is written after the servant has answered.
+    /// Serves a request as a lane's thread does (`server::dispatch`), without the parts that need a
+    /// connection and without the reply, whose header is written after the servant has returned.
     #[inline(never)]
     pub fn serve(&mut self, message: &mut Frame) -> bool {
         self.arena.reset();

@@ -37,9 +37,9 @@ impl Poa {
     /// an earlier run.
     ///
     /// # Errors
-    /// [`ActivateError::WrongPolicy`] where servants are not retained;
-    /// [`ActivateError::ObjectAlreadyActive`]; [`ActivateError::ServantAlreadyActive`];
-    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
+    /// [`ActivateError::WrongPolicy`] if servants are not retained;
+    /// [`ActivateError::ObjectAlreadyActive`]; [`ActivateError::ServantAlreadyActive`]; `BAD_PARAM`
+    /// (OMG minor 14) if ids come from the POA and this one does not.
     pub fn activate_object_with_id(
         &self,
         id: impl Into<ObjectId>,
@@ -78,8 +78,8 @@ impl Poa {
     /// servants by itself, or that of the request in progress where it is the default servant.
     ///
     /// # Errors
-    /// [`ServantError::ServantNotActive`]; [`ServantError::WrongPolicy`] where nothing of this is
-    /// in the POA's policies; what activation fails with.
+    /// [`ServantError::ServantNotActive`]; [`ServantError::WrongPolicy`] if the POA's policies
+    /// allow none of these ways; and those of activation.
     pub fn servant_to_id(&self, servant: &Servant) -> Result<ObjectId, ServantError> {
         let policies = self.policies();
         let by_map = policies.retains() && (policies.is_unique() || policies.is_implicit());
@@ -145,8 +145,8 @@ impl Poa {
         }
     }
 
-    /// The id of the request in progress here that this servant serves, and the priority that its
-    /// reference says.
+    /// Returns the id of the request in progress here that this servant serves, and the priority in
+    /// its reference.
     fn current_id(&self, servant: &Servant) -> Option<(ObjectId, Option<Priority>)> {
         let current = PoaCurrent::new(self.core().clone());
         let here = current.poa().ok()? == *self;
@@ -155,7 +155,7 @@ impl Poa {
         Some((id, current.own_priority()))
     }
 
-    /// Where an object of this id may be in the active object map.
+    /// Returns the likely slot of an object of this id in the active object map.
     pub(super) fn hint(&self, id: &ObjectId) -> Hint {
         if self.makes_slots() {
             Hint::None
@@ -171,14 +171,14 @@ impl Poa {
     }
 
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
+    /// `BAD_PARAM` (OMG minor 14) if ids come from the POA and this one does not.
     pub(super) fn check_id(&self, id: &ObjectId) -> Result<(), SystemException> {
         let policies = self.policies();
         let octets = id.as_bytes();
         let ours = if !policies.has_system_ids() {
             true
         } else if policies.is_persistent() {
-            // Those of an earlier run cannot be told from any others.
+            // Ids of an earlier run cannot be distinguished from others.
             octets.len() == NUMBERED
         } else {
             match slot(octets) {
@@ -320,7 +320,7 @@ impl Poa {
     /// Takes all objects out.
     pub(super) fn deactivate_all(&self) {
         let bound = {
-            // Whoever was activating when the end began has come to an end with it.
+            // An activation that was under way when the end began has ended by then.
             let _writing = self.inner.writing.lock();
             self.inner.objects.bound()
         };
@@ -346,7 +346,7 @@ impl Poa {
         }
     }
 
-    /// Gives the servant of an object, which nobody uses any more, back to its activator, or drops it.
+    /// Returns the servant of an unused object to its activator, or drops it.
     #[cold]
     pub(super) fn give_back(&self, active: Active) {
         let Some(activator) = self.activator_of_servants() else {
@@ -367,7 +367,7 @@ impl Poa {
         let etherealizes = self.inner.etherealizes.load(Ordering::Acquire);
         let _priority = self.keep_priority();
         let _running = Running::servant_manager(self);
-        // Who panics has had its servant back.
+        // A servant manager that panics has received its servant.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             if etherealizes {
                 let identity = servant.identity();
@@ -381,9 +381,8 @@ impl Poa {
         self.inner.changing.unmark(&id);
     }
 
-    /// Drops what the application gave, when nothing uses it any more. That runs code of the
-    /// application, which must not wait for the end of what is in progress here, and has no
-    /// request to spoil where it panics.
+    /// Drops an unused value of the application. That runs code of the application, which must not
+    /// wait for requests in progress here; and if it panics, no request must be affected.
     pub(super) fn let_go<T>(&self, given: T) {
         let _running = Running::servant_manager(self);
         let _ = catch_unwind(AssertUnwindSafe(|| drop(given)));

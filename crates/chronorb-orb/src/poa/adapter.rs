@@ -57,22 +57,22 @@ pub(super) struct Inner {
     pub(super) pool: OnceLock<Arc<Threadpool>>,
     /// Keeps that pool from being destroyed before it.
     pub(super) pool_use: PiMutex<Option<PoolUse>>,
-    /// Where it stands in the table of POAs.
+    /// The key in the table of POAs.
     pub(super) place: Key,
-    /// [`ALIVE`] and what comes before and after.
+    /// [`ALIVE`], or a state before or after it.
     pub(super) state: Gate,
     pub(super) children: PiMutex<HashMap<String, Poa>>,
     /// Children that the adapter activator is making.
     pub(super) adapting: InProgress<String>,
     pub(super) activator: PiMutex<Option<Arc<dyn AdapterActivator>>>,
-    /// What keeps its destruction from being complete: itself, while a request may be in it, and
-    /// each child.
+    /// The number of holds that delay the completion of its destruction: its own, as long as a
+    /// request may be in it, and one for each child.
     pub(super) holds: AtomicUsize,
     /// Whether servants are given back to the activator at the end.
     pub(super) etherealizes: AtomicBool,
     pub(super) objects: Directory<Active>,
     pub(super) servants: Identities,
-    /// Held by who changes `objects` and `servants`, so that they always agree.
+    /// Held while `objects` and `servants` change, so that they always agree.
     pub(super) writing: PiMutex<()>,
     /// Objects that the servant activator is making or taking back.
     pub(super) changing: InProgress<ObjectId>,
@@ -96,7 +96,7 @@ pub(super) const DESTROYING: u32 = 3;
 pub(super) const DESTROYED: u32 = 4;
 
 impl Poa {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
@@ -111,12 +111,12 @@ impl Poa {
         self.inner.children.lock().values().cloned().collect()
     }
 
-    /// What lets its requests through.
+    /// Returns the manager that controls its requests.
     pub fn manager(&self) -> &PoaManager {
         &self.inner.manager
     }
 
-    /// What makes managers for several POAs.
+    /// Returns the factory of managers for several POAs.
     pub fn manager_factory(&self) -> PoaManagerFactory {
         PoaManagerFactory::new(self.inner.core.clone())
     }
@@ -127,7 +127,7 @@ impl Poa {
         [&number[..], &slot_octets(self.inner.place)].concat()
     }
 
-    /// How many objects are in its active object map.
+    /// Returns the number of objects in its active object map.
     pub fn active_objects(&self) -> usize {
         self.inner.objects.len()
     }
@@ -186,8 +186,7 @@ impl Poa {
         Ok(())
     }
 
-    /// Takes back what application code does to the priority of the calling thread outside of a
-    /// request, where nothing else does.
+    /// Restores the priority of the calling thread after application code outside of a request.
     pub(super) fn keep_priority(&self) -> Option<PriorityGuard> {
         let own = OwnPriority {
             priority: request_priority(),

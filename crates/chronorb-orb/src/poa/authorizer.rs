@@ -10,11 +10,11 @@ use super::adapter::{ALIVE, GUARDED};
 use crate::incident::Incident;
 use crate::peer::Peer;
 
-/// What decides whether requests to the objects of a POA are served.
+/// A decision whether requests to the objects of a POA are served.
 ///
-/// It is asked before the servant, or a servant manager, by the thread that read the request. Several
-/// threads may ask at once, and a request that changes threads may be asked for again. Closures of
-/// this form are authorizers:
+/// The thread that read the request calls the authorizer, before the servant or a servant manager.
+/// Several threads may call it at once, and a request that changes threads may be checked again.
+/// Closures of this form are authorizers:
 ///
 /// ```no_run
 /// # use chronorb_orb::poa::{AuthorizationRequest, Poa};
@@ -84,7 +84,7 @@ impl fmt::Debug for AuthorizationRequest<'_> {
     }
 }
 
-/// What a POA with an authorizer does before it lets a request in. A program that never sets an
+/// The check of a POA with an authorizer before it lets a request in. A program that never sets an
 /// authorizer does not contain it.
 pub(super) trait Guard: Send + Sync {
     /// Asks the authorizer.
@@ -100,9 +100,10 @@ struct Present<A>(A);
 impl<A: Authorizer> Guard for Present<A> {
     fn check(&self, request: &AuthorizationRequest<'_>) -> Result<(), SystemException> {
         let permits = catch_unwind(AssertUnwindSafe(|| self.0.permits(request)));
-        match permits.unwrap_or(false) {
-            true => Ok(()),
-            false => Err(refused(request)),
+        if permits.unwrap_or(false) {
+            Ok(())
+        } else {
+            Err(refused(request))
         }
     }
 }
@@ -118,8 +119,8 @@ fn refused(request: &AuthorizationRequest<'_>) -> SystemException {
 }
 
 impl Poa {
-    /// Sets what decides whether requests to the objects of this POA are served, once for its life;
-    /// children have their own. It holds for all requests that are read after this returns.
+    /// Sets the authorizer of the requests to the objects of this POA, once for its life; children
+    /// have their own. It applies to all requests that are read after this returns.
     ///
     /// An authorizer that has a handle of this POA keeps both in memory for good;
     /// [`AuthorizationRequest::poa`] is the same POA.
@@ -135,7 +136,8 @@ impl Poa {
         Ok(())
     }
 
-    /// Its state while requests may enter it: guarded with an authorizer or authenticated keys.
+    /// Returns the state in which requests may enter it: guarded with an authorizer or
+    /// authenticated keys.
     pub(super) fn open_state(&self) -> u32 {
         match self.inner.guard.get() {
             Some(_) => GUARDED,

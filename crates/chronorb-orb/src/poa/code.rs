@@ -1,13 +1,13 @@
 //! Authentication codes of object keys, of POAs that ask for them.
 //!
-//! Keys follow from numbers that every reference tells, so whoever has one reference can guess those
-//! of other objects. A code can be made only with a secret: a random one of the ORB's run for
+//! Keys follow from numbers that every reference contains, so a client with one reference can guess
+//! those of other objects. A code can be made only with a secret: a random one of the ORB's run for
 //! transient POAs, and the application's for persistent ones, whose references outlive the run.
 //!
-//! A code is SipHash-1-3 of the rest of the key, a pseudorandom function of 64 bits by a key of 128.
-//! It is the one of the crate `siphasher`, since the standard library promises no algorithm, and
-//! references of persistent objects are to be right with the next compiler too. A guess is right
-//! once in 2⁶⁴, and takes a request.
+//! A code is SipHash-1-3 of the rest of the key, a pseudorandom function of 64 bits by a key of
+//! 128. It is the one of the crate `siphasher`, since the standard library promises no algorithm,
+//! and references of persistent objects are to be right with the next compiler too. A guess is
+//! right once in 2⁶⁴, and takes a request.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -52,7 +52,7 @@ impl fmt::Debug for ObjectKeySecret {
     }
 }
 
-/// What makes the codes of an ORB.
+/// The secrets from which an ORB makes codes.
 #[cfg(feature = "access")]
 pub(crate) struct KeyCodes {
     transient: SipHasher13,
@@ -62,7 +62,7 @@ pub(crate) struct KeyCodes {
 #[cfg(feature = "access")]
 impl KeyCodes {
     pub(crate) fn new(secret: Option<&ObjectKeySecret>) -> Self {
-        // Each is a hash of nothing by random keys, which nobody learns.
+        // Each is a hash of nothing by random keys, which stay secret.
         let random = RandomState::new();
         Self {
             transient: SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1)),
@@ -77,9 +77,10 @@ impl KeyCodes {
 
     /// The code of a key that is `first`, the code, and `rest`; `None` where there is no secret.
     pub(super) fn code(&self, is_persistent: bool, first: &[u8], rest: &[u8]) -> Option<u64> {
-        let mut hasher = match is_persistent {
-            false => self.transient,
-            true => self.persistent?,
+        let mut hasher = if is_persistent {
+            self.persistent?
+        } else {
+            self.transient
         };
         hasher.write(first);
         hasher.write(rest);

@@ -13,8 +13,8 @@ use crate::core::Core;
 use crate::object::Object;
 use crate::rtcorba::Priority;
 
-/// `PortableServer::Current`: what the request that the calling thread is serving is for (CORBA
-/// 3.3, 15.3.11). Servants that have their [`Call`](crate::Call) at hand find it there too.
+/// `PortableServer::Current`: the target of the request that the calling thread is serving (CORBA
+/// 3.3, 15.3.11). A servant's [`Call`](crate::Call) has the same data.
 #[derive(Clone, Debug)]
 pub struct PoaCurrent {
     core: Arc<Core>,
@@ -80,7 +80,7 @@ impl PoaCurrent {
         servant.ok_or(NoContext)
     }
 
-    /// The priority that the reference of a target says which the POA does not remember.
+    /// Returns the priority in the reference of a target that the POA does not remember.
     pub(super) fn own_priority(&self) -> Option<Priority> {
         match self.innermost()?.target {
             Target::Passing(index) => passing(index, |passing| passing.priority)?,
@@ -126,13 +126,13 @@ enum Target {
 pub(super) struct Passed {
     pub(super) id: ObjectId,
     pub(super) servant: Servant,
-    /// What its reference says.
+    /// The priority in its reference.
     pub(super) priority: Option<Priority>,
 }
 
 thread_local! {
-    /// The innermost request in progress. It is what every request writes, so it has nothing to be
-    /// dropped, and is written field by field.
+    /// The innermost request in progress. Every request writes it, so it has no destructor, and is
+    /// written field by field.
     static INNERMOST: Innermost = const {
         Innermost {
             orb: Cell::new(NO_UPCALL.orb),
@@ -140,7 +140,7 @@ thread_local! {
             target: Cell::new(NO_UPCALL.target),
         }
     };
-    /// Those around it, the outermost first.
+    /// The enclosing requests in progress, the outermost first.
     static OUTER: RefCell<Vec<Upcall>> = const { RefCell::new(Vec::new()) };
     /// The targets of those whose POAs do not remember them.
     static PASSING: RefCell<Vec<Passed>> = const { RefCell::new(Vec::new()) };
@@ -180,13 +180,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// For an object of the active object map.
+    /// Makes the entry of an object of the active object map.
     #[inline]
     pub(crate) fn active(core: &Core, poa: &Poa, slot: Key) -> Self {
         Self::begin(core, poa, Target::Active(slot))
     }
 
-    /// For one that the POA does not remember.
+    /// Makes the entry of an object that the POA does not remember.
     pub(super) fn passing(poa: &Poa, target: Passed) -> Self {
         let index = with(&PASSING, |passing| {
             passing.push(target);
@@ -198,8 +198,8 @@ impl Running {
         running
     }
 
-    /// The thread calls a servant manager. What waits for the end of requests must not be called
-    /// there either.
+    /// Marks that the thread calls a servant manager. Operations that wait for the end of requests
+    /// must not be called there either.
     pub(super) fn servant_manager(poa: &Poa) -> Self {
         Self::begin(poa.core(), poa, Target::None)
     }
@@ -232,7 +232,7 @@ impl Drop for Running {
             INNERMOST.with(|innermost| innermost.orb.set(NO_UPCALL.orb));
         }
         if self.is_passing {
-            // What is dropped may be application code, which may look here.
+            // Dropping it may run application code, which may access this list.
             let passed = with(&PASSING, Vec::pop);
             drop(passed);
         }
@@ -249,8 +249,8 @@ fn passing<R>(index: usize, f: impl FnOnce(&Passed) -> R) -> Option<R> {
     with(&PASSING, |passing| passing.get(index).map(f))?
 }
 
-/// Uses a list of the calling thread, unless that has dropped it: what other thread-local values
-/// do as they are dropped may be calls.
+/// Uses a list of the calling thread, unless it was destroyed: destructors of other thread-local
+/// values may make calls.
 fn with<T, R>(
     list: &'static LocalKey<RefCell<Vec<T>>>,
     f: impl FnOnce(&mut Vec<T>) -> R,

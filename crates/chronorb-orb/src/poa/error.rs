@@ -1,4 +1,4 @@
-//! What operations of a POA fail with: the standard's user exceptions, and system exceptions.
+//! The errors of the operations of a POA: the standard's user exceptions, and system exceptions.
 
 use chronorb_giop::SystemException;
 use thiserror::Error;
@@ -16,7 +16,7 @@ pub enum CreatePoaError {
     /// A policy contradicts another or names something that does not exist.
     #[error("policy number {index} (from 0) cannot be used here: {rule}")]
     InvalidPolicy {
-        /// Its index in the list.
+        /// The index in the list.
         index: u16,
         /// The rule that it breaks.
         #[source]
@@ -58,8 +58,8 @@ pub enum PolicyRule {
     NoCeiling,
     /// Persistent references need a secret that outlives the process.
     #[error(
-        "ObjectKeys::Authenticated needs the feature access, and -ORBObjectKeySecret where references \
-         are persistent"
+        "ObjectKeys::Authenticated needs the feature access, and -ORBObjectKeySecret where \
+         references are persistent"
     )]
     NoSecret,
     /// The ORB has one of the protocols.
@@ -83,7 +83,7 @@ pub enum PolicyRule {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum FindPoaError {
-    /// There is none of this name, and no adapter activator made one.
+    /// There is no POA of this name, and no adapter activator made one.
     #[error("there is no POA of this name")]
     AdapterNonExistent,
     /// `OBJ_ADAPTER` (OMG minor 1) where the adapter activator failed; the ORB is shut down.
@@ -110,8 +110,8 @@ pub enum ActivateError {
     /// being deactivated and the ORB's hold time-out is over.
     #[error(transparent)]
     System(SystemException),
-    /// A system exception of which more is known, as its source says: the endpoints or the threads of
-    /// the pool cannot be had.
+    /// A system exception with a source that tells more: the endpoints or the threads of the pool
+    /// are not available.
     #[error("{}", .0.exception())]
     Caused(#[source] Box<LastFailure>),
 }
@@ -196,7 +196,7 @@ impl WaitError {
     }
 }
 
-/// What a servant manager answers instead of a servant.
+/// The answer of a servant manager that provides no servant.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -1,4 +1,4 @@
-//! Why a POA lets requests wait, and who is told when it does not any more.
+//! Requests that wait for a POA, and the lanes to notify when it opens.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -13,7 +13,7 @@ use super::serial::Serial;
 use crate::core::Core;
 use crate::server::Lane;
 
-/// Why a request has to wait for its POA.
+/// The reason why a request has to wait for its POA.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Closed {
     /// The manager holds requests.
@@ -33,8 +33,9 @@ pub(crate) struct Ticket {
 /// The lanes that have parked requests for a manager or a POA.
 #[derive(Default)]
 pub(super) struct Waiters {
-    /// How many requests these are. Only exchanged, so that of a thread that parks one and looks,
-    /// and one that opens and looks, one sees the other.
+    /// The number of these requests. It is only exchanged. A thread that parks a request then
+    /// checks the gate, and a thread that opens the gate then checks the count; so one of them
+    /// observes the other.
     count: AtomicUsize,
     lanes: PiMutex<Vec<(Arc<Lane>, usize)>>,
 }
@@ -47,7 +48,8 @@ impl fmt::Debug for Waiters {
 }
 
 impl Ticket {
-    /// Has a lane told when the POA at this place lets requests in; `None` where it is gone.
+    /// Registers a lane to be notified when the POA at this place lets requests in; `None` if that
+    /// is gone.
     pub(crate) fn new(core: &Core, place: Key, closed: Closed, lane: &Arc<Lane>) -> Option<Self> {
         let poa = core.poas.held_at(place)?;
         let this = Self {
@@ -114,7 +116,7 @@ impl Waiters {
         self.count.fetch_or(0, Ordering::AcqRel) > 0
     }
 
-    /// Has the lanes look whether their requests may go on.
+    /// Makes the lanes check whether their requests may continue.
     #[inline]
     pub(super) fn ring(&self) {
         if self.any() {

@@ -31,7 +31,7 @@ impl ObjectId {
         })
     }
 
-    /// Its octets.
+    /// Returns the octets.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Octets::Short { len, octets } => &octets[..usize::from(*len)],
@@ -84,7 +84,7 @@ impl fmt::Debug for ObjectId {
     }
 }
 
-/// With its length and the tag it is as large as three words.
+/// With its length and the tag it has the size of three words.
 const SHORT: usize = 22;
 
 #[cfg(test)]

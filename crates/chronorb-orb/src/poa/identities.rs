@@ -1,4 +1,4 @@
-//! Which servants are objects.
+//! The objects that servants incarnate.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use chronorb_rt::{HashIndex, PiMutex};
 use super::Policies;
 use crate::demux::hash_of;
 
-/// The objects that servants are, by the servants' identity, as far as somebody asks for them.
+/// The objects by the identity of their servants, as far as they are queried.
 pub(super) enum Identities {
     /// Each servant is one object: the slots of those.
     Unique(HashIndex),
-    /// A servant may be very many objects: how many. Who made it wants to know when it is none
-    /// any more.
+    /// The number of objects that a servant incarnates. Its creator is notified when it drops to
+    /// zero.
     Multiple(PiMutex<HashMap<usize, u32>>),
-    /// Nobody asks.
+    /// Not recorded, because it is never queried.
     Unknown,
 }
 

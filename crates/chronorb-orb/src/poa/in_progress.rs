@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
-/// The keys of what is in progress.
+/// The keys of the things in progress.
 pub(super) struct InProgress<K> {
     keys: PiMutex<HashMap<K, Progress>>,
-    /// Counts what has come to an end.
+    /// Counts completions.
     ended: Gate,
 }
 
@@ -19,11 +19,11 @@ pub(super) struct InProgress<K> {
 struct Progress {
     /// The thread that is at it, or [`NOBODY`].
     thread: u64,
-    /// How often it is marked.
+    /// The number of its marks.
     marks: u32,
 }
 
-/// What an attempt to begin came to.
+/// The outcome of an attempt to begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Begun {
     /// The caller is at it now, and has to end it.
@@ -65,7 +65,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         }
     }
 
-    /// Lets nobody begin until somebody unmarks it; a thread that is at it goes on.
+    /// Prevents further beginnings until the key is unmarked. A thread that has begun continues.
     pub(super) fn mark(&self, key: &K) {
         let none = Progress {
             thread: NOBODY,
@@ -80,7 +80,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         keys.get(key).is_some_and(|progress| progress.marks > 0)
     }
 
-    /// Whether nobody is at anything.
+    /// Whether nothing is in progress.
     pub(super) fn is_empty(&self) -> bool {
         self.keys.lock().is_empty()
     }
@@ -93,7 +93,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         self.keys.lock().contains_key(key)
     }
 
-    /// Ends what the calling thread began; what was marked meanwhile stays so.
+    /// Ends the work that the calling thread began; marks that were set meanwhile stay.
     pub(super) fn end(&self, key: &K) {
         self.change(key, |progress| {
             if progress.thread == this_thread() {
@@ -102,7 +102,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
         });
     }
 
-    /// Ends what was marked.
+    /// Removes a mark.
     pub(super) fn unmark(&self, key: &K) {
         self.change(key, |progress| {
             progress.marks = progress.marks.saturating_sub(1)

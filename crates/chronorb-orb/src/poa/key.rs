@@ -1,4 +1,4 @@
-//! Object keys: what a reference carries, and a request brings back.
+//! Object keys, which references contain and requests return.
 //!
 //! ```text
 //! 0        4              12                 20
@@ -7,20 +7,20 @@
 //! | C7 52 01 02 | incarnation | POA's slot  | hash of path, hash of id  | length | path | id …   by path
 //! | C7 52 01 03 | hash of path, hash of id  | length | path | id …               persistent
 //! ```
-//! Where an object has a priority of its own, the fourth octet is 16 more, and the priority follows
-//! it in two octets: so references keep it that are older than the object, or than this run. In a
-//! POA with authenticated keys the fourth octet is 32 more, and an authentication code of all other
+//! If an object has a priority of its own, the fourth octet is 16 more, and the priority follows it
+//! in two octets. So references that are older than the object, or than this run, keep it. In a POA
+//! with authenticated keys the fourth octet is 32 more, and an authentication code of all other
 //! octets follows it in eight ([`super::code`]).
 //!
-//! All numbers are big-endian, so that a key reads the same everywhere; a slot is an index and a
-//! generation, 4 octets each. The id that a transient POA makes is the object's slot: the way to
-//! it is two array look-ups, and a stale key is told by a generation. `incarnation` tells keys of
-//! this run of the ORB from those of any other.
+//! All numbers are big-endian, so that a key is the same on every machine; a slot is an index and a
+//! generation, 4 octets each. The id that a transient POA makes is the object's slot: finding the
+//! object takes two array look-ups, and the generation reveals a stale key. `incarnation`
+//! distinguishes keys of this run of the ORB from those of other runs.
 //!
-//! A persistent key has nothing in it that a restart would change: a reference is the same octet
-//! for octet whatever else was activated before it. Its hashes follow from path and id alone. They
-//! belong to the form of keys and are not searched for: a peer could choose names whose hashes are
-//! all the same, so tables have a random key ([`crate::demux`]).
+//! A persistent key contains nothing that a restart would change: a reference is the same octet for
+//! octet whatever was activated before it. Its hashes follow from path and id alone. They are part
+//! of the form of keys and not used for look-ups: a peer could choose names with equal hashes, so
+//! tables have a random key ([`crate::demux`]).
 
 use chronorb_rt::Key;
 
@@ -31,14 +31,14 @@ use crate::rtcorba::Priority;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct ObjectKey<'k> {
     pub(crate) poa: PoaKey<'k>,
-    /// Where the object was when the key was made; a guess.
+    /// The slot of the object when the key was made; a guess.
     pub(crate) hint: Hint,
     /// The object's own, in a POA whose priorities the server declares.
     pub(crate) priority: Option<Priority>,
     pub(crate) id: &'k [u8],
 }
 
-/// Which POA.
+/// The POA of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PoaKey<'k> {
     /// The one in this slot, in this run.
@@ -51,14 +51,14 @@ pub(crate) enum PoaKey<'k> {
     },
 }
 
-/// Where to look for an object first.
+/// The place to look for an object first.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Hint {
-    /// Its slot.
+    /// The slot.
     Slot(Key),
     /// The hash of its id.
     Hash(u32),
-    /// The id says it itself, or nothing does.
+    /// The id determines it, or nothing does.
     #[default]
     None,
 }
@@ -75,7 +75,8 @@ impl PoaKey<'_> {
 
 impl<'k> ObjectKey<'k> {
     /// Reads a key; `None` where it is not one of ours.
-    // What is returned through memory in parts, and read as a whole, costs more than the reading.
+    // Returning a value through memory in parts, and reading it as a whole, costs more than the
+    // parsing.
     #[inline(always)]
     pub(crate) fn parse(octets: &'k [u8]) -> Option<Self> {
         let (magic, mut rest) = octets.split_first_chunk::<4>()?;
@@ -215,7 +216,7 @@ pub(crate) fn slot_octets(key: Key) -> [u8; 8] {
     packed.to_be_bytes()
 }
 
-/// Reads what [`slot_octets`] wrote; `None` where it is anything else.
+/// Reads octets that [`slot_octets`] wrote; `None` for any others.
 #[inline]
 pub(crate) fn slot(octets: &[u8]) -> Option<Key> {
     match split_slot(octets)? {

@@ -15,8 +15,8 @@ impl Poa {
     /// others come in: they are answered with `TRANSIENT` (OMG minor 4) until the end is complete,
     /// and with `OBJECT_NOT_EXIST` after it. With `etherealize_objects` servants are given back to
     /// the [`ServantActivator`](super::ServantActivator), if there is one; else they are dropped.
-    /// With `wait_for_completion` all this has happened when this returns, but for servants that the
-    /// main thread has to give back: it does so when it next looks.
+    /// With `wait_for_completion` all this has happened when this returns, but for servants that
+    /// the main thread has to give back: it does so when it next looks.
     ///
     /// # Errors
     /// [`WaitError`] where a servant of the same ORB waits. Nothing was done then.
@@ -37,8 +37,8 @@ impl Poa {
         Ok(())
     }
 
-    /// Whether a request may go on at once, whatever its key is like: neither manager nor POA make it
-    /// wait, and keys are not authenticated.
+    /// Whether a request may go on at once, whatever its key is like: neither manager nor POA make
+    /// it wait, and keys are not authenticated.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.manager().is_active() && self.inner.state.get() == ALIVE
@@ -57,7 +57,7 @@ impl Poa {
 
     /// Lets requests in that waited for the adapter activator.
     pub(super) fn end_initialisation(&self) {
-        // Under the lock of those who set an authorizer.
+        // Under the lock that setting an authorizer takes.
         let _writing = self.inner.writing.lock();
         let open = self.open_state();
         let _ = self.inner.state.compare_set(INITIALISING, open);
@@ -74,7 +74,7 @@ impl Poa {
         let deadline = Deadline::after(hold);
         self.manager().admit(hold)?;
         match self.inner.state.wait_while(INITIALISING, deadline) {
-            // Whoever activates an adapter may call its objects.
+            // The activator of an adapter may call its objects.
             ALIVE | GUARDED => Ok(()),
             INITIALISING => Err(DISCARDED),
             _ => Err(BEING_DESTROYED),
@@ -120,7 +120,7 @@ impl Poa {
     }
 
     fn complete_destruction(&self) {
-        // Whoever waits for the end must see it, whatever the application's code does.
+        // The waiters for the end must be woken, even if the application's code panics.
         let _ = catch_unwind(AssertUnwindSafe(|| self.deactivate_all()));
         #[cfg(feature = "miop")]
         self.leave_all_groups();

@@ -22,7 +22,7 @@ pub struct PoaManager {
 #[derive(Debug)]
 struct Inner {
     id: String,
-    /// Where references of its POAs lead; everywhere, where there are none.
+    /// The endpoints that references of its POAs name; all, if it is empty.
     endpoints: Vec<Endpoint>,
     core: Weak<Core>,
     gate: Gate,
@@ -32,7 +32,7 @@ struct Inner {
     poas: PiMutex<Vec<Key>>,
 }
 
-/// What a manager does with requests.
+/// The treatment of requests by a manager.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PoaManagerState {
     /// They wait, for the ORB's hold time-out at most.
@@ -79,8 +79,8 @@ impl PoaManager {
     }
 
     /// Lets requests wait. They keep no thread of their lane meanwhile, but where each connection
-    /// has one. With `wait_for_completion` this returns when no request is in progress, or the state has been
-    /// changed again.
+    /// has one. With `wait_for_completion` this returns when no request is in progress, or the
+    /// state has been changed again.
     ///
     /// # Errors
     /// [`DeactivateError::Inactive`] after [`deactivate`](Self::deactivate);
@@ -100,8 +100,8 @@ impl PoaManager {
 
     /// Answers requests with `OBJ_ADAPTER` from now on. With `etherealize_objects` the objects of
     /// its POAs that have a [`ServantActivator`](super::ServantActivator) are deactivated, and
-    /// their servants given back to it. With `wait_for_completion` this returns when no request is
-    /// in progress, and this is done, but for what the main thread has to do.
+    /// their servants returned to it. With `wait_for_completion` this returns after all requests in
+    /// progress and the deactivations, except for work of the main thread.
     ///
     /// # Errors
     /// As [`hold_requests`](Self::hold_requests).
@@ -121,7 +121,7 @@ impl PoaManager {
         Ok(())
     }
 
-    /// What it does at present.
+    /// Returns the present state.
     pub fn state(&self) -> PoaManagerState {
         match self.inner.gate.get() {
             HOLDING => PoaManagerState::Holding,
@@ -131,7 +131,7 @@ impl PoaManager {
         }
     }
 
-    /// Its name, which no other manager of the ORB has.
+    /// Returns the name, which is unique in the ORB.
     pub fn id(&self) -> &str {
         &self.inner.id
     }
@@ -170,7 +170,7 @@ impl PoaManager {
         }
     }
 
-    /// The endpoints that references of its POAs may tell of; all, where there are none.
+    /// Returns the endpoints that references of its POAs may name; empty for all.
     pub(super) fn endpoints(&self) -> &[Endpoint] {
         &self.inner.endpoints
     }
@@ -187,9 +187,9 @@ impl PoaManager {
         self.inner.poas.lock().retain(|of| *of != place);
     }
 
-    /// For the end of the ORB.
+    /// Makes the manager inactive at the end of the ORB.
     pub(crate) fn make_inactive(&self) {
-        // It may be inactive already, which is what is wanted.
+        // It may be inactive already, as intended.
         let _ = self.change(INACTIVE);
     }
 
@@ -211,8 +211,9 @@ impl PoaManager {
         Ok(())
     }
 
-    /// Waits until no request is in progress in any of its POAs, while the state is `state`. Requests
-    /// do not announce their end, which would cost each of them: they are looked for now and then.
+    /// Waits until no request is in progress in any of its POAs, while the state is `state`.
+    /// Requests do not announce their end, which would cost each of them: they are looked for now
+    /// and then.
     fn wait(&self, state: u32) {
         while self.inner.gate.get() == state && self.poas().iter().any(Poa::is_busy) {
             self.inner
@@ -295,13 +296,13 @@ impl PoaManagerFactory {
         PoaManager::new(&self.core, Some(id))
     }
 
-    /// Makes a manager whose POAs' references tell of these endpoints only, of all where the ORB listens: those of a
-    /// network of its own, say, or those of one protocol (as TAO's `EndpointPolicy`). Requests that come in by
-    /// others all the same are served.
+    /// Makes a manager whose POAs' references name only these of the ORB's endpoints, for example
+    /// those of a separate network, or of one protocol (as TAO's `EndpointPolicy`). Requests that
+    /// arrive at other endpoints are served too.
     ///
     /// # Errors
-    /// [`CreateManagerError::NoEndpoint`] for none at all, or one that the configuration does not name
-    /// (`-ORBListenEndpoints`, `-ORBLaneListenEndpoints`), whatever its options;
+    /// [`CreateManagerError::NoEndpoint`] for none at all, or one that the configuration does not
+    /// name (`-ORBListenEndpoints`, `-ORBLaneListenEndpoints`), whatever its options;
     /// [`CreateManagerError::AlreadyExists`] as [`create`](Self::create).
     pub fn create_with_endpoints(
         &self,
@@ -325,7 +326,7 @@ impl PoaManagerFactory {
         Ok(managers.add(&self.core, Some(id), endpoints.to_vec())?)
     }
 
-    /// All managers of the ORB that somebody still has.
+    /// Returns all managers of the ORB that are still referenced.
     pub fn list(&self) -> Vec<PoaManager> {
         self.core.poas.managers.list()
     }
@@ -393,5 +394,5 @@ const INACTIVE: u32 = 3;
 
 /// The beginning of the names of managers that were made without one.
 const OWN_ID: &str = "chronorb.";
-/// How soon the end of the last request is noticed.
+/// The interval at which the end of the last request is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);

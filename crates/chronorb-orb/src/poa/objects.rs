@@ -16,7 +16,7 @@ use crate::rtcorba::Priority;
 pub(crate) struct Active {
     pub(crate) servant: Servant,
     pub(crate) id: ObjectId,
-    /// Its own; none where it has that of its POA.
+    /// The object's own priority; `None` if it has that of its POA.
     pub(crate) priority: Option<Priority>,
 }
 
@@ -89,7 +89,7 @@ impl Poa {
         Some(self.held(key)?.servant.clone())
     }
 
-    /// An object that the caller is using, or that nobody can take away now.
+    /// Returns an object that the caller is using, or that cannot be removed now.
     pub(super) fn held(&self, key: Key) -> Option<ActiveRef<'_>> {
         let orphans = |active| self.give_back(active);
         let held = self.inner.objects.held_at(key, orphans)?;

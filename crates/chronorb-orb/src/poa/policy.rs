@@ -13,13 +13,13 @@ use crate::rtcorba::{Priority, PriorityBands, PriorityModel, Protocols, Threadpo
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Which threads call servants. Default [`ThreadModel::OrbControl`].
+    /// The threads that call servants. Default [`ThreadModel::OrbControl`].
     Thread(ThreadModel),
     /// Whether references outlive the POA. Default [`Lifespan::Transient`].
     Lifespan(Lifespan),
     /// Whether a servant may be several objects. Default [`IdUniqueness::Unique`].
     IdUniqueness(IdUniqueness),
-    /// Who names objects. Default [`IdAssignment::System`].
+    /// The side that names objects. Default [`IdAssignment::System`].
     IdAssignment(IdAssignment),
     /// Whether servants become objects by being asked for their reference. Default
     /// [`ImplicitActivation::NoImplicit`], and [`ImplicitActivation::Implicit`] for the root POA.
@@ -27,71 +27,72 @@ pub enum Policy {
     /// Whether the POA remembers which servant is which object. Default
     /// [`ServantRetention::Retain`].
     ServantRetention(ServantRetention),
-    /// Where the servant of a request comes from. Default
-    /// [`RequestProcessing::ActiveObjectMapOnly`].
+    /// The source of a request's servant. Default [`RequestProcessing::ActiveObjectMapOnly`].
     RequestProcessing(RequestProcessing),
     /// The thread pool that serves its objects. Default: the ORB's own.
     Threadpool(ThreadpoolId),
-    /// Where the priority of requests comes from (RT-CORBA 1.2, 5.7), and the priority of
-    /// objects for which nothing else says one. Default: priorities play no part.
+    /// The source of the priority of requests (RT-CORBA 1.2, 5.7), and the priority of objects that
+    /// have no other. Default: priorities are not used.
     PriorityModel(PriorityModel, Priority),
-    /// The most urgent priority at which requests of clients are served, where these propagate it.
+    /// The most urgent priority at which requests of clients are served, if clients propagate it.
     /// Default: the end of the highest band, else the highest lane, else
-    /// [`priority_ceiling`](crate::OrbConfig::priority_ceiling). What is above is clamped or
-    /// refused, as [`priority_excess`](crate::OrbConfig::priority_excess) says. Needs
+    /// [`priority_ceiling`](crate::OrbConfig::priority_ceiling). Higher priorities are clamped or
+    /// refused, according to [`priority_excess`](crate::OrbConfig::priority_excess). Needs
     /// [`PriorityModel::ClientPropagated`].
     PriorityCeiling(Priority),
-    /// Clients shall have one connection for each band of priorities (RT-CORBA 1.2, 5.13).
-    /// References tell it. Default: one for each priority that they use.
+    /// Clients use one connection for each band of priorities (RT-CORBA 1.2, 5.13). References
+    /// contain the bands. Default: one for each priority that they use.
     PriorityBandedConnection(PriorityBands),
-    /// The protocols that its objects are served by, and the properties of the connections
-    /// (RT-CORBA 1.2, 5.15). They must come to what the ORB listens by, which
+    /// The protocols by which its objects are served, and the properties of the connections
+    /// (RT-CORBA 1.2, 5.15). They must be among those that the ORB listens by, which
     /// [`PolicyManager::set_server_protocol`](crate::rtcorba::PolicyManager::set_server_protocol)
-    /// says, and which is the default.
+    /// sets, and which are the default.
     ServerProtocol(Protocols),
-    /// The protocols that clients shall use, and how (RT-CORBA 1.2, 5.15). References tell it.
-    /// Default: as clients like.
+    /// The protocols that clients must use, and their properties (RT-CORBA 1.2, 5.15). References
+    /// contain them. Default: the clients choose.
     ClientProtocol(Protocols),
     /// Whether the POA serves only requests whose keys it has made. Default
     /// [`ObjectKeys::Plain`].
     ObjectKeys(ObjectKeys),
 }
 
-/// Which threads call servants and servant managers (CORBA 3.3, 15.3.8.1).
+/// The threads that call servants and servant managers (CORBA 3.3, 15.3.8.1).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ThreadModel {
-    /// Those of its thread pool, several at a time.
+    /// The threads of its pool, several at a time.
     #[default]
     OrbControl,
-    /// Those of its thread pool, one at a time; a servant that calls an object of the same POA
-    /// within the process is not held up.
+    /// The threads of its pool, one at a time; a servant that calls an object of the same POA
+    /// within the process does not block.
     SingleThread,
     /// The thread that runs the ORB ([`Orb::run`](crate::Orb::run),
     /// [`Orb::perform_work`](crate::Orb::perform_work)) and no other.
     MainThread,
 }
 
-/// How long references mean the same object (CORBA 3.3, 15.3.8.2).
+/// The time that references stay valid (CORBA 3.3, 15.3.8.2).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Lifespan {
-    /// As long as this POA exists.
+    /// References are valid as long as this POA exists.
     #[default]
     Transient,
-    /// Across restarts: as long as a POA of the same path, at the same endpoint, has an object of the same id.
+    /// Across restarts: as long as a POA of the same path, at the same endpoint, has an object of
+    /// the same id.
     Persistent,
 }
 
 /// Whether a servant may be several objects (CORBA 3.3, 15.3.8.3).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum IdUniqueness {
-    /// It may not. Servants are told apart by [`Skeleton::identity`](crate::Skeleton::identity).
+    /// A servant incarnates at most one object. Servants are told apart by
+    /// [`Skeleton::identity`](crate::Skeleton::identity).
     #[default]
     Unique,
-    /// It may.
+    /// A servant may incarnate several objects.
     Multiple,
 }
 
-/// Who names objects (CORBA 3.3, 15.3.8.4).
+/// The side that names objects (CORBA 3.3, 15.3.8.4).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum IdAssignment {
     /// The POA.
@@ -101,12 +102,13 @@ pub enum IdAssignment {
     User,
 }
 
-/// Whether a servant becomes an object by being asked for its reference or id (CORBA 3.3, 15.3.8.7).
+/// Whether a servant becomes an object by being asked for its reference or id (CORBA 3.3,
+/// 15.3.8.7).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ImplicitActivation {
-    /// It does.
+    /// Implicit activation is permitted.
     Implicit,
-    /// It does not.
+    /// Implicit activation is refused.
     #[default]
     NoImplicit,
 }
@@ -114,31 +116,32 @@ pub enum ImplicitActivation {
 /// Whether the POA remembers which servant is which object (CORBA 3.3, 15.3.8.5).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ServantRetention {
-    /// It does, in its active object map.
+    /// The POA retains servants, in its active object map.
     #[default]
     Retain,
-    /// It does not.
+    /// The POA does not retain servants.
     NonRetain,
 }
 
-/// Where the servant of a request comes from (CORBA 3.3, 15.3.8.6).
+/// The source of a request's servant (CORBA 3.3, 15.3.8.6).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RequestProcessing {
     /// From the active object map; an object that is not in it does not exist.
     #[default]
     ActiveObjectMapOnly,
-    /// What is not in the active object map is served by one default servant.
+    /// One default servant serves the objects that are not in the active object map.
     DefaultServant,
-    /// What is not in the active object map is asked of a [`ServantActivator`](super::ServantActivator), or
-    /// without a map everything of a [`ServantLocator`](super::ServantLocator).
+    /// A [`ServantActivator`](super::ServantActivator) provides the servants of objects that are
+    /// not in the active object map. Without a map a [`ServantLocator`](super::ServantLocator)
+    /// provides all of them.
     ServantManager,
 }
 
 /// Whether object keys can be guessed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ObjectKeys {
-    /// They follow from numbers that every reference tells: whoever has one reference can make those
-    /// of other objects.
+    /// They follow from numbers that every reference contains: a client with one reference can make
+    /// those of other objects.
     #[default]
     Plain,
     /// They have an authentication code of 64 bits, by a random secret of the ORB's run, and in a
@@ -168,7 +171,7 @@ pub(crate) struct Policies {
 }
 
 impl Policies {
-    /// Those of the root POA (CORBA 3.3, 15.3.9.1).
+    /// Returns the policies of the root POA (CORBA 3.3, 15.3.9.1).
     pub(crate) fn of_root() -> Self {
         Self {
             implicit_activation: ImplicitActivation::Implicit,
@@ -264,7 +267,7 @@ impl Policies {
         }
     }
 
-    /// What clients must know of them, for an object of this priority model.
+    /// Returns the policies that references publish, for an object of this priority model.
     ///
     /// # Errors
     /// None in practice: the values are small.
@@ -299,7 +302,7 @@ impl Policies {
         cfg!(feature = "access") && self.object_keys == ObjectKeys::Authenticated
     }
 
-    /// Authenticates keys where codes for them can be had, as the secure profile says.
+    /// Authenticates keys if there is a secret for their codes, as the secure profile requires.
     pub(super) fn authenticate_keys(&mut self, codes: &KeyCodes) {
         if codes.exist_for(self.is_persistent()) {
             self.object_keys = ObjectKeys::Authenticated;

@@ -1,15 +1,15 @@
-//! Objects with a priority of their own: what an RT POA does beyond others.
+//! Objects with a priority of their own: the additional operations of an RT POA.
 //!
 //! Source: Real-Time CORBA 1.2, chapter 5, “Setting Server Priority on a per-Object Reference
 //! Basis”.
 //!
-//! The priority of an object is kept with it while it is active, and its references carry it: in
-//! the policy that clients read, by the lane's endpoint, and in the object key. The server does
-//! not read it from there: keys come from clients, which do not choose priorities. For objects
-//! that are not active the POA remembers what it declared itself, so that the priority also holds
-//! for those that a default servant or a servant manager serves.
+//! The priority of an object is stored with it while it is active. Its references contain the
+//! priority in the policy that clients read, in the choice of the lane's endpoint, and in the object
+//! key. The server does not use the priority in a key, because keys come from clients, which must
+//! not choose priorities. For objects that are not active the POA remembers the declared priorities,
+//! so that they also apply to objects that a default servant or a servant manager serves.
 //!
-//! A priority that a client propagates is admitted up to the ceiling of the POA and that of the
+//! A priority that a client propagates is admitted up to the ceilings of the POA and of the
 //! endpoint.
 
 use std::net::IpAddr;
@@ -78,7 +78,8 @@ impl Poa {
         Ok(self.reference_to(id, Some(priority), repository_id)?)
     }
 
-    /// Activates a servant under an id of the POA's making, as an object with a priority of its own.
+    /// Activates a servant under an id of the POA's making, as an object with a priority of its
+    /// own.
     ///
     /// # Errors
     /// [`ActivateError::WrongPolicy`] where the POA's priority model is not
@@ -172,7 +173,7 @@ impl Poa {
             && self.clamp(propagated, of_endpoint) < propagated
     }
 
-    /// Whether anybody on a network may choose any priority for requests to it.
+    /// Whether any client on a network may choose any priority for requests to it.
     pub(super) fn has_unbounded_priorities(&self) -> bool {
         let model = self.priority_model();
         let is_bounded = self.inner.ceiling.is_some()
@@ -186,7 +187,7 @@ impl Poa {
         })
     }
 
-    /// Whether somebody on a network who proves nothing can send requests there.
+    /// Whether clients on a network can send requests there without proving their identity.
     fn is_open_to_all(&self, way: &Way) -> bool {
         #[cfg(feature = "ssliop")]
         if way.protocol == TAG_SSL_SEC_TRANS && self.core().config.ssl.verify == Verify::Mutual {
@@ -251,8 +252,8 @@ impl Poa {
     }
 
     /// # Errors
-    /// `BAD_PARAM` for a priority that no lane of the pool has; without lanes, what its mapping
-    /// fails with.
+    /// `BAD_PARAM` for a priority that no lane of the pool has; without lanes, the errors of its
+    /// mapping.
     fn check_priority(&self, priority: Priority) -> Result<(), SystemException> {
         self.check_alive()?;
         self.pool()?;
@@ -273,15 +274,15 @@ const REASSIGNED: SystemException = SystemException::no(
     SystemExceptionKind::BadInvOrder,
     minor::PRIORITY_ALREADY_SET,
 );
-/// The ceiling of the priorities that clients propagate to a POA: what its policies say, else the
-/// end of its highest band, its highest lane, or the ORB's ceiling.
+/// Returns the ceiling of the priorities that clients propagate to a POA: that of its policies,
+/// else the end of its highest band, its highest lane, or the ORB's ceiling.
 pub(super) fn ceiling_of(
     core: &Core,
     policies: &Policies,
     pool: Option<&Threadpool>,
 ) -> Option<Priority> {
     let bands = policies.bands.iter().flat_map(PriorityBands::as_slice);
-    // The one lane of a pool without lanes says nothing.
+    // The one lane of a pool without lanes does not count.
     let lanes = pool.filter(|pool| pool.has_lanes());
     let lanes = lanes.into_iter().flat_map(Threadpool::lanes);
     policies
@@ -291,6 +292,6 @@ pub(super) fn ceiling_of(
         .or(core.config.priority_ceiling)
 }
 
-/// How many priorities of created references a POA remembers. Beyond, it forgets them, and begins
-/// anew.
+/// The number of priorities of created references that a POA remembers. Beyond it, the POA forgets
+/// them and starts again.
 const MAX_DECLARED: usize = 1 << 16;

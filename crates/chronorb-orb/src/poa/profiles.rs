@@ -12,19 +12,19 @@ use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
 
-/// What the profiles of a reference have in common.
+/// The common content of the profiles of a reference.
 pub(super) struct Told<'a> {
     pub(super) core: &'a Core,
     pub(super) pool: &'a Threadpool,
     pub(super) key: &'a [u8],
     pub(super) policies: Vec<PolicyValue>,
-    /// The endpoints that may be told of; all, where there are none.
+    /// The endpoints that may be published; empty for all.
     pub(super) endpoints: &'a [Endpoint],
 }
 
 impl Told<'_> {
-    /// The profiles of an object that is reached by this lane, in the order of the lane's endpoints, or of the
-    /// protocols that are asked for, and by those only.
+    /// The profiles of an object that is reached by this lane, in the order of the lane's
+    /// endpoints, or of the protocols that are asked for, and by those only.
     pub(super) fn profiles(
         &self,
         lane: &Lane,
@@ -36,7 +36,7 @@ impl Told<'_> {
         for Published { way, .. } in &published {
             let protocol = self.core.protocols.of_tag(way.protocol);
             let own = protocol.and_then(PluggableProtocol::profiles);
-            // Those that are told by components have the profile of IIOP.
+            // Protocols that are published by components have the profile of IIOP.
             let (tag, form) = match own {
                 Some(form) => (way.protocol, form),
                 None => (TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT),
@@ -53,13 +53,14 @@ impl Told<'_> {
         for (tag, form) in forms {
             self.add_profiles(tag, form, (&published, wanted), &mut profiles)?;
         }
-        match profiles.is_empty() {
-            true => Err(NO_ENDPOINT_TO_TELL),
-            false => Ok(profiles),
+        if profiles.is_empty() {
+            Err(NO_ENDPOINT_TO_TELL)
+        } else {
+            Ok(profiles)
         }
     }
 
-    /// Where the lane is reached, as far as that is told.
+    /// Returns the addresses of the lane that are published.
     fn published<'l>(&self, lane: &'l Lane) -> impl Iterator<Item = &'l Published> {
         let told = |asked: &Endpoint| {
             let mut endpoints = self.endpoints.iter();
@@ -68,7 +69,7 @@ impl Told<'_> {
         lane.published().filter(move |p| told(&p.endpoint))
     }
 
-    /// Adds the profile of a protocol; one for each address where it cannot tell alternate ones.
+    /// Adds the profile of a protocol; one for each address if it has no alternate addresses.
     fn add_profiles(
         &self,
         tag: u32,
@@ -87,9 +88,10 @@ impl Told<'_> {
         let mut addresses: Vec<_> = own.iter().map(|p| p.way.address.clone()).collect();
         let mut components = Vec::new();
         if version > Version::V1_0 {
-            let lanes = match is_wanted(tag) {
-                true => self.lanes(tag),
-                false => Vec::new(),
+            let lanes = if is_wanted(tag) {
+                self.lanes(tag)
+            } else {
+                Vec::new()
             };
             components = self.components(tag, form, lanes)?;
         }
@@ -117,7 +119,7 @@ impl Told<'_> {
         Ok(())
     }
 
-    /// What all profiles of a protocol say beside an address.
+    /// Returns the components of all profiles of a protocol.
     fn components(
         &self,
         tag: u32,
@@ -142,7 +144,8 @@ impl Told<'_> {
         Ok(components)
     }
 
-    /// Every endpoint that a protocol has at any lane, with the lane's priority; none where the pool has no lanes.
+    /// Every endpoint that a protocol has at any lane, with the lane's priority; none where the
+    /// pool has no lanes.
     fn lanes(&self, tag: u32) -> Vec<(Address, i16)> {
         if !self.pool.has_lanes() {
             return Vec::new();
@@ -158,17 +161,18 @@ impl Told<'_> {
         lanes.flat_map(|lane| of_lane(lane)).collect()
     }
 
-    /// Adds the protocols that are told by components of the profile of IIOP. Where there is no endpoint of
-    /// IIOP itself, the port is 0.
+    /// Adds the protocols that are published by components of the profile of IIOP. Without an
+    /// endpoint of IIOP itself, the port is 0.
     fn add_others(
         &self,
         (published, is_wanted): (&[&Published], &dyn Fn(u32) -> bool),
         addresses: &mut Vec<Address>,
         components: &mut Vec<TaggedComponent>,
     ) -> Result<(), SystemException> {
-        let plain = match addresses.is_empty() {
-            true => Plain::Closed,
-            false => Plain::Open,
+        let plain = if addresses.is_empty() {
+            Plain::Closed
+        } else {
+            Plain::Open
         };
         for other in self.core.protocols.iter() {
             let Some(telling) = other.components().filter(|_| is_wanted(other.tag())) else {
@@ -195,10 +199,10 @@ impl Told<'_> {
     }
 }
 
-/// Nobody listens by any of the protocols that are asked for, or for groups alone.
+/// The server listens by none of the selected protocols, or for groups alone.
 const NO_ENDPOINT_TO_TELL: SystemException =
     SystemException::no(SystemExceptionKind::InvPolicy, minor::NO_ENDPOINT_TO_TELL);
-/// As TAO writes the priority of an endpoint that takes requests of any.
+/// TAO's value for an endpoint that takes requests of any priority.
 const ANY_PRIORITY: i16 = -1;
-/// The value of `TAG_ORB_TYPE` that tells this ORB.
+/// The value of `TAG_ORB_TYPE` for this ORB.
 const ORB_TYPE: u32 = 0x4352_4f00;

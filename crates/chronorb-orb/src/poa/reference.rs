@@ -35,7 +35,7 @@ impl Poa {
     /// A reference to an object that need not be active (yet).
     ///
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
+    /// `BAD_PARAM` (OMG minor 14) if ids come from the POA and this one does not.
     pub fn create_reference_with_id(
         &self,
         id: &ObjectId,
@@ -58,8 +58,8 @@ impl Poa {
         Ok(ObjectId::new(key.id))
     }
 
-    /// The servant of the object that a reference of this POA stands for: the active one, or the
-    /// default servant.
+    /// Returns the servant of the object that a reference of this POA denotes: the active one, or
+    /// the default servant.
     ///
     /// # Errors
     /// [`ObjectError::WrongPolicy`] where the POA neither retains servants nor has a default
@@ -162,7 +162,7 @@ impl Poa {
     /// The key of an object that need not be active.
     ///
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 14) where ids come from the POA and this is none of them.
+    /// `BAD_PARAM` (OMG minor 14) if ids come from the POA and this one does not.
     #[cfg(feature = "miop")]
     pub(crate) fn key_of(&self, id: &ObjectId) -> Result<Vec<u8>, SystemException> {
         self.check_id(id)?;
@@ -193,7 +193,7 @@ impl Poa {
         let poa = self.poa_key();
         let hint = match (poa, place) {
             (PoaKey::Path { .. }, _) => Hint::Hash(hash_of(id)),
-            // An id of the POA's making says it itself.
+            // An id made by the POA contains it.
             (PoaKey::Place { .. }, Some(place)) if slot(id) != Some(place) => Hint::Slot(place),
             (PoaKey::Place { .. }, _) => Hint::None,
         };
@@ -228,8 +228,8 @@ impl Poa {
     }
 }
 
-/// The policies of a POA as a reference tells them that only forwards to an object of it; `None`
-/// where it has none, or is not there.
+/// Returns the published policies of a POA, for a reference that only forwards to an object of it;
+/// `None` if it has none, or does not exist.
 #[cfg(feature = "diop")]
 pub(crate) fn forwarded_policies(core: &Core, key: &ObjectKey<'_>) -> Option<TaggedComponent> {
     let _reading = epoch::enter();

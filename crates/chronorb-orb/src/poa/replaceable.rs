@@ -1,4 +1,4 @@
-//! What an application sets while requests use it.
+//! A value that an application sets while requests use it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,7 +34,7 @@ impl<T> Replaceable<T> {
         }
     }
 
-    /// Replaces it. Who calls this holds a lock.
+    /// Replaces it. The caller holds a lock.
     pub(super) fn set(&self, value: Option<T>) -> Result<Removed<T>, Full> {
         let next = match value {
             Some(value) => packed(self.slots.insert(value)?),

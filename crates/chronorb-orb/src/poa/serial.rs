@@ -12,16 +12,16 @@ use super::in_progress::{NOBODY, this_thread};
 use super::{Poa, ThreadModel, is_in_upcall};
 use crate::rtcorba::{Priority, request_priority};
 
-/// Lets one thread in at a time, and that one again. Who waits lends its priority to who is in.
+/// A recursive lock for one thread at a time. A waiter lends its priority to the owner.
 pub(super) struct Serial {
     mutex: PiMutex<()>,
     owner: AtomicU64,
-    /// For who is in, to be done as it leaves.
+    /// Deferred work, which the owner does when it leaves.
     left: PiMutex<Vec<Work>>,
-    /// Whether there is anything, to be asked without the lock. Only exchanged, so that of who
-    /// leaves something and who leaves, one sees the other.
+    /// Whether there is deferred work, to be read without the lock. It is only exchanged. So of a
+    /// thread that defers work and an owner that leaves, one observes the other.
     has_left: AtomicBool,
-    /// How urgent the thread is that is in, and those that wait for it and lend it their priority.
+    /// The priority of the owner, and of those waiters that lend it theirs.
     urgency: AtomicI32,
     /// Lanes with requests that wait for their turn.
     waiters: Waiters,
@@ -42,14 +42,14 @@ impl Drop for SerialGuard<'_> {
         loop {
             serial.owner.store(NOBODY, Ordering::Relaxed);
             drop(self.entered.take());
-            // Who has left something since does not find this thread in, and comes in itself.
+            // A thread that has deferred work since then finds no owner, and enters itself.
             if !serial.has_left.fetch_or(false, Ordering::AcqRel) {
                 serial.waiters.ring();
                 return;
             }
             self.entered = serial.mutex.try_lock();
             if self.entered.is_none() {
-                // Whoever is in now looks as it leaves.
+                // The present owner checks when it leaves.
                 return;
             }
             serial.owner.store(this_thread(), Ordering::Relaxed);
@@ -79,22 +79,24 @@ impl Serial {
         &self.waiters
     }
 
-    /// How a request enters; see [`Poa::entry`].
+    /// Decides how a request enters; see [`Poa::entry`].
     fn entry(&self, priority: Option<Priority>, was_parked: bool) -> Entry {
         if self.is_here() {
             return Entry::Now;
         }
         if self.is_free() {
             // Others were there before.
-            return match !was_parked && self.waiters.any() {
-                true => Entry::Parks,
-                false => Entry::Now,
+            return if !was_parked && self.waiters.any() {
+                Entry::Parks
+            } else {
+                Entry::Now
             };
         }
         let rank = rank(priority);
-        match self.urgency.fetch_max(rank, Ordering::Relaxed) < rank {
-            true => Entry::Waits,
-            false => Entry::Parks,
+        if self.urgency.fetch_max(rank, Ordering::Relaxed) < rank {
+            Entry::Waits
+        } else {
+            Entry::Parks
         }
     }
 
@@ -137,19 +139,19 @@ impl Serial {
     }
 }
 
-/// How a request enters a POA.
+/// The way in which a request enters a POA.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Entry {
-    /// At once; should another thread be faster, it is parked.
+    /// The request enters at once; if another thread is faster, it is parked.
     Now,
-    /// It waits on its thread, because it is more urgent than all that are in or wait so: it lends
-    /// them its priority.
+    /// The request waits on its thread and lends the owner its priority, because it is more urgent
+    /// than the owner and all such waiters.
     Waits,
-    /// It is parked.
+    /// The request is parked.
     Parks,
 }
 
-/// How urgent requests of a priority are; the least is what has none.
+/// Returns the rank of a priority; requests without one have the least.
 fn rank(priority: Option<Priority>) -> i32 {
     priority.map_or(-1, |priority| priority.value().into())
 }
@@ -161,8 +163,8 @@ impl Poa {
         self.inner.serial.is_some()
     }
 
-    /// How a request of this priority enters, of a lane whose threads do not wait for a POA. One
-    /// that was parked already comes before those that were not.
+    /// Decides how a request of this priority enters, in a lane whose threads do not wait for a
+    /// POA. A request that was parked before precedes those that were not.
     #[inline]
     pub(crate) fn entry(&self, priority: Option<Priority>, was_parked: bool) -> Entry {
         match &self.inner.serial {
@@ -171,7 +173,8 @@ impl Poa {
         }
     }
 
-    /// Makes sure that no other thread is in this POA's application code, where it is single-threaded.
+    /// Makes sure that no other thread is in this POA's application code, where it is
+    /// single-threaded.
     ///
     /// # Errors
     /// `TRANSIENT` (OMG minor 1) where another one did not leave in time.
@@ -186,18 +189,19 @@ impl Poa {
         }
     }
 
-    /// Has work done that must be done, by one thread at a time where the POA is single-threaded:
-    /// by the calling one when it is its turn, or by who is in as that leaves. Who serves a request
-    /// does not wait for its turn, since the other one may wait for it. The work must not panic.
+    /// Runs work that must be done, by one thread at a time if the POA is single-threaded: on the
+    /// calling thread when it can enter, or on the owner when that leaves. A thread in an upcall
+    /// does not wait, since the owner may wait for it. The work must not panic.
     pub(super) fn take_turn(&self, work: impl FnOnce() + Send + 'static) {
         let others = self.inner.serial.as_ref();
         let Some(serial) = others.filter(|serial| !serial.is_here()) else {
             work();
             return;
         };
-        let patience = match is_in_upcall(self.core()) {
-            true => Duration::ZERO,
-            false => self.core().config.hold_timeout,
+        let patience = if is_in_upcall(self.core()) {
+            Duration::ZERO
+        } else {
+            self.core().config.hold_timeout
         };
         if let Some(entered) = serial.mutex.try_lock_for(patience) {
             let _in = serial.enter(entered);

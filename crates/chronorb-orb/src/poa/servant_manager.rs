@@ -1,4 +1,4 @@
-//! What an application implements to make adapters and servants when they are asked for.
+//! The interfaces by which an application makes adapters and servants on demand.
 
 use std::any::Any;
 use std::fmt;
@@ -28,12 +28,12 @@ pub trait ServantActivator: Send + Sync + 'static {
     /// Makes the servant of an object.
     ///
     /// # Errors
-    /// [`Refusal`] sends the client elsewhere, or tells it an exception.
+    /// [`Refusal`] with a forward, or an exception for the client.
     fn incarnate(&self, id: &ObjectId, adapter: &Poa) -> Result<Servant, Refusal>;
 
-    /// Takes the servant of an object back that was deactivated, whether `incarnate` made it or
-    /// not. No request uses the object any more. `cleanup_in_progress` says that the POA or its
-    /// manager ends, `remaining_activations` that the servant is other objects of this POA too.
+    /// Takes back the servant of a deactivated object, whether `incarnate` made it or not. No
+    /// request uses the object any more. `cleanup_in_progress` is set if the POA or its manager
+    /// ends, `remaining_activations` if the servant incarnates other objects of this POA too.
     fn etherealize(
         &self,
         id: &ObjectId,
@@ -50,10 +50,10 @@ pub trait ServantActivator: Send + Sync + 'static {
 /// Gives each request its servant (`PortableServer::ServantLocator`; CORBA 3.3, 15.3.6.3): for
 /// POAs that do [not retain](super::ServantRetention::NonRetain) servants.
 pub trait ServantLocator: Send + Sync + 'static {
-    /// Gives the servant of one request, and what [`postinvoke`](Self::postinvoke) shall get back.
+    /// Returns the servant of one request, and a value for [`postinvoke`](Self::postinvoke).
     ///
     /// # Errors
-    /// [`Refusal`] sends the client elsewhere, or tells it an exception.
+    /// [`Refusal`] with a forward, or an exception for the client.
     fn preinvoke(
         &self,
         id: &ObjectId,
@@ -61,7 +61,7 @@ pub trait ServantLocator: Send + Sync + 'static {
         operation: &str,
     ) -> Result<(Servant, Cookie), Refusal>;
 
-    /// Is called after the request, on the same thread.
+    /// Ends a request, on the same thread.
     fn postinvoke(
         &self,
         id: &ObjectId,
@@ -75,15 +75,15 @@ pub trait ServantLocator: Send + Sync + 'static {
     }
 }
 
-/// What a [`ServantLocator`] remembers from `preinvoke` to `postinvoke`.
+/// A value that a [`ServantLocator`] passes from `preinvoke` to `postinvoke`.
 pub type Cookie = Option<Box<dyn Any + Send>>;
 
 /// The servant manager of a POA.
 #[derive(Clone)]
 pub enum ServantManager {
-    /// That of a POA that retains servants.
+    /// The manager of a POA that retains servants.
     Activator(Arc<dyn ServantActivator>),
-    /// That of a POA that does not.
+    /// The manager of a POA that does not.
     Locator(Arc<dyn ServantLocator>),
 }
 

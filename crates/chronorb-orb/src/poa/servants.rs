@@ -1,4 +1,4 @@
-//! Where the servant of a request comes from, and what an application says about it.
+//! The sources of a request's servant, and the application's interface to them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::call::{Servant, Skeleton, bad_operation};
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
-/// What can be activated: a skeleton, or one that is shared already.
+/// A value that can be activated: a skeleton, or one that is shared already.
 pub trait IntoServant {
     /// The shared form.
     fn into_servant(self) -> Servant;
@@ -53,7 +53,7 @@ pub(crate) enum Found<'p> {
 /// A default servant, or one that a locator has given.
 pub(crate) struct Passing<'p> {
     id: ObjectId,
-    /// What the reference says.
+    /// The priority in the reference.
     priority: Option<Priority>,
     kind: Kind<'p>,
 }
@@ -177,7 +177,8 @@ impl Poa {
             .ok_or(ServantError::NoServant)
     }
 
-    /// Sets what makes the servants of objects that are not in the active object map.
+    /// Sets the activator that makes the servants of objects which are not in the active object
+    /// map.
     ///
     /// # Errors
     /// [`ServantManagerError::WrongPolicy`] where the POA uses no servant manager; `OBJ_ADAPTER`
@@ -190,7 +191,7 @@ impl Poa {
         self.set_servant_manager(ServantManager::Activator(Arc::new(activator)))
     }
 
-    /// Sets what gives each request its servant.
+    /// Sets the locator that provides the servant of each request.
     ///
     /// # Errors
     /// [`ServantManagerError::WrongPolicy`] where the POA uses no servant manager; `OBJ_ADAPTER`
@@ -216,7 +217,7 @@ impl Poa {
         if is_activator != self.policies().retains() {
             return Err(NO_SERVANT_MANAGER.into());
         }
-        // Under the lock of those who look whether there is one while they change the map.
+        // Under the lock of threads that change the map and check for a manager.
         let _writing = self.inner.writing.lock();
         if self.inner.servant_manager.get().is_some() {
             let kind = SystemExceptionKind::BadInvOrder;
@@ -238,8 +239,8 @@ impl Poa {
         Ok(manager.map(|manager| manager.clone()))
     }
 
-    /// Whether a request for an object would find a servant, as far as can be told without
-    /// asking a servant manager.
+    /// Whether a request for an object would find a servant, as far as it can be known without a
+    /// servant manager.
     pub(crate) fn has_servant(&self, hint: Hint, id: &[u8]) -> bool {
         self.find(hint, id).is_some()
             || self.inner.default_servant.get().is_some()
@@ -250,7 +251,7 @@ impl Poa {
     pub(super) fn forget_application(&self) {
         self.let_go(self.set_default_servant(None));
         self.let_go(self.inner.activator.lock().take());
-        // Otherwise somebody looks at an object right now, whose servant is then given back.
+        // Otherwise an object is being looked up right now, whose servant is then returned.
         if self.inner.changing.is_empty() {
             let manager = {
                 let _writing = self.inner.writing.lock();
@@ -268,9 +269,9 @@ impl Poa {
     /// The servant of a request for an object that is not active.
     ///
     /// # Errors
-    /// What a servant manager answers; `OBJECT_NOT_EXIST` where nothing else serves an object
-    /// that is not active; `OBJ_ADAPTER` with OMG minor 3 (no default servant), 4 (no servant
-    /// manager) or 5 (the servant is another object already).
+    /// The refusals of a servant manager; `OBJECT_NOT_EXIST` if nothing else serves an object that
+    /// is not active; `OBJ_ADAPTER` with OMG minor 3 (no default servant), 4 (no servant manager)
+    /// or 5 (the servant is another object already).
     ///
     /// `priority` is the object's own.
     pub(crate) fn make_servant<'p>(
@@ -343,7 +344,7 @@ impl Poa {
         id: &ObjectId,
         priority: Option<Priority>,
     ) -> Result<ActiveRef<'_>, Refusal> {
-        // Who takes the former servant back may have to wait for this thread to leave the POA: it
+        // Returning the former servant may have to wait for this thread to leave the POA. So it
         // enters only now, after that.
         let _serial = self.enter(self.core().config.hold_timeout)?;
         let running = Running::servant_manager(self);

@@ -19,7 +19,7 @@ use crate::demux::{Demultiplexing, Directory};
 pub(crate) struct PoaTable {
     live: Directory<Poa>,
     root: PiMutex<Option<Poa>>,
-    /// Held by the thread that changes `live`.
+    /// Held while `live` changes.
     writing: PiMutex<()>,
     /// The keys of authenticated object keys.
     pub(super) key_codes: KeyCodes,
@@ -88,7 +88,8 @@ impl PoaTable {
         }
         let poa = make()?;
         let before = root.replace(poa.clone());
-        // With the former one may go what the application gave it, which must not meet the lock.
+        // Dropping the former one may drop values of the application, which must not run under the
+        // lock.
         drop(root);
         drop(before);
         Ok(poa)
@@ -144,9 +145,9 @@ impl PoaTable {
     /// The POA that a key names, made by adapter activators where it is not there.
     ///
     /// # Errors
-    /// `OBJECT_NOT_EXIST` (OMG minor 2) where there is none and nobody makes it; `TRANSIENT` (OMG
-    /// minor 4) while it is being destroyed; `OBJ_ADAPTER` (OMG minor 1) where an activator failed;
-    /// what the manager of an ancestor says.
+    /// `OBJECT_NOT_EXIST` (OMG minor 2) if there is none and none is made; `TRANSIENT` (OMG minor
+    /// 4) while it is being destroyed; `OBJ_ADAPTER` (OMG minor 1) if an activator failed; and the
+    /// exceptions of the managers of ancestors.
     #[cold]
     pub(crate) fn obtain(
         &self,
@@ -158,7 +159,7 @@ impl PoaTable {
                 incarnation: of,
                 key,
             } if of == incarnation => {
-                // Somebody may still be in it.
+                // A request may still be in it.
                 let dying = self.held_at(key).is_some();
                 return Err(if dying {
                     BEING_DESTROYED
@@ -191,12 +192,12 @@ impl PoaTable {
         Some(Poa::clone(&held))
     }
 
-    /// How many requests are in it.
+    /// Returns the number of requests in it.
     pub(super) fn users(&self, key: Key) -> u32 {
         self.live.users(key)
     }
 
-    /// The paths of the POAs at which anybody on a network may choose any priority.
+    /// Returns the paths of the POAs for which any client on a network may choose any priority.
     #[allow(clippy::disallowed_methods, reason = "not for requests")]
     pub(crate) fn with_unbounded_priorities(&self) -> Vec<String> {
         let all = (0..self.live.bound()).map(|index| PoaRef {
@@ -228,7 +229,7 @@ impl PoaTable {
     }
 }
 
-/// Who was the last to look at a POA ends its destruction.
+/// The last reader of a removed POA completes its destruction.
 const ORPHANS: fn(Poa) = |poa| poa.release_hold();
 
 const NO_SUCH_ADAPTER: SystemException =

@@ -102,7 +102,8 @@ impl Poa {
         Ok(child)
     }
 
-    /// The child of this name; with `activate_it` made by the adapter activator, where it is not there.
+    /// The child of this name; with `activate_it` made by the adapter activator, where it is not
+    /// there.
     ///
     /// # Errors
     /// [`FindPoaError::AdapterNonExistent`]; `OBJ_ADAPTER` (OMG minor 1) where the adapter
@@ -118,14 +119,14 @@ impl Poa {
         self.activate_child(name)
     }
 
-    /// Sets what makes children when they are asked for; `None` for nothing.
+    /// Sets the activator that makes children on demand; `None` for no activator.
     pub fn set_activator(&self, activator: Option<Arc<dyn AdapterActivator>>) {
         let before = mem::replace(&mut *self.inner.activator.lock(), activator);
-        // What is dropped is application code, and must not meet the lock.
+        // Dropping it runs application code, which must not run under the lock.
         drop(before);
     }
 
-    /// What makes children when they are asked for.
+    /// Returns the activator that makes children on demand.
     pub fn activator(&self) -> Option<Arc<dyn AdapterActivator>> {
         self.inner.activator.lock().clone()
     }
@@ -169,7 +170,7 @@ impl Poa {
         let adapting = &self.inner.adapting;
         match adapting.begin(&name.to_owned(), Deadline::after(time_out)) {
             Begun::Now => {}
-            // The activator asks for what it was asked for.
+            // The activator requests the same child that it was asked for.
             Begun::Already => return Err(FindPoaError::AdapterNonExistent),
             Begun::TimedOut => return Err(DISCARDED.into()),
         }
@@ -185,13 +186,14 @@ impl Poa {
             child.end_initialisation();
         }
         adapting.end(&name.to_owned());
-        match made? {
-            true => child.ok_or(FindPoaError::AdapterNonExistent),
-            false => Err(FindPoaError::AdapterNonExistent),
+        if made? {
+            child.ok_or(FindPoaError::AdapterNonExistent)
+        } else {
+            Err(FindPoaError::AdapterNonExistent)
         }
     }
 
-    /// Asks the activator on the thread that the POA's model says.
+    /// Calls the activator on the thread that the POA's model determines.
     fn ask_activator(
         &self,
         activator: Arc<dyn AdapterActivator>,
@@ -235,9 +237,10 @@ impl Poa {
             return Err(SystemException::no(kind, minor::POA_PATH_TOO_LONG));
         }
         let adapting = parent.is_some_and(|parent| parent.inner.adapting.is_going_on(name));
-        let state = match adapting {
-            true => INITIALISING,
-            false => policies.state_of_life(),
+        let state = if adapting {
+            INITIALISING
+        } else {
+            policies.state_of_life()
         };
         let named = policies.is_persistent() || core.poas.strategy() != Demultiplexing::Active;
         let served_by = pool.as_ref().map(|used| used.pool().clone());
@@ -284,7 +287,7 @@ impl Poa {
         Ok(poa)
     }
 
-    /// The pool that the policies name, if it can serve what they say.
+    /// Returns the pool that the policies name, if it can serve them.
     fn pool_for(
         &self,
         list: &[Policy],
@@ -296,7 +299,7 @@ impl Poa {
         let is_server_protocol = |p: &Policy| matches!(p, Policy::ServerProtocol(_));
         if let Some(protocols) = &policies.server_protocols {
             let core = self.core();
-            // Every endpoint has the properties that the ORB's own policy says.
+            // Every endpoint has the properties of the ORB's own policy.
             let as_opened = |protocol: &Protocol| {
                 let of = |these| Protocols::socket_options(these, protocol.tag(), None);
                 !core.protocols.has(protocol.tag())
@@ -371,8 +374,8 @@ const DISCARDED: SystemException =
 
 const ROOT_MANAGER: &str = "RootPOAManager";
 const MAX_OBJECTS: u32 = 1 << 24;
-/// How many POAs stand above another, at most, the root included: the end of one comes to all of
-/// them on one thread's stack, and what an adapter activator makes is asked for by clients.
+/// The greatest depth of POAs, the root included. The destruction of one destroys all below it on
+/// one thread's stack, and clients cause the creations of an adapter activator.
 const MAX_DEPTH: usize = 64;
 
 #[cfg(test)]

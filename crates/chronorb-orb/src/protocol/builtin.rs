@@ -8,14 +8,14 @@ use chronorb_transport::tcp::Tcp;
 use super::{AddressForm, PluggableProtocol, ProtocolProblem};
 use crate::config::OrbConfig;
 
-/// All of them, the one first that clients prefer where nothing else is said.
+/// Returns all of them, in the clients' default order of preference.
 #[cfg_attr(
     not(any(feature = "ssliop", feature = "miop", feature = "riop")),
     expect(unused_variables, reason = "others need nothing")
 )]
 pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, ProtocolProblem> {
     let all = vec![
-        // A reference to a group is one, whatever else it says.
+        // A reference with a group profile is one to a group, whatever its other profiles.
         #[cfg(feature = "miop")]
         crate::groups::protocol(config),
         #[cfg(feature = "shmiop")]
@@ -56,7 +56,8 @@ pub(super) fn protocols(config: &OrbConfig) -> Result<Vec<PluggableProtocol>, Pr
     Ok(all)
 }
 
-/// IIOP by the real-time I/O subsystem, where calls go by it only if there is an interface for them.
+/// IIOP by the real-time I/O subsystem, where calls go by it only if there is an interface for
+/// them.
 #[cfg(feature = "riop")]
 fn real_time(config: &OrbConfig) -> Result<PluggableProtocol, ProtocolProblem> {
     use chronorb_rio::plan::{DriverKind, Plan};
@@ -98,8 +99,9 @@ fn real_time(config: &OrbConfig) -> Result<PluggableProtocol, ProtocolProblem> {
     let calls = riop.interface.is_some();
     let riop = Riop::open(riop).map_err(|error| of(given, error.to_string()))?;
     let protocol = PluggableProtocol::beside_iiop(Arc::new(riop));
-    Ok(match calls {
-        true => protocol,
-        false => protocol.for_servers(),
+    Ok(if calls {
+        protocol
+    } else {
+        protocol.for_servers()
     })
 }

@@ -1,4 +1,4 @@
-//! How profiles and their components write addresses.
+//! The forms of addresses in profiles and their components.
 
 use chronorb_cdr::CdrError;
 use chronorb_giop::{
@@ -7,12 +7,12 @@ use chronorb_giop::{
 };
 use chronorb_transport::Address;
 
-/// How the profiles of a protocol write an address. The rest of a profile is as in IIOP: version, address, object
-/// key, components.
+/// The form of an address in the profiles of a protocol. The rest of a profile is as in IIOP:
+/// version, address, object key, components.
 #[derive(Clone, Copy)]
 pub struct AddressForm(&'static Codec);
 
-/// What a profile says.
+/// The content of a profile.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) struct ProfileParts {
     pub(crate) version: Version,
@@ -26,7 +26,7 @@ type Lanes = Vec<(Address, i16)>;
 
 /// Functions, so that a program has only those of the protocols that it has.
 struct Codec {
-    /// The address that stands for any.
+    /// Returns the address that means any address.
     any: fn() -> Address,
     encode: fn(ProfileParts) -> Result<Vec<u8>, CdrError>,
     decode: fn(&[u8]) -> Result<ProfileParts, CdrError>,
@@ -76,7 +76,7 @@ impl AddressForm {
         },
     });
 
-    /// A string: UIOP, and any other protocol that can say its addresses so.
+    /// A string: the form of UIOP, and of any other protocol whose addresses are strings.
     pub const PATH: Self = Self(&Codec {
         any: || Address::Path(String::new()),
         encode: |parts| {
@@ -124,7 +124,7 @@ impl AddressForm {
         decode_lanes: |_| None,
     });
 
-    /// The address that stands for any, where a server listens.
+    /// Returns the address that means any address of a listening server.
     pub(crate) fn any(self) -> Address {
         (self.0.any)()
     }
@@ -137,7 +137,7 @@ impl AddressForm {
         (self.0.decode)(data)
     }
 
-    /// Writes a component anew that can be read, so that those that say the same have the same octets.
+    /// Rewrites a valid component, so that components of equal content have equal octets.
     pub(crate) fn normalize(self, component: &mut TaggedComponent) {
         let written = match component.tag {
             TAG_TAO_ENDPOINTS => {

@@ -1,4 +1,4 @@
-//! Protocols: GIOP over the transports that there are, and how object references tell of each.
+//! Protocols: GIOP over the available transports, and their addresses in object references.
 //!
 //! The tutorial's pluggable protocols framework: nothing above this module knows a transport, and
 //! nothing in it is on the way of a request. The protocols of this ORB are in `builtin.rs`, each
@@ -32,7 +32,7 @@ pub(crate) use registry::{ProtocolProblem, Registry};
 #[cfg(feature = "ssliop")]
 pub(crate) use ssliop::{is_forbidden, requires_protection};
 
-/// A protocol: messages over a transport, and how references tell of it.
+/// A protocol: messages over a transport, and the form of its addresses in references.
 ///
 /// A handle; clones are the same protocol.
 #[derive(Clone)]
@@ -41,20 +41,20 @@ pub struct PluggableProtocol {
     tag: u32,
     /// References have profiles of its own, whose tag is the protocol's.
     profiles: Option<AddressForm>,
-    /// References tell of it by components of the profile of IIOP, too.
+    /// References also publish it by components of the profile of IIOP.
     components: Option<Components>,
     place: Option<Place>,
     standing: Standing,
 }
 
-/// What a protocol is among those of its tag.
+/// The role of a protocol among those of its tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Standing {
     /// The tag is its own.
     Own,
     /// The tag is that of another one, and so are references: only how octets are moved differs.
     Beside,
-    /// The same, for servers only.
+    /// As `Beside`, for servers only.
     #[cfg(feature = "riop")]
     BesideForServers,
 }
@@ -73,14 +73,14 @@ impl Standing {
 #[derive(Clone, Copy)]
 pub(crate) struct Components {
     pub(crate) write: fn(&[Address], Plain) -> Result<Vec<TaggedComponent>, CdrError>,
-    /// The addresses that the components of a profile tell, at this host of IIOP.
+    /// Returns the addresses in the components of a profile, at this host of IIOP.
     #[cfg_attr(
         not(any(feature = "uiop", feature = "ssliop")),
         expect(dead_code, reason = "no other protocol has components")
     )]
     pub(crate) read: fn(&[TaggedComponent], &str) -> Vec<Address>,
-    /// The tag of the component that says which lane is where, in the form that IIOP has for it; `None` where
-    /// profiles of the protocol's own say it.
+    /// The tag of the component with the lanes' endpoints, in the form of IIOP; `None` if they are
+    /// in profiles of the protocol's own.
     #[cfg_attr(
         not(any(feature = "uiop", feature = "ssliop")),
         expect(dead_code, reason = "no other protocol has components")
@@ -98,14 +98,14 @@ pub(crate) enum Plain {
 /// Addresses that mean something in one place only.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// The component that says where that is.
+    /// Returns the component with the name of that place.
     pub(crate) component: fn() -> Option<TaggedComponent>,
     /// Whether a profile with these components is of here. Of a reference of this process it is
     /// enough that it may be.
     pub(crate) is_here: fn(&[TaggedComponent], Source) -> bool,
 }
 
-/// Where a reference comes from, which decides how far it is believed.
+/// The source of a reference, which decides how far it is trusted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Source {
     /// This process: its POAs, texts and files.
@@ -116,11 +116,11 @@ pub(crate) enum Source {
 }
 
 impl PluggableProtocol {
-    /// A protocol whose references have profiles of this tag, with addresses of this form, in what is
-    /// otherwise a profile of IIOP.
+    /// Makes a protocol whose references have profiles of this tag, with addresses of this form,
+    /// and otherwise the content of a profile of IIOP.
     ///
-    /// The scheme of the transport is that of its endpoints and of its `corbaloc:` URLs. Tags are given out by the
-    /// OMG; a range is free for one's own experiments.
+    /// The scheme of the transport is that of its endpoints and of its `corbaloc:` URLs. Tags are
+    /// given out by the OMG; a range is free for one's own experiments.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, tag: u32, form: AddressForm) -> Self {
         Self {
@@ -133,10 +133,12 @@ impl PluggableProtocol {
         }
     }
 
-    /// Another way to move the octets of IIOP, whose references are those of IIOP, so that peers need not know it.
+    /// Another way to move the octets of IIOP, whose references are those of IIOP, so that peers
+    /// need not know it.
     ///
-    /// References tell endpoints of it as if they were of IIOP. To each address that a reference tells, calls may go by
-    /// it and by IIOP, in the order of [`OrbConfig::protocols`](crate::OrbConfig::protocols).
+    /// Makes a protocol whose endpoints are published as those of IIOP. Calls to each published
+    /// address may use it or IIOP, in the order of
+    /// [`OrbConfig::protocols`](crate::OrbConfig::protocols).
     #[must_use]
     pub fn beside_iiop(transport: Arc<dyn Transport>) -> Self {
         Self {
@@ -145,7 +147,7 @@ impl PluggableProtocol {
         }
     }
 
-    /// The same, by which nobody calls.
+    /// Restricts the protocol to servers.
     #[cfg(feature = "riop")]
     fn for_servers(self) -> Self {
         Self {
@@ -160,7 +162,7 @@ impl PluggableProtocol {
         Self::new(transport, chronorb_giop::TAG_UIPMC, AddressForm::GROUP)
     }
 
-    /// The same, with addresses that are files of this machine.
+    /// Declares that addresses are files of this machine.
     #[cfg(any(feature = "uiop", feature = "shmiop"))]
     fn by_files(self) -> Self {
         Self {
@@ -169,7 +171,7 @@ impl PluggableProtocol {
         }
     }
 
-    /// The same, of whose files omniORB can be told, and tells.
+    /// Declares that its files are published to omniORB, and by it.
     #[cfg(feature = "uiop")]
     fn with_omniorb(self) -> Self {
         Self {
@@ -183,12 +185,12 @@ impl PluggableProtocol {
         self.transport.scheme()
     }
 
-    /// What references tell it by: the tag of its profiles (`IOP::ProfileId`), where it has some.
+    /// Returns the tag of its profiles (`IOP::ProfileId`), if it has some.
     pub fn tag(&self) -> u32 {
         self.tag
     }
 
-    /// How its octets are moved.
+    /// Returns the transport.
     pub fn transport(&self) -> &dyn Transport {
         &*self.transport
     }
@@ -203,7 +205,7 @@ impl PluggableProtocol {
         }
     }
 
-    /// A profile that says only this.
+    /// Returns a profile with only these parts.
     pub(crate) fn profile(
         &self,
         version: Version,
@@ -257,15 +259,15 @@ impl fmt::Debug for PluggableProtocol {
 /// A way to a server: a protocol, and an address there.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Way {
-    /// What references tell the protocol by: its tag.
+    /// The tag by which references name the protocol.
     pub(crate) protocol: u32,
-    /// Which one of the ORB's it is: how many are preferred to it.
+    /// The position in the ORB's order of preference, from 0.
     pub(crate) rank: usize,
     pub(crate) address: Address,
 }
 
 impl Way {
-    /// Whether references tell both alike.
+    /// Whether references publish both alike.
     pub(crate) fn is_same_place(&self, other: &Self) -> bool {
         (self.protocol, &self.address) == (other.protocol, &other.address)
     }
@@ -277,7 +279,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// Where GIOP messages of at most so many octets end.
+/// Returns the message format: GIOP messages of at most so many octets.
 pub(crate) fn messages(max: usize) -> Messages {
     Messages {
         len: chronorb_giop::framing::message_len,

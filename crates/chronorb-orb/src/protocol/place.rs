@@ -1,4 +1,5 @@
-//! Where the paths of local protocols mean something: on one machine, among the processes that see the same files.
+//! The namespace in which the paths of local protocols are valid: one machine, and the processes
+//! that see the same files.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -7,13 +8,13 @@ use chronorb_giop::{Place as Name, TAG_PLACE};
 
 use super::{Place, Source};
 
-/// For protocols whose addresses are files of this machine.
+/// The place of protocols whose addresses are files of this machine.
 pub(super) const OF_FILES: Place = Place {
     component: || Name(here()?.to_owned()).tagged().ok(),
     is_here: |components, source| {
         let told = components.iter().find(|told| told.tag == TAG_PLACE);
-        // Other ORBs do not tell, and a process that cannot know where it is tries; but not on the
-        // word of a message.
+        // Other ORBs do not publish it. A process that does not know its own place tries, but not
+        // on the word of a message.
         match (told, here()) {
             (Some(told), Some(here)) => {
                 Name::decode(&told.data).is_ok_and(|told| is_same(&told.0, here))
@@ -23,24 +24,27 @@ pub(super) const OF_FILES: Place = Place {
     },
 };
 
-/// Whether two names are of one place: the same start of the same machine, and the same files there. What files
-/// processes saw before the machine was started again is not known; a reference that has outlived that is tried.
+/// Whether two names denote one place: the same boot of the same machine, and the same files there.
+/// The files before a reboot are unknown; a reference that is older than that is tried.
 fn is_same(told: &str, here: &str) -> bool {
     let parts = |name: &'_ str| -> Option<[String; 3]> {
         let parts: Vec<_> = name.splitn(3, ' ').map(str::to_owned).collect();
         parts.try_into().ok()
     };
     match (parts(told), parts(here)) {
-        (Some([start, machine, files]), Some(here)) => match start == here[0] {
-            true => files == here[2],
-            false => machine == here[1] && machine != UNKNOWN,
-        },
+        (Some([start, machine, files]), Some(here)) => {
+            if start == here[0] {
+                files == here[2]
+            } else {
+                machine == here[1] && machine != UNKNOWN
+            }
+        }
         _ => told == here,
     }
 }
 
-/// A name of this place that no other one has: the start of the machine, the machine, and the files that are seen;
-/// `None` where `/proc` does not tell.
+/// Returns the unique name of this place: the boot, the machine, and the visible files; `None` if
+/// `/proc` does not tell.
 fn here() -> Option<&'static str> {
     static HERE: OnceLock<Option<String>> = OnceLock::new();
     let read = || {

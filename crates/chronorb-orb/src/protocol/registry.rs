@@ -25,14 +25,14 @@ pub(crate) enum ProtocolProblem {
     Unlistenable(Endpoint, Box<Self>),
     #[error(transparent)]
     Endpoint(#[from] chronorb_transport::EndpointError),
-    /// What a protocol needs cannot be had.
+    /// A prerequisite of a protocol is not available.
     #[cfg_attr(
         not(feature = "ssliop"),
         expect(dead_code, reason = "others need nothing")
     )]
     #[error("{0}")]
     Setting(String),
-    /// What a setting asks for cannot be had.
+    /// A value of a setting cannot be used.
     #[cfg(any(feature = "faults", feature = "trace", feature = "riop"))]
     #[error("{problem}")]
     Of {
@@ -125,7 +125,8 @@ impl Registry {
         }
     }
 
-    /// Those by which calls may go to addresses that references tell by this tag, the preferred one first.
+    /// Returns the protocols by which calls may go to addresses that are published by this tag, the
+    /// preferred one first.
     pub(crate) fn callers(&self, tag: u32) -> impl Iterator<Item = &PluggableProtocol> {
         let all = self.0.iter();
         all.filter(move |protocol| protocol.tag() == tag && protocol.standing.calls())
@@ -135,13 +136,13 @@ impl Registry {
     pub(crate) fn form_of(&self, tag: u32) -> Option<AddressForm> {
         match self.of_tag(tag) {
             Some(protocol) => protocol.profiles(),
-            // Profiles of IIOP tell of other protocols too.
+            // Profiles of IIOP contain other protocols too.
             None => (tag == TAG_INTERNET_IOP).then_some(AddressForm::HOST_AND_PORT),
         }
     }
 
-    /// Whether the profiles of two references say the same, in the same order. What cannot be read has to have the
-    /// same octets.
+    /// Whether the profiles of two references have the same content, in the same order. Malformed
+    /// ones must have the same octets.
     pub(crate) fn say_the_same(&self, one: &Ior, other: &Ior) -> bool {
         let same = |(one, other): (&TaggedProfile, &TaggedProfile)| {
             let said = |profile: &TaggedProfile| {

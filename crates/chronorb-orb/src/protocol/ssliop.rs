@@ -1,4 +1,4 @@
-//! SSLIOP: IIOP within TLS, of which references tell by a component of the profile of IIOP.
+//! SSLIOP: IIOP within TLS, published by a component of the profile of IIOP.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use chronorb_transport::tls::{Tls, TlsConfig, Verify};
 use super::{Components, Plain, PluggableProtocol, ProtocolProblem, Registry, Standing};
 use crate::config::OrbConfig;
 
-/// The protocol, where there is a certificate, somebody to believe, or the wish to believe everybody.
+/// Returns the protocol, if there is a certificate, an authority to trust, or the setting to verify
+/// no peer.
 pub(super) fn protocol(config: &OrbConfig) -> Result<Option<PluggableProtocol>, ProtocolProblem> {
     let settings = &config.ssl;
     let is_given = settings.certificate.is_some()
@@ -21,9 +22,10 @@ pub(super) fn protocol(config: &OrbConfig) -> Result<Option<PluggableProtocol>, 
         || settings.authority.is_some()
         || settings.verify != Verify::Peer;
     if !is_given {
-        return match is_named(config) {
-            true => Err(ProtocolProblem::Setting(NOT_GIVEN.to_owned())),
-            false => Ok(None),
+        return if is_named(config) {
+            Err(ProtocolProblem::Setting(NOT_GIVEN.to_owned()))
+        } else {
+            Ok(None)
         };
     }
     let tls = TlsConfig::read(settings);
@@ -72,7 +74,8 @@ fn is_named(config: &OrbConfig) -> bool {
     schemes.any(|scheme| scheme == "ssliop")
 }
 
-/// A component for each port. The host is that of the profile, so that those at other hosts are left out.
+/// A component for each port. The host is that of the profile, so that those at other hosts are
+/// left out.
 fn write(
     addresses: &[Address],
     plain: Plain,
@@ -121,7 +124,7 @@ fn told(components: &[TaggedComponent]) -> impl Iterator<Item = SslSecTrans> {
 }
 
 const CLIENT: AssociationOptions = AssociationOptions::ESTABLISH_TRUST_IN_CLIENT;
-/// What every server of TLS can do.
+/// The options that every server of TLS supports.
 const TLS: AssociationOptions = AssociationOptions(
     AssociationOptions::INTEGRITY.0
         | AssociationOptions::CONFIDENTIALITY.0

@@ -7,8 +7,8 @@ use chronorb_transport::Transport;
 use super::{PluggableProtocol, ProtocolProblem};
 use crate::config::OrbConfig;
 
-/// Wraps the transports as the configuration says. What is traced is what the transport itself carries, with the faults that
-/// were done to it.
+/// Wraps the transports as configured. The trace shows the octets of the transport itself, with the
+/// injected faults.
 pub(super) fn wrap(
     protocols: &mut [PluggableProtocol],
     config: &OrbConfig,

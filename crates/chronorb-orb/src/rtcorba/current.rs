@@ -11,7 +11,7 @@ use crate::core::Core;
 
 thread_local! {
     static PRIORITY: Cell<Option<Priority>> = const { Cell::new(None) };
-    /// What the thread had before an upcall in it set another priority.
+    /// The scheduling of the thread before an upcall in it set another priority.
     static BEFORE: Cell<Option<Scheduling>> = const { Cell::new(None) };
 }
 
@@ -43,9 +43,10 @@ impl RtCurrent {
     /// # Errors
     /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
     /// the system does not have; `INITIALIZE` (OMG minor 1) where real-time scheduling is required,
-    /// and the native one is beyond [what the process may use](super::RtOrb::native_priority_range);
-    /// `NO_PERMISSION` where the system refuses it all the same; `INTERNAL` where the application's
-    /// mapping panics. The thread then has the priority that it had.
+    /// and the native one is beyond [what the process may
+    /// use](super::RtOrb::native_priority_range); `NO_PERMISSION` where the system refuses it all
+    /// the same; `INTERNAL` where the application's mapping panics. The thread then has the
+    /// priority that it had.
     ///
     /// A value outside of 0…32767, `BAD_PARAM` in the standard, is no [`Priority`]: see its
     /// `TryFrom<i16>`.
@@ -67,7 +68,8 @@ pub(crate) fn request_priority() -> Option<Priority> {
     PRIORITY.get()
 }
 
-/// What calls of this thread have from now on, where it is in no upcall; the native priority is the caller's matter.
+/// Sets the priority of the calls of this thread, if it is in no upcall. The caller sets the native
+/// priority.
 pub(crate) fn set_request_priority(priority: Option<Priority>) {
     PRIORITY.set(priority);
 }
@@ -76,12 +78,13 @@ pub(crate) fn set_request_priority(priority: Option<Priority>) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnPriority {
     pub(crate) priority: Option<Priority>,
-    /// What it was made with; `None` for a thread of the application, which may be asked.
+    /// The scheduling that it was made with; `None` for a thread of the application, whose
+    /// scheduling can be queried.
     pub(crate) scheduling: Option<Scheduling>,
 }
 
 impl OwnPriority {
-    /// That of the calling thread, which is one of the application.
+    /// Returns the priority of the calling thread, which is one of the application.
     pub(crate) fn of_caller() -> Self {
         Self {
             priority: request_priority(),
@@ -95,16 +98,16 @@ impl OwnPriority {
 pub(crate) struct PriorityGuard {
     own: Option<Priority>,
     during: Option<Priority>,
-    /// What the thread had before, where the request's native priority differs from it.
+    /// The previous scheduling of the thread, if the request's native priority differs from it.
     native: Option<Scheduling>,
     /// [`BEFORE`] of the upcall that this one is within.
     outer: Option<Scheduling>,
-    /// What the thread was made with.
+    /// The scheduling that the thread was made with.
     made_with: Option<Scheduling>,
 }
 
 impl PriorityGuard {
-    /// `wanted` is what the request demands, if anything.
+    /// Enters a request with the priority `wanted`, if it has one.
     #[inline]
     pub(crate) fn enter(
         core: &Core,
@@ -130,7 +133,8 @@ impl PriorityGuard {
         })
     }
 
-    /// Gives the thread the native priority of a request. Returns what it had, if that is another.
+    /// Gives the thread the native priority of a request. Returns the previous scheduling, if it
+    /// differs.
     fn change(
         core: &Core,
         own: &OwnPriority,

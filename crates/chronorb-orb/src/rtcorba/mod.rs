@@ -2,14 +2,14 @@
 //!
 //! Source: Real-Time CORBA 1.2, chapter 5.
 //!
-//! # What fails, and how
+//! # Errors of these operations
 //!
 //! The minor codes of the OMG are those of the chapter's table of system exceptions.
 //!
-//! | exception | minor | cause | who gets it |
+//! | exception | minor | cause | raised to |
 //! |---|---|---|---|
-//! | `DATA_CONVERSION` | OMG 2 | a priority without a native one, or with one that the system does not have | [`RtCurrent::set_priority`]; who makes a pool; who calls an object that would be served at it |
-//! | `DATA_CONVERSION` | OMG 2 | a [`PriorityTransform`] without an answer | who makes the call |
+//! | `DATA_CONVERSION` | OMG 2 | a priority without a native one, or with one that the system does not have | [`RtCurrent::set_priority`]; the creator of a pool; the caller of an object that would be served at it |
+//! | `DATA_CONVERSION` | OMG 2 | a [`PriorityTransform`] without an answer | the caller |
 //! | `DATA_CONVERSION` | OMG 2 | a request whose priority is negative or cannot be read | its client |
 //! | `INITIALIZE` | OMG 1 | the native range is too restricted: `-ORBRealTime required`, and the process may not use the priority | as for a priority without a native one |
 //! | `INITIALIZE` | 0 | the calling thread has no CORBA priority | [`RtCurrent::priority`] |
@@ -17,9 +17,9 @@
 //! | `BAD_INV_ORDER` | 0 | there is a priority transform already | [`RtOrb::set_priority_transform`] |
 //! | `BAD_PARAM` | 0 | a value outside of 0…32767 | [`Priority::try_from`] |
 //! | `BAD_PARAM` | 0 | an object's priority that no lane of its pool has | the operations of a POA that name one |
-//! | `BAD_PARAM` | 0 | a pool that cannot be | who makes it |
+//! | `BAD_PARAM` | 0 | an invalid pool | its creator |
 //! | `NO_RESOURCES` | OMG 2 | no connection for the priority of a request: no lane has it | its client |
-//! | `NO_RESOURCES` | 0 | threads or endpoints of a pool cannot be had | who makes it |
+//! | `NO_RESOURCES` | 0 | threads or endpoints of a pool cannot be had | its creator |
 //! | `NO_PERMISSION` | chronorb 1 | the system refuses a native priority that the process was found to have | as for a priority without a native one |
 //! | `INTERNAL` | chronorb 1 | a mapping or a transform of the application panicked | as where it has no answer |
 //!
@@ -36,7 +36,7 @@ mod specs;
 mod state;
 mod transform;
 
-/// How real-time threads are scheduled: see
+/// The policy of real-time threads: see
 /// [`OrbConfig::scheduling_policy`](crate::OrbConfig::scheduling_policy).
 pub use chronorb_rt::Policy as SchedulingPolicy;
 

@@ -21,8 +21,8 @@ use super::RtOrb;
 /// system call.
 ///
 /// A clone is another reference to the same mutex, and two references are equal if their mutex is
-/// the same. The standard leaves open what misuse does; here it is an exception, and the mutex
-/// stays as it was:
+/// the same. The standard leaves the effect of misuse open; here it is an exception, and the mutex
+/// stays unchanged:
 ///
 /// | misuse | exception |
 /// |---|---|
@@ -58,7 +58,7 @@ pub struct RtMutex {
 
 struct Shared {
     lock: PiLock,
-    /// Written by who has the lock, or in place of an owner that has ended.
+    /// Written by the owner of the lock, or in place of an owner that has ended.
     destroyed: AtomicBool,
     /// The number of its ORB.
     orb: u64,
@@ -125,7 +125,7 @@ impl RtMutex {
         }
     }
 
-    /// What locking has come to, if the mutex is still there.
+    /// Returns the outcome of locking, if the mutex still exists.
     fn outcome(&self, locked: Result<bool, PiLockError>) -> Result<bool, SystemException> {
         if self.is_destroyed() {
             if locked == Ok(true) {
@@ -196,7 +196,7 @@ pub struct RtMutexGuard<'a> {
 
 impl Drop for RtMutexGuard<'_> {
     fn drop(&mut self) {
-        // Who unlocked by hand within the section has ended it already.
+        // A section that was unlocked by hand has ended already.
         let _ = self.mutex.unlock();
     }
 }
@@ -213,7 +213,7 @@ impl RtOrb {
         RtMutex::new(self.core.number)
     }
 
-    /// Ends a mutex, and takes its name off the list. Whoever wants to lock it from now on gets
+    /// Destroys a mutex, and removes its name from the list. Later attempts to lock it fail with
     /// `OBJECT_NOT_EXIST`.
     ///
     /// A mutex without a name needs no end: its memory is given back with its last reference.

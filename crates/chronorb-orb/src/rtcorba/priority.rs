@@ -20,7 +20,7 @@ impl Priority {
         if value < 0 { None } else { Some(Self(value)) }
     }
 
-    /// Its value, 0 to 32767.
+    /// Returns the value, 0 to 32767.
     pub const fn value(self) -> i16 {
         self.0
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Priority {
 /// A priority of the operating system's real-time classes, 1 to 99; 0 is its ordinary scheduling.
 pub type NativePriority = u8;
 
-/// How CORBA priorities become native ones and back (RT-CORBA 1.2, 5.4.2).
+/// A mapping of CORBA priorities to native ones and back (RT-CORBA 1.2, 5.4.2).
 ///
 /// An application that needs another mapping than those of this module gives one of its own to the
 /// configuration of an ORB, which uses it from its start on:
@@ -84,9 +84,9 @@ pub type NativePriority = u8;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It is asked by many threads at a time, for a request whenever that has another priority than
-/// the thread that serves it: it must not wait, and should not allocate. What it answers outside
-/// of the system's range is as good as no answer; where it panics, whoever asked gets `INTERNAL`.
+/// Many threads call the mapping concurrently, for every request whose priority differs from that
+/// of its thread. So it must not block, and should not allocate. A native priority outside of the
+/// system's range counts as `None`. If it panics, the caller gets `INTERNAL`.
 pub trait PriorityMapping: fmt::Debug + Send + Sync {
     /// The native priority of a CORBA priority; `None` where it has none (`DATA_CONVERSION`).
     fn to_native(&self, priority: Priority) -> Option<NativePriority>;
@@ -95,7 +95,7 @@ pub trait PriorityMapping: fmt::Debug + Send + Sync {
     fn to_corba(&self, native: NativePriority) -> Option<Priority>;
 }
 
-/// Which mapping an ORB uses.
+/// The mapping of an ORB.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum MappingKind {
@@ -122,8 +122,8 @@ impl MappingKind {
 
 /// Spreads 1…32767 evenly over the native real-time range. The default.
 ///
-/// Priority 0 is the system's ordinary scheduling: work that may take what is left of the
-/// processors, and that the kernel's real-time throttling does not count.
+/// Priority 0 is the system's ordinary scheduling, for work that may use the remaining processor
+/// time, and that the kernel's real-time throttling does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearMapping;
 

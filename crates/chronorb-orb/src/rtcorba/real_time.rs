@@ -1,4 +1,4 @@
-//! What the process may do about scheduling, and how its priorities become native ones.
+//! The real-time rights of the process, and the mapping of its priorities to native ones.
 
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,11 +14,10 @@ use crate::failure::because;
 use crate::incident::{Incident, Incidents};
 
 impl RtOrb {
-    /// The native real-time priorities that this ORB may give to threads: from 1 to what the
-    /// process has the right to. `None` where it has no right to any, or
-    /// [`real_time`](OrbConfig::real_time) or
-    /// [`scheduling_policy`](OrbConfig::scheduling_policy) say that none is wanted; 0, ordinary
-    /// scheduling, is always there.
+    /// The native real-time priorities that this ORB may give to threads: from 1 to the highest
+    /// permitted one. `None` if the process has no right to any, or
+    /// [`real_time`](OrbConfig::real_time) or [`scheduling_policy`](OrbConfig::scheduling_policy)
+    /// exclude them; 0, ordinary scheduling, is always available.
     ///
     /// A CORBA priority whose native one is beyond is served by ordinary scheduling, and with
     /// `-ORBRealTime required` it is refused: `INITIALIZE` (OMG minor 1).
@@ -32,7 +31,7 @@ impl RtOrb {
     }
 }
 
-/// What this process may do about scheduling, and how priorities are mapped.
+/// The real-time rights of this process, and the mapping of priorities.
 pub(crate) struct RealTime {
     mode: RealTimeMode,
     policy: Policy,
@@ -66,7 +65,7 @@ impl RealTime {
 
     /// The native scheduling of a CORBA priority.
     ///
-    /// Without the right to it this is the ordinary one, and the first time it says so loudly.
+    /// Without the right this is ordinary scheduling, with a warning the first time.
     ///
     /// # Errors
     /// `DATA_CONVERSION` (OMG minor 2) where the mapping has no native priority for it, or one that
@@ -109,7 +108,7 @@ impl RealTime {
     }
 }
 
-/// Says which priority has no native one.
+/// Names the priority that has no native one.
 #[cold]
 fn unmapped(exception: SystemException, priority: Priority) -> SystemException {
     let priority = priority.value();
@@ -119,7 +118,7 @@ fn unmapped(exception: SystemException, priority: Priority) -> SystemException {
     )
 }
 
-/// Says which native priority the process may not use.
+/// Names the native priority that the process may not use.
 #[cold]
 fn too_urgent(native: NativePriority, most: Option<NativePriority>) -> SystemException {
     let kind = SystemExceptionKind::Initialize;
@@ -128,22 +127,23 @@ fn too_urgent(native: NativePriority, most: Option<NativePriority>) -> SystemExc
     because(
         exception,
         format_args!(
-            "native priority {native} is needed, and this process may use {most} at most (-ORBRealTime required)"
+            "native priority {native} is needed, and this process may use {most} at most \
+             (-ORBRealTime required)"
         ),
     )
 }
 
-/// What a mapping or a transform of the application answers.
+/// Calls a mapping or a transform of the application.
 ///
 /// # Errors
-/// `DATA_CONVERSION` (OMG minor 2) where that is nothing; `INTERNAL` where it panics.
+/// `DATA_CONVERSION` (OMG minor 2) if it returns `None`; `INTERNAL` if it panics.
 pub(super) fn ask_application<T>(ask: impl FnOnce() -> Option<T>) -> Result<T, SystemException> {
     let answer = catch_unwind(AssertUnwindSafe(ask));
     answer.map_err(|_| PANICKED)?.ok_or(NOT_MAPPED)
 }
 
-const NO_NATIVE: &str = "no native priority by the mapping: with -ORBPriorityMapping direct they are 1 to \
-                         99, with linear 0 to 32767";
+const NO_NATIVE: &str = "no native priority by the mapping: with -ORBPriorityMapping direct they \
+    are 1 to 99, with linear 0 to 32767";
 const CHOICE: &str = "-ORBRealTime off says that this is meant, required refuses to run so";
 /// The most urgent native priority that the system has.
 const MOST_URGENT: NativePriority = 99;

@@ -22,13 +22,13 @@ pub struct RtOrb {
 pub struct ThreadpoolId(pub(crate) u32);
 
 impl ThreadpoolId {
-    /// Its number, from 1 in order of creation; `-ORBLaneListenEndpoints` uses it.
+    /// Returns the number, from 1 in order of creation; `-ORBLaneListenEndpoints` uses it.
     pub fn number(self) -> u32 {
         self.0
     }
 }
 
-/// A thread pool without lanes: what [`RtOrb::create_threadpool`] needs.
+/// A thread pool without lanes: the parameters of [`RtOrb::create_threadpool`].
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Threadpool {
     /// Octets of stack for each thread; 0 for the default of 256 KiB.
@@ -37,7 +37,7 @@ pub struct Threadpool {
     pub static_threads: u32,
     /// Threads made on demand, in addition.
     pub dynamic_threads: u32,
-    /// What its threads have while they serve nothing.
+    /// The priority of its threads while they serve nothing.
     pub default_priority: Priority,
     /// Whether requests that find no thread are buffered by the ORB, and how many.
     pub request_buffering: Option<RequestBuffering>,
@@ -56,15 +56,16 @@ impl Threadpool {
     }
 }
 
-/// A thread pool with lanes: what [`RtOrb::create_threadpool_with_lanes`] needs.
+/// A thread pool with lanes: the parameters of [`RtOrb::create_threadpool_with_lanes`].
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ThreadpoolLanes {
     /// Octets of stack for each thread; 0 for the default of 256 KiB.
     pub stack_size: usize,
     /// The lanes, at least one, each priority once.
     pub lanes: Vec<Lane>,
-    /// Whether a lane all of whose threads are busy may use threads of lower ones, the nearest first. A thread that
-    /// is borrowed has the priority of the lane that uses it, until the request is served.
+    /// Whether a lane all of whose threads are busy may use threads of lower ones, the nearest
+    /// first. A thread that is borrowed has the priority of the lane that uses it, until the
+    /// request is served.
     pub allow_borrowing: bool,
     /// Whether requests that find no thread are buffered by the ORB, and how many.
     pub request_buffering: Option<RequestBuffering>,
@@ -92,20 +93,24 @@ impl Lane {
     }
 }
 
-/// How many requests the ORB buffers while all threads are busy (RT-CORBA 1.2, 5.8.3).
+/// The bounds of the requests that the ORB buffers while all threads are busy (RT-CORBA 1.2,
+/// 5.8.3).
 ///
-/// The bounds hold for each lane, so that requests of one priority cannot take the room of those of another. In a pool
-/// without lanes, under [Leader/Followers](crate::ThreadpoolStrategy::LeaderFollowers) and Half-Sync/Half-Async, more
-/// urgent requests are served first, and take the room of less urgent ones. A request for which there is no room is
-/// answered at once by `TRANSIENT` (OMG minor 1).
+/// The bounds hold for each lane, so that requests of one priority cannot take the room of those of
+/// another. In a pool without lanes, under
+/// [Leader/Followers](crate::ThreadpoolStrategy::LeaderFollowers) and Half-Sync/Half-Async, more
+/// urgent requests are served first, and take the room of less urgent ones. A request for which
+/// there is no room is answered at once by `TRANSIENT` (OMG minor 1).
 ///
-/// Without buffering, requests that find no thread stay where they are, unread: the transport holds their clients back.
-/// Strategies that have queues by nature buffer in any case, by the ORB's own bounds.
+/// Without buffering, requests that find no thread stay where they are, unread: the transport holds
+/// their clients back. Strategies that have queues by nature buffer in any case, by the ORB's own
+/// bounds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RequestBuffering {
     /// The greatest number of requests; 0 for the ORB's own bound, 4096.
     pub max_requests: u32,
-    /// The greatest number of octets of all of them; 0 for the ORB's own bound, `-ORBMaxBufferedOctets`.
+    /// The greatest number of octets of all of them; 0 for the ORB's own bound,
+    /// `-ORBMaxBufferedOctets`.
     pub max_octets: usize,
 }
 
@@ -113,11 +118,12 @@ pub struct RequestBuffering {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum DestroyThreadpoolError {
-    /// There is none of this number.
+    /// There is no pool of this number.
     #[error("there is no such thread pool, or no more")]
     InvalidThreadpool,
-    /// It is in use (`BAD_INV_ORDER`, minor `THREADPOOL_IN_USE`), or calls from itself (`BAD_INV_ORDER`, OMG minor 3);
-    /// or its threads have not ended in time (`TIMEOUT`), and will later.
+    /// The pool is in use (`BAD_INV_ORDER`, minor `THREADPOOL_IN_USE`), or the caller is one of its
+    /// threads (`BAD_INV_ORDER`, OMG minor 3); or its threads have not ended in time (`TIMEOUT`),
+    /// and will end later.
     #[error(transparent)]
     System(#[from] SystemException),
 }
@@ -129,9 +135,10 @@ impl RtOrb {
 
     /// Makes a thread pool with lanes.
     ///
-    /// Each lane gets its own endpoint, epoll set, buffers and threads of its native priority. They run when this
-    /// returns. How they share the work is the ORB's [strategy](crate::ThreadpoolStrategy). A pool that buffers,
-    /// borrows or has threads on demand, and any under Half-Sync/Half-Async or a strategy like it, has one thread more in
+    /// Each lane gets its own endpoint, epoll set, buffers and threads of its native priority. They
+    /// run when this returns. How they share the work is the ORB's
+    /// [strategy](crate::ThreadpoolStrategy). A pool that buffers, borrows or has threads on
+    /// demand, and any under Half-Sync/Half-Async or a strategy like it, has one thread more in
     /// each lane than it was given: one reads while all others serve.
     ///
     /// ```no_run
@@ -151,12 +158,13 @@ impl RtOrb {
     /// ```
     ///
     /// # Errors
-    /// `BAD_PARAM` where there is no lane, a lane without any thread, more threads than the ORB can have (65536), or a
-    /// priority twice; `DATA_CONVERSION` (OMG minor 2) where a priority has no native one; `INITIALIZE` (OMG minor 1)
-    /// where real-time scheduling is required and the process may not use that native priority; `NO_RESOURCES` where
-    /// threads or endpoints cannot be had (the log says why); `NO_IMPLEMENT` where the ORB's
-    /// [strategy](crate::ThreadpoolStrategy) has no such pools (the log says which); `BAD_INV_ORDER` (OMG minor 4)
-    /// after shutdown.
+    /// `BAD_PARAM` where there is no lane, a lane without any thread, more threads than the ORB can
+    /// have (65536), or a priority twice; `DATA_CONVERSION` (OMG minor 2) where a priority has no
+    /// native one; `INITIALIZE` (OMG minor 1) where real-time scheduling is required and the
+    /// process may not use that native priority; `NO_RESOURCES` where threads or endpoints cannot
+    /// be had (the log says why); `NO_IMPLEMENT` where the ORB's
+    /// [strategy](crate::ThreadpoolStrategy) has no such pools (the log says which);
+    /// `BAD_INV_ORDER` (OMG minor 4) after shutdown.
     pub fn create_threadpool_with_lanes(
         &self,
         pool: &ThreadpoolLanes,
@@ -197,8 +205,8 @@ impl RtOrb {
         })
     }
 
-    /// Ends a thread pool: no request comes in any more, those in progress are answered, and all its threads have left
-    /// when this returns. The POAs that it serves are destroyed before.
+    /// Ends a thread pool: no request comes in any more, those in progress are answered, and all
+    /// its threads have left when this returns. The POAs that it serves are destroyed before.
     ///
     /// # Errors
     /// [`DestroyThreadpoolError`]. `BAD_INV_ORDER` leaves the pool as it was.

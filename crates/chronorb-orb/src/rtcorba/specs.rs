@@ -2,12 +2,12 @@
 
 use super::{Priority, RequestBuffering};
 
-/// Where the priority of a request comes from (RT-CORBA 1.2, 5.7).
+/// The source of the priority of a request (RT-CORBA 1.2, 5.7).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PriorityModel {
     /// From the client; it travels with the request.
     ClientPropagated,
-    /// From the server; the object's reference tells it.
+    /// The server declares it; the object's reference contains it.
     ServerDeclared,
 }
 

@@ -12,9 +12,9 @@ use crate::poa::{NoContext, PoaCurrent};
 /// `RTCORBA::PriorityTransform`: changes the priority of requests as they come in, and that of the
 /// calls that servants make (RT-CORBA 1.2, “Priority Transforms”).
 ///
-/// It is asked by many threads at a time, on the way of every request: it must not wait, and
-/// should not allocate. `None`, the standard's `FALSE`, is `DATA_CONVERSION` (OMG minor 2) for
-/// whoever makes the call, and a panic is `INTERNAL`.
+/// Many threads call the transform concurrently, for every request. So it must not block, and
+/// should not allocate. With `None`, the standard's `FALSE`, the caller gets `DATA_CONVERSION` (OMG
+/// minor 2), and with a panic `INTERNAL`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -44,10 +44,10 @@ pub trait PriorityTransform: Send + Sync {
     /// The priority that a request is served at, instead of the one that came with it or that the
     /// server declares.
     ///
-    /// It is called once for each request to a POA that has a priority model, from other processes
-    /// or from this one, when the target's priority is known and before it becomes a native one:
-    /// servant managers and the servant run at what this says. The lane that a request is received
-    /// by, and which thread serves it, do not depend on it. `object_id` names the target.
+    /// The transform is called once for each request to a POA that has a priority model, from other
+    /// processes or from this one, when the target's priority is known and before it becomes a
+    /// native one. Servant managers and the servant run at its result. The lane that receives a
+    /// request, and the thread that serves it, do not depend on it. `object_id` names the target.
     fn inbound(&self, priority: Priority, object_id: &[u8]) -> Option<Priority>;
 
     /// The priority of a call that a servant makes while it serves a request, instead of that of

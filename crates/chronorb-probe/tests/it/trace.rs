@@ -11,7 +11,7 @@ const TRACED: &str = "CHRONORB_TEST_TRACED";
 const READS: u64 = 20;
 const OCTETS: usize = 100;
 
-/// What is traced; on its own it does nothing.
+/// The traced process; on its own it does nothing.
 #[test]
 fn the_traced_process() {
     if std::env::var_os(TRACED).is_none() {

@@ -1,9 +1,9 @@
-//! Events, and how often they are told.
+//! Events, and their rate limits.
 
 use core::fmt;
 use core::time::Duration;
 
-/// How much an event matters.
+/// The severity of an event.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Level {
     /// A part of the program does not work.
@@ -12,35 +12,35 @@ pub enum Level {
     Warn,
     /// Something that happens seldom in the ordinary course.
     Info,
-    /// What explains other events.
+    /// Details that explain other events.
     Debug,
 }
 
-/// An event: what happened, with whom, and why.
+/// An event, with its peer and its reason.
 #[derive(Clone, Copy)]
 pub struct Event<'e> {
-    /// How much it matters.
+    /// The severity.
     pub level: Level,
-    /// What happened, in few words that are always the same: `rejected connection`.
+    /// A short constant text: `rejected connection`.
     pub cause: &'static str,
-    /// The other side, or what else it is about: an address, an operation; 64 octets of it are kept.
+    /// The peer, or another subject such as an operation; at most 64 octets of it are kept.
     pub peer: &'e dyn fmt::Display,
-    /// A number whose meaning depends on the cause: an error number, a priority, a count; 0 where
+    /// A number whose meaning depends on the cause: an error number, a priority, a count; 0 if
     /// there is none.
     pub number: i64,
-    /// What is known besides; 512 octets of it are kept.
+    /// Further details; at most 512 octets of them are kept.
     pub detail: &'e dyn fmt::Display,
-    /// How often the same is told.
+    /// The rate limit of equal events.
     pub limit: Limit,
 }
 
-/// How often events of one cause about one peer are told. The others are counted, and told as one
-/// line at the end of the time.
+/// A rate limit for events of one cause about one peer. Further events are counted, and reported in
+/// one line at the end of the interval.
 ///
-/// Peers of one host are one: the port does not count.
+/// The port does not count: all peers of a host are one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limit {
-    /// The events that are told within the time.
+    /// The number of events that are reported within the time.
     pub burst: u32,
     /// The time, from the first event on.
     pub time: Duration,

@@ -1,11 +1,11 @@
-//! How often events of one cause about one peer are told.
+//! The rate limit of events of one cause about one peer.
 
 use super::event::Level;
 use super::record::Record;
 use crate::mem::text::Text;
 use crate::time::clock::Monotonic;
 
-/// The peers and causes of late, in bounded memory.
+/// The recent peers and causes, in bounded memory.
 #[derive(Default)]
 pub(super) struct Limits {
     entries: Vec<Entry>,
@@ -15,21 +15,21 @@ pub(super) struct Limits {
 struct Entry {
     level: Level,
     cause: &'static str,
-    /// Empty for the entry of all peers for which there is no other.
+    /// Empty for the common entry of all peers without an entry.
     peer: Text<64>,
     ends: Monotonic,
     told: u32,
     suppressed: u64,
 }
 
-/// What becomes of an event.
+/// The decision about an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Admission {
     Told,
     Suppressed,
 }
 
-/// The events of one cause and peer that were not told.
+/// The suppressed events of one cause and peer.
 pub(super) struct Summary {
     pub(super) level: Level,
     pub(super) cause: &'static str,
@@ -47,7 +47,7 @@ impl Limits {
         let is = |entry: &Entry, peer: &str| entry.cause == record.cause && *entry.peer == *peer;
         let mut found = self.entries.iter().position(|entry| is(entry, peer));
         if found.is_none() && self.entries.len() >= MOST_PEERS {
-            // So many peers at a time are one.
+            // Too many peers at a time share an entry.
             peer = OTHERS;
             found = self.entries.iter().position(|entry| is(entry, peer));
         }
@@ -72,7 +72,7 @@ impl Limits {
         }
     }
 
-    /// Forgets those whose time is over, and tells what they have suppressed.
+    /// Removes entries whose interval is over, and reports the events that they suppressed.
     pub(super) fn expire(&mut self, now: Monotonic, tell: &mut dyn FnMut(Summary)) {
         self.entries.retain(|entry| {
             let is_over = now >= entry.ends;
@@ -88,14 +88,14 @@ impl Limits {
         });
     }
 
-    /// When there is something to tell next.
+    /// Returns the time of the next report.
     pub(super) fn next_end(&self) -> Option<Monotonic> {
         let suppressing = self.entries.iter().filter(|entry| entry.suppressed > 0);
         suppressing.map(|entry| entry.ends).min()
     }
 }
 
-/// The address without its port: a peer has a new one with each connection.
+/// Returns the address without its port, because a peer has a new port with each connection.
 fn host_of(peer: &str) -> &str {
     match peer.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|c| c.is_ascii_digit()) => host,
@@ -103,7 +103,7 @@ fn host_of(peer: &str) -> &str {
     }
 }
 
-/// Causes and peers that are told apart at a time.
+/// The greatest number of entries.
 const MOST_PEERS: usize = 64;
 const OTHERS: &str = "other peers";
 

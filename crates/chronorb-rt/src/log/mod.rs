@@ -1,13 +1,13 @@
-//! Events for the log of the application, told without waiting for it.
+//! Events for the log of the application, reported without waiting for it.
 //!
 //! A subscriber of `tracing` is code of the application: it may write to a disk, take a lock or
 //! never return. A thread that serves requests must not call it. So an event is written as a record
 //! of fixed size into a bounded ring, and one thread of ordinary priority, `chronorb.log`, passes
 //! the records on. A ring that is full loses the newest record, and the loss is counted and told.
 //!
-//! The ring is guarded by a [`PiMutex`](crate::PiMutex) that is held while one record is copied: the
-//! thread of ordinary priority that holds it runs at the priority of the most urgent thread that
-//! waits.
+//! The ring is guarded by a [`PiMutex`](crate::PiMutex) that is held while one record is copied:
+//! the thread of ordinary priority that holds it runs at the priority of the most urgent thread
+//! that waits.
 //!
 //! Without the feature `tracing`, and as long as no subscriber wants events of the level, an event
 //! comes to nothing: neither the ring nor the thread exists.
@@ -24,7 +24,8 @@ mod ring;
 
 pub use event::{Event, Level, Limit};
 
-/// Returns whether somebody wants events of this level. Reads one number, and calls nobody.
+/// Returns whether a subscriber wants events of this level. Reads one number, and calls no
+/// subscriber.
 #[inline]
 #[must_use]
 pub fn is_wanted(level: Level) -> bool {
@@ -37,8 +38,8 @@ pub fn is_wanted(level: Level) -> bool {
     }
 }
 
-/// Tells an event, if somebody wants it. Never waits for a subscriber; allocates only for the first
-/// event of the process, which makes the thread, unless [`start`] did.
+/// Reports an event if a subscriber wants it. Never waits for a subscriber. Allocates only for the
+/// first event of the process, which starts the thread, unless [`start`] did so before.
 #[inline]
 pub fn tell(event: &Event<'_>) {
     #[cfg(feature = "tracing")]
@@ -47,8 +48,8 @@ pub fn tell(event: &Event<'_>) {
     let _ = event;
 }
 
-/// Makes the thread that passes events on, if somebody wants any: to be called where there is time
-/// for that.
+/// Starts the thread that passes events on, if a subscriber wants any. To be called where there is
+/// time to start a thread.
 #[inline]
 pub fn start() {
     #[cfg(feature = "tracing")]

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::event::{Event, Level, Limit};
 use crate::mem::text::Text;
 
-/// An event as it waits.
+/// An event in the ring.
 #[derive(Clone, Copy)]
 pub(super) struct Record {
     pub(super) level: Level,

@@ -16,9 +16,9 @@ use crate::sync::gate::Gate;
 use crate::sync::pi_mutex::PiMutex;
 use crate::time::clock::{Deadline, Monotonic};
 
-/// What is between the threads that tell and the one that passes on.
+/// The queue between the threads that report events and the thread that passes them on.
 struct Ring {
-    /// Its capacity is [`CAPACITY`] from the beginning of the thread on.
+    /// Has the capacity [`CAPACITY`] from the start of the thread on.
     records: VecDeque<Record>,
     is_started: bool,
 }
@@ -111,7 +111,8 @@ pub(super) fn flush(time: Duration) -> bool {
     }
 }
 
-/// The thread: passes records on, one after another, and what was suppressed once its time is over.
+/// The thread's function: passes records on, one after another, and reports suppressed events when
+/// their interval is over.
 fn pass_on() {
     let mut limits = Limits::default();
     let mut lost_before = 0;
@@ -201,5 +202,5 @@ fn emit_event(level: Level, record: &Record) {
 const CAPACITY: usize = 128;
 /// A subscriber of the application runs on it.
 const STACK_SIZE: usize = 1 << 20;
-/// How often the thread looks for records without being woken.
+/// The interval at which the thread checks for records without a wake-up.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);

@@ -9,8 +9,8 @@ use std::alloc::System;
 
 use crate::mem::tally::{self, ThreadCounts};
 
-/// The system's allocator, which also counts the allocations of each thread, and the memory that
-/// the process has.
+/// The system's allocator, with counts of the allocations of each thread and of the memory of the
+/// process.
 ///
 /// A test installs it for its program:
 ///
@@ -28,22 +28,22 @@ use crate::mem::tally::{self, ThreadCounts};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CountingAllocator;
 
-/// How many times the calling thread has allocated or reallocated memory so far; always zero
-/// unless [`CountingAllocator`] is the program's global allocator.
+/// Returns the number of allocations and reallocations by the calling thread; always zero unless
+/// [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn allocations() -> u64 {
     ThreadCounts::of_this_thread().allocations
 }
 
-/// How many octets the calling thread has asked for so far, what it has given back not subtracted; always
-/// zero unless [`CountingAllocator`] is the program's global allocator.
+/// Returns the number of octets that the calling thread has requested, without subtracting freed
+/// ones; always zero unless [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn allocated_octets() -> u64 {
     ThreadCounts::of_this_thread().allocated_octets
 }
 
-/// How many octets the process has allocated and not freed, as they were asked for; always zero
-/// unless [`CountingAllocator`] is the program's global allocator.
+/// Returns the number of octets that the process has requested and not freed; always zero unless
+/// [`CountingAllocator`] is the program's global allocator.
 #[must_use]
 pub fn live_octets() -> usize {
     LIVE_OCTETS.load(Ordering::Relaxed)
@@ -53,7 +53,7 @@ pub fn live_octets() -> usize {
 ///
 /// # Panics
 /// If `f` allocated, with the number of allocations; or if [`CountingAllocator`] is not the
-/// program's global allocator, so that nothing can be said.
+/// program's global allocator, so that allocations are not counted.
 #[track_caller]
 pub fn forbid<R>(f: impl FnOnce() -> R) -> R {
     let before = allocations();
@@ -69,15 +69,16 @@ pub fn forbid<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Lets each allocation of more than `octets` fail, by all threads, as long as the guard lives.
-/// Only if [`CountingAllocator`] is the program's global allocator. One guard at a time.
+/// Makes all allocations of more than `octets` fail, in all threads, while the guard lives. It has
+/// an effect only if [`CountingAllocator`] is the program's global allocator. There may be one
+/// guard at a time.
 #[must_use = "nothing fails when the guard is dropped"]
 pub fn refuse_above(octets: usize) -> RefusedAllocations {
     GRANTED_OCTETS.store(octets, Ordering::Relaxed);
     RefusedAllocations { _private: () }
 }
 
-/// Great allocations fail, see [`refuse_above`].
+/// A guard during which large allocations fail; see [`refuse_above`].
 #[derive(Debug)]
 pub struct RefusedAllocations {
     _private: (),
@@ -90,7 +91,7 @@ impl Drop for RefusedAllocations {
 }
 
 static LIVE_OCTETS: AtomicUsize = AtomicUsize::new(0);
-/// Greater blocks are not to be had.
+/// The greatest size that is granted.
 static GRANTED_OCTETS: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 fn is_refused(octets: usize) -> bool {

@@ -10,10 +10,10 @@ use rustix::mm::{
     munmap,
 };
 
-/// Memory that is mapped into the process to read and write, and unmapped when this is dropped.
+/// Memory that is mapped into the process for reading and writing, and unmapped on drop.
 ///
-/// It is a range of addresses, and gives no references: other processes and the kernel may change
-/// what is in shared memory at any time. Its start is as aligned as a page.
+/// It is a range of addresses and gives out no references, because other processes and the kernel
+/// may change shared memory at any time. Its start is aligned to a page.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
@@ -21,13 +21,13 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: a mapping belongs to no thread.
+// SAFETY: a mapping is not bound to a thread.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; the owner of the addresses decides about accesses to them.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes of zero for this process alone, all of which have memory.
+    /// Maps `len` zero bytes for this process alone, all of which have memory.
     ///
     /// # Errors
     /// There is no memory; `INVAL` for a length of 0.
@@ -35,7 +35,7 @@ impl Mapping {
         Self::private(len, MapFlags::POPULATE)
     }
 
-    /// Maps `len` bytes of zero for this process alone, which get memory as they are used.
+    /// Maps `len` zero bytes for this process alone, which get memory when they are first used.
     pub(crate) fn reserve(len: usize) -> Result<Self, Errno> {
         Self::private(len, MapFlags::NORESERVE)
     }
@@ -48,8 +48,8 @@ impl Mapping {
         Ok(Self { start, len })
     }
 
-    /// Maps `len` bytes of a file or socket from `offset` on, shared with all that map it. Those that
-    /// the file has get memory at once, as far as there is any.
+    /// Maps `len` bytes of a file or socket from `offset` on, shared with all processes that map
+    /// it. The bytes within the file get memory at once, as far as it is available.
     ///
     /// # Errors
     /// There is no memory; the descriptor cannot be mapped to read and write, or not at `offset`.
@@ -91,14 +91,14 @@ impl Mapping {
         unsafe { mlock_with(self.start.as_ptr().cast(), self.len, MlockFlags::ONFAULT) }
     }
 
-    /// The first address.
+    /// Returns the first address.
     #[inline]
     #[must_use]
     pub const fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// The number of bytes; 0 after [`leak`](Self::leak).
+    /// Returns the number of bytes; 0 after [`leak`](Self::leak).
     #[inline]
     #[must_use]
     #[allow(
@@ -109,7 +109,8 @@ impl Mapping {
         self.len
     }
 
-    /// Keeps the memory mapped for good, because the kernel or a device may still write to it.
+    /// Keeps the memory mapped until the process ends, because the kernel or a device may still
+    /// write to it.
     pub const fn leak(&mut self) {
         self.len = 0;
     }
@@ -118,7 +119,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         if self.len > 0 {
-            // SAFETY: the range is this mapping, and what borrows from it borrows `self`.
+            // SAFETY: the range is this mapping, and borrows of it borrow `self`.
             let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
             debug_assert!(unmapped.is_ok(), "{unmapped:?}");
         }

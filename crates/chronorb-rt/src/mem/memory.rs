@@ -21,19 +21,21 @@ pub fn lock_all() -> Result<(), MemoryLockError> {
     })
 }
 
-/// Whether the kernel lets the process lock `size` more bytes. Asks for addresses only, takes no
-/// memory.
+/// Returns whether the kernel lets the process lock `size` more bytes. It tests with addresses
+/// only, without memory.
 pub(crate) fn can_lock(size: usize) -> Result<bool, Errno> {
     Ok(Mapping::reserve(size)?.lock_on_fault().is_ok())
 }
 
-/// Has blocks of a mebibyte and more go back to the system when they are freed, where glibc allocates.
+/// Makes glibc return freed blocks of 1 MiB and more to the system.
 ///
-/// glibc maps great blocks and unmaps them, but each that is freed raises the size from which it does, up to 32 MiB:
-/// then such blocks come from its heaps, where one small block behind them keeps all of their memory in the process.
-/// This ends that: blocks of 1 MiB and more are always mapped, and of what is free at the end of a heap 2 MiB are
-/// kept, which is what glibc has after it has freed one block of 1 MiB. What the user has set by the environment
-/// (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`, `GLIBC_TUNABLES`) stays. Holds for the whole process.
+/// glibc maps large blocks and unmaps them, but each freed block raises the threshold for mapping,
+/// up to 32 MiB. Blocks below the threshold come from heaps, where one small block behind them
+/// keeps all of their memory in the process. This function fixes the thresholds for the whole
+/// process: blocks of 1 MiB and more are always mapped, and 2 MiB of free memory are kept at the
+/// end of a heap, the values of glibc after it has freed one block of 1 MiB. Settings of the
+/// environment (`MALLOC_MMAP_THRESHOLD_`, `MALLOC_TRIM_THRESHOLD_`, `GLIBC_TUNABLES`) have
+/// precedence.
 pub fn return_great_blocks() {
     #[cfg(target_env = "gnu")]
     {
@@ -57,27 +59,27 @@ pub fn page_faults() -> (u64, u64) {
     (usage.minor_faults, usage.major_faults)
 }
 
-/// What the kernel has counted of a thread, or of all threads of the process.
+/// The kernel's counts of a thread, or of all threads of the process.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Usage {
     /// Page faults served from memory.
     pub minor_faults: u64,
     /// Page faults served from a disk.
     pub major_faults: u64,
-    /// How often a processor was given up because there was something to wait for.
+    /// The number of times that a thread gave up its processor to wait.
     pub voluntary_switches: u64,
-    /// How often a processor was taken away because another thread was to run.
+    /// The number of times that a processor was taken away to run another thread.
     pub involuntary_switches: u64,
 }
 
 impl Usage {
-    /// Of the calling thread so far.
+    /// Returns the counts of the calling thread.
     #[must_use]
     pub fn of_thread() -> Self {
         Self::of(&sys::thread_usage())
     }
 
-    /// Of all threads that the process has and had so far.
+    /// Returns the counts of all present and former threads of the process.
     #[must_use]
     pub fn of_process() -> Self {
         Self::of(&sys::process_usage())
@@ -106,7 +108,7 @@ impl core::ops::Sub for Usage {
     }
 }
 
-/// Why the memory of the process could not be locked.
+/// The reason why the memory of the process could not be locked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MemoryLockError {
     /// The process may not lock memory: no `CAP_IPC_LOCK`, and a limit of zero.

@@ -1,4 +1,4 @@
-//! Words that this process writes and any other may read, without asking it.
+//! Words that this process writes and any other may read without a request.
 #![allow(unsafe_code)]
 
 use core::ffi::CStr;
@@ -16,20 +16,20 @@ use rustix::io::Errno;
 
 use crate::mem::mapping::Mapping;
 
-/// Words in a file without a place (`memfd_create`), which has a name among the descriptors of the process:
-/// `/proc/PID/fd/N` is a link to `/memfd:NAME (deleted)`. It ends with the process.
+/// Words in an anonymous file (`memfd_create`). Its name is visible among the descriptors of the
+/// process: `/proc/PID/fd/N` is a link to `/memfd:NAME (deleted)`. It ends with the process.
 ///
-/// The words are zero at first. Nobody else can change them, nor the size of the file, which is sealed. Who reads
-/// them reads the file, in which eight octets at a multiple of eight are a word as it once was.
+/// The words are zero at first. No other process can change them; the size of the file is sealed. A
+/// reader reads the file, in which eight octets at a multiple of eight are an untorn word.
 #[derive(Debug)]
 pub struct PublishedWords {
     memory: Mapping,
-    /// What others open.
+    /// The file that other processes open.
     file: OwnedFd,
 }
 
 impl PublishedWords {
-    /// `len` words of zero, at least one, all of which have memory.
+    /// Makes `len` zero words, at least one, all of which have memory.
     ///
     /// # Errors
     /// There is no memory or no descriptor left; `InvalidInput` for a length that no memory has.
@@ -49,7 +49,7 @@ impl PublishedWords {
             memory: Mapping::shared(&file, 0, octets)?,
             file,
         };
-        // From now on nobody else can have it to write, either.
+        // From now on no other process can map it for writing, either.
         fcntl_add_seals(
             &words.file,
             SEALS | SealFlags::FUTURE_WRITE | SealFlags::SEAL,
@@ -58,10 +58,11 @@ impl PublishedWords {
         Ok(words)
     }
 
-    /// Whether a file is one in memory that keeps its size, as those of published words do: no reading
-    /// of it waits for anybody.
+    /// Returns whether a file is in memory and keeps its size, like that of published words, so
+    /// that reading it never blocks.
     pub fn is_published(file: &File) -> bool {
-        // First this, which no file system answers itself: a file in memory has seals, no other does.
+        // First this, which no file system answers itself: a file in memory has seals, no other
+        // does.
         fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SEALS))
             && fstatfs(file).is_ok_and(|system| system.f_type as u64 == TMPFS)
     }
@@ -73,8 +74,8 @@ impl Deref for PublishedWords {
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
         let len = self.memory.len() / size_of::<AtomicU64>();
-        // SAFETY: the mapping has as many words, all of which were zero at first, and lives as long as `self`; it
-        // is as aligned as pages are.
+        // SAFETY: the mapping has as many words, all of which were zero at first, and lives as long
+        // as `self`; it is as aligned as pages are.
         unsafe { slice::from_raw_parts(self.memory.start().as_ptr().cast(), len) }
     }
 }

@@ -1,4 +1,4 @@
-//! What threads count of themselves, and others may read.
+//! Counters of each thread, which other threads may read.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// The number of words that a thread has for the counts of instruments.
 pub const COUNT_WORDS: usize = 10;
 
-/// What one thread or several have done so far.
+/// The counts of one thread or the sum of several.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ThreadCounts {
     /// As [`allocations`](crate::allocations).
@@ -16,12 +16,12 @@ pub struct ThreadCounts {
     pub allocated_octets: u64,
     /// As [`lock_operations`](crate::lock_operations).
     pub lock_operations: u64,
-    /// What instruments have [counted](count).
+    /// The words [counted](count) by instruments.
     pub words: [u64; COUNT_WORDS],
 }
 
 impl ThreadCounts {
-    /// What the calling thread has done so far.
+    /// Returns the counts of the calling thread so far.
     #[inline]
     #[must_use]
     pub fn of_this_thread() -> Self {
@@ -84,22 +84,22 @@ pub fn count(word: usize, more: u64) {
 /// The tally of a thread, for others to read as long as the thread lives.
 pub(crate) struct Shown(NonNull<Tally>);
 
-// SAFETY: a tally consists of atomics; that it is still there is what `read` demands.
+// SAFETY: a tally consists of atomics; `read` demands that it still exists.
 unsafe impl Send for Shown {}
 
 impl Shown {
-    /// That of the calling thread.
+    /// Returns the tally of the calling thread.
     pub(crate) fn of_this_thread() -> Self {
         Self(TALLY.with(|tally| NonNull::from(tally)))
     }
 
-    /// What the thread has done so far.
+    /// Returns the counts of the thread so far.
     ///
     /// # Safety
     /// The thread has not ended.
     pub(crate) unsafe fn read(&self) -> ThreadCounts {
-        // SAFETY: the tally has no destructor, and its memory is the thread's until the thread ends,
-        // which it has not, as the caller vouches for.
+        // SAFETY: the tally has no destructor, and its memory belongs to the thread until that
+        // ends, which the caller excludes.
         unsafe { self.0.as_ref() }.read()
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-/// A text of at most `N` octets. What does not fit is cut off, at the end of a character.
+/// A text of at most `N` octets. Excess characters are cut off.
 ///
 /// Writing into it never fails, waits or allocates.
 ///
@@ -19,7 +19,7 @@ use core::ops::Deref;
 pub struct Text<const N: usize> {
     octets: [u8; N],
     len: usize,
-    /// Something was cut off, so that nothing is added any more.
+    /// Set once text was cut off, after which nothing is added.
     is_cut: bool,
 }
 
@@ -34,16 +34,17 @@ impl<const N: usize> Text<N> {
         }
     }
 
-    /// The text that a value displays.
+    /// Formats a value.
     #[must_use]
     pub fn of(value: impl fmt::Display) -> Self {
         let mut text = Self::new();
-        // Writing into a text never fails; a value whose own formatting does is shown as far as it came.
+        // Writing into a text never fails; a value whose own formatting does is shown as far as it
+        // came.
         let _ = fmt::write(&mut text, format_args!("{value}"));
         text
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // It is cut between characters only.
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(&*Text::<4>::of("abc"), "abc");
         assert_eq!(&*Text::<4>::of("abcdef"), "abcd");
         assert_eq!(&*Text::<4>::of("abcé"), "abc");
-        // Nothing follows what was cut.
+        // Nothing is added after the cut.
         assert_eq!(&*Text::<4>::of(format_args!("abcé{}", 'd')), "abc");
         assert_eq!(&*Text::<0>::of("x"), "");
     }

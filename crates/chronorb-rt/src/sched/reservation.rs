@@ -7,18 +7,19 @@ use rustix::io::Errno;
 
 use crate::sys;
 
-/// Processor time that a thread gets in each period, by its deadline (`SCHED_DEADLINE`), sched(7).
+/// Processor time that is reserved for a thread in each period, with a deadline (`SCHED_DEADLINE`),
+/// sched(7).
 ///
-/// Of all threads with a reservation the one whose deadline comes first runs, before every thread of
-/// another policy. A thread that has used up its time rests until its next period.
+/// The thread whose deadline is next runs before all other threads with a reservation, and before
+/// every thread of another policy. A thread that has used up its time sleeps until its next period.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Reservation {
-    /// How long it may run in each period; 1024 ns or more.
+    /// The runtime in each period; 1024 ns or more.
     pub runtime: Duration,
-    /// Within which time after the beginning of a period it gets that.
+    /// The time from the start of a period within which it gets the runtime.
     pub deadline: Duration,
-    /// How far apart periods begin; not less than the deadline. The system has bounds
-    /// (`sched_deadline_period_min_us` and `_max_us`), usually 100 µs and 4 s.
+    /// The distance between the starts of periods; not less than the deadline. The system bounds it
+    /// (`sched_deadline_period_min_us` and `_max_us`), usually to 100 µs and 4 s.
     pub period: Duration,
 }
 
@@ -52,10 +53,11 @@ impl fmt::Display for Reservation {
 /// Reserves processor time for the thread `tid` of this process, by the kernel's thread id:
 /// [`thread_id`](crate::thread_id), [`Thread::tid`](crate::Thread::tid).
 ///
-/// The system grants it only where all reservations together leave something to others, and only to a
-/// thread that may run on all CPUs of its scheduling domain: a thread with a reservation is not pinned. Threads that
-/// it makes start with time sharing. Setting another scheduling ends the reservation. The thread's id can be given to a
-/// new thread as soon as it has ended, so that the caller must know that it runs.
+/// The system grants it only where all reservations together leave something to others, and only to
+/// a thread that may run on all CPUs of its scheduling domain: a thread with a reservation is not
+/// pinned. Threads that it makes start with time sharing. Setting another scheduling ends the
+/// reservation. The thread's id can be given to a new thread as soon as it has ended, so that the
+/// caller must know that it runs.
 ///
 /// # Errors
 /// See [`ReservationError`]; the thread is then scheduled as before.
@@ -79,22 +81,22 @@ pub fn reserve_for(tid: u32, reservation: Reservation) -> Result<(), Reservation
     Ok(())
 }
 
-/// Why a thread does not get the processor time that was asked for.
+/// The reason why a thread does not get the requested processor time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ReservationError {
     /// The process lacks the right, or the thread may not run on all CPUs of its scheduling domain.
     #[error(
-        "not permitted to reserve processor time: it needs CAP_SYS_NICE (setcap cap_sys_nice=ep, or \
-         AmbientCapabilities= of the service), and a thread that is pinned to no CPU"
+        "not permitted to reserve processor time: it needs CAP_SYS_NICE (setcap cap_sys_nice=ep, \
+         or AmbientCapabilities= of the service), and a thread that is pinned to no CPU"
     )]
     NotPermitted,
-    /// With those of others it would be more than the system reserves.
+    /// The sum of all reservations would exceed the system's limit.
     #[error(
         "the system does not reserve so much processor time: ask for less, or for less often, or \
          raise kernel.sched_rt_runtime_us"
     )]
     TooMuch,
-    /// The times do not fit together, or are beyond the system's bounds.
+    /// The times are inconsistent, or beyond the system's bounds.
     #[error(
         "the reservation is not valid: 1024 ns <= runtime <= deadline <= period, which is within \
          kernel.sched_deadline_period_min_us and _max_us"
@@ -120,7 +122,7 @@ impl From<Errno> for ReservationError {
     }
 }
 
-/// What the kernel's arithmetic needs.
+/// The least runtime that the kernel's arithmetic allows.
 const LEAST_RUNTIME: Duration = Duration::from_nanos(1024);
 
 #[cfg(test)]

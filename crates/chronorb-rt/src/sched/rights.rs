@@ -1,4 +1,4 @@
-//! What the process may do in real time, and how to grant what it may not.
+//! The real-time rights of the process, and how to grant missing ones.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -12,19 +12,19 @@ use rustix::thread::{CapabilitySet, capabilities};
 use crate::mem::memory;
 use crate::sched::scheduling::{Scheduling, SchedulingError, set_current};
 
-/// The real-time rights of the process, found by trying.
+/// The real-time rights of the process, determined by trying.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Rights {
     /// The highest priority that `SCHED_FIFO` grants, 1..=99; `None` if it is refused altogether.
     pub max_fifo: Option<u8>,
-    /// Why `max_fifo` is not 99; `None` if it is.
+    /// The reason why `max_fifo` is not 99; `None` if it is.
     pub refusal: Option<PriorityRefusal>,
-    /// How much memory the process may lock.
+    /// The amount of memory that the process may lock.
     pub memory_lock: MemoryLock,
 }
 
-/// Why real-time priorities are refused.
+/// The reason why real-time priorities are refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PriorityRefusal {
@@ -38,12 +38,12 @@ pub enum PriorityRefusal {
     ControlGroup,
 }
 
-/// How much memory a process may lock.
+/// The amount of memory that a process may lock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MemoryLock {
     /// All of it.
     Unlimited,
-    /// So many bytes, `RLIMIT_MEMLOCK`.
+    /// At most this number of bytes, `RLIMIT_MEMLOCK`.
     Limited(u64),
     /// Nothing.
     None,
@@ -52,17 +52,17 @@ pub enum MemoryLock {
 /// A right that is missing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Missing {
-    /// What is missing.
+    /// The missing right.
     pub what: String,
-    /// What goes worse without it.
+    /// The consequence of missing it.
     pub cost: &'static str,
-    /// How to grant it.
+    /// The way to grant it.
     pub remedy: &'static str,
 }
 
 impl Rights {
-    /// Tries what the process may do. The first call does so on a thread of its own, which leaves
-    /// no trace; further calls return the same result.
+    /// Determines the rights. The first call tries them on a temporary thread; further calls return
+    /// the same result.
     #[must_use]
     pub fn probe() -> Self {
         static RIGHTS: OnceLock<Rights> = OnceLock::new();
@@ -72,7 +72,7 @@ impl Rights {
                 .spawn(Self::try_all);
             match probed.map(thread::JoinHandle::join) {
                 Ok(Ok(rights)) => rights,
-                // Without one more thread, nothing of this matters.
+                // Without one more thread the rights do not matter.
                 Ok(Err(_)) | Err(_) => Self {
                     max_fifo: None,
                     refusal: Some(PriorityRefusal::NoRight),
@@ -127,7 +127,7 @@ impl Rights {
 }
 
 impl PriorityRefusal {
-    /// How to grant the priorities.
+    /// Returns the way to grant the priorities.
     fn remedy(self) -> &'static str {
         match self {
             Self::NoRight => {
@@ -148,7 +148,7 @@ impl PriorityRefusal {
         }
     }
 
-    /// Why the highest priority was refused with `error`.
+    /// Finds out why the highest priority was refused with `error`.
     fn find(error: SchedulingError) -> Self {
         let capable =
             capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE));
@@ -164,16 +164,19 @@ impl PriorityRefusal {
             )
             | (_, true, SchedulingError::NotPermitted) => Self::ControlGroup,
             (false, false, SchedulingError::NotPermitted) => Self::NoRight,
-            (true, false, SchedulingError::NotPermitted) => match in_user_namespace() {
-                true => Self::UserNamespace,
-                false => Self::ControlGroup,
-            },
+            (true, false, SchedulingError::NotPermitted) => {
+                if in_user_namespace() {
+                    Self::UserNamespace
+                } else {
+                    Self::ControlGroup
+                }
+            }
         }
     }
 }
 
-/// Raises the limit of open files (the soft `RLIMIT_NOFILE`) to so many where it is lower, as far
-/// as the hard limit allows. Returns the limit that holds then, which may still be lower.
+/// Raises the limit of open files (the soft `RLIMIT_NOFILE`) to `wanted` if it is lower, as far as
+/// the hard limit allows. Returns the resulting limit, which may still be lower.
 pub fn raise_open_files(wanted: u64) -> u64 {
     let limits = getrlimit(Resource::Nofile);
     let present = limits.current.unwrap_or(u64::MAX);
@@ -196,7 +199,7 @@ impl MemoryLock {
         let Some(limit) = getrlimit(Resource::Memlock).current else {
             return Self::Unlimited;
         };
-        // Whether `CAP_IPC_LOCK` counts shows only in the attempt to go above the limit.
+        // Only an attempt to exceed the limit shows whether `CAP_IPC_LOCK` is effective.
         let above = usize::try_from(limit)
             .ok()
             .and_then(|limit| limit.checked_add(page_size()));
@@ -208,8 +211,7 @@ impl MemoryLock {
     }
 }
 
-/// Whether the process lives in another user namespace than the first one, which alone maps all
-/// users.
+/// Whether the process is not in the initial user namespace, which alone maps all users.
 fn in_user_namespace() -> bool {
     let Ok(map) = fs::read_to_string("/proc/self/uid_map") else {
         return false;

@@ -20,7 +20,7 @@ pub enum Policy {
     RoundRobin,
 }
 
-/// How a thread is scheduled: its policy and its native priority.
+/// The scheduling parameters of a thread: its policy and its native priority.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Scheduling {
     /// The policy.
@@ -75,7 +75,7 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// How the calling thread is scheduled.
+/// Returns the scheduling parameters of the calling thread.
 ///
 /// # Errors
 /// `Unsupported` for a policy that [`Policy`] does not name, such as `SCHED_DEADLINE`.
@@ -91,9 +91,10 @@ pub fn current() -> io::Result<Scheduling> {
 /// # Errors
 /// See [`SchedulingError`]; the thread is then scheduled as before.
 pub fn set_current(scheduling: Scheduling) -> Result<(), SchedulingError> {
-    let flags = match RESET_ON_FORK.get() {
-        true => libc::SCHED_RESET_ON_FORK,
-        false => 0,
+    let flags = if RESET_ON_FORK.get() {
+        libc::SCHED_RESET_ON_FORK
+    } else {
+        0
     };
     set(0, scheduling, flags)
 }
@@ -118,16 +119,17 @@ pub fn set_scheduling_of(tid: u32, scheduling: Scheduling) -> Result<(), Schedul
     set(tid, scheduling, policy & libc::SCHED_RESET_ON_FORK)
 }
 
-/// How a thread of any process is scheduled, by its number; for one of a process with one thread, by that of the process.
+/// Returns the scheduling parameters of a thread of any process, by its thread id. For a process
+/// with one thread this is the process id.
 ///
 /// # Errors
-/// There is no such thread, or its policy is none of [`Policy`].
+/// There is no such thread, or [`Policy`] has no name for its policy.
 pub fn scheduling_of_process(tid: u32) -> io::Result<Scheduling> {
     of_thread(foreign(tid)?)
 }
 
-/// Sets the policy and priority of a thread of any process, also of a thread of the kernel. Whether its children start with
-/// time sharing is forgotten.
+/// Sets the policy and priority of a thread of any process, also of a thread of the kernel. Whether
+/// its children start with time sharing is forgotten.
 ///
 /// # Errors
 /// As [`set_scheduling_of`].
@@ -135,13 +137,13 @@ pub fn set_scheduling_of_process(tid: u32, scheduling: Scheduling) -> Result<(),
     set(foreign(tid)?, scheduling, 0)
 }
 
-/// 0 would be the calling thread.
+/// Rejects 0, which would be the calling thread.
 fn foreign(tid: u32) -> Result<i32, Errno> {
     let tid = i32::try_from(tid).ok().filter(|&tid| tid > 0);
     tid.ok_or(Errno::SRCH)
 }
 
-/// Why a thread does not get the scheduling that was asked for.
+/// The reason why a thread does not get the requested scheduling.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SchedulingError {
     /// The process lacks the right, or its control group has no real-time budget.
@@ -194,7 +196,7 @@ pub(crate) fn set_reset_on_fork(reset: bool) {
     RESET_ON_FORK.set(reset);
 }
 
-/// How the thread `tid` is scheduled; 0 is the calling thread.
+/// Returns the scheduling parameters of the thread `tid`; 0 is the calling thread.
 pub(crate) fn of_thread(tid: i32) -> io::Result<Scheduling> {
     let (policy, priority) = sys::scheduler(tid)?;
     let policy = match policy & !libc::SCHED_RESET_ON_FORK {

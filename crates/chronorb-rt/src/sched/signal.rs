@@ -17,9 +17,9 @@ use crate::time::clock::Deadline;
 
 /// The request to end the program, by `SIGINT` or `SIGTERM`.
 ///
-/// There is one in a process. A request stays: once made, it is seen by everyone who looks or
-/// waits. After the first `SIGINT` a second one has its default action, so that a program that is
-/// stuck can still be ended from its terminal.
+/// There is one in a process. A request stays: once made, every thread that checks or waits sees
+/// it. After the first `SIGINT` a second one has its default action, so that a program that hangs
+/// can still be ended from its terminal.
 #[derive(Debug)]
 pub struct Termination {
     requested: AtomicBool,
@@ -51,13 +51,13 @@ impl Termination {
         TERMINATION.get().ok_or_else(|| io::ErrorKind::Other.into())
     }
 
-    /// Whether a signal has come. Makes no system call.
+    /// Whether a signal has arrived. Makes no system call.
     #[must_use]
     pub fn requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
     }
 
-    /// Waits for a signal, at most until `deadline`, and returns whether one has come.
+    /// Waits for a signal, at most until `deadline`, and returns whether one has arrived.
     ///
     /// The main thread of a server, which has nothing else to do, may wait without a deadline.
     pub fn wait(&self, deadline: Option<Deadline>) -> bool {
@@ -76,16 +76,16 @@ impl Termination {
         true
     }
 
-    /// A descriptor that is readable once a signal has come, for `poll` and `epoll`. It must not
-    /// be read.
+    /// Returns a descriptor that is readable once a signal has arrived, for `poll` and `epoll`. It
+    /// must not be read.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
 }
 
-/// Lets the process go on at `SIGHUP`, from now on: where its terminal goes away, or where it was
-/// stopped and its parent ends, which the kernel tells a process group by this signal.
+/// Keeps the process running at `SIGHUP`, from now on. The kernel sends it when the terminal goes
+/// away, and to a stopped process group whose parent ends.
 ///
 /// # Errors
 /// The system refuses the handler.

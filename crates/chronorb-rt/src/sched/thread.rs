@@ -24,11 +24,11 @@ use crate::sys;
 use crate::time::clock::Deadline;
 use crate::time::spin::prepare_to_look;
 
-/// Declares a thread: name, scheduling, affinity, stack.
+/// A declaration of a thread: name, scheduling, affinity, stack.
 ///
-/// The declaration holds before the thread's function runs, or [`spawn`](Self::spawn) fails and
-/// says why. The scheduling is explicit: unlike a thread of the standard library, a thread made
-/// here never has its policy and priority from the thread that made it.
+/// The declaration is in force before the thread's function runs; otherwise [`spawn`](Self::spawn)
+/// fails with the reason. The scheduling is explicit: unlike a thread of the standard library, a
+/// thread made here never inherits its policy and priority.
 ///
 /// ```
 /// use chronorb_rt::{Scheduling, ThreadBuilder};
@@ -52,8 +52,8 @@ pub struct ThreadBuilder {
     prefault_stack: bool,
 }
 
-/// What a thread reports once it has begun: its id and the size of its stack. A channel of the standard library
-/// would be several times as large as all the rest of starting a thread.
+/// The report of a thread that has started: its id and the size of its stack. A channel of the
+/// standard library would be several times as large as the rest of starting a thread.
 #[derive(Default)]
 struct Report {
     started: PiMutex<Option<Result<(u32, usize), SpawnError>>>,
@@ -66,7 +66,7 @@ impl Report {
         self.is_there.set(1);
     }
 
-    /// Waits for it: a thread reports before it ends.
+    /// Waits for the report, which every thread sends before it ends.
     fn receive(&self) -> Result<(u32, usize), SpawnError> {
         loop {
             if let Some(started) = self.started.lock().take() {
@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// How often a thread that waits for a report looks for it without being woken.
+/// The interval at which a thread that waits for a report checks for it without a wake-up.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl ThreadBuilder {
@@ -242,7 +242,7 @@ impl<T> fmt::Debug for Thread<T> {
     }
 }
 
-/// Why a thread could not be made as declared.
+/// The reason why a thread could not be made as declared.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The name contains a zero byte.
@@ -262,7 +262,7 @@ pub enum SpawnError {
     Prefault(#[source] io::Error),
 }
 
-/// What is known of a thread that was made by [`ThreadBuilder`] and is alive.
+/// A description of a live thread that was made by [`ThreadBuilder`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ThreadInfo {
     /// The declared name, uncut.
@@ -276,31 +276,31 @@ pub struct ThreadInfo {
     pub affinity: Vec<usize>,
     /// The size of the stack in bytes, as the system has made it, without its guard.
     pub stack_size: usize,
-    /// What the thread does now.
+    /// The state of the thread.
     pub state: ThreadState,
     /// The CPU time that the thread has used so far.
     pub cpu_time: Duration,
 }
 
-/// What a thread does, as the kernel sees it (`/proc/PID/stat`).
+/// The state of a thread as the kernel reports it (`/proc/PID/stat`).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum ThreadState {
-    /// It runs, or would run if it had a CPU.
+    /// Running, or ready to run.
     Running,
-    /// It waits for an event, a lock or a time.
+    /// Waiting for an event, a lock or a time.
     Waiting,
-    /// It waits in the kernel, where no signal reaches it: mostly for a disk.
+    /// Waiting in the kernel without reacting to signals, mostly for a disk.
     Blocked,
     /// A debugger or a signal has stopped it.
     Stopped,
-    /// It ends.
+    /// Ending.
     Ending,
 }
 
 /// All threads made by [`ThreadBuilder`] that run their function now, in the order of their start.
 #[must_use]
 pub fn list() -> Vec<ThreadInfo> {
-    // A thread takes itself off the list, which waits for the lock: no listed id is out of date.
+    // A thread removes itself from the list under the lock, so no listed id is out of date.
     let threads = THREADS.lock();
     threads
         .iter()
@@ -319,8 +319,9 @@ pub fn list() -> Vec<ThreadInfo> {
         .collect()
 }
 
-/// The lowest address of the calling thread's stack, where it is known: not if the stack may grow
-/// without limit, as a main thread's may, and not on a stack that the thread has switched to.
+/// Returns the lowest address of the calling thread's stack, if it is known. It is unknown if the
+/// stack may grow without limit, as a main thread's may, and on a stack that the thread has
+/// switched to.
 ///
 /// The first call of a thread asks the C library, which allocates; all later ones read a
 /// thread-local variable.
@@ -333,7 +334,7 @@ pub fn stack_bottom() -> Option<NonZeroUsize> {
     if stack.has(here) {
         return stack.bottom;
     }
-    // Not asked for yet, not known, or on another stack.
+    // Not determined yet, not known, or on another stack.
     stack_of_caller(stack, here)
 }
 
@@ -350,7 +351,7 @@ fn stack_of_caller(mut stack: Stack, here: usize) -> Option<NonZeroUsize> {
 }
 
 fn find_stack() -> Option<Stack> {
-    // The main thread's stack ends where its limit does, unless there is none.
+    // The main thread's stack is as large as its limit, if there is one.
     let limit = getrlimit(Resource::Stack).current;
     let is_main = thread_id() == getpid().as_raw_nonzero().get().unsigned_abs();
     if is_main && limit.is_none() {
@@ -363,7 +364,7 @@ fn find_stack() -> Option<Stack> {
     })
 }
 
-/// A stack, which has no bottom before it was looked for, and no size where it is not known.
+/// A stack. The bottom is unset before it was determined, and the size if it is unknown.
 #[derive(Clone, Copy)]
 struct Stack {
     bottom: Option<NonZeroUsize>,
@@ -387,21 +388,22 @@ thread_local! {
     };
 }
 
-/// What all threads made by [`ThreadBuilder`] that run their function now have done so far, but for the
-/// calling one. Tests and measurements use the difference; asking takes a lock.
+/// Returns the sum of the counts of all running threads made by [`ThreadBuilder`], except the
+/// calling one. Tests and measurements use the difference. The function takes a lock.
 #[must_use]
 pub fn counts_of_others() -> ThreadCounts {
     let this = thread_id();
     let threads = THREADS.lock();
     let others = threads.iter().filter(|entry| entry.tid != this);
-    // SAFETY: a thread takes itself off the list before it ends, which waits for the lock.
+    // SAFETY: a thread removes itself from the list before it ends, for which it waits for the
+    // lock.
     let counts = others.map(|entry| unsafe { entry.counts.read() });
     counts.fold(ThreadCounts::default(), ThreadCounts::add)
 }
 
 static THREADS: PiMutex<Vec<Entry>> = PiMutex::new(Vec::new());
 
-/// What the list keeps of a thread.
+/// The record of a thread in the list.
 struct Entry {
     tid: u32,
     name: String,
@@ -453,7 +455,7 @@ fn state(tid: i32) -> io::Result<ThreadState> {
         Some(b'S' | b'I') => ThreadState::Waiting,
         Some(b'T' | b't') => ThreadState::Stopped,
         Some(b'X' | b'x' | b'Z') => ThreadState::Ending,
-        // `D`, and what only kernels before 4.14 had.
+        // `D`, and states of kernels before 4.14.
         _ => ThreadState::Blocked,
     })
 }

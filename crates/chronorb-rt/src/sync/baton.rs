@@ -1,4 +1,5 @@
-//! One owner at a time, nobody waits, no wake-up is lost.
+//! Exclusive ownership without waiting: a thread that finds the value taken leaves a claim, and the
+//! owner works on its behalf. No wake-up is lost.
 #![allow(unsafe_code)]
 
 use core::fmt;
@@ -8,12 +9,12 @@ use core::ops::{Deref, DerefMut};
 use crate::sync::primitives::UnsafeCell;
 use crate::sync::primitives::atomic::{AtomicU32, Ordering};
 
-/// A value that one thread at a time works on, handed between threads without waiting.
+/// A value that one thread at a time works on, passed between threads without waiting.
 ///
-/// A thread that has learned of work [claims](Self::claim) the baton. If another thread holds it,
-/// the claim is recorded and the claimant goes its way: the holder sees the record when it
-/// [releases](BatonGuard::release), keeps the baton, and looks for work once more. So every claim
-/// is followed by a look of some holder. All operations are wait-free.
+/// A thread that learns of work [claims](Self::claim) the baton. If another thread holds it, the
+/// claim is recorded and the claimant continues with other work. The holder finds the record when
+/// it [releases](BatonGuard::release), keeps the baton, and looks for work once more. So after
+/// every claim some holder looks for work. All operations are wait-free.
 ///
 /// ```
 /// use chronorb_rt::{Baton, Released};
@@ -37,13 +38,13 @@ pub struct Baton<T> {
 // SAFETY: the value is reached by one holder at a time, and moves between threads with it.
 unsafe impl<T: Send> Sync for Baton<T> {}
 
-/// Somebody has the baton.
+/// The baton is held.
 const HELD: u32 = 1;
-/// Somebody has claimed it since the holder looked last. Without [`HELD`] it has no meaning.
+/// The baton was claimed since the holder last checked. The bit has no meaning without [`HELD`].
 const AGAIN: u32 = 2;
 
 impl<T> Baton<T> {
-    /// A free baton.
+    /// Makes a free baton.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self {
@@ -52,8 +53,9 @@ impl<T> Baton<T> {
         }
     }
 
-    /// Takes the baton if it is free. Otherwise records for the holder that it must look once
-    /// more, and returns `None`. What the caller did before is visible to that look.
+    /// Takes the baton if it is free. Otherwise records that the holder must look for work once
+    /// more, and returns `None`. The caller's earlier writes are visible to the holder when it
+    /// does.
     pub fn claim(&self) -> Option<BatonGuard<'_, T>> {
         let state = &self.state;
         let free = state.compare_exchange(0, HELD, Ordering::AcqRel, Ordering::Relaxed);
@@ -64,8 +66,8 @@ impl<T> Baton<T> {
         if before & HELD != 0 {
             return None;
         }
-        // The caller is the holder now and has yet to look, which serves its own record and those
-        // of others that came since.
+        // The caller is the holder now and has yet to look for work, which serves its own claim and
+        // later ones of other threads.
         state.fetch_and(!AGAIN, Ordering::AcqRel);
         Some(self.guard())
     }
@@ -77,7 +79,7 @@ impl<T> Baton<T> {
         }
     }
 
-    /// The value; the borrow shows that nobody holds the baton.
+    /// Returns the value; the borrow proves that the baton is not held.
     pub fn get_mut(&mut self) -> &mut T {
         // SAFETY: the exclusive borrow excludes any holder.
         self.value.with_mut(|value| unsafe { &mut *value })
@@ -90,30 +92,30 @@ impl<T> fmt::Debug for Baton<T> {
     }
 }
 
-/// The baton in the hands of its holder.
+/// The ownership of a baton.
 ///
 /// Dropping it without [`release`](Self::release), as a panic does, frees the baton too, but
-/// forgets a claim that was recorded meanwhile. Whoever catches the panic claims again, or gives
-/// the value up.
+/// forgets a claim that was recorded meanwhile. The code that catches the panic claims again, or
+/// gives the value up.
 #[must_use = "the baton is to be released"]
 pub struct BatonGuard<'a, T> {
     baton: &'a Baton<T>,
     access: PhantomData<&'a mut T>,
 }
 
-/// What became of a baton at its release.
+/// The outcome of releasing a baton.
 #[derive(Debug)]
 #[must_use = "a baton that was claimed meanwhile is still held"]
 pub enum Released<'a, T> {
-    /// It is free.
+    /// The baton is free.
     Done,
-    /// It was claimed meanwhile. The holder keeps it and must look for work once more; the record
-    /// of the claim is cleared.
+    /// The baton was claimed meanwhile. The holder keeps it and must look for work once more; the
+    /// record of the claim is cleared.
     Again(BatonGuard<'a, T>),
 }
 
 impl<'a, T> BatonGuard<'a, T> {
-    /// Frees the baton, unless somebody has claimed it meanwhile.
+    /// Frees the baton, unless it was claimed meanwhile.
     pub fn release(self) -> Released<'a, T> {
         let state = &self.baton.state;
         match state.compare_exchange(HELD, 0, Ordering::Release, Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! The threads of a lane: how many may begin to serve, what waits for them, and who is idle.
+//! The threads of a lane: permits to dispatch, the backlog, and idle threads.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -12,66 +12,72 @@ use crate::time::backoff::Backoff;
 #[cfg(not(loom))]
 use crate::time::clock::Deadline;
 
-/// The crew of a lane: threads that serve things of type `T`, for example requests.
+/// The set of threads of a lane. They process items of type `T`, for example requests.
 ///
-/// Three matters are kept together, so that none of them can be missed:
+/// Three parts are kept together, so that no item is missed:
 ///
-/// * *Seats*: as many as threads may serve at a time. Whoever has got one ([`try_begin`](Self::try_begin)) serves, or
-///   has a member serve, and then gives it back ([`finish`](Self::finish)).
-/// * *The backlog*: what found no seat waits there ([`offer`](Self::offer)), the most urgent first, within bounds.
-///   `finish` hands it out together with the seat, so that a seat is never free while something waits.
-/// * *Members*: the threads. One that has nothing to do [rests](Self::rest); things that have a seat already are
-///   [assigned](Self::assign), and a resting member is [called](Self::call) for them. A member looks for what is
-///   assigned before it waits, so that an assignment that found nobody resting is not lost.
+/// * *Seats*: permits to process an item, as many as threads may work at a time. A thread that
+///   takes one ([`try_begin`](Self::try_begin)) processes an item itself or hands it to a member,
+///   and returns the permit afterwards ([`finish`](Self::finish)).
+/// * *The backlog*: a bounded queue of items that found no permit ([`offer`](Self::offer)), the
+///   most urgent first. `finish` hands out an item together with the permit, so that a permit is
+///   never free while an item waits.
+/// * *Members*: the threads. An idle member [rests](Self::rest). An item that has a permit is
+///   [assigned](Self::assign), and a resting member is [called](Self::call) for it. A member checks
+///   for assigned items before it waits, so that an assignment that found no resting member is not
+///   lost.
 ///
-/// Taking and giving back a seat is lock-free while nothing waits. How a member waits, and how it is woken, is not the
-/// crew's matter; [`park`](Self::park) and [`wake`](Self::wake) are one way.
+/// Taking and returning a permit is lock-free while the backlog is empty. The crew does not
+/// determine how a member waits and is woken; [`park`](Self::park) and [`wake`](Self::wake) are one
+/// way.
 pub struct Crew<T> {
-    /// The free seats in the low half, the length of the backlog in the high half; one of them is 0.
+    /// The free seats in the low half, the length of the backlog in the high half; one of them is
+    /// 0.
     seats: AtomicU64,
     desk: Mutex<Desk<T>>,
     /// The length of `desk.assigned`.
     assigned: AtomicU32,
     members: Box<[Member]>,
-    /// Seats in all.
+    /// The number of seats.
     size: AtomicU32,
     least: u32,
     greatest: u32,
 }
 
-/// What may wait in the backlog of a [`Crew`].
+/// The bounds of a [`Crew`]'s backlog.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
-    /// The greatest number of things; 0 for no backlog.
+    /// The greatest number of items; 0 for no backlog.
     pub things: u32,
     /// The greatest sum of their sizes.
     pub octets: usize,
 }
 
-/// What became of a thing that was [offered](Crew::offer).
+/// The outcome of [offering](Crew::offer) an item.
 #[derive(Debug)]
 pub enum Offered<T> {
-    /// There was a seat, which the caller has now.
+    /// There was a free seat, which the caller holds now.
     Seat(T),
-    /// It waits. What is less urgent, and had to make room for it, comes back.
+    /// The item waits. The less urgent items that had to make room for it are returned.
     Waits(Vec<T>),
-    /// It comes back: there is no room, or the crew is closed.
+    /// The item is returned, because there is no room or the crew is closed.
     Refused(T),
 }
 
-/// How a member came to be at work again.
+/// The reason why a member works again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Risen {
-    /// Nobody called it.
+    /// The member was not called.
     ByItself,
-    /// It was called.
+    /// The member was called.
     Called,
-    /// It was called, and its priority was changed by the caller.
+    /// The member was called, and the caller changed its priority.
     Raised,
 }
 
 impl<T> Crew<T> {
-    /// A crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for `members` threads.
+    /// Makes a crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for
+    /// `members` threads.
     #[must_use]
     pub fn new(least: u32, greatest: u32, members: u32, bounds: Bounds) -> Self {
         Self {
@@ -103,7 +109,7 @@ impl<T> Crew<T> {
         false
     }
 
-    /// Gives a seat back; or keeps it, with the most urgent thing of the backlog to be served next.
+    /// Returns a seat; or keeps it for the most urgent item of the backlog, which is returned.
     #[inline]
     pub fn finish(&self) -> Option<T> {
         let mut seats = self.seats.load(Ordering::SeqCst);
@@ -121,7 +127,7 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Takes the most urgent thing of the backlog, to be served by a seat of another crew.
+    /// Takes the most urgent item of the backlog, to be processed with a seat of another crew.
     pub fn take(&self) -> Option<T> {
         if waiting(self.seats.load(Ordering::SeqCst)) == 0 {
             return None;
@@ -132,17 +138,19 @@ impl<T> Crew<T> {
         Some(thing)
     }
 
-    /// Leaves a thing for which there was no seat. Greater ranks are more urgent; equals are served in order.
+    /// Puts an item for which there was no seat into the backlog. Greater ranks are more urgent;
+    /// items of equal rank are processed in order.
     pub fn offer(&self, rank: i32, octets: usize, thing: T) -> Offered<T> {
         let mut desk = self.desk.lock();
-        let mut evicted = match desk.closed {
-            true => None,
-            false => desk.backlog.make_room(rank, octets),
+        let mut evicted = if desk.closed {
+            None
+        } else {
+            desk.backlog.make_room(rank, octets)
         };
         loop {
             let seats = self.seats.load(Ordering::SeqCst);
             if free(seats) > 0 {
-                // Nothing waits then, so that nothing was evicted.
+                // Nothing waits in this case, so nothing was evicted.
                 if self.exchange(seats, seats - SEAT).is_ok() {
                     return Offered::Seat(thing);
                 }
@@ -159,8 +167,8 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Adds a seat, which the caller has then, unless there are as many as there may be. Its thread is still to be
-    /// started, which is to be [settled](Self::settle).
+    /// Adds a seat, which the caller then holds, unless the greatest number is reached. The caller
+    /// must start its thread, and report the result by [`settle`](Self::settle).
     pub fn grow(&self) -> bool {
         if self.size.load(Ordering::Relaxed) >= self.greatest {
             return false;
@@ -174,7 +182,8 @@ impl<T> Crew<T> {
         true
     }
 
-    /// Says whether the thread for a new seat was started. Where it was not, the seat is taken away again.
+    /// Reports whether the thread for a new seat was started. If it was not, the seat is removed
+    /// again.
     pub fn settle(&self, started: bool) {
         let mut desk = self.desk.lock();
         desk.starting -= 1;
@@ -183,12 +192,14 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Takes away a free seat, if there are more than the least: the thread that asks may leave.
+    /// Removes a free seat, if there are more than the least number: the calling thread may then
+    /// leave.
     pub fn retire(&self) -> bool {
         if !self.has_grown() {
             return false;
         }
-        // Nobody grows meanwhile. Threads that have not started yet may never do so: none leaves for them.
+        // The lock keeps the crew from growing meanwhile. Threads that have not started yet may
+        // never start, so no thread leaves on their account.
         let desk = self.desk.lock();
         let size = self.size.load(Ordering::Relaxed);
         let may = size - desk.starting > self.least && self.try_begin();
@@ -204,20 +215,20 @@ impl<T> Crew<T> {
         self.size.load(Ordering::Relaxed) > self.least
     }
 
-    /// Seats in all, those that are free, and how many things wait.
+    /// Returns the number of seats, of free seats, and of waiting items.
     pub fn counts(&self) -> (u32, u32, u32) {
         let seats = self.seats.load(Ordering::SeqCst);
         let size = self.size.load(Ordering::Relaxed);
         (size, free(seats), waiting(seats))
     }
 
-    /// Whether anything waits in the backlog.
+    /// Whether the backlog has items.
     #[inline]
     pub fn has_backlog(&self) -> bool {
         waiting(self.seats.load(Ordering::SeqCst)) > 0
     }
 
-    /// Lets nothing wait any more; what waits in the backlog, or is assigned, comes back.
+    /// Closes the crew. Returns the items of the backlog and the assigned ones.
     pub fn close(&self) -> Vec<T> {
         let mut desk = self.desk.lock();
         desk.closed = true;
@@ -230,11 +241,11 @@ impl<T> Crew<T> {
         things
     }
 
-    /// Leaves a thing, for which the caller has a seat, to a member. One that rests is to be [called](Self::call).
-    /// Ranks are as for [`offer`](Self::offer).
+    /// Assigns an item, for which the caller holds a seat, to the members. A resting member is then
+    /// to be [called](Self::call). Ranks are as for [`offer`](Self::offer).
     ///
     /// # Errors
-    /// The thing, where the crew is closed.
+    /// The item, if the crew is closed.
     pub fn assign(&self, rank: i32, thing: T) -> Result<(), T> {
         let mut desk = self.desk.lock();
         if desk.closed {
@@ -247,14 +258,14 @@ impl<T> Crew<T> {
         Ok(())
     }
 
-    /// Whether anything is assigned that no member has taken.
+    /// Whether there are assigned items that no member has taken.
     #[inline]
     pub fn has_assigned(&self) -> bool {
         self.assigned.load(Ordering::SeqCst) > 0
     }
 
-    /// The most urgent thing that is assigned; the seat comes with it. So the member that was raised for it has it,
-    /// even if somebody else is to have another one.
+    /// Takes the most urgent assigned item, together with its permit. So the member that was raised
+    /// for it receives it, even if another member was meant to have another item.
     #[inline]
     pub fn take_assigned(&self) -> Option<T> {
         if self.assigned.load(Ordering::SeqCst) == 0 {
@@ -286,17 +297,18 @@ impl<T> Crew<T> {
         self.members[member].state.store(VACANT, Ordering::SeqCst);
     }
 
-    /// The member has nothing to do. Returns whether it may wait; otherwise something is assigned. It
-    /// [rises](Self::rise) in either case, since it may have been called already.
+    /// The member has nothing to do. Returns whether it may wait; otherwise something is assigned.
+    /// It [rises](Self::rise) in either case, since it may have been called already.
     #[inline]
     pub fn rest(&self, member: usize) -> bool {
         self.members[member].state.store(IDLE, Ordering::Release);
-        // Either this sees what is assigned, or whoever assigns it sees that this rests.
+        // Either this thread sees the assignment, or the assigning thread sees that this one rests
+        // (Dekker).
         fence(Ordering::SeqCst);
         self.assigned.load(Ordering::SeqCst) == 0
     }
 
-    /// The member does not rest any more. Says whether it was called meanwhile.
+    /// Ends the rest of the member. Returns whether it was called meanwhile.
     #[inline]
     pub fn rise(&self, member: usize) -> Risen {
         let state = &self.members[member].state;
@@ -318,14 +330,14 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Whether somebody has chosen the resting member.
+    /// Whether the resting member was chosen.
     #[inline]
     pub fn is_called(&self, member: usize) -> bool {
         self.members[member].state.load(Ordering::SeqCst) != IDLE
     }
 
-    /// Chooses a resting member: none other can, and it does not go on before the returned call is
-    /// [made](Call::make). `None` where nobody rests.
+    /// Chooses a resting member. No other thread can choose it, and it does not continue before the
+    /// returned call is [made](Call::make). Returns `None` if no member rests.
     pub fn call(&self) -> Option<Call<'_>> {
         self.members.iter().enumerate().find_map(|(place, member)| {
             let (idle, order) = (IDLE, Ordering::SeqCst);
@@ -380,8 +392,8 @@ impl Call<'_> {
         self.member.thread.load(Ordering::SeqCst)
     }
 
-    /// Calls it, and tells whether its priority was changed for that. Whoever calls wakes it then. Returns the member's
-    /// number.
+    /// Calls the member, and records whether its priority was changed. Returns its number. The
+    /// caller must then wake it.
     pub fn make(self, raised: bool) -> usize {
         let how = if raised { RAISED } else { CALLED };
         self.member.state.store(how, Ordering::SeqCst);
@@ -418,7 +430,7 @@ const CALLING: u32 = 3;
 const CALLED: u32 = 4;
 const RAISED: u32 = 5;
 
-/// What waits for members, behind a lock.
+/// The queues of items that wait for members, guarded by a lock.
 struct Desk<T> {
     /// With their ranks, in order; never more than there are seats.
     assigned: VecDeque<(i32, T)>,
@@ -470,8 +482,8 @@ impl<T> Backlog<T> {
         things.into_values().map(|(_, thing)| thing).collect()
     }
 
-    /// Makes room for one more thing, by taking out what is less urgent, the least urgent and youngest first.
-    /// `None`, and nothing taken out, where that does not suffice.
+    /// Makes room for one more item by removing less urgent ones, the least urgent and youngest
+    /// first. Returns `None`, and removes nothing, if that does not suffice.
     fn make_room(&mut self, rank: i32, octets: usize) -> Option<Vec<T>> {
         let fits = |things: usize, present: usize| {
             things < self.bounds.things as usize
@@ -532,8 +544,8 @@ mod tests {
         }
     }
 
-    /// On one processor, a member may be more urgent than the thread that is about to call it. It must
-    /// not keep that thread from its processor.
+    /// On one processor, a member may be more urgent than the thread that is about to call it. It
+    /// must not keep that thread from its processor.
     #[test]
     fn a_member_lets_a_less_urgent_caller_finish() {
         if Rights::probe().max_fifo < Some(2) {

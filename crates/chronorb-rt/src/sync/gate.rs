@@ -11,8 +11,8 @@ use crate::time::clock::Deadline;
 
 /// A 32-bit state on which threads wait until it changes: a futex word.
 ///
-/// What the numbers mean is decided by the user, for example the states of a POA manager. A write
-/// of the state happens before every read that sees it.
+/// The user decides about the meaning of the numbers, for example the states of a POA manager. A
+/// write of the state happens before every read that sees it.
 #[derive(Debug, Default)]
 pub struct Gate {
     state: AtomicU32,
@@ -52,8 +52,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Sets the state to the next number, and wakes all waiting threads: where the state only counts
-    /// what has happened, each of several writers makes it another one.
+    /// Sets the state to the next number, and wakes all waiting threads. The state then counts
+    /// events, and concurrent writers get different numbers.
     pub fn advance(&self) {
         self.state.fetch_add(1, Ordering::AcqRel);
         self.wake();
@@ -71,7 +71,7 @@ impl Gate {
     }
 }
 
-/// Waits while a word is `value`, at most until `deadline`; returns what it is then.
+/// Waits while a word is `value`, at most until `deadline`; returns its value afterwards.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, deadline: Deadline) -> u32 {
     let _waiting = observer::begin();
     let timeout = deadline.instant().to_timespec();

@@ -20,9 +20,9 @@ use crate::sys;
 ///
 /// A thread that wants to be kicked [blocks](Self::block) the signal at its start, and waits with
 /// [`epoll_wait_or_kick`], which lets it through during the wait and at no other time. So a kick
-/// is never lost: one that comes before the wait ends the wait as soon as it begins. Several kicks
-/// may become one, and an event that is there comes before a kick; what the thread shall do must
-/// therefore stand somewhere when the kick is sent, and the thread looks there after each wait.
+/// is never lost: one that arrives before the wait ends the wait as soon as it begins. Several
+/// kicks may become one, and a pending event precedes a kick. The sender must therefore store the
+/// thread's work before it kicks, and the thread checks for work after each wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Kick {
     _installed: (),
@@ -61,9 +61,9 @@ impl Kick {
         LET_THROUGH.set(Some(sys::block_signal(SIGURG)));
     }
 
-    /// Lets kicks through on the calling thread, which has called [`block`](Self::block), until
-    /// [`hold_off`](Self::hold_off): for waits that take no mask. What a kick finds there is
-    /// interrupted, or begins anew where the kernel does that (`SA_RESTART`).
+    /// Unblocks kicks on the calling thread, which has called [`block`](Self::block), until
+    /// [`hold_off`](Self::hold_off): for waits that take no mask. A kick interrupts the wait, or
+    /// restarts it where the kernel does that (`SA_RESTART`).
     pub fn let_through(self) {
         sys::change_signal(SIGURG, libc::SIG_UNBLOCK);
     }

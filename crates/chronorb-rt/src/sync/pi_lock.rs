@@ -15,9 +15,10 @@ use crate::time::clock::Deadline;
 /// calls. It guards nothing by itself: [`PiMutex`](crate::PiMutex) is the form with a value.
 ///
 /// Without contention neither call makes a system call. The most urgent waiter is next, and gets
-/// the lock directly from the kernel. It is not recursive. A thread that ends while it has the lock
-/// poisons it for good: what the lock guards may be half changed, or still be borrowed by a leaked
-/// guard. Every thread that waits or locks later gets [`PiLockError::OwnerEnded`].
+/// the lock directly from the kernel. The lock is not recursive. A thread that ends while it holds
+/// the lock poisons it permanently, because the guarded data may be inconsistent, or still be
+/// borrowed by a leaked guard. Every thread that waits or locks later gets
+/// [`PiLockError::OwnerEnded`].
 pub struct PiLock {
     /// 0, or the thread id of the owner and the kernel's flags.
     owner: AtomicU32,
@@ -117,13 +118,12 @@ impl PiLock {
     /// Unlocks a poisoned lock that the calling thread has just locked.
     #[inline]
     fn check(&self) -> Result<(), PiLockError> {
-        match self.poisoned.load(Ordering::Relaxed) {
-            false => Ok(()),
-            true => {
-                let unlocked = self.unlock();
-                debug_assert!(unlocked.is_ok(), "the thread has just locked it");
-                Err(PiLockError::OwnerEnded)
-            }
+        if self.poisoned.load(Ordering::Relaxed) {
+            let unlocked = self.unlock();
+            debug_assert!(unlocked.is_ok(), "the thread has just locked it");
+            Err(PiLockError::OwnerEnded)
+        } else {
+            Ok(())
         }
     }
 
@@ -166,7 +166,8 @@ impl PiLock {
     /// Lets the kernel hand the lock over to a waiter.
     #[cold]
     fn hand_over(&self) {
-        // Nothing is changed, and everything before is visible to who sees the word from now on.
+        // The value does not change; everything before is visible to a thread that reads the word
+        // from now on.
         self.owner.fetch_or(0, Ordering::Release);
         while let Err(error) = futex::unlock_pi(&self.owner, futex::Flags::PRIVATE) {
             debug_assert!(matches!(error, Errno::AGAIN | Errno::INTR), "{error}");
@@ -187,7 +188,7 @@ impl fmt::Debug for PiLock {
     }
 }
 
-/// Why a lock can never be had.
+/// The reason why a lock cannot be acquired.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PiLockError {
     /// The calling thread has the lock already, or the owner waits, directly or through others,
@@ -207,8 +208,8 @@ pub enum PiLockError {
 #[error("the thread does not have the lock")]
 pub struct NotOwner;
 
-/// How many times the calling thread has locked, or tried to lock, any [`PiLock`] or
-/// [`PiMutex`](crate::PiMutex) so far.
+/// Returns the number of times that the calling thread has locked, or tried to lock, any [`PiLock`]
+/// or [`PiMutex`](crate::PiMutex).
 ///
 /// Tests use the difference to show how many locks a path takes.
 #[must_use]

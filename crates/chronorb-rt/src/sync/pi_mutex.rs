@@ -36,7 +36,7 @@ impl<T> PiMutex<T> {
         }
     }
 
-    /// The value; nobody else has the mutex.
+    /// Returns the value; the mutex is not shared any more.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -76,7 +76,7 @@ impl<T: ?Sized> PiMutex<T> {
         }
     }
 
-    /// The value, without locking: the borrow shows that nobody else has the mutex.
+    /// Returns the value without locking; the borrow proves that the mutex is not shared.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

@@ -1,30 +1,31 @@
-//! Threads that stay with one source of work, while others wait for all of them.
+//! Threads that wait at one source of work, while others wait for all sources.
 //!
-//! Where several threads wait together at a set of sources, one of them may wait at a single source
-//! instead, which is cheaper, as long as the set is not left alone. Both sides look again after their
-//! own step: who wants to stay looks whether somebody is at the set after it was counted as staying,
-//! and who goes away from the set looks whether somebody stays after it was counted as gone. So one
-//! of them sees the other.
+//! Several threads wait together at a set of sources, for example at one epoll set. One of them may
+//! wait at a single source instead, which is cheaper, as long as another one is at the set. Each
+//! side publishes its own counter before it reads the other's: a thread that stays at a source is
+//! counted before it checks that a thread is at the set, and a thread that leaves the set is
+//! counted before it checks for threads that stay. So at least one of them observes the other
+//! (Dekker).
 
 use std::sync::Arc;
 
 use crate::sync::primitives::Mutex;
 use crate::sync::primitives::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The threads that wait at a set, and those that stay elsewhere. `P` is where a thread stays.
+/// The threads that wait at a set, and those that stay at sources. `P` identifies a source.
 #[derive(Debug)]
 pub struct Stays<P> {
     at_set: AtomicUsize,
-    /// As many as `stayers` has, and those that are about to be there.
+    /// The number of entries of `stayers`, with those that are about to be added.
     staying: AtomicUsize,
     stayers: Mutex<Vec<(P, Arc<Stayer>)>>,
-    /// What the set still has to bring before a thread may stay.
+    /// The number of events at the set before a thread may stay.
     reluctance: AtomicU32,
-    /// What that becomes at the next call.
+    /// The value of `reluctance` after the next call.
     next_reluctance: AtomicU32,
 }
 
-/// A thread that stays now and then.
+/// The state of a thread that stays at times.
 #[derive(Debug)]
 pub struct Stayer {
     tid: u32,
@@ -32,15 +33,15 @@ pub struct Stayer {
     state: AtomicU32,
 }
 
-/// It waits at its place.
+/// The thread waits at its source.
 const WAITING: u32 = 0;
-/// It works, or is about to wait.
+/// The thread works, or is about to wait.
 const BUSY: u32 = 1;
-/// It shall go back to the set.
+/// The thread must go back to the set.
 const CALLED: u32 = 2;
 
 impl<P> Stays<P> {
-    /// Nobody waits, and nobody stays.
+    /// Makes an instance without waiting and staying threads.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "it is no value to begin with")]
     pub fn new() -> Self {
@@ -53,33 +54,33 @@ impl<P> Stays<P> {
         }
     }
 
-    /// How many threads stay.
+    /// Returns the number of threads that stay.
     pub fn staying(&self) -> usize {
         self.staying.load(Ordering::Relaxed)
     }
 
-    /// The calling thread is about to wait at the set.
+    /// Counts the calling thread as waiting at the set.
     pub fn come(&self) {
         self.at_set.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The calling thread goes away from the set. Returns whether another one is to be
-    /// [called](Self::call_one), unless it comes again soon.
+    /// Counts the calling thread as gone from the set. Returns whether another one must be
+    /// [called](Self::call_one), unless this one comes back soon.
     pub fn go(&self) -> bool {
         let is_last = self.at_set.fetch_sub(1, Ordering::AcqRel) == 1;
         is_last && self.staying.fetch_add(0, Ordering::AcqRel) > 0
     }
 
-    /// Whether staying is worth a try, after the set has brought something: others are at the set,
-    /// and since a thread was called the set has brought 64 pieces of work, twice as many after each
-    /// further call, up to 4096: so that a load that has gone is not felt for long.
+    /// Whether a thread may try to stay, after an event at the set. Others must be at the set, and
+    /// after a call the set must have brought 64 events, twice as many after each further call, up
+    /// to 4096, so that a past load has no long effect.
     pub fn is_time(&self) -> bool {
         if self.at_set.load(Ordering::Relaxed) == 0 {
             return false;
         }
         match self.reluctance.load(Ordering::Relaxed) {
             0 => true,
-            // That two threads may count as one does not matter.
+            // It does not matter if two threads count as one.
             left => {
                 self.reluctance.store(left - 1, Ordering::Relaxed);
                 false
@@ -87,19 +88,18 @@ impl<P> Stays<P> {
         }
     }
 
-    /// The calling thread stays at `place`, until it [leaves](Self::leave). Returns whether it may:
-    /// otherwise it leaves at once.
+    /// Registers the calling thread as staying at `place`, until it [leaves](Self::leave). Returns
+    /// whether it may stay; otherwise it must leave at once.
     #[must_use]
     pub fn enter(&self, stayer: &Arc<Stayer>, place: P) -> bool {
         stayer.state.store(BUSY, Ordering::Release);
         self.stayers.lock().push((place, Arc::clone(stayer)));
         self.staying.fetch_add(1, Ordering::AcqRel);
-        // From here on it is called where it has to be.
+        // From here on it is called if that is necessary.
         self.at_set.fetch_add(0, Ordering::AcqRel) > 0
     }
 
-    /// The calling thread stays no longer, after `served` pieces of work. Returns whether it was
-    /// called.
+    /// Ends the stay of the calling thread after `served` items. Returns whether it was called.
     pub fn leave(&self, stayer: &Arc<Stayer>, served: u32) -> bool {
         let mut stayers = self.stayers.lock();
         stayers.retain(|(_, other)| !Arc::ptr_eq(other, stayer));
@@ -109,13 +109,12 @@ impl<P> Stays<P> {
             let least = LEAST_RELUCTANCE;
             self.next_reluctance.store(least, Ordering::Relaxed);
         }
-        // Nobody finds it in the list any more.
+        // The list does not contain it any more.
         stayer.state.swap(BUSY, Ordering::AcqRel) == CALLED
     }
 
-    /// Calls one thread back to the set: one that waits, or the first of those that are busy that has
-    /// done, for which all of them are called. One that waits has to be woken: `wake` gets its place
-    /// and its thread id.
+    /// Calls one thread back to the set: a waiting one, or else all busy ones, of which the first
+    /// to finish goes. A waiting thread has to be woken: `wake` gets its place and its thread id.
     #[cold]
     pub fn call_one(&self, wake: impl Fn(&P, u32)) {
         let next = self.next_reluctance.load(Ordering::Relaxed);
@@ -124,14 +123,14 @@ impl<P> Stays<P> {
         self.next_reluctance.store(longer, Ordering::Relaxed);
         let stayers = self.stayers.lock();
         if !stayers.iter().any(|stayer| call(stayer, false, &wake)) {
-            // Nobody knows which of them has done first, and that one must not wait elsewhere.
+            // It is unknown which of them finishes first, and that one must not wait elsewhere.
             for stayer in &*stayers {
                 call(stayer, true, &wake);
             }
         }
     }
 
-    /// Calls whoever stays at a place.
+    /// Calls the threads that stay at a source.
     pub fn call_from(&self, place: &P, wake: impl Fn(&P, u32))
     where
         P: PartialEq,
@@ -150,7 +149,7 @@ impl<P> Stays<P> {
     }
 }
 
-/// Calls a thread that waits, or one that is busy too. Returns whether it did.
+/// Calls a waiting thread, or a busy one if permitted. Returns whether it did.
 fn call<P>(
     (place, stayer): &(P, Arc<Stayer>),
     even_if_busy: bool,
@@ -164,7 +163,7 @@ fn call<P>(
         if even_if_busy && stayer.becomes(BUSY, CALLED) {
             return true;
         }
-        // It may have begun to wait between the two.
+        // The thread may have begun to wait in between.
         if !even_if_busy || stayer.is_called() {
             return false;
         }
@@ -172,7 +171,7 @@ fn call<P>(
 }
 
 impl Stayer {
-    /// For the thread `tid`.
+    /// Makes the state of the thread `tid`.
     #[must_use]
     pub fn new(tid: u32) -> Self {
         Self {
@@ -181,18 +180,19 @@ impl Stayer {
         }
     }
 
-    /// The thread is about to wait at its place. Returns whether it may: otherwise it is called.
+    /// Marks the thread as waiting at its place. Returns whether it may wait; otherwise it was
+    /// called.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.becomes(BUSY, WAITING)
     }
 
-    /// The thread does not wait any more. It may have been called.
+    /// Marks the thread as working. It may have been called.
     pub fn has_waited(&self) {
         let _ = self.becomes(WAITING, BUSY);
     }
 
-    /// Whether the thread is to leave.
+    /// Whether the thread must leave.
     #[inline]
     pub fn is_called(&self) -> bool {
         self.state.load(Ordering::Acquire) == CALLED
@@ -206,10 +206,10 @@ impl Stayer {
     }
 }
 
-/// What the set brings after a call before a thread stays again.
+/// The number of events at the set after a call until a thread stays again.
 const LEAST_RELUCTANCE: u32 = 64;
 const GREATEST_RELUCTANCE: u32 = 1 << 12;
-/// Pieces of work in one stay that show that it was worth it.
+/// The number of items in one stay that made it worthwhile.
 const WORTH: u32 = 1024;
 
 #[cfg(all(test, not(loom)))]
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// Threads 1, 2 and 3, which stay at places of these numbers and are busy.
+    /// Makes threads 1, 2 and 3, which stay at places of these numbers and are busy.
     fn three_that_stay() -> (Stays<u32>, [Arc<Stayer>; 3]) {
         let stays = Stays::new();
         stays.come();

@@ -34,7 +34,7 @@ impl Wake {
         while write(&self.event, &1_u64.to_ne_bytes()) == Err(Errno::INTR) {}
     }
 
-    /// Takes all notifications back and returns whether there were any. Never blocks.
+    /// Clears all notifications and returns whether there were any. Never blocks.
     pub fn drain(&self) -> bool {
         let _looking = observer::begin();
         let mut count = [0; 8];

@@ -43,7 +43,7 @@ pub fn read_file(path: &Path) -> io::Result<(Vec<u8>, Metadata)> {
 /// As [`read_file`], for a text.
 ///
 /// # Errors
-/// As [`read_file`], and [`io::ErrorKind::InvalidData`] for what is not UTF-8.
+/// As [`read_file`], and [`io::ErrorKind::InvalidData`] for a file that is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let (octets, _) = read_file(path)?;
     String::from_utf8(octets)
@@ -107,10 +107,11 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
-    /// Of `fcntl.h`; libc has no name for it.
+    /// The constant of `fcntl.h`, which libc lacks.
     const F_SETSIG: i32 = 10;
 
-    /// The kernel lets others wait at the lease, up to 45 s, unless they say that they do not.
+    /// The kernel makes openers wait for the holder of a lease, up to 45 s, unless they use
+    /// `O_NONBLOCK`.
     #[test]
     fn no_file_is_waited_for() {
         let folder = Folder::new("lease");

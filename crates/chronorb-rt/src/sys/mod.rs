@@ -1,4 +1,4 @@
-//! System calls that have no safe wrapper elsewhere, each behind a safe function where it can be.
+//! System calls that have no safe wrapper elsewhere, behind safe functions where possible.
 #![allow(unsafe_code)]
 
 pub(crate) mod files;
@@ -35,8 +35,8 @@ pub(crate) fn set_scheduler(tid: i32, policy: c_int, priority: c_int) -> Result<
     Ok(())
 }
 
-/// Puts the thread `tid` under `SCHED_DEADLINE`, its children under time sharing; 0 is the calling thread. Times are
-/// in ns.
+/// Sets `SCHED_DEADLINE` for the thread `tid` and time sharing for its children; 0 is the calling
+/// thread. Times are in ns.
 pub(crate) fn set_deadline(
     tid: i32,
     runtime: u64,
@@ -53,7 +53,7 @@ pub(crate) fn set_deadline(
         deadline,
         period,
     };
-    // SAFETY: `attributes` is alive, and what the kernel reads is as long as it says.
+    // SAFETY: `attributes` is alive, and contains its own size.
     check(unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attributes, 0) })?;
     Ok(())
 }
@@ -123,7 +123,7 @@ pub(crate) fn prefault_stack() -> Result<(), Errno> {
 
 /// The CPU time that the thread `tid` of this process has used.
 pub(crate) fn cpu_time(tid: i32) -> Result<Duration, Errno> {
-    // What pthread_getcpuclockid(3) makes: the complement of the id, the bit for a thread, and the
+    // As pthread_getcpuclockid(3): the complement of the id, the bit for a thread, and the
     // scheduler's clock.
     const OF_A_THREAD: i32 = 4;
     const BY_THE_SCHEDULER: i32 = 2;
@@ -158,7 +158,7 @@ pub(crate) unsafe fn catch_signal(
     Ok(())
 }
 
-/// What the process does on `signal`: the address of a handler, `SIG_DFL` or `SIG_IGN`.
+/// Returns the action of the process on `signal`: the address of a handler, `SIG_DFL` or `SIG_IGN`.
 pub(crate) fn disposition(signal: c_int) -> Result<libc::sighandler_t, Errno> {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: no action is given, and the present one is written to `action`.
@@ -246,7 +246,8 @@ fn check(result: c_long) -> Result<c_long, Errno> {
     }
     Ok(result)
 }
-/// The sizes of blocks that glibc maps, and of what is kept free at the end of a heap.
+/// Sets the least size of blocks that glibc maps, and the size that it keeps free at the end of a
+/// heap.
 #[cfg(target_env = "gnu")]
 pub(crate) fn set_allocator_thresholds(mapped: c_int, kept: c_int) {
     // SAFETY: `mallopt` takes numbers, and may be called at any time, by any thread.

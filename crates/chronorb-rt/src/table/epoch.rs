@@ -1,15 +1,16 @@
-//! Memory that readers may still look at is freed later.
+//! Deferred freeing of memory that readers may still access.
 //!
-//! Readers of [`Slots`](crate::Slots) and [`HashIndex`](crate::HashIndex) take no lock, so that a
-//! writer who takes memory out of a table does not know who has just found it there. Each thread
-//! therefore shows in a record of its own since when it has been reading. Memory is freed when all
-//! records say that their threads began later, or do not read now. A writer never waits for that:
-//! what cannot be freed when it leaves is freed by a later writer, of any table.
+//! Readers of [`Slots`](crate::Slots) and [`HashIndex`](crate::HashIndex) take no lock, so a writer
+//! that removes memory from a table does not know which readers have just found it there. Each
+//! thread therefore publishes, in a record of its own, the epoch in which it began to read. Memory
+//! is freed when all records show that their threads began later, or do not read now. A writer
+//! never waits for that: memory that cannot be freed when it leaves is freed by a later writer, of
+//! any table.
 //!
-//! Why nobody meets freed memory: a writer first takes the memory out of the table (1), then
-//! stamps it with the epoch and advances that (2), then looks at each record, by an exchange (3).
-//! A reader first loads the epoch (a), then exchanges it into its record (b), then looks into the
-//! table (c). Since (3) and (b) are exchanges of the same word, one of them sees the other:
+//! No reader meets freed memory. A writer first removes the memory from the table (1), then stamps
+//! it with the epoch and advances the epoch (2), then reads each record, by an exchange (3). A
+//! reader first loads the epoch (a), then exchanges it into its record (b), then reads the table
+//! (c). Since (3) and (b) are exchanges of the same word, one of them sees the other:
 //! * (b) comes after (3). Then (1) happens before (c), and the reader does not find the memory.
 //! * (3) sees (b), and an epoch after the stamp. Then (a) has seen (2), and again (1) happens
 //!   before (c).
@@ -25,24 +26,24 @@ use crate::sync::primitives::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::primitives::{Mutex, const_but_for_loom, thread_local};
 use crate::table::memory::Memory;
 
-/// While it lives, memory that this thread finds in shared tables is not freed; see [`enter`].
+/// A guard during which memory that this thread finds in shared tables is not freed; see [`enter`].
 ///
-/// Memory of all tables waits for it: it is for look-ups, not for the work that follows.
+/// The memory of all tables waits for it, so it should cover look-ups, not the work that follows.
 #[must_use = "it protects what is read as long as it lives"]
 pub struct Reading {
     record: &'static Record,
     of_this_thread: PhantomData<*mut ()>,
 }
 
-/// Lets the calling thread look into shared tables, until the result is dropped.
+/// Permits the calling thread to read shared tables, until the result is dropped.
 ///
-/// The tables do so themselves. Who looks into several, one after the other, enters around all of
-/// that: to enter again costs an addition, whereas the outermost entry is an atomic exchange on a
-/// cache line of the thread. It is wait-free but for the first of a thread, which takes a lock and
-/// may allocate.
+/// The tables do so themselves. A caller that reads several tables, one after the other, enters
+/// around all of that: entering again costs an addition, whereas the outermost entry is an atomic
+/// exchange on a cache line of the thread. Entering is wait-free except for the first time in a
+/// thread, which takes a lock and may allocate.
 #[inline]
 pub fn enter() -> Reading {
-    // A thread that is about to end has given its record back already.
+    // A thread that is about to end has returned its record already.
     let record = OWN
         .try_with(|own| own.0)
         .unwrap_or_else(|_| Record::take(true));
@@ -58,7 +59,7 @@ pub fn enter() -> Reading {
 }
 
 impl Reading {
-    /// For writers: has what was retired before, and could not be freed then, freed as soon as the
+    /// Requests, for writers, that retired memory which could not be freed before is freed when the
     /// thread leaves.
     pub(crate) fn collect_on_leave(&self) {
         if DOMAIN.waiting.load(Ordering::Relaxed) != 0 {
@@ -77,11 +78,12 @@ impl Drop for Reading {
             return;
         }
         let collects = record.collects.take();
-        let left = match record.abandoned.get() {
-            true => UNOWNED,
-            false => IDLE,
+        let left = if record.abandoned.get() {
+            UNOWNED
+        } else {
+            IDLE
         };
-        // From here on the record may be another thread's.
+        // From here on the record may belong to another thread.
         record.entered.store(left, Ordering::Release);
         if collects {
             collect();
@@ -95,8 +97,8 @@ impl fmt::Debug for Reading {
     }
 }
 
-/// Frees `memory`, which no table leads to any more, as soon as nobody can be looking at it: in
-/// the best case when the calling thread leaves.
+/// Frees `memory`, which is in no table any more, as soon as no reader can be accessing it: at the
+/// earliest when the calling thread leaves.
 pub(super) fn retire(memory: Memory) {
     let reading = enter();
     let mut shared = DOMAIN.shared.lock();
@@ -109,7 +111,7 @@ pub(super) fn retire(memory: Memory) {
     reading.collect_on_leave();
 }
 
-/// Frees what was retired and can be freed now.
+/// Frees the retired memory that can be freed now.
 fn collect() {
     let mut shared = DOMAIN.shared.lock();
     let oldest = shared.oldest();
@@ -120,33 +122,33 @@ fn collect() {
     let kept = shared.garbage.split_off(free);
     DOMAIN.waiting.store(kept.len(), Ordering::Relaxed);
     let garbage = mem::replace(&mut shared.garbage, kept);
-    // To free much memory may take a while.
+    // Freeing much memory may take a while.
     drop(shared);
     drop(garbage);
 }
 
 struct Domain {
     epoch: AtomicU64,
-    /// How much garbage waits.
+    /// The amount of memory that waits to be freed.
     waiting: AtomicUsize,
     shared: Mutex<Shared>,
 }
 
 struct Shared {
-    /// As many as there have been threads at one time.
+    /// One for each of the greatest number of concurrent threads so far.
     records: Vec<&'static Record>,
-    /// By stamp.
+    /// Retired memory by stamp.
     garbage: Vec<(u64, Memory)>,
 }
 
-/// What a thread shows of its reading.
+/// The published reading state of a thread.
 ///
 /// The cells belong to the thread that owns the record.
 #[repr(align(64))]
 struct Record {
     /// The epoch when the thread began to read, or [`IDLE`], or [`UNOWNED`].
     entered: AtomicU64,
-    /// How many [`Reading`]s the thread has.
+    /// The number of [`Reading`]s of the thread.
     depth: Cell<u64>,
     /// Whether the thread frees memory when it leaves.
     collects: Cell<bool>,
@@ -193,16 +195,16 @@ impl Domain {
 }
 
 impl Shared {
-    /// The epoch since which somebody may have been reading.
+    /// Returns the oldest epoch in which a present reader may have begun.
     fn oldest(&self) -> u64 {
-        // An exchange and not a load, as said at the top.
+        // An exchange and not a load; see the documentation of the module.
         let entered = |record: &&Record| record.entered.fetch_or(0, Ordering::AcqRel);
         self.records.iter().map(entered).min().unwrap_or(IDLE)
     }
 }
 
 impl Record {
-    /// A record for the calling thread: one that was given back, or a new one.
+    /// Returns a record for the calling thread: a returned one, or a new one.
     fn take(abandoned: bool) -> &'static Self {
         let mut shared = DOMAIN.shared.lock();
         let unowned = |record: &&&Self| record.entered.load(Ordering::Acquire) == UNOWNED;

@@ -1,4 +1,4 @@
-//! From hashes to the indices of slots, the base of demultiplexing by name.
+//! A map from hashes to the indices of slots, the base of demultiplexing by name.
 
 use core::fmt;
 
@@ -7,11 +7,11 @@ use crate::sync::primitives::{Mutex, const_but_for_loom};
 use crate::table::epoch;
 use crate::table::row::{OwnedRow, Row, SharedRow};
 
-/// Finds the indices that were entered under a hash; readers never wait.
+/// A map from hashes to indices; readers never wait.
 ///
-/// The index knows no names: whoever looks one up compares it with what is in the slot. An entry
-/// that is there during the whole of a look-up is not missed, whatever is inserted and removed
-/// meanwhile; one that is removed meanwhile may still be found.
+/// The index does not store names: a reader compares the name it looks up with the one in the slot.
+/// An entry that exists during the whole of a look-up is not missed, whatever is inserted and
+/// removed meanwhile; one that is removed meanwhile may still be found.
 ///
 /// Writers take a lock among themselves. Now and then one of them copies all entries into a table
 /// of another size, in amortised constant time. The table has room for two to eight times the
@@ -19,7 +19,7 @@ use crate::table::row::{OwnedRow, Row, SharedRow};
 pub struct HashIndex {
     words: SharedRow<(), AtomicU64>,
     len: AtomicUsize,
-    /// How many words are not empty. Whoever changes words has it locked.
+    /// The number of words that are not empty. A writer holds this lock while it changes words.
     filled: Mutex<usize>,
 }
 
@@ -36,7 +36,7 @@ impl HashIndex {
         }
     }
 
-    /// Enters `index` under `hash`, beside what is there already.
+    /// Adds `index` under `hash`, besides existing entries.
     ///
     /// # Panics
     /// If `index` is `u32::MAX`, which no slot has.
@@ -88,8 +88,8 @@ impl HashIndex {
         true
     }
 
-    /// Asks `accept` about each index under `hash`, until it gives something. Wait-free: at most
-    /// all entries are looked at.
+    /// Calls `accept` with each index under `hash`, until it returns a value. Wait-free: it reads
+    /// at most all entries.
     pub fn find<R>(&self, hash: u32, mut accept: impl FnMut(u32) -> Option<R>) -> Option<R> {
         let reading = epoch::enter();
         let words = self.words.read(&reading)?;
@@ -100,7 +100,7 @@ impl HashIndex {
             .find_map(|word| accept((word as u32).checked_sub(1)?))
     }
 
-    /// How many entries there are. Wait-free.
+    /// Returns the number of entries. Wait-free.
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)
     }
@@ -128,10 +128,11 @@ impl fmt::Debug for HashIndex {
 /// A table of 2ⁿ words, half of them empty at least.
 type Words<'r> = Row<'r, (), AtomicU64>;
 
-/// Nothing was ever here since the table was made, or nothing that was is looked for beyond it.
+/// The word was never used since the table was made, or the search for no entry continues beyond
+/// it.
 const EMPTY: u64 = 0;
-/// Something was here, and something else may be found beyond it. Its lower half is zero as that of
-/// no entry is.
+/// The entry was removed, but the search for another one may continue beyond it. The lower half is
+/// zero, unlike that of any entry.
 const REMOVED: u64 = 1 << 32;
 
 /// The entry of `index` under `hash`.
@@ -151,7 +152,7 @@ fn store(words: Words<'_>, at: usize, value: u64) {
     }
 }
 
-/// Where an entry under `hash` may be, in order; an empty word ends the search.
+/// Returns the words where an entry under `hash` may be, in order; an empty word ends the search.
 fn probe(words: Words<'_>, hash: u32) -> impl Iterator<Item = usize> {
     // 2⁶⁴ divided by the golden ratio: Knuth's multiplicative hashing, which takes upper bits.
     let spread = u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -160,7 +161,7 @@ fn probe(words: Words<'_>, hash: u32) -> impl Iterator<Item = usize> {
     (0..words.len()).map(move |step| (first + step) & mask)
 }
 
-/// Puts an entry into the first word that is free for it. Returns whether that was empty.
+/// Puts an entry into the first free word for it. Returns whether that was empty.
 fn put(words: Words<'_>, entry: u64) -> bool {
     let hash = (entry >> 32) as u32;
     let free = probe(words, hash).find(|at| matches!(load(words, *at), EMPTY | REMOVED));
@@ -172,10 +173,10 @@ fn put(words: Words<'_>, entry: u64) -> bool {
     was_empty
 }
 
-/// Makes a word free, and returns how many words are empty since.
+/// Frees a word, and returns the number of words that became empty.
 ///
-/// Where an empty word follows, no entry lies beyond that whose search comes by here. So the word
-/// is made empty too, and those before it that were waiting for it.
+/// If the next word is empty, no search continues beyond this one. So this word becomes empty too,
+/// and so do removed ones before it.
 fn take_out(words: Words<'_>, at: usize) -> usize {
     let mask = words.len() - 1;
     if load(words, (at + 1) & mask) != EMPTY {
@@ -188,7 +189,7 @@ fn take_out(words: Words<'_>, at: usize) -> usize {
     1 + waiting.map(|before| store(words, before, EMPTY)).count()
 }
 
-/// A table with the same entries, and room for `len`.
+/// Returns a table with the same entries, and room for `len`.
 fn copy(words: Option<Words<'_>>, len: usize) -> OwnedRow<(), AtomicU64> {
     let copy = OwnedRow::allocate((), capacity(len));
     if let Some(words) = words {
@@ -202,8 +203,8 @@ fn copy(words: Option<Words<'_>>, len: usize) -> OwnedRow<(), AtomicU64> {
     copy
 }
 
-/// How many words a fresh table for `len` entries has: between a sixth and a third of them are
-/// filled, so that many entries come or go until it is replaced.
+/// Returns the number of words of a fresh table for `len` entries: between a sixth and a third of
+/// them are filled, so that many entries come or go until it is replaced.
 fn capacity(len: usize) -> usize {
     (3 * len).next_power_of_two().max(LEAST)
 }

@@ -1,10 +1,10 @@
-//! Memory that tables have taken out.
+//! Memory that was removed from tables.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, dealloc};
 
-/// Memory that is freed when it is dropped, without a look at what is in it.
+/// Memory that is freed on drop, without dropping its content.
 pub(super) struct Memory {
     pub(super) start: NonNull<u8>,
     pub(super) layout: Layout,
@@ -12,7 +12,7 @@ pub(super) struct Memory {
     pub(super) end: unsafe fn(NonNull<u8>),
 }
 
-// SAFETY: what is in the memory is not used any more, and memory may be freed by any thread.
+// SAFETY: the content is not used any more, and memory may be freed by any thread.
 unsafe impl Send for Memory {}
 
 #[cfg(not(loom))]
@@ -23,7 +23,7 @@ impl Drop for Memory {
     }
 }
 
-/// The model checker is told of the end instead, and the memory stays readable for those whom it
+/// Reports the end to the model checker instead. The memory stays readable for the threads that it
 /// finds there.
 #[cfg(loom)]
 impl Drop for Memory {

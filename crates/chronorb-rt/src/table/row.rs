@@ -1,4 +1,4 @@
-//! A head and a row of items in one allocation, found by readers who take no lock.
+//! A head and a row of items in one allocation, which readers find without a lock.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -11,7 +11,7 @@ use crate::sync::primitives::const_but_for_loom;
 use crate::table::epoch::{self, Reading};
 use crate::table::memory::Memory;
 
-/// What is there in memory that was never written.
+/// A type of which memory that was never written holds a value.
 ///
 /// A large row takes no time to make, since the kernel gives out zeroed pages as they are used.
 ///
@@ -22,7 +22,7 @@ pub(crate) unsafe trait Zeroed {
     #[cfg(loom)]
     fn zeroed() -> Self;
 
-    /// Uses the value as if it were alone with it, so that the model checker sees who is not done.
+    /// Accesses the value exclusively, so that the model checker reports threads that still use it.
     #[cfg(loom)]
     fn end(&mut self);
 }
@@ -40,7 +40,7 @@ unsafe impl Zeroed for AtomicU64 {
     }
 }
 
-/// A place for a row, or for none, that readers look into at any time.
+/// A slot for a row, or for none, that readers read at any time.
 pub(crate) struct SharedRow<H, I: Zeroed> {
     start: AtomicPtr<Start<H, I>>,
     owns: PhantomData<Start<H, I>>,
@@ -48,7 +48,7 @@ pub(crate) struct SharedRow<H, I: Zeroed> {
 
 impl<H, I: Zeroed> SharedRow<H, I> {
     const_but_for_loom! {
-        /// A place for a row, without one.
+        /// Makes an empty slot.
         pub(crate) fn new() -> Self {
             Self {
                 start: AtomicPtr::new(ptr::null_mut()),
@@ -57,7 +57,7 @@ impl<H, I: Zeroed> SharedRow<H, I> {
         }
     }
 
-    /// The row that is in the place now. Wait-free.
+    /// Returns the present row. Wait-free.
     pub(crate) fn read<'r>(&'r self, _: &'r Reading) -> Option<Row<'r, H, I>> {
         let start = NonNull::new(self.start.load(Ordering::Acquire))?;
         Some(Row {
@@ -66,7 +66,7 @@ impl<H, I: Zeroed> SharedRow<H, I> {
         })
     }
 
-    /// Puts `row` into the place. The memory of the one before is freed when nobody can be reading
+    /// Replaces the row. The memory of the previous one is freed when no thread can be reading
     /// there any more.
     pub(crate) fn replace(&self, row: Option<OwnedRow<H, I>>) {
         let new = row.map_or(ptr::null_mut(), |row| row.into_start().as_ptr());
@@ -79,13 +79,13 @@ impl<H, I: Zeroed> SharedRow<H, I> {
 
 impl<H, I: Zeroed> Drop for SharedRow<H, I> {
     fn drop(&mut self) {
-        // Who reads borrows the place, so nobody does.
+        // A reader borrows the place, so there is none.
         let start = self.start.load(Ordering::Relaxed);
         drop(NonNull::new(start).map(|start| OwnedRow { start }));
     }
 }
 
-/// A row that somebody is reading.
+/// A row that is being read.
 pub(crate) struct Row<'r, H, I> {
     start: NonNull<Start<H, I>>,
     read: PhantomData<&'r Start<H, I>>,
@@ -126,7 +126,7 @@ pub(crate) struct OwnedRow<H, I: Zeroed> {
 }
 
 impl<H, I: Zeroed> OwnedRow<H, I> {
-    /// A row of `len` items that are zero.
+    /// Allocates a row of `len` zero items.
     pub(crate) fn allocate(head: H, len: usize) -> Self {
         const { assert!(!mem::needs_drop::<H>()) };
         let layout = layout::<H, I>(len);
@@ -184,7 +184,7 @@ impl<H, I: Zeroed> Drop for OwnedRow<H, I> {
 }
 
 fn drop_later<H, I: Zeroed>(row: OwnedRow<H, I>) {
-    // SAFETY: the row is forgotten. Those who read it still are waited for.
+    // SAFETY: the row is forgotten. Freeing waits for its readers.
     let memory = unsafe { row.memory() };
     mem::forget(row);
     epoch::retire(memory);

@@ -6,11 +6,11 @@ use core::time::Duration;
 #[cfg(not(loom))]
 use crate::time::clock::{Monotonic, sleep_until};
 
-/// Waits between attempts, for a thread that is about to do something and wakes nobody for it.
+/// A wait between attempts for another thread that is about to act and sends no wake-up.
 ///
-/// The first waits yield the processor, which is enough where the other thread runs or is as urgent.
-/// A real-time thread that yields is still chosen before all less urgent threads, so that it would
-/// keep one of these from its processor for ever. Later waits therefore sleep, 50 µs each.
+/// The first waits yield the processor, which is enough where the other thread runs or is as
+/// urgent. A real-time thread that yields is still chosen before all less urgent threads, so that
+/// it would keep one of these from its processor for ever. Later waits therefore sleep, 50 µs each.
 #[derive(Debug, Default)]
 pub struct Backoff {
     #[cfg(not(loom))]

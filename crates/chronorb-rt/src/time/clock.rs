@@ -23,7 +23,8 @@ impl Monotonic {
         Self(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
     }
 
-    /// The time of the last tick of the kernel: at most 10 ms ago, and read for a tenth of the cost.
+    /// The time of the last tick of the kernel: at most 10 ms ago, and read for a tenth of the
+    /// cost.
     #[must_use]
     pub fn of_last_tick() -> Self {
         let tick = clock_gettime(ClockId::MonotonicCoarse);
@@ -92,8 +93,8 @@ pub fn sleep_until(instant: Monotonic) {
 
 /// The time at which a wait gives up. Every wait of the ORB has one.
 ///
-/// While more than a second is left it is kept to a hundredth: it may be later than asked for, never
-/// earlier.
+/// While more than a second is left it is kept to a hundredth: it may be later than asked for,
+/// never earlier.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Deadline(Monotonic);
 
@@ -101,9 +102,10 @@ impl Deadline {
     /// The deadline that lies `duration` from now.
     #[must_use]
     pub fn after(duration: Duration) -> Self {
-        let now = match duration > LONG {
-            true => Monotonic::of_last_tick() + LONGEST_TICK,
-            false => Monotonic::now(),
+        let now = if duration > LONG {
+            Monotonic::of_last_tick() + LONGEST_TICK
+        } else {
+            Monotonic::now()
         };
         Self(now + duration)
     }
@@ -137,7 +139,7 @@ impl Deadline {
     }
 }
 
-/// What is longer is kept by the clock of ticks.
+/// Deadlines that are further away than this use the coarse clock.
 const LONG: Duration = Duration::from_secs(1);
 /// No kernel ticks less often.
 const LONGEST_TICK: Duration = Duration::from_millis(10);

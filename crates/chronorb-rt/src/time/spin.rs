@@ -1,4 +1,4 @@
-//! Looking again and again instead of sleeping, without starving anybody.
+//! Bounded busy polling instead of sleeping, which starves no other thread.
 
 use core::cell::Cell;
 use core::hint;
@@ -11,23 +11,24 @@ use rustix::thread::{Pid, sched_getaffinity};
 use crate::sys;
 use crate::time::clock::Monotonic;
 
-/// Looks again and again until there is something, at most for `bound`; `None` where it is time to
+/// Polls until `look` returns something, at most for `bound`. Returns `None` when it is time to
 /// sleep.
 ///
-/// A thread that looks keeps its processor from all others of its priority and below. Therefore:
-/// * of the threads of this process as many may look at a time as it has processors but one, and
-///   one where it has one only: further ones get `None` at once;
-/// * a real-time thread looks for less than the share of time that the kernel leaves to real-time
-///   threads (`sched_rt_runtime_us`, 95 % unless it was changed), by a tenth of all, so that it is
-///   never throttled while it only looks, and what is less urgent gets that tenth: 85 % of each 10
-///   ms. A thread that has used that up gets `None` until the next 10 ms.
+/// A polling thread keeps its processor from all others of its priority and below. Therefore:
+/// * At most as many threads of this process may poll at a time as it has processors, less one, but
+///   at least one. Further threads get `None` at once.
+/// * A real-time thread polls for less than the share of time that the kernel leaves to real-time
+///   threads (`sched_rt_runtime_us`, 95 % by default), by a tenth of the whole. So it is never
+///   throttled while it only polls, and less urgent threads get that tenth: it polls for 85 % of
+///   each 10 ms. A thread that has used up its share gets `None` until the next 10 ms.
 ///
 /// The processors are those of the calling thread or of the main thread, whichever has more, and no
 /// more than a control group's quota.
 ///
-/// One look should take microseconds at most, since time is read after every few of them. Nothing here allocates or takes a lock
-/// once the limits are [known](prepare_to_look), and it asks the kernel only for the thread's priority and the processors, once
-/// in each 10 ms in which it looks.
+/// One call of `look` should take microseconds at most, since the clock is read after every few of
+/// them. Nothing here allocates or takes a lock once the limits are [known](prepare_to_look). The
+/// kernel is only asked for the thread's priority and the processors, once in each 10 ms with
+/// polling.
 pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
@@ -41,8 +42,8 @@ pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T
     look_at(place, share, begun, bound, look)
 }
 
-/// As [`look_for`], for a thread that looks for whatever comes, on behalf of others too: it gives
-/// way to one that looks for something of its own and finds that too many look.
+/// Polls as [`look_for`] does, for work of any kind, on behalf of other threads too. It gives way
+/// to a thread that polls for its own event and finds that too many threads poll.
 pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
@@ -52,24 +53,25 @@ pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T
     let place = Place::take(share.places)?;
     let before = TURNED_AWAY.load(Ordering::Relaxed);
     let looked = look_at(place, share, begun, bound, || {
-        match TURNED_AWAY.load(Ordering::Relaxed) == before {
-            true => look().map(Some),
-            false => Some(None),
+        if TURNED_AWAY.load(Ordering::Relaxed) == before {
+            look().map(Some)
+        } else {
+            Some(None)
         }
     });
     looked.flatten()
 }
 
-/// Reads the limits of looking that do not change: the share of time of real-time threads, and the
-/// quota of the control group. Reads files and allocates, the first time in a process.
+/// Reads the constant limits of polling: the share of time of real-time threads, and the quota of
+/// the control group. The first call in a process reads files and allocates.
 ///
-/// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first thread of
-/// the process that looks reads them.
+/// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first polling
+/// thread of the process reads them.
 pub fn prepare_to_look() {
     if REAL_TIME.load(Ordering::Acquire) != UNKNOWN {
         return;
     }
-    // It is less than the processors where there is a quota.
+    // The quota may be less than the number of processors.
     let parallelism = std::thread::available_parallelism().map_or(1, usize::from);
     if parallelism < processors_of(None) {
         QUOTA.store(parallelism, Ordering::Relaxed);
@@ -92,7 +94,7 @@ fn look_at<T>(
         if share.left.is_zero() || last - begun > bound {
             break;
         }
-        // To read the clock takes longer than some looks, and so does what it delays.
+        // Reading the clock takes longer than some polls, and delays them.
         for _ in 0..LOOKS_PER_CLOCK {
             found = look();
             if found.is_some() {
@@ -112,17 +114,17 @@ thread_local! {
     static SHARE: Cell<Option<Share>> = const { Cell::new(None) };
 }
 
-/// What a thread may look for in the present period.
+/// The polling budget of a thread in the present period.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     begun: Monotonic,
     left: Duration,
-    /// How many threads may look at a time.
+    /// The number of threads that may poll at a time.
     places: usize,
 }
 
 impl Share {
-    /// That of the calling thread at `now`.
+    /// Returns the budget of the calling thread at `now`.
     fn of_this_thread(now: Monotonic) -> Self {
         let share = SHARE.get();
         let present = share.map_or_else(|| Self::begin(now), |share| share.at(now));
@@ -136,40 +138,42 @@ impl Share {
         let processors = processors_of(None).max(processors_of(Some(getpid())));
         Self {
             begun: now,
-            left: match is_real_time() {
-                true => Duration::from_nanos(REAL_TIME.load(Ordering::Acquire)),
-                false => PERIOD,
+            left: if is_real_time() {
+                Duration::from_nanos(REAL_TIME.load(Ordering::Acquire))
+            } else {
+                PERIOD
             },
             places: places(processors.min(QUOTA.load(Ordering::Relaxed))),
         }
     }
 
-    /// That of the period at `now`.
+    /// Returns the budget in the period at `now`.
     fn at(self, now: Monotonic) -> Self {
-        match now - self.begun < PERIOD {
-            true => self,
-            false => Self::begin(now),
+        if now - self.begun < PERIOD {
+            self
+        } else {
+            Self::begin(now)
         }
     }
 }
 
-/// The right to look, of which there are fewer than processors.
+/// A permit to poll, of which there are fewer than processors.
 struct Place;
 
-/// How long a real-time thread may look in a period, in nanoseconds.
+/// The time that a real-time thread may poll in a period, in nanoseconds.
 static REAL_TIME: AtomicU64 = AtomicU64::new(UNKNOWN);
 const UNKNOWN: u64 = u64::MAX;
-/// The processors that the quota of the control group comes to.
+/// The control group's quota in processors.
 static QUOTA: AtomicUsize = AtomicUsize::new(usize::MAX);
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
-/// How often a thread that looked for something of its own found no place.
+/// The number of times that a thread polling for its own event was refused.
 static TURNED_AWAY: AtomicUsize = AtomicUsize::new(0);
 
 impl Place {
     fn take(places: usize) -> Option<Self> {
         let before = TAKEN.fetch_add(1, Ordering::Relaxed);
         let place = Self;
-        // Where there is none, it is given back at once.
+        // An excess permit is returned at once.
         (before < places).then_some(place)
     }
 }
@@ -180,7 +184,7 @@ impl Drop for Place {
     }
 }
 
-/// How many threads may look at a time.
+/// Returns the number of threads that may poll at a time.
 fn places(processors: usize) -> usize {
     processors.saturating_sub(1).max(1)
 }
@@ -198,7 +202,7 @@ fn is_real_time() -> bool {
     )
 }
 
-/// The part of a period that a real-time thread may look, from 0 to 1.
+/// Returns the part of a period that a real-time thread may poll, from 0 to 1.
 fn real_time_share() -> f64 {
     let number = |name: &str| -> Option<f64> {
         let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
@@ -208,7 +212,7 @@ fn real_time_share() -> f64 {
     share_of(number("sched_rt_runtime_us"), number("sched_rt_period_us"))
 }
 
-/// A runtime of -1 is no bound; where nothing is known, the kernel's default is assumed.
+/// A runtime of -1 means no bound; if the values are unknown, the kernel's default is assumed.
 fn share_of(runtime: Option<f64>, period: Option<f64>) -> f64 {
     let of_kernel = match (runtime, period) {
         (Some(runtime), Some(period)) if runtime >= 0.0 && period > 0.0 => runtime / period,
@@ -217,13 +221,13 @@ fn share_of(runtime: Option<f64>, period: Option<f64>) -> f64 {
     (of_kernel.min(DEFAULT_SHARE) - RESERVE).max(0.0)
 }
 
-/// How often it is looked between two readings of the clock.
+/// The number of polls between two readings of the clock.
 const LOOKS_PER_CLOCK: usize = 4;
-/// In which a thread's share is counted.
+/// The period in which a thread's share is counted.
 const PERIOD: Duration = Duration::from_millis(10);
-/// What Linux leaves to real-time threads by default.
+/// The share of time that Linux leaves to real-time threads by default.
 const DEFAULT_SHARE: f64 = 0.95;
-/// What is left to others beside.
+/// The share that is left to other threads besides.
 const RESERVE: f64 = 0.1;
 
 #[cfg(test)]
@@ -290,13 +294,13 @@ mod tests {
             first.set((0..CpuSet::MAX_CPU).find(|&cpu| all.is_set(cpu)).unwrap());
             sched_setaffinity(None, &first).unwrap();
             assert_eq!(processors_of(None), 1);
-            // Other tests may have the one place.
+            // Other tests may hold the one permit.
             let _: Option<()> = look_for(Duration::from_secs(1), || Some(()));
             let share = SHARE.get().unwrap();
             let of_process = processors_of(Some(getpid()));
             assert_eq!(share.places, places(of_process));
 
-            // What the thread has found holds until the period is over.
+            // The share that the thread has found holds until the period is over.
             let narrow = Share {
                 places: 77,
                 ..share

@@ -177,7 +177,9 @@ proptest! {
                         match table.remove(*key) {
                             Removed::NotThere => prop_assert!(!model.contains_key(key)),
                             Removed::InUse => prop_assert!(in_use && model.remove(key).is_some()),
-                            Removed::Last(_) => prop_assert!(!in_use && model.remove(key).is_some()),
+                            Removed::Last(_) => {
+                                prop_assert!(!in_use && model.remove(key).is_some())
+                            }
                         }
                     }
                 }

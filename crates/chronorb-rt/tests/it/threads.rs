@@ -238,8 +238,8 @@ fn a_prefaulted_stack_gives_no_page_fault() {
 }
 
 /// Lets a thread of low priority lock a mutex, then starts one of high priority that wants it, and
-/// then one of middle priority that does not, all on one CPU. Returns who came in which order, or
-/// `None` without the rights.
+/// then one of middle priority that does not, all on one CPU. Returns the order in which they
+/// finished, or `None` without the rights.
 fn inversion<M: Default + Send + Sync + 'static>(
     with_locked: fn(&M, &mut dyn FnMut()),
 ) -> Option<Vec<&'static str>> {

@@ -10,8 +10,9 @@ use rustix::time::{
     timerfd_settime,
 };
 
-/// An epoll set of a connection's descriptor and a timer. It is readable where either of them is, and each thing that
-/// happens to them is an edge of it; so it can stand in another set for the connection.
+/// An epoll set of a connection's descriptor and a timer. It is readable when either of them is,
+/// and each of their events is an edge of it. So it can replace the connection's descriptor in
+/// another set.
 #[derive(Debug)]
 pub(super) struct Alarm {
     set: OwnedFd,
@@ -19,7 +20,7 @@ pub(super) struct Alarm {
     state: PiMutex<State>,
 }
 
-/// Who wants to be woken.
+/// The kind of waiter to wake.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum For {
     Incoming,
@@ -48,7 +49,8 @@ impl Alarm {
         })
     }
 
-    /// Makes an edge when it is `due`, and at once where that is past; no more one where it is `None`.
+    /// Makes an edge when it is `due`, and at once where that is past; no more one where it is
+    /// `None`.
     pub(super) fn ring(&self, wanted: For, due: Option<Monotonic>) {
         let mut state = self.state.lock();
         state.due[wanted as usize] = due;
@@ -75,10 +77,12 @@ impl Alarm {
         self.ring(wanted, Some(Monotonic::from_nanos(1)));
     }
 
-    /// Makes an edge when there is room to send in what is watched, too; at once where there is already.
+    /// Requests an edge when the watched descriptor has room to send; at once if it has room
+    /// already.
     pub(super) fn watch_room(&self, watched: impl AsFd) {
         self.set_wants_room(watched.as_fd(), true);
-        // The set makes no edge of what was ready before it was asked for, while it has another one to tell.
+        // The set reports no edge of a descriptor that was ready before, while another edge is
+        // pending.
         let mut looked = [PollFd::new(&watched, PollFlags::OUT)];
         if poll(&mut looked, Some(&Timespec::default())) == Ok(1) {
             self.ring_now(For::Outgoing);
@@ -94,9 +98,10 @@ impl Alarm {
         let mut state = self.state.lock();
         if state.wants_room != wanted {
             state.wants_room = wanted;
-            let flags = match wanted {
-                true => INPUT | epoll::EventFlags::OUT,
-                false => INPUT,
+            let flags = if wanted {
+                INPUT | epoll::EventFlags::OUT
+            } else {
+                INPUT
             };
             // It is in the set as long as the alarm is there.
             let _ = epoll::modify(&self.set, watched, epoll::EventData::new_u64(0), flags);
@@ -134,7 +139,7 @@ mod tests {
         };
         assert!(!told()?);
         for _ in 0..2 {
-            // Nobody reads: it is an edge all the same.
+            // There is no reader; writing causes an edge all the same.
             near.write_all(b"x")?;
             assert!(told()? && !told()?);
         }

@@ -15,13 +15,13 @@ use super::outgoing::Outgoing;
 use super::plan::FaultPlan;
 use crate::{Carriage, Connection, IoError, Messages, Remote, SendError, SocketOptions};
 
-/// A connection, what it holds back of either direction, and when that is due.
+/// A connection with its held octets of both directions, and their due times.
 #[derive(Debug)]
 pub(super) struct FaultyConnection {
     inner: Box<dyn Connection>,
     incoming: PiMutex<Incoming>,
     outgoing: PiMutex<Outgoing>,
-    /// Whether the incoming half holds anything, for those who may not wait for its lock.
+    /// Whether the incoming half holds octets, for callers that must not wait for its lock.
     holds: AtomicBool,
     alarm: Alarm,
 }
@@ -62,7 +62,7 @@ impl FaultyConnection {
         Ok(())
     }
 
-    /// Takes what is due, and sees to it that an edge follows where more may be there.
+    /// Takes due octets, and ensures that another edge follows if there may be more.
     fn take(&self, incoming: &mut Incoming, room: &mut [u8]) -> Option<Result<usize, IoError>> {
         let taken = incoming.take(room);
         self.holds.store(incoming.holds(), Ordering::Relaxed);
@@ -76,7 +76,7 @@ impl FaultyConnection {
         taken
     }
 
-    /// Receives what is there and is due, read by `receive`, without waiting.
+    /// Receives, by `receive`, octets that are present and due, without waiting.
     fn try_receive(
         &self,
         room: &mut [u8],
@@ -84,7 +84,7 @@ impl FaultyConnection {
     ) -> Result<usize, IoError> {
         let waits = self.pump();
         let mut incoming = self.incoming.lock();
-        // What is held comes first; then all that is there is looked at, since it may be lost.
+        // Held octets come first. Then all present ones are read, since they may be lost.
         while !incoming.is_full() && incoming.next_due().is_none_or(|due| due > Monotonic::now()) {
             match self.read(&mut incoming, &receive) {
                 Ok(()) => {}

@@ -21,8 +21,8 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// Whether something happens that has this probability. What never or always happens is not thrown for, so that
-    /// faults that are not in a plan do not change when the others come.
+    /// Whether an event with this probability occurs. Probabilities of 0 and 1 draw no random
+    /// number, so that faults outside of a plan do not change when the others occur.
     pub(super) fn falls(&mut self, probability: f64) -> bool {
         if probability <= 0.0 || probability >= 1.0 {
             return probability >= 1.0;

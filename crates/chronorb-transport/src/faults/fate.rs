@@ -1,4 +1,4 @@
-//! What becomes of one portion of octets, and when a direction ends.
+//! The fate of one portion of octets, and the end of a direction.
 
 use chronorb_rt::Monotonic;
 
@@ -18,14 +18,14 @@ pub(super) struct Fates {
     count: Count,
 }
 
-/// What becomes of a portion.
+/// The fate of a portion.
 #[derive(Debug)]
 pub(super) struct Fate {
     /// The octets that come, in the place of those that went.
     pub(super) octets: Vec<u8>,
-    /// How many of those that went it stands for; the others are never moved.
+    /// The number of offered octets that the portion stands for; further ones are never delivered.
     pub(super) of: usize,
-    /// How often they come: 0, 1 or 2 times.
+    /// The number of deliveries: 0, 1 or 2.
     pub(super) times: usize,
     /// The connection ends after them.
     pub(super) ends: bool,
@@ -60,11 +60,12 @@ impl Fates {
         Some(Monotonic::now() + delay.shortest + std::time::Duration::from_nanos(extra as u64))
     }
 
-    /// How many of `len` octets a read or write moves, at least one of them.
+    /// Returns the number of `len` octets that a read or write moves, at least one.
     pub(super) fn cut(&mut self, len: usize) -> usize {
-        match len > 1 && !self.carries_messages && self.dice.falls(self.plan.cut) {
-            true => 1 + self.dice.below(len),
-            false => len,
+        if len > 1 && !self.carries_messages && self.dice.falls(self.plan.cut) {
+            1 + self.dice.below(len)
+        } else {
+            len
         }
     }
 
@@ -133,18 +134,18 @@ impl Fates {
     }
 }
 
-/// How many messages have gone by in a stream.
+/// A counter of the messages that have passed in a stream.
 #[derive(Debug, Default)]
 struct Count {
     done: u64,
     /// The beginning of a message whose length is not known yet.
     head: Vec<u8>,
-    /// How many octets of a message are to come.
+    /// The number of octets that remain of a message.
     left: usize,
 }
 
 impl Count {
-    /// Counts the messages in `octets`; says where the last one that may come ends.
+    /// Counts the messages in `octets`; returns the end of the last one that may be delivered.
     fn add(&mut self, messages: Messages, octets: &[u8], may_come: u64) -> Option<usize> {
         let last = self.done + may_come;
         let mut at = 0;
@@ -157,7 +158,7 @@ impl Count {
                 let more = (LONGEST_HEAD - known).min(octets.len() - at);
                 self.head.extend_from_slice(&octets[at..at + more]);
                 let Some(len) = (messages.len)(&self.head) else {
-                    // No message: nobody can count what follows.
+                    // The octets are no message, so the following ones cannot be counted.
                     self.head.clear();
                     return None;
                 };

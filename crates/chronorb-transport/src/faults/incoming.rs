@@ -1,4 +1,4 @@
-//! What comes, until it is due.
+//! Incoming octets, held until they are due.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,9 +15,9 @@ pub(super) struct Incoming {
     fates: Fates,
     held: VecDeque<Held>,
     held_octets: usize,
-    /// What comes after that.
+    /// The error that follows the octets.
     end: Option<IoError>,
-    /// What is read into.
+    /// The buffer to read into.
     room: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ impl Incoming {
         }
     }
 
-    /// Takes what is due; `None` where nothing is yet.
+    /// Takes due octets; `None` if there are none yet.
     pub(super) fn take(&mut self, room: &mut [u8]) -> Option<Result<usize, IoError>> {
         let Some(first) = self.held.front() else {
             return self.end.map(Err);
@@ -75,7 +75,8 @@ impl Incoming {
         self.end.is_some() || self.held_octets >= MOST_HELD
     }
 
-    /// Reads by `receive`, and throws for what came. Returns whether the connection is to be ended.
+    /// Reads by `receive`, and draws the faults of the octets. Returns whether the connection must
+    /// end.
     pub(super) fn read(
         &mut self,
         receive: impl Fn(&mut [u8]) -> Result<usize, IoError>,
@@ -92,7 +93,8 @@ impl Incoming {
         if !self.fates.carries_messages {
             return Ok(self.admit_from_room(0..len));
         }
-        // There may be several messages, and the rest of one that is longer than the room follows at once.
+        // There may be several messages, and the rest of one that is longer than the room follows
+        // at once.
         let mut at = 0;
         let mut ends = false;
         while at < len {
@@ -136,7 +138,7 @@ impl Incoming {
     fn hold(&mut self, octets: &[u8], waits: bool) {
         let is_whole = || (self.fates.messages.len)(octets) == Some(octets.len());
         if octets.is_empty() || self.fates.carries_messages && !is_whole() {
-            // What is no message does not get out of a transport that carries them.
+            // A transport of messages never delivers other octets.
             return;
         }
         let mut due = self.fates.due().unwrap_or(Monotonic::from_nanos(0));
@@ -157,11 +159,12 @@ impl Incoming {
     }
 }
 
-/// How long a message waits for another one to overtake it.
+/// The time that a message waits for another one to overtake it.
 pub(super) const OVERTAKEN_WITHIN: Duration = Duration::from_millis(5);
 
 const LARGEST_READ: usize = 64 * 1024;
-/// What is held beyond this is left in the transport, which then tells the peer to wait, or loses messages.
+/// The greatest number of octets to hold. More are left in the transport, which then blocks the
+/// peer, or loses messages.
 const MOST_HELD: usize = 1024 * 1024;
 
 #[cfg(test)]
@@ -187,7 +190,7 @@ mod tests {
         plans.of("any").expect("that of all").incoming.clone()
     }
 
-    /// What comes of the messages 0, 1, … in the end.
+    /// Returns the messages 0, 1, … in the order of their delivery.
     fn come(faults: &str, messages: u8) -> Vec<u8> {
         let dice = Dice::new(7, 0, 0);
         let fates = Fates::new(&plan(faults), dice, OF_THREE, DATAGRAMS);

@@ -1,20 +1,22 @@
 //! A transport that disturbs another one, by a plan that can be repeated.
 //!
-//! [`Faulty`] wraps any [`Transport`] and does to its connections what a [`FaultPlan`] says: delays, short reads and
-//! writes, messages that are lost, doubled or overtaken, garbage, ends in the middle, silence. All of it is thrown by
-//! dice of a seed, of its own for each connection and direction, in the order of their making; so the same
-//! octets that come in the same portions meet the same faults.
+//! [`Faulty`] wraps any [`Transport`] and disturbs its connections by a [`FaultPlan`]: delays,
+//! short reads and writes, messages that are lost, duplicated or overtaken, garbage, ends in the
+//! middle, silence. The faults are drawn from a seeded random sequence of each connection and
+//! direction, in the order of their creation. So the same octets in the same portions meet the same
+//! faults.
 //!
-//! Whatever it does, it keeps the contract of [`Connection`]: who waits for a delayed octet is told when it is
-//! due, by a timer that is joined with the socket in an epoll set. There is no thread. The set is the descriptor of
-//! the connection, so that room to send is told as input is.
+//! It always keeps the contract of [`Connection`]: a thread that waits for a delayed octet is woken
+//! when that is due, by a timer in an epoll set with the socket. No thread of its own is needed.
+//! The set is the descriptor of the connection, so room to send is reported as input.
 //!
-//! * *Delays* of what comes run from when the octets are first seen; what goes is taken late, so that the
-//!   sender waits (there is nobody else who could send it later).
-//! * *Loss, doubling and overtaking* are for connections that carry messages; a stream for which they are asked is refused.
+//! * *Delays* of incoming octets begin when the octets are first seen. Outgoing octets are accepted
+//!   late, so that the sender waits, because no other thread could send them later.
+//! * *Loss, doubling and overtaking* are for connections that carry messages; a stream for which
+//!   they are asked is refused.
 //! * *Silence* (`stall`): from then on that direction takes everything and hands nothing on.
-//! * *Flipped bits* may be in a value, where no protocol without a checksum can tell; calls may then have wrong
-//!   results.
+//! * *Flipped bits* may be in a value, where a protocol without a checksum cannot detect them;
+//!   calls may then have wrong results.
 
 mod alarm;
 mod connection;
@@ -161,14 +163,17 @@ impl AsFd for FaultyAcceptor {
     }
 }
 
-/// Why these faults cannot be had on this connection.
+/// Returns the reason why these faults are impossible on this connection.
 fn misfit(plan: &FaultPlan, connection: &dyn Connection) -> Option<String> {
     let fault = plan.fault_of_messages()?;
     matches!(connection.carriage(), Carriage::Stream).then(|| {
-        format!("the fault {fault:?} is for transports that carry messages, and this one is a stream; put the scheme of such a transport before it, for example diop:{fault}=0.01")
+        format!(
+            "the fault {fault:?} is for transports that carry messages, and this one is a \
+            stream; put the scheme of such a transport before it, for example diop:{fault}=0.01"
+        )
     })
 }
 
-/// What dice are thrown for, beside the directions of connections.
+/// The random sequence for connects, besides those of the directions of connections.
 const CONNECTS: u64 = u64::MAX;
 const ACCEPTS: u64 = u64::MAX - 1;

@@ -1,4 +1,4 @@
-//! What goes, as far as it does.
+//! Outgoing octets, as far as they are sent.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ pub(super) struct Outgoing {
     ended: bool,
 }
 
-/// What a try to send came to.
+/// The outcome of an attempt to send.
 pub(super) struct Tried {
     pub(super) sent: Result<usize, IoError>,
     /// When to try again, where it is not when there is room.
@@ -39,15 +39,12 @@ impl Outgoing {
     /// Sends without waiting.
     pub(super) fn try_send(&mut self, inner: &dyn Connection, octets: &[u8]) -> Tried {
         let mut again = None;
-        let sent = match self.is_delayed() {
-            true => {
-                again = self.due;
-                Err(IoError::WouldBlock)
-            }
-            false => {
-                self.due = None;
-                self.try_at_once(inner, octets)
-            }
+        let sent = if self.is_delayed() {
+            again = self.due;
+            Err(IoError::WouldBlock)
+        } else {
+            self.due = None;
+            self.try_at_once(inner, octets)
         };
         if sent.is_ok_and(|sent| sent < octets.len()) {
             again = Some(Monotonic::from_nanos(1));
@@ -78,7 +75,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Sends the message that waits, if it has waited long enough; says when that will be, if there is one.
+    /// Sends the held message, if it has waited long enough; otherwise returns when it is due.
     pub(super) fn pump(&mut self, inner: &dyn Connection) -> Option<Monotonic> {
         let (until, kept) = self.kept.take()?;
         if until > Monotonic::now() {
@@ -131,7 +128,7 @@ impl Outgoing {
             let is_changed = fate.octets != portion;
             let moved = self.carry_out(inner, &fate, |octets| {
                 let taken = inner.try_send(octets)?;
-                // What was changed cannot be sent for the rest of it.
+                // Octets that were changed cannot be sent again for the rest.
                 Ok(if is_changed { fate.of } else { taken })
             });
             match moved {
@@ -167,7 +164,7 @@ impl Outgoing {
         moved.map_err(|cause| failed(before.get(), cause))
     }
 
-    /// Does by `send` what is meant to happen; returns how many octets count as sent.
+    /// Applies a fate by `send`; returns the number of octets that count as sent.
     fn carry_out(
         &mut self,
         inner: &dyn Connection,

@@ -1,45 +1,47 @@
-//! What goes wrong, how often, and from which seed.
+//! Fault plans: the kinds of faults, their probabilities, and the seed.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// What a [`Faulty`](super::Faulty) transport does. Probabilities are from 0, never, to 1, always.
+/// The faults that a [`Faulty`](super::Faulty) transport causes. Probabilities are from 0, never,
+/// to 1, always.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultPlan {
-    /// What the dice begin with.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// How probably a connect is refused.
+    /// The probability that a connect is refused.
     pub refuse: f64,
-    /// How probably no descriptor is left for a connection that could be taken in.
+    /// The probability that accepting a connection fails for lack of descriptors.
     pub exhaust: f64,
-    /// What happens to what comes.
+    /// The faults of incoming octets.
     pub incoming: Direction,
-    /// What happens to what goes.
+    /// The faults of outgoing octets.
     pub outgoing: Direction,
 }
 
-/// What happens to octets that go one way. Each portion that a read or write moves, or each message, where
-/// the connection carries messages, is thrown for.
+/// The faults of one direction. They are drawn for each portion that a read or write moves, or for
+/// each message if the connection carries messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Direction {
-    /// How much later they come.
+    /// The added delay.
     pub delay: Option<Delay>,
-    /// How probably a read or write moves only some of the octets, at least one. Of streams.
+    /// The probability that a read or write of a stream moves only some of the octets, at least
+    /// one.
     pub cut: f64,
-    /// How probably a message is lost.
+    /// The probability that a message is lost.
     pub loss: f64,
-    /// How probably a message comes twice.
+    /// The probability that a message is delivered twice.
     pub duplicate: f64,
-    /// How probably a message waits for the next one to overtake it, at most 5 ms.
+    /// The probability that a message is overtaken by the next one; it waits for that at most 5 ms.
     pub reorder: f64,
-    /// How probably only a beginning comes: of a message, or of the stream, which ends there.
+    /// The probability that a message, or the stream, is cut off. A stream ends there.
     pub truncate: f64,
-    /// How probably one bit is flipped.
+    /// The probability that one bit is flipped.
     pub flip: f64,
-    /// How probably up to 16 octets are put in somewhere.
+    /// The probability that up to 16 octets are inserted at a random position.
     pub insert: f64,
-    /// How probably nothing comes any more, while everything is taken.
+    /// The probability that the direction stalls: octets are taken, but no more are delivered.
     pub stall: f64,
     /// The connection ends after so many octets.
     pub disconnect: Option<u64>,
@@ -47,44 +49,45 @@ pub struct Direction {
     pub disconnect_messages: Option<u64>,
 }
 
-/// How long something takes: at random between the two, ends included.
+/// A random duration between two bounds, which are included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Delay {
-    /// At least.
+    /// The lower bound.
     pub shortest: Duration,
-    /// At most.
+    /// The upper bound.
     pub longest: Duration,
 }
 
 /// The plans of several transports, as people write them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultPlans {
-    /// By scheme; that of all others has none.
+    /// Plans by scheme; the plan without a scheme is for all others.
     plans: Vec<(Option<String>, FaultPlan)>,
 }
 
 /// A text that is not a plan of faults.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error(
-    "faults {text:?}: {problem}; expected [scheme:]name=value[,…][;…], for example seed=7,delay=1ms..3ms,cut=1 or diop:loss=0.01,out.delay=2ms"
+    "faults {text:?}: {problem}; expected [scheme:]name=value[,…][;…], for example \
+     seed=7,delay=1ms..3ms,cut=1 or diop:loss=0.01,out.delay=2ms"
 )]
 pub struct FaultPlanError {
     /// The part that cannot be read.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason why it is refused.
     pub problem: String,
 }
 
 impl FaultPlans {
-    /// Reads plans, several separated by `;`: `[scheme:]name=value[,…]`. A plan without a scheme is for all transports
-    /// that have none of their own.
+    /// Parses plans, several separated by `;`: `[scheme:]name=value[,…]`. A plan without a scheme
+    /// is for all transports that have none of their own.
     ///
-    /// The names are those of the fields of [`FaultPlan`] and [`Direction`]; the latter hold for both
-    /// directions, or after `in.` or `out.` for one. Probabilities are numbers from 0 to 1, delays are such as
-    /// `2ms`, `50us`, `1s`, or `1ms..3ms`.
+    /// The names are those of the fields of [`FaultPlan`] and [`Direction`]; the latter hold for
+    /// both directions, or after `in.` or `out.` for one. Probabilities are numbers from 0 to 1,
+    /// delays are such as `2ms`, `50us`, `1s`, or `1ms..3ms`.
     ///
     /// # Errors
-    /// [`FaultPlanError`] names the part and what is wrong with it.
+    /// [`FaultPlanError`] names the part and the reason.
     pub fn parse(text: &str) -> Result<Self, FaultPlanError> {
         let mut plans: Vec<(Option<String>, FaultPlan)> = Vec::new();
         for one in text.split(';').map(str::trim).filter(|one| !one.is_empty()) {
@@ -113,7 +116,7 @@ impl FaultPlans {
         of(Some(scheme)).or_else(|| of(None)).map(|(_, plan)| plan)
     }
 
-    /// The schemes that plans are for, for those who know which there are.
+    /// Returns the schemes that the plan names.
     pub fn schemes(&self) -> impl Iterator<Item = &str> {
         self.plans
             .iter()
@@ -246,8 +249,9 @@ fn wrong(text: &str, problem: &str) -> FaultPlanError {
     }
 }
 
-const NAMES: &str = "seed, refuse, exhaust, and with or without `in.` or `out.` before them delay, cut, loss, duplicate, \
-     reorder, truncate, flip, insert, stall, disconnect and disconnect_messages";
+const NAMES: &str = "seed, refuse, exhaust, and with or without `in.` or `out.` before them \
+    delay, cut, loss, duplicate, reorder, truncate, flip, insert, stall, disconnect and \
+    disconnect_messages";
 
 const AN_HOUR: Duration = Duration::from_secs(3600);
 

@@ -111,7 +111,7 @@ impl Vacancy {
 
     /// There is none any more.
     pub(super) fn tell(&self) {
-        // It is refused only where it was told 2^64 times and never taken.
+        // It is refused only if it was notified 2^64 times and never read.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -131,6 +131,6 @@ fn listen(group: SocketAddr, options: &MulticastOptions, setup: Setup) -> io::Re
     Ok(socket)
 }
 
-/// What is asked for where nobody says; the kernel cuts it to `net.core.rmem_max`. The packets of a large message come
-/// faster than they are read.
+/// The receive buffer that is requested by default; the kernel limits it to `net.core.rmem_max`.
+/// The packets of a large message arrive faster than they are read.
 const RECEIVE_BUFFER: u32 = 4 << 20;

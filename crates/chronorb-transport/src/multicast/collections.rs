@@ -1,9 +1,10 @@
-//! Messages put together from their packets, in bounded memory.
+//! Reassembly of messages from their packets, in bounded memory.
 //!
-//! Anybody can send to a group, so nothing here is believed: a collection whose packets contradict each
-//! other, that is too old or too large, or that is no message when it is whole, is dropped. Where there
-//! is no room for another one, the oldest goes of the sender that has most; so a sender that floods
-//! the group pushes out its own collections, and not those of others.
+//! Every host can send to a group, so no packet is trusted: a collection is dropped if its packets
+//! contradict each other, if it is too old or too large, or if the result is not a message. If
+//! there is no room for another collection, the oldest one of the sender with the most collections
+//! is dropped. So a sender that floods the group evicts its own collections, and not those of
+//! others.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -18,21 +19,22 @@ use super::counts::{Counters, Drop};
 use super::packet::{MAX_ID_LEN, Packet};
 use crate::Messages;
 
-/// What may be held of messages that are not whole.
+/// The bounds of incomplete messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Collections.
     pub collections: usize,
-    /// Octets of all collections, with what it takes to keep them.
+    /// The octets of all collections, with their overhead.
     pub octets: usize,
     /// Octets of one message.
     pub message: usize,
-    /// How long a collection may take from its first packet that came.
+    /// The greatest age of a collection, from its first received packet.
     pub age: Duration,
 }
 
 impl Limits {
-    /// Those that are usual for messages of at most so many octets: 64 collections, four times a message, one second.
+    /// Returns the usual limits for messages of at most so many octets: 64 collections, four times
+    /// a message, one second.
     pub fn of_messages(message: usize) -> Self {
         Self {
             collections: 64,
@@ -68,8 +70,8 @@ impl Collections {
         }
     }
 
-    /// Takes a packet that came from `sender`, and gives the message that is whole by it. What is
-    /// dropped for it is counted.
+    /// Takes a packet from `sender`, and returns the message that it completes. Collections that
+    /// are dropped for it are counted.
     pub fn push<'a>(
         &'a mut self,
         sender: SocketAddr,
@@ -80,9 +82,10 @@ impl Collections {
         self.expire(now, counters);
         let at = self.open.iter().position(|c| c.is_of(sender, packet.id));
         if at.is_none() && packet.number == 0 && packet.total == Some(1) {
-            return match self.is_message(packet.data) {
-                true => counters.whole(packet.data),
-                false => counters.drop(Drop::NoMessage),
+            return if self.is_message(packet.data) {
+                counters.whole(packet.data)
+            } else {
+                counters.drop(Drop::NoMessage)
             };
         }
         match self.add(at, sender, packet, now, counters) {
@@ -92,7 +95,7 @@ impl Collections {
         }
     }
 
-    /// How many are open.
+    /// Returns the number of open collections.
     pub fn len(&self) -> usize {
         self.open.len()
     }
@@ -102,7 +105,7 @@ impl Collections {
         self.open.is_empty()
     }
 
-    /// Octets of all that are open, with what it takes to keep them.
+    /// Returns the octets of all open collections, with their overhead.
     pub fn octets(&self) -> usize {
         self.octets
     }
@@ -123,7 +126,7 @@ impl Collections {
         let change = self.open[at].check(packet, self.limits.message);
         let place = match change {
             Ok(place) => place,
-            // What came before stays as it is.
+            // The earlier piece stays.
             Err(Drop::Duplicate) => return Err(Drop::Duplicate),
             Err(reason) => {
                 self.remove(at);
@@ -180,9 +183,10 @@ impl Collections {
         if collection.join(&mut self.whole).is_err() {
             return counters.drop(Drop::CrowdedOut);
         }
-        match self.is_message(&self.whole) {
-            true => counters.whole(&self.whole),
-            false => counters.drop(Drop::NoMessage),
+        if self.is_message(&self.whole) {
+            counters.whole(&self.whole)
+        } else {
+            counters.drop(Drop::NoMessage)
         }
     }
 
@@ -223,7 +227,7 @@ impl Collections {
         octets.len() <= self.limits.message && (self.messages.len)(octets) == Some(octets.len())
     }
 
-    /// Whether the first part of a message looks like one, as far as that can be said.
+    /// Whether the first part of a message is valid, as far as that can be decided.
     fn begins_message(&self, octets: &[u8]) -> bool {
         octets.len() < LEAST_BEGINNING
             || (self.messages.len)(octets).is_some_and(|len| len <= self.limits.message)
@@ -236,9 +240,9 @@ struct Collection {
     sender: SocketAddr,
     id: Id,
     begun: Monotonic,
-    /// How many packets there are, once one has said it.
+    /// The number of packets, once one of them has told it.
     total: Option<u32>,
-    /// Which are here, by their numbers.
+    /// The received packets, by their numbers.
     pieces: Vec<Piece>,
     /// Their data, as it came.
     data: Vec<u8>,
@@ -251,7 +255,7 @@ struct Piece {
     len: u32,
 }
 
-/// Room that a collection gets for another piece: its capacities then, and what is more of them.
+/// The room that a collection gets for another piece: its new capacities, and the increase.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     pieces: usize,
@@ -289,7 +293,7 @@ impl Collection {
         self.total == u32::try_from(self.pieces.len()).ok()
     }
 
-    /// Where a packet's piece belongs, if it fits the others.
+    /// Returns the position of a packet's piece, if it is consistent with the others.
     fn check(&self, packet: Packet<'_>, longest: usize) -> Result<usize, Drop> {
         if let (Some(known), Some(said)) = (self.total, packet.total)
             && known != said
@@ -353,7 +357,7 @@ impl Collection {
         self.data.extend_from_slice(packet.data);
     }
 
-    /// The message, in place of what `whole` was.
+    /// Returns the message, and reuses the memory of `whole`.
     ///
     /// # Errors
     /// There is no memory.
@@ -398,7 +402,7 @@ impl Id {
     }
 }
 
-/// From so many octets on [`Messages::len`] can say something of the beginning of a message.
+/// The number of octets from which [`Messages::len`] can judge the beginning of a message.
 const LEAST_BEGINNING: usize = 16;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! What became of what was received.
+//! Statistics of received packets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many messages and packets were received, and how many dropped and why.
+/// The numbers of messages and packets that were received, and of those that were dropped, by
+/// reason.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
     /// Messages that were whole, and delivered.
@@ -23,7 +24,7 @@ pub struct Counts {
     pub crowded_out: u64,
 }
 
-/// Why something was dropped.
+/// The reason why a packet or message was dropped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Drop {
     /// See [`Counts::malformed`].

@@ -1,9 +1,9 @@
-//! IP multicast, the transport of MIOP: each message is cut into packets, which all members of a group
-//! hear, or do not. Nothing comes back.
+//! IP multicast, the transport of MIOP: each message is cut into packets, which all members of a
+//! group hear, or do not. Nothing comes back.
 //!
-//! A [`connect`](Transport::connect)ion to a group sends only. Who listens has one connection for all
-//! senders, of which it puts the messages together in bounded memory ([`Collections`]). What is wrong is dropped
-//! and [counted](Multicast::counts).
+//! A [`connect`](Transport::connect)ion to a group sends only. A listener has one connection for
+//! all senders, and reassembles their messages in bounded memory ([`Collections`]). Invalid packets
+//! are dropped and [counted](Multicast::counts).
 
 mod acceptor;
 mod collections;
@@ -38,7 +38,7 @@ pub struct Multicast {
 }
 
 impl Multicast {
-    /// The transport that sends so, and listens so where an endpoint does not say otherwise.
+    /// Makes a transport with these options, which endpoints may override for listening.
     pub fn new(options: MulticastOptions) -> Self {
         Self {
             options,
@@ -46,7 +46,7 @@ impl Multicast {
         }
     }
 
-    /// What became of what its listeners have received.
+    /// Returns the statistics of the listeners.
     pub fn counts(&self) -> Counts {
         self.counters.counts()
     }

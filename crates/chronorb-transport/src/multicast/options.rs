@@ -1,4 +1,4 @@
-//! How groups are sent to and listened at.
+//! Options of sending to groups and listening at them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,28 +9,28 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType, netdevice, socko
 use crate::ip_options::refused;
 use crate::{Address, Endpoint, EndpointError};
 
-/// How groups are sent to and listened at.
+/// Options of sending to groups and listening at them.
 ///
-/// As text it is `name=value[&…]`, with the names of the fields: `interface=eth1&ttl=4`; so it stands
-/// in endpoints, too.
+/// The text form, also in endpoints, is `name=value[&…]`, with the names of the fields:
+/// `interface=eth1&ttl=4`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MulticastOptions {
-    /// The interface that groups are joined and sent to on: its name, or one of its IPv4 addresses; `None` leaves
-    /// that to the kernel's routes.
+    /// The interface that groups are joined and sent to on: its name, or one of its IPv4 addresses;
+    /// `None` leaves that to the kernel's routes.
     pub interface: Option<String>,
-    /// How many networks away packets are heard, 0 to 255: with 1, the default, no router passes them on, and with 0
-    /// they stay on this machine.
+    /// The number of networks that packets cross, 0 to 255: with 1, the default, no router forwards
+    /// them, and with 0 they stay on this machine.
     pub ttl: u8,
-    /// Whether listeners of this machine hear what it sends; they do by default.
+    /// Whether listeners of this machine receive its packets; they do by default.
     pub loopback: bool,
-    /// The octets of the longest IP packet that is sent, 256 to 65535; by default 1500, as Ethernet carries. JacORB
-    /// takes no longer ones.
+    /// The octets of the longest IP packet that is sent, 256 to 65535; by default 1500, as Ethernet
+    /// carries. JacORB takes no longer ones.
     pub mtu: u16,
     /// The octets of the longest message that is sent or taken; 1 MiB by default.
     pub max: u32,
-    /// The octets of messages that are sent each second at most; 0, the default, for as many as can be. A message that
-    /// is longer than the listeners' socket buffers needs that they are given time to empty them. It holds for
-    /// senders that may wait; those that may not send at once.
+    /// The octets of messages that are sent each second at most; 0, the default, for as many as can
+    /// be. A message that is longer than the listeners' socket buffers needs that they are given
+    /// time to empty them. It holds for senders that may wait; those that may not send at once.
     pub rate: u32,
 }
 
@@ -51,7 +51,7 @@ impl MulticastOptions {
     /// Reads options from text; those that are not given are as by default.
     ///
     /// # Errors
-    /// Says which one is not known, or cannot be read.
+    /// The name or value that is unknown or malformed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut options = Self::default();
         for option in text.split('&').filter(|option| !option.is_empty()) {
@@ -104,7 +104,7 @@ impl MulticastOptions {
 /// A group, at the port that its members listen at.
 ///
 /// # Errors
-/// Says why an address is none.
+/// The reason why an address is not a group.
 pub(super) fn group(address: &Address) -> Result<SocketAddr, &'static str> {
     let (host, port) = address
         .as_host()

@@ -30,47 +30,48 @@ pub(super) const MAX_ID_LEN: usize = 252;
 /// Part of a message, as it travels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Packet<'a> {
-    /// Its place in the collection, from 0.
+    /// The index in the collection, from 0.
     pub number: u32,
-    /// How many packets the collection has, as far as this one says.
+    /// The number of packets of the collection, if this packet has it.
     pub total: Option<u32>,
-    /// What all packets of the collection have in common, and those of no other one.
+    /// The identifier of the collection, which is unique.
     pub id: &'a [u8],
     /// The part of the message; never empty.
     pub data: &'a [u8],
 }
 
-/// Why a datagram is not a packet.
+/// The reason why a datagram is not a packet.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// It does not begin with `MIOP`.
+    /// The packet does not begin with `MIOP`.
     #[error("it is not MIOP")]
     Magic,
-    /// Its header is of another major version.
+    /// The header has another major version.
     #[error("the version of its header is not 1")]
     Version,
-    /// It ends within its header, or the id is too long.
+    /// The packet ends within its header, or the id is too long.
     #[error("its header is malformed")]
     Header,
-    /// It has less data than its header says, or none.
+    /// The packet has less data than its header declares, or none.
     #[error("its length is not that of its header")]
     Length,
-    /// Its number is not one of its collection's.
+    /// The number is not one of its collection's.
     #[error("its number is out of its collection's range")]
     Number,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a datagram. What follows the data is left out.
+    /// Parses a datagram. Octets after the data are ignored.
     ///
     /// # Errors
-    /// [`PacketError`] says what is wrong with it.
+    /// [`PacketError`] with the reason.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, PacketError> {
         let (head, rest) = datagram.split_first_chunk::<ID_AT>().ok_or_else(|| {
-            match datagram.starts_with(MAGIC) {
-                true => PacketError::Header,
-                false => PacketError::Magic,
+            if datagram.starts_with(MAGIC) {
+                PacketError::Header
+            } else {
+                PacketError::Magic
             }
         })?;
         if head[..4] != *MAGIC {
@@ -121,9 +122,10 @@ impl<'a> Packet<'a> {
 
 /// The header of a packet with `len` octets of data, the `number`th of `total`.
 pub(super) fn header(id: [u8; ID_LEN], len: u16, number: u32, total: u32) -> [u8; HEADER_LEN] {
-    let order = match cfg!(target_endian = "little") {
-        true => LITTLE_ENDIAN,
-        false => 0,
+    let order = if cfg!(target_endian = "little") {
+        LITTLE_ENDIAN
+    } else {
+        0
     };
     let last = if number + 1 == total { LAST } else { 0 };
     let mut header = [0; HEADER_LEN];
@@ -156,7 +158,7 @@ const MAGIC: &[u8; 4] = b"MIOP";
 const VERSION: u8 = 0x10;
 const LITTLE_ENDIAN: u8 = 1;
 const LAST: u8 = 2;
-/// Where the unique id begins.
+/// The offset of the unique id.
 const ID_AT: usize = 20;
 const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
@@ -167,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// As JacORB sends it: big-endian, the second of two.
+    /// A packet of JacORB: big-endian, the second of two.
     const OF_ANOTHER: &[u8] = b"MIOP\x10\x02\0\x05\0\0\0\x01\0\0\0\x02\0\0\0\x0cabcdefghijklhello";
 
     #[test]
@@ -250,7 +252,9 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_a_packet_or_none(mut datagram in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn any_octets_are_a_packet_or_none(
+            mut datagram in proptest::collection::vec(any::<u8>(), 0..80),
+        ) {
             if let Some(start) = datagram.first_chunk_mut::<5>() {
                 start.copy_from_slice(b"MIOP\x10");
             }

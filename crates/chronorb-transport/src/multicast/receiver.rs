@@ -22,7 +22,7 @@ use crate::ip_options;
 use crate::timed::TimedSocket;
 use crate::{Carriage, Connection, IoError, Remote, SendError, SocketOptions};
 
-/// A socket that has joined a group, and what is not read of what came by it.
+/// A socket that has joined a group, with its unread packets.
 #[derive(Debug)]
 pub(super) struct Receiver {
     socket: TimedSocket,
@@ -103,11 +103,11 @@ impl Receiver {
         Ok(here.len())
     }
 
-    /// What an error of the socket means, if it means anything; 0 was received.
+    /// Decides whether an error of the socket ends the connection. 0 octets were received.
     fn ended(&self, error: Errno) -> Result<(), IoError> {
         match error {
             _ if self.is_shut_down.load(Ordering::Acquire) => Err(IoError::Ended),
-            // A report on what somebody sent from this port, which says nothing of the group.
+            // An error report on a packet sent from this port, which is unrelated to the group.
             Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::INTR => Ok(()),
             other => Err(IoError::from_errno(other)),
         }
@@ -207,7 +207,7 @@ impl Connection for Receiver {
 
     fn shutdown(&self) {
         self.is_shut_down.store(true, Ordering::Release);
-        // It wakes who waits, and says all the same that there is no peer.
+        // It wakes the waiters, and reports all the same that there is no peer.
         let _ = net::shutdown(&self.socket, Shutdown::Both);
     }
 
@@ -230,9 +230,10 @@ impl Connection for Receiver {
 
 impl Receiver {
     fn check_open(&self) -> Result<(), IoError> {
-        match self.is_shut_down.load(Ordering::Acquire) {
-            true => Err(IoError::Ended),
-            false => Ok(()),
+        if self.is_shut_down.load(Ordering::Acquire) {
+            Err(IoError::Ended)
+        } else {
+            Ok(())
         }
     }
 }
@@ -253,5 +254,5 @@ impl AsFd for Receiver {
 const LONGEST_DATAGRAM: usize = 1 << 16;
 /// Datagrams without a message that are taken in at one go; then others have a right to the thread.
 const PATIENCE: u32 = 256;
-/// Listeners have nobody to answer to.
+/// A listener has no peer to answer to.
 const SENDS_NOTHING: IoError = IoError::Broken(Errno::OPNOTSUPP);

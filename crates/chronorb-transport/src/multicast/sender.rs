@@ -34,16 +34,16 @@ pub(super) struct Sender {
     part: usize,
     /// Nanoseconds that an octet takes at least.
     pace: f64,
-    /// What sets its messages apart from those of all others.
+    /// The number that distinguishes its messages from those of other senders.
     number: u64,
     progress: Progress,
     is_shut_down: AtomicBool,
 }
 
-/// How far the sending thread has come, of which there is one at a time.
+/// The progress of the sending thread, of which there is one at a time.
 #[derive(Debug, Default)]
 struct Progress {
-    /// How many messages were begun.
+    /// The number of messages begun.
     count: AtomicU32,
     /// Octets of the last one that are not sent yet, and its packets.
     left: AtomicUsize,
@@ -85,8 +85,8 @@ impl Sender {
         })
     }
 
-    /// Sends the next packet of what is in two pieces: of the message that was begun, or of the next. Returns how much of
-    /// it went.
+    /// Sends the next packet of the message that was begun, or of the next one, which is in two
+    /// pieces. Returns the number of octets that it took.
     fn step(&self, first: &[u8], second: &[u8], flags: SendFlags) -> Result<usize, IoError> {
         if self.is_shut_down.load(Ordering::Acquire) {
             return Err(IoError::Closed);
@@ -126,7 +126,7 @@ impl Sender {
     /// Begins a message; returns its length.
     fn begin(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let len = match second {
-            // One or more. What is none is not looked at any further, here.
+            // One or more messages. Other octets are not checked further here.
             [] => (self.messages.len)(first).map_or(first.len(), |len| len.min(first.len())),
             // One in two pieces.
             _ => first.len() + second.len(),
@@ -146,7 +146,7 @@ impl Sender {
         Ok(len)
     }
 
-    /// Sends what fits, without waiting.
+    /// Sends as much as fits, without waiting.
     fn try_steps(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let _sending = doing(Activity::InputOutput);
         let mut sent = 0;
@@ -222,14 +222,15 @@ impl Sender {
     }
 
     fn check_open(&self) -> Result<(), IoError> {
-        match self.is_shut_down.load(Ordering::Acquire) {
-            true => Err(IoError::Ended),
-            false => Ok(()),
+        if self.is_shut_down.load(Ordering::Acquire) {
+            Err(IoError::Ended)
+        } else {
+            Ok(())
         }
     }
 }
 
-/// What is left of two pieces after the first octets.
+/// Returns the remainder of two pieces after the first octets.
 fn rest<'a>(first: &'a [u8], second: &'a [u8], sent: usize) -> (&'a [u8], &'a [u8]) {
     match first.get(sent..) {
         Some(first) => (first, second),

@@ -29,7 +29,7 @@ impl ShmAcceptor {
         let published = paths.map(|path| Place { path, ring }.address()).collect();
         Ok(Self {
             rendezvous,
-            // Who knows the path alone asks for rings of the usual size.
+            // A peer that knows only the path requests rings of the default size.
             largest_ring: ring.unwrap_or_default().max(DEFAULT_RING),
             published,
         })
@@ -41,8 +41,8 @@ impl Acceptor for ShmAcceptor {
         while let Some(socket) = stream::accept(&self.rendezvous)? {
             let socket = TimedSocket::new(socket);
             let connection = ShmConnection::accepted(socket, self.largest_ring);
-            // Who connects hands the memory over at once, so that it is usually there; who hands over
-            // anything else ends here.
+            // The connecting side sends the memory at once, so that it is usually there; a
+            // connection with anything else ends here.
             if matches!(connection.join(), Ok(_) | Err(IoError::WouldBlock)) {
                 return Ok(Some(Box::new(connection)));
             }

@@ -20,12 +20,12 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// For who has made the memory.
+    /// Makes the channel of the side that created the memory.
     pub(super) fn of_maker(memory: Memory) -> Self {
         Self::new(memory, Direction::There, Direction::Back)
     }
 
-    /// For who has been given the memory.
+    /// Makes the channel of the side that received the memory.
     pub(super) fn of_receiver(memory: Memory) -> Self {
         Self::new(memory, Direction::Back, Direction::There)
     }
@@ -46,19 +46,19 @@ impl Channel {
         self.memory.is_sealed(file)
     }
 
-    /// Where this side puts in.
+    /// Returns the ring that this side writes to.
     #[inline]
     pub(super) fn out(&self) -> Ring<'_> {
         self.memory.ring(self.out)
     }
 
-    /// Where this side takes out.
+    /// Returns the ring that this side reads from.
     #[inline]
     pub(super) fn back(&self) -> Ring<'_> {
         self.memory.ring(self.back)
     }
 
-    /// This side ends: whoever sleeps at one of the words wakes up, on both sides.
+    /// Ends this side: threads that sleep at one of the words wake up, on both sides.
     pub(super) fn end(&self) {
         let (out, back) = (self.out().words, self.back().words);
         let sleeps: [(&AtomicU32, Wait); 4] = [

@@ -30,21 +30,21 @@ pub(super) struct ShmConnection {
     /// The largest rings that the peer may hand over.
     largest_ring: usize,
     is_joining: AtomicBool,
-    /// Nothing can be sent any more, and nothing comes but what is there.
+    /// The connection has ended: nothing can be sent, and only octets in the ring can be received.
     ended: AtomicBool,
-    /// Whether what comes may be looked at.
+    /// Whether the octets of the peer may be read.
     trust: AtomicU32,
     /// The file of the memory, until the peer has sealed it.
     file: PiMutex<Option<OwnedFd>>,
     interrupted: AtomicBool,
-    /// By how many octets the peer may ring at most, of those that were not taken yet.
+    /// The number of octets that the peer may still ring by, of those that were not taken yet.
     rings: AtomicU32,
-    /// How often a thread looked in vain.
+    /// The number of polls in vain.
     looks: AtomicU32,
 }
 
 impl ShmConnection {
-    /// That of who connects, and has made the memory.
+    /// Makes the connecting side, which has created the memory.
     pub(super) fn connected(socket: TimedSocket, memory: Memory, file: OwnedFd) -> Self {
         let mut connection = Self::accepted(socket, 0);
         connection.trust = AtomicU32::new(UNSEALED);
@@ -53,7 +53,7 @@ impl ShmConnection {
         connection
     }
 
-    /// That of who accepts, to whom the memory is still to be handed over.
+    /// Makes the accepting side, which has not received the memory yet.
     pub(super) fn accepted(socket: TimedSocket, largest_ring: usize) -> Self {
         Self {
             socket,
@@ -84,7 +84,7 @@ impl ShmConnection {
         if self.has_ended() {
             return Err(IoError::Ended);
         }
-        // Who sends and who receives may come here at the same time.
+        // The sender and the receiver may call this at the same time.
         if !self.is_joining.swap(true, Ordering::AcqRel) {
             if self.channel.get().is_none() {
                 match rendezvous::accept(self.socket.socket(), self.largest_ring) {
@@ -127,7 +127,7 @@ impl ShmConnection {
         }
     }
 
-    /// Takes out what is there.
+    /// Takes available octets.
     #[inline]
     fn take(&self, channel: &Channel, room: &mut [u8]) -> Result<usize, IoError> {
         if self.trust.load(Ordering::Relaxed) != SEALED {
@@ -142,7 +142,8 @@ impl ShmConnection {
         Ok(taken)
     }
 
-    /// That the peer has sealed the memory for good, which it does before it puts anything in.
+    /// Checks that the peer has sealed the memory permanently, which it does before it writes
+    /// anything.
     #[cold]
     fn gain_trust(&self, channel: &Channel) -> Result<(), IoError> {
         if self.trust.load(Ordering::Relaxed) == BROKEN {
@@ -158,7 +159,7 @@ impl ShmConnection {
         Ok(())
     }
 
-    /// Lets the peer know what was taken out.
+    /// Tells the peer how many octets were consumed.
     #[inline]
     fn release(&self, channel: &Channel) -> Result<(), IoError> {
         let ring = channel.back();
@@ -179,7 +180,7 @@ impl ShmConnection {
         armed.map_err(|rubbish| self.violated(rubbish))
     }
 
-    /// Takes out what is there and has room, and lets the doorbell tell of what comes after it.
+    /// Takes available octets as far as there is room, and requests the doorbell for later ones.
     fn take_to_the_edge(&self, channel: &Channel, room: &mut [u8]) -> Result<usize, IoError> {
         let mut taken = 0;
         loop {
@@ -194,17 +195,19 @@ impl ShmConnection {
                 return Ok(taken);
             }
             self.answer_bell()?;
-            // What rang since the wish has just been taken from the socket, which tells nobody of it any more.
+            // A ring since the request has just been taken from the socket, so no thread is told of
+            // it any more.
             if !channel.consumer.has_something(channel.back()) {
                 return Ok(taken);
             }
         }
     }
 
-    /// Takes the octets that rang from the socket, and notices its end there. Returns whether there were some, and
-    /// there may be more.
+    /// Takes the octets that rang from the socket, and notices its end there. Returns whether there
+    /// were some, and there may be more.
     ///
-    /// They may tell of something that is in the ring by now: who waits for the doorbell next looks there first.
+    /// The octets may announce data that is in the ring by now: the next thread that waits for the
+    /// doorbell first checks the ring.
     fn answer_bell(&self) -> Result<bool, IoError> {
         let asked = self.rings.load(Ordering::Relaxed);
         match rendezvous::answer_bell(self.socket.socket(), RecvFlags::DONTWAIT) {
@@ -214,7 +217,8 @@ impl ShmConnection {
         }
     }
 
-    /// So many octets rang; `None` where the socket has ended. `asked` is what `rings` was before they were taken.
+    /// Accounts so many octets of the doorbell; `None` if the socket has ended. `asked` is the
+    /// value of `rings` before they were taken.
     fn has_rung(&self, asked: u32, answered: Option<usize>) -> Result<(), IoError> {
         let Some(octets) = answered else {
             self.ended.store(true, Ordering::Relaxed);
@@ -226,8 +230,8 @@ impl ShmConnection {
         let Some(left) = before.checked_sub(octets) else {
             return Err(self.violated(Rubbish));
         };
-        // Where that was all, the others were wishes that nobody had to grant, but for the last ones and those of a
-        // thread that sends, and has made them since.
+        // If that was all, the other requests were void, except for the last ones and those that a
+        // sending thread has made since.
         if octets < rendezvous::MOST_RINGS as u32 {
             let may_ring = MOST_ON_THE_WAY + before.saturating_sub(asked);
             let surplus = left.saturating_sub(may_ring);
@@ -242,14 +246,15 @@ impl ShmConnection {
             return Err(IoError::WouldBlock);
         }
         self.ended.store(true, Ordering::Relaxed);
-        // What was put in before the end is there by now.
+        // Octets written before the end are in the ring by now.
         match self.take(channel, room)? {
             0 => Err(IoError::Ended),
             taken => Ok(taken),
         }
     }
 
-    /// As [`try_recv`](Connection::try_recv), before a wait: it does not look at the socket.
+    /// Receives as [`try_recv`](Connection::try_recv) does, before a wait: it does not check the
+    /// socket.
     fn take_before_wait(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let channel = self.channel()?;
         match self.take(channel, room)? {
@@ -268,13 +273,15 @@ impl ShmConnection {
         if *sleep != Sleep::AtSocket {
             return self.sleep_at_word(channel, sleep, remaining);
         }
-        match self.begin_sleep_at_socket(channel)? {
-            true => self.await_bell(remaining),
-            false => Ok(()),
+        if self.begin_sleep_at_socket(channel)? {
+            self.await_bell(remaining)
+        } else {
+            Ok(())
         }
     }
 
-    /// Sleeps at the word that the peer moves on; after a while at the socket, which ends with the peer.
+    /// Sleeps at the word that the peer moves on; after a while at the socket, which ends with the
+    /// peer.
     fn sleep_at_word(
         &self,
         channel: &Channel,
@@ -316,7 +323,7 @@ impl ShmConnection {
         rendezvous::await_bell(self.socket.socket(), Some(&time_out)).map_err(IoError::from_errno)
     }
 
-    /// As [`sleep`](Self::sleep), unless it is interrupted.
+    /// Sleeps as [`sleep`](Self::sleep) does, unless it is interrupted.
     fn sleep_until_interrupted(
         &self,
         sleep: &mut Sleep,
@@ -344,7 +351,7 @@ impl ShmConnection {
         self.await_bell(remaining.map_or(LONGEST_DELAY, |left| left.min(LONGEST_DELAY)))
     }
 
-    /// Puts in what fits of two pieces, and wakes the peer.
+    /// Writes as much of two pieces as fits, and wakes the peer.
     #[inline]
     fn put(&self, channel: &Channel, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         if self.has_ended() {
@@ -354,7 +361,8 @@ impl ShmConnection {
         let put = channel.producer.put(ring, first, second);
         let (put, wait) = put.map_err(|rubbish| self.violated(rubbish))?;
         if self.wake(&ring.words.tail.0, wait).is_err() {
-            // The octets are with the peer, who may have read them before it ended: they were sent.
+            // The octets are with the peer, which may have read them before it ended: they were
+            // sent.
             self.ended.store(true, Ordering::Relaxed);
         }
         Ok(put)
@@ -387,7 +395,7 @@ impl ShmConnection {
         Ok(())
     }
 
-    /// Puts in what fits; nothing, where the memory has not come yet.
+    /// Writes as much as fits; nothing, if the memory has not been received yet.
     fn put_if_joined(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         match self.channel() {
             Ok(channel) => self.put(channel, first, second),
@@ -408,13 +416,13 @@ impl Connection for ShmConnection {
         if taken > 0 || room.is_empty() {
             return Ok(taken);
         }
-        // The end comes after all that rang, and is told of once.
+        // The end comes after all rings, and is reported once.
         while self.answer_bell()? {}
         if !channel.consumer.has_something(channel.back()) {
             return self.unless_ended(channel, room);
         }
         match self.take_to_the_edge(channel, room)? {
-            // Who has put something in does not take it back.
+            // Octets in the ring are never taken back.
             0 => Err(self.violated(Rubbish)),
             taken => Ok(taken),
         }
@@ -428,7 +436,7 @@ impl Connection for ShmConnection {
         }
         self.release(channel)?;
         if !channel.consumer.waits(Wait::Not) {
-            // Nobody has to ring any more.
+            // A doorbell is not needed any more.
             self.ask_for_octets(channel, Wait::Not)?;
         }
         let looks = self.looks.load(Ordering::Relaxed).wrapping_add(1);
@@ -618,12 +626,13 @@ impl AsFd for ShmConnection {
     }
 }
 
-/// Where a thread that waits for octets sleeps.
+/// The place where a thread that waits for octets sleeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Sleep {
-    /// At the word that the peer moves on: it is woken soonest there, but not by the death of the peer.
+    /// At the word that the peer advances: the wake-up is fastest there, but the death of the peer
+    /// causes none.
     AtWord { in_vain: u32, interruptible: bool },
-    /// At the socket, where it can sleep for long.
+    /// At the socket, for a long sleep.
     AtSocket,
 }
 
@@ -651,7 +660,7 @@ impl Sleep {
     }
 }
 
-/// What is left of two pieces after `sent` octets.
+/// Returns the remainder of two pieces after `sent` octets.
 #[inline]
 fn rest_of<'o>(first: &'o [u8], second: &'o [u8], sent: usize) -> (&'o [u8], &'o [u8]) {
     match first.get(sent..) {
@@ -660,18 +669,19 @@ fn rest_of<'o>(first: &'o [u8], second: &'o [u8], sent: usize) -> (&'o [u8], &'o
     }
 }
 
-/// What is in the memory can be looked at.
+/// The memory is sealed and may be accessed.
 const SEALED: u32 = 0;
 /// The peer has put in nothing yet, and perhaps not sealed the memory.
 const UNSEALED: u32 = 1;
 /// The peer broke the protocol: nothing is looked at any more.
 const BROKEN: u32 = 2;
-/// After so many octets that may have rung they are taken, where nothing else tells that it is time: long before the
-/// socket is full.
+/// The number of rings after which they are taken without another reason, long before the socket is
+/// full.
 const MANY_RINGS: u32 = 16;
-/// Octets that may be on their way at a time, or are asked for: one for each direction, and each of the two.
+/// Octets that may be on their way at a time, or are asked for: one for each direction, and each of
+/// the two.
 const MOST_ON_THE_WAY: u32 = 4;
 /// After so many looks in vain a thread looks at the socket too: some hundred microseconds.
 const LOOKS_AT_RING: u32 = 1 << 14;
-/// How often a thread may be woken for nothing at a word.
+/// The number of wake-ups in vain that a thread tolerates at a word.
 const MOST_IN_VAIN: u32 = 64;

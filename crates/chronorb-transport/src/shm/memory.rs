@@ -2,10 +2,10 @@
 //! both processes.
 //!
 //! The first page holds the [`Words`] of both directions, the two rings follow. The file is sealed,
-//! so that it keeps its size, and, once both sides have it, its pages. Before it has both seals neither
-//! side takes anything out: whatever the other process does, no access can fail then. The other
-//! process may change the octets of a ring at any time. So they are never referred to, and copied
-//! in and out by atomics.
+//! so that it keeps its size, and, once both sides have it, its pages. Before it has both seals
+//! neither side takes anything out: whatever the other process does, no access can fail then. The
+//! other process may change the octets of a ring at any time. So they are never referred to, and
+//! copied in and out by atomics.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -21,8 +21,9 @@ use rustix::io::Errno;
 
 use super::ring::{Ring, Words};
 
-/// The mapped memory of a connection. `Producer` and `Consumer` copy in and out, one of each at a time; copies at the wrong
-/// time give wrong octets, which the other process can bring about anyway.
+/// The mapped memory of a connection. `Producer` and `Consumer` copy in and out, one of each at a
+/// time; copies at the wrong time give wrong octets, which the other process can bring about
+/// anyway.
 #[derive(Debug)]
 pub(super) struct Memory {
     memory: Mapping,
@@ -30,7 +31,7 @@ pub(super) struct Memory {
     ring: usize,
 }
 
-/// The two directions, seen from who made the memory.
+/// The two directions, as seen from the side that created the memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Direction {
     There = 0,
@@ -58,9 +59,10 @@ impl Memory {
     /// The memory that the other process has made.
     ///
     /// # Errors
-    /// The file is not what [`create`](Self::create) makes; or there is no memory.
+    /// The file was not made by [`create`](Self::create); or there is no memory.
     pub(super) fn adopt(file: &OwnedFd, ring: usize) -> Result<Self, Errno> {
-        // First this, which no file system answers itself: a file in memory has seals, no other does.
+        // First this, which no file system answers itself: a file in memory has seals, no other
+        // does.
         if !fs::fcntl_get_seals(file)?.contains(SIZE_SEALS) {
             return Err(Errno::PERM);
         }
@@ -75,14 +77,15 @@ impl Memory {
         Ok(memory)
     }
 
-    /// As [`adopt`](Self::adopt), by a peer that does not keep to the protocol.
+    /// Adopts the memory as [`adopt`](Self::adopt) does, for a test peer that violates the
+    /// protocol.
     #[cfg(test)]
     pub(super) fn adopt_without_seals(file: &OwnedFd, ring: usize) -> Self {
         Self::map(file, ring).expect("it has the right size")
     }
 
-    /// Whether the other process has [adopted](Self::adopt) the memory, whose file this is, and sealed it; no page
-    /// of it is missing then.
+    /// Whether the other process has [adopted](Self::adopt) the memory, whose file this is, and
+    /// sealed it; no page of it is missing then.
     pub(super) fn is_sealed(&self, file: &OwnedFd) -> bool {
         let seals = fs::fcntl_get_seals(file);
         seals.is_ok_and(|seals| seals.contains(PAGE_SEALS)) && self.memory.populate().is_ok()
@@ -102,8 +105,9 @@ impl Memory {
             Direction::There => (0, WORDS_LEN),
             Direction::Back => (size_of::<Words>(), WORDS_LEN + self.ring),
         };
-        // SAFETY: both words lie in the mapping's first page, at a multiple of their alignment, and consist of
-        // atomics, for which all that the other process can write is valid. They live as long as `self`.
+        // SAFETY: both words lie in the mapping's first page, at a multiple of their alignment, and
+        // consist of atomics, for which all that the other process can write is valid. They live as
+        // long as `self`.
         let words = unsafe { self.memory.start().byte_add(words).cast::<Words>().as_ref() };
         // SAFETY: the ring lies in the mapping, whose size is `len(self.ring)`.
         let start = unsafe { self.memory.start().byte_add(octets) }.cast();
@@ -131,13 +135,13 @@ impl Octets<'_> {
         self.len
     }
 
-    /// Copies what lies at a position into `room`, which is no longer than the ring.
+    /// Copies the octets at a position into `room`, which is no longer than the ring.
     #[inline]
     pub(super) fn read(self, position: u32, room: &mut [u8]) {
         let (first, rest) = room.split_at_mut(self.before_end(position, room.len()));
         assert!(rest.len() <= self.len);
-        // SAFETY: `before_end` keeps the first part within the ring, and the assertion the rest. Own
-        // memory and the mapping do not overlap.
+        // SAFETY: `before_end` keeps the first part within the ring, and the assertion the rest.
+        // Own memory and the mapping do not overlap.
         unsafe {
             copy_out(self.start.add(self.offset(position)).as_ptr(), first);
             copy_out(self.start.as_ptr(), rest);
@@ -161,7 +165,7 @@ impl Octets<'_> {
         position as usize & (self.len - 1)
     }
 
-    /// How many of `n` octets at a position lie before the end of the ring.
+    /// Returns how many of `n` octets at a position are before the end of the ring.
     #[inline]
     fn before_end(self, position: u32, n: usize) -> usize {
         n.min(self.len - self.offset(position))
@@ -170,7 +174,8 @@ impl Octets<'_> {
 
 /// Runs `$step` for each unit of a range of shared memory that ends at `$end` and has as many
 /// octets as `$rest`, with the unit's atomic type and its value's type. A unit is the greatest to
-/// which its address is aligned and which the range still holds. Each step takes its octets off `$rest`.
+/// which its address is aligned and which the range still holds. Each step takes its octets off
+/// `$rest`.
 macro_rules! by_units {
     ($end:expr, $rest:expr, $step:ident) => {
         let start = $end.addr() - $rest.len();
@@ -211,12 +216,12 @@ macro_rules! by_units {
 /// So many octets at `from` are mapped, and only reached by atomics in this process.
 #[inline]
 unsafe fn copy_out(from: *mut u8, mut to: &mut [u8]) {
-    // SAFETY: the caller says that it is mapped.
+    // SAFETY: the caller guarantees that it is mapped.
     let end = unsafe { from.add(to.len()) };
     macro_rules! load {
         ($Unit:ident, $Value:ident) => {
-            // SAFETY: between `from` and `end`, of which `to` is what is left; `by_units` looks at
-            // length and alignment.
+            // SAFETY: between `from` and `end`, of which `to` is the rest; `by_units` checks length
+            // and alignment.
             let shared = unsafe { $Unit::from_ptr(end.sub(to.len()).cast()) };
             let (unit, rest) = mem::take(&mut to).split_at_mut(size_of::<$Value>());
             unit.copy_from_slice(&shared.load(Ordering::Relaxed).to_ne_bytes());
@@ -232,7 +237,7 @@ unsafe fn copy_out(from: *mut u8, mut to: &mut [u8]) {
 /// As for [`copy_out`].
 #[inline]
 unsafe fn copy_in(to: *mut u8, mut from: &[u8]) {
-    // SAFETY: the caller says that it is mapped.
+    // SAFETY: the caller guarantees that it is mapped.
     let end = unsafe { to.add(from.len()) };
     macro_rules! store {
         ($Unit:ident, $Value:ident) => {
@@ -253,14 +258,15 @@ const fn len(ring: usize) -> usize {
     WORDS_LEN + 2 * ring
 }
 
-/// As processes list it among what they have mapped.
+/// The name in the list of a process's mappings.
 const NAME: &str = "chronorb";
 /// The words have a page.
 const WORDS_LEN: usize = 4096;
 const _: () = assert!(2 * size_of::<Words>() <= WORDS_LEN);
-/// It can become neither shorter nor longer: who reads behind the end of a mapped file dies of it.
+/// The file can neither shrink nor grow, because reading behind the end of a mapped file kills the
+/// process.
 const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
-/// No page of it can be taken away, nor can a seal be added. What is mapped already stays writable.
+/// The pages cannot be removed, and no seal can be added. Existing mappings stay writable.
 const PAGE_SEALS: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);
 /// `TMPFS_MAGIC`; huge pages, which may run out, are of another file system.
 const TMPFS: u64 = 0x0102_1994;

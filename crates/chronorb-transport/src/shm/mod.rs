@@ -1,23 +1,26 @@
-//! Shared memory, the transport of SHMIOP: for peers on the same machine that want to be as fast as
-//! memory is.
+//! Shared memory, the transport of SHMIOP: for peers on the same machine that need the speed of
+//! memory.
 //!
 //! An endpoint is the path of a socket file, as that of [Unix-domain sockets](crate::uds), with the
 //! same options and one more: `ring`, the octets of the ring of each direction, a power of two from
 //! 4096 to 16 MiB, 65536 where it is left out. Longer messages flow through it in pieces.
 //!
-//! Who connects makes a file without a name in memory (`memfd_create`), seals it, so that it can never become
-//! shorter, and hands it over by the socket; the one who accepts checks that, and seals it for good. Nothing
-//! is awaited: as with any socket, who connects can send before somebody accepts. From then on octets
-//! go by the memory, and the socket is a doorbell and a sign of life: its end is the end of the peer.
+//! The connecting side creates an anonymous file in memory (`memfd_create`), seals it so that it
+//! can never shrink, and sends it over the socket. The accepting side checks that, and seals it
+//! permanently. Neither side waits: as with any socket, the connecting side can send before the
+//! other one accepts. From then on octets go through the memory. The socket is a doorbell and shows
+//! that the peer lives: its end is the end of the peer.
 //!
-//! How each side waits stands in the memory, and the other one acts on it: it does nothing for who
-//! [looks](crate::Connection::look) again and again, wakes who sleeps in
-//! [`recv`](crate::Connection::recv), and rings, by one octet on the socket, for who waits by a
-//! [`Reactor`](crate::Reactor). A connection shares nothing with others, and there is no lock.
+//! Each side publishes in the memory how it waits, and the other side acts on it. It does nothing
+//! for a side that [polls](crate::Connection::look), wakes a thread that sleeps in
+//! [`recv`](crate::Connection::recv), and rings, by one octet on the socket, for a thread that
+//! waits in a [`Reactor`](crate::Reactor). A connection shares nothing with others, and there is no
+//! lock.
 //!
-//! Neither side trusts the other: whatever a peer writes into the memory or the socket, the worst that comes of it is
-//! wrong octets, or the end of the connection ([`IoError::Violated`](crate::IoError::Violated)). That a peer was killed
-//! is found out at once at a reactor, and within 100 ms by a thread that sleeps on the memory.
+//! Neither side trusts the other. Whatever a peer writes into the memory or the socket, the worst
+//! results are wrong octets, or the end of the connection
+//! ([`IoError::Violated`](crate::IoError::Violated)). A killed peer is detected at once at a
+//! reactor, and within 100 ms by a thread that sleeps on the memory.
 
 mod acceptor;
 mod channel;

@@ -1,11 +1,11 @@
-//! The options of endpoints, and what of them is published.
+//! The options of endpoints, and their published form.
 
 use std::io;
 
 use super::{DEFAULT_RING, MAX_RING, MIN_RING, is_ring};
 use crate::{Address, Endpoint, EndpointError, uds};
 
-/// Where a peer is reached, and with rings of which size.
+/// The path of a peer, and the size of its rings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Place<'a> {
     pub(super) path: &'a str,
@@ -32,7 +32,8 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// The address to be published. It says nothing of rings of the usual size, so that it is just the path then.
+    /// Returns the address to publish. Rings of the default size are omitted, so that it is just
+    /// the path then.
     pub(super) fn address(self) -> Address {
         Address::Path(match self.ring {
             None | Some(DEFAULT_RING) => self.path.to_owned(),
@@ -41,7 +42,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether an endpoint can be listened at, as far as it says itself.
+/// Checks whether an endpoint is valid, as far as it can be seen without opening it.
 pub(super) fn check(endpoint: &Endpoint) -> Result<(), EndpointError> {
     ring(endpoint)?;
     uds::check(&without_ring(endpoint)).map_err(|error| endpoint.error(error.problem))
@@ -69,7 +70,7 @@ pub(super) fn without_ring(endpoint: &Endpoint) -> Endpoint {
 
 /// The option that gives the size of the rings.
 const RING: &str = "ring";
-/// As in endpoints.
+/// The same as in endpoints.
 const SEPARATOR: &str = "|ring=";
 
 #[cfg(test)]

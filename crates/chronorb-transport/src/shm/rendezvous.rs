@@ -1,4 +1,4 @@
-//! What goes by the socket: the memory, once, and then octets that ring.
+//! The content of the socket: the memory, once, and then octets that ring.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -18,7 +18,7 @@ use super::MAX_RING;
 use super::memory::Memory;
 use crate::IoError;
 
-/// Hands the memory over, as the first thing that goes by the socket.
+/// Sends the memory, as the first message on the socket.
 pub(super) fn offer(socket: &OwnedFd, file: &OwnedFd, ring: usize) -> Result<(), Errno> {
     let hello = hello(ring);
     let files = [file.as_fd()];
@@ -38,8 +38,8 @@ pub(super) fn offer(socket: &OwnedFd, file: &OwnedFd, ring: usize) -> Result<(),
 /// Takes the memory over, whose rings have at most `largest` octets, without waiting for it.
 ///
 /// # Errors
-/// [`IoError::WouldBlock`] where it has not come yet; [`IoError::Violated`] where what has come is
-/// anything else.
+/// [`IoError::WouldBlock`] if it has not arrived yet; [`IoError::Violated`] if anything else has
+/// arrived.
 pub(super) fn accept(socket: &OwnedFd, largest: usize) -> Result<Memory, IoError> {
     let _receiving = doing(Activity::InputOutput);
     let mut hello = [0; HELLO_LEN];
@@ -80,12 +80,12 @@ pub(super) fn accept(socket: &OwnedFd, largest: usize) -> Result<Memory, IoError
 /// Rings at the other side.
 ///
 /// # Errors
-/// [`IoError::Closed`] where nobody is there any more.
+/// [`IoError::Closed`] if the peer is gone.
 pub(super) fn ring_bell(socket: &OwnedFd) -> Result<(), IoError> {
     let _ringing = doing(Activity::InputOutput);
     loop {
         match net::send(socket, &[0], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            // Where no octet fits, so many wait that the other side need not be told.
+            // If no octet fits, so many wait that the peer need not be told.
             Ok(_) | Err(Errno::AGAIN) => return Ok(()),
             Err(Errno::INTR) => {}
             Err(error) => return Err(IoError::from_errno(error)),
@@ -104,7 +104,7 @@ pub(super) fn answer_bell(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<u
     }
 }
 
-/// Waits until somebody rings, or ends; leaves the octets there. `None` waits as long as it takes.
+/// Waits until the peer rings, or ends; leaves the octets there. `None` waits without a limit.
 pub(super) fn await_bell(socket: &OwnedFd, time_out: Option<&Timespec>) -> Result<(), Errno> {
     let _waiting = doing(Activity::InputOutput);
     let flags = PollFlags::IN | PollFlags::RDHUP;
@@ -121,7 +121,7 @@ pub(super) fn has_ended(socket: &OwnedFd) -> bool {
     poll(&mut looked, Some(&Timespec::default())) != Ok(0)
 }
 
-/// Magic number and version of what is in the memory, octets of each ring.
+/// Encodes the magic number and version of the memory's layout, and the octets of each ring.
 fn hello(ring: usize) -> [u8; HELLO_LEN] {
     let mut hello = [0; HELLO_LEN];
     hello[..MAGIC.len()].copy_from_slice(&MAGIC);

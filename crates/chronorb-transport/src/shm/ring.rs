@@ -1,15 +1,15 @@
 //! One direction of a connection: a ring of octets in shared memory, with one producer and one
 //! consumer, neither of which trusts the other.
 //!
-//! Each side has one word that it alone moves on: how many octets it has put in, or has done with.
-//! The lowest two bits of that word say how the *other* side waits for it to be moved on ([`Wait`]).
-//! Who moves it on exchanges the word, so that he takes the wish to be woken away in the same
-//! instruction; who wants to sleep puts his wish there by comparing and exchanging, which fails where the
-//! word has been moved on since he looked. So no wake-up is lost, and a message costs its
-//! producer one atomic instruction.
+//! Each side advances one word that it alone writes: the number of octets it has produced, or
+//! consumed. The lowest two bits of that word tell how the *other* side waits for it to advance
+//! ([`Wait`]). The side that advances the word exchanges it, and thereby clears the wake-up request
+//! in the same instruction. The side that wants to sleep sets its request by a compare-exchange,
+//! which fails if the word has advanced since it was read. So no wake-up is lost, and a message
+//! costs its producer one atomic instruction.
 //!
-//! What the other side has written is read once, and checked; what is known for sure is kept in the
-//! process's own memory. The octets are copied out before anybody looks at them.
+//! Each value of the other side is read once, and checked; known values are kept in the process's
+//! own memory. The octets are copied out before they are interpreted.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -18,15 +18,15 @@ use core::sync::atomic::AtomicU32 as OwnWord;
 use super::memory::Octets;
 use super::sync::{AtomicU32, Ordering};
 
-/// What both sides of a direction share beside the octets.
+/// The words of a direction that both sides share, besides the octets.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Words {
-    /// What the producer has put in, and how the consumer waits.
+    /// The position of the producer, and how the consumer waits.
     pub(super) tail: Line<AtomicU32>,
     /// Whether the producer will put in nothing more, beside the word that is looked at anyway.
     pub(super) ended: AtomicU32,
-    /// What the consumer has done with, and how the producer waits.
+    /// The position of the consumer, and how the producer waits.
     pub(super) head: Line<AtomicU32>,
 }
 
@@ -42,17 +42,17 @@ pub(super) struct Ring<'m> {
     pub(super) octets: Octets<'m>,
 }
 
-/// How a side waits.
+/// The way in which a side waits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub(super) enum Wait {
-    /// It does not, or looks by itself.
+    /// The side does not wait, or polls.
     Not = 0,
-    /// At the word: a futex.
+    /// Waiting at the word: a futex.
     Word = 1,
-    /// For an octet on the socket.
+    /// Waiting for an octet on the socket.
     Doorbell = 2,
-    /// It has ended.
+    /// The side has ended.
     Gone = 3,
 }
 
@@ -60,10 +60,10 @@ pub(super) enum Wait {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Rubbish;
 
-/// What came of the wish to be woken.
+/// The outcome of requesting a wake-up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Armed {
-    /// It stands there: to sleep as long as the word has this value.
+    /// The request is set: sleep as long as the word has this value.
     Until(u32),
     /// There is no need to wait.
     Needless,
@@ -74,24 +74,24 @@ pub(super) enum Armed {
 /// The side that puts in.
 #[derive(Debug)]
 pub(super) struct Producer {
-    /// Where it is.
+    /// The producer's position.
     tail: Own,
-    /// Where the consumer was when it looked last.
+    /// The last known position of the consumer.
     head: Own,
-    /// How it waits, as far as it knows.
+    /// The producer's way of waiting, as far as it knows.
     wait: Own,
 }
 
 /// The side that takes out.
 #[derive(Debug)]
 pub(super) struct Consumer {
-    /// Where it is.
+    /// The consumer's position.
     head: Own,
     /// Up to where it has let the producer know.
     released: Own,
-    /// Where the producer was when it looked last.
+    /// The last known position of the producer.
     tail: Own,
-    /// How it waits, as far as it knows.
+    /// The consumer's way of waiting, as far as it knows.
     wait: Own,
 }
 
@@ -109,13 +109,13 @@ impl Words {
         self.ended.load(Ordering::Acquire) != 0
     }
 
-    /// The producer ends. Returns how the consumer waited, who is to be woken.
+    /// Ends the producer. Returns how the consumer waited; it must be woken.
     pub(super) fn end(&self) -> Wait {
         self.ended.store(1, Ordering::Release);
         excuse(&self.tail.0)
     }
 
-    /// The consumer ends. Returns how the producer waited, who is to be woken.
+    /// Ends the consumer. Returns how the producer waited; it must be woken.
     pub(super) fn abandon(&self) -> Wait {
         excuse(&self.head.0)
     }
@@ -131,10 +131,10 @@ fn excuse(word: &AtomicU32) -> Wait {
     wait_of(word.fetch_and(!WAIT, Ordering::AcqRel))
 }
 
-/// Takes away the wish of whoever sleeps at a word; returns whether somebody did.
+/// Clears the wake-up request of a thread that sleeps at a word; returns whether there was one.
 pub(super) fn rouse(word: &AtomicU32) -> bool {
     let present = word.load(Ordering::Relaxed);
-    // Whoever changes it at the same time wakes the sleeper, or is the sleeper.
+    // A thread that changes it at the same time wakes the sleeper, or is the sleeper.
     wait_of(present) == Wait::Word
         && word
             .compare_exchange(
@@ -147,7 +147,7 @@ pub(super) fn rouse(word: &AtomicU32) -> bool {
 }
 
 impl Producer {
-    /// For a ring that nobody has used yet.
+    /// Makes the producer of an unused ring.
     pub(super) fn new() -> Self {
         Self {
             tail: Own::new(0),
@@ -156,8 +156,8 @@ impl Producer {
         }
     }
 
-    /// Puts in as much as fits of two pieces, one after the other. Returns how much that is, and how
-    /// the consumer waits, who is to be woken.
+    /// Writes as much of two consecutive pieces as fits. Returns the number of octets, and how the
+    /// consumer waits; it must be woken.
     #[inline]
     pub(super) fn put(
         &self,
@@ -189,9 +189,10 @@ impl Producer {
             .0
             .swap(word(new, Wait::Not), Ordering::AcqRel);
         self.tail.set(new);
-        match position_of(before) == tail {
-            true => Ok((n, wait_of(before))),
-            false => Err(Rubbish),
+        if position_of(before) == tail {
+            Ok((n, wait_of(before)))
+        } else {
+            Err(Rubbish)
         }
     }
 
@@ -238,7 +239,7 @@ impl Producer {
 }
 
 impl Consumer {
-    /// For a ring that nobody has used yet.
+    /// Makes the consumer of an unused ring.
     pub(super) fn new() -> Self {
         Self {
             head: Own::new(0),
@@ -287,10 +288,11 @@ impl Consumer {
         distance(self.released.get(), self.head.get()) >= ring.octets.len() / 2
     }
 
-    /// Lets the producer know what was taken out. Returns how he waits, who is to be woken.
+    /// Publishes the consumer's position. Returns how the producer waits; it must be woken.
     ///
-    /// It is done when nothing is left to take out, and where much was: so it is not in the way of a
-    /// message, and at least half of the ring is always free to a producer whose octets were taken out.
+    /// It is done when nothing is left to take out, and where much was: so it is not in the way of
+    /// a message, and at least half of the ring is always free to a producer whose octets were
+    /// taken out.
     #[inline]
     pub(super) fn release(&self, ring: Ring<'_>) -> Result<Wait, Rubbish> {
         let (released, head) = (self.released.get(), self.head.get());
@@ -303,9 +305,10 @@ impl Consumer {
             .0
             .swap(word(head, Wait::Not), Ordering::AcqRel);
         self.released.set(head);
-        match position_of(before) == released {
-            true => Ok(wait_of(before)),
-            false => Err(Rubbish),
+        if position_of(before) == released {
+            Ok(wait_of(before))
+        } else {
+            Err(Rubbish)
         }
     }
 
@@ -332,19 +335,20 @@ impl Consumer {
     }
 }
 
-/// What was found where a wish was to be put.
+/// The state of a word before a request was set.
 enum Found {
     Still(Armed),
     /// The word, which was moved on.
     Moved(u32),
 }
 
-/// Puts the wish to be woken into a word, as long as that stands at `position`. `own` is what stands
-/// there as far as this side knows.
+/// Sets the wake-up request in a word, as long as that is at `position`. `own` is the last known
+/// request.
 fn exchange_wait(at: &AtomicU32, position: u32, own: &Own, wait: Wait) -> Result<Found, Rubbish> {
     let wanted = word(position, wait);
     let mut expected = position << WAIT_BITS | own.get();
-    // Only this side changes its wish, and who calls its thread away or ends it, which is rare.
+    // Only this side changes its request, except for a thread that calls its thread away or ends
+    // it, which is rare.
     for _ in 0..MOST_CHANGES {
         let exchanged = at.compare_exchange(expected, wanted, Ordering::AcqRel, Ordering::Acquire);
         match exchanged {
@@ -407,16 +411,16 @@ fn ahead(position: u32, n: usize) -> u32 {
     position.wrapping_add(n as u32) & POSITIONS
 }
 
-/// How many octets lie between two positions.
+/// Returns the number of octets between two positions.
 #[inline]
 fn distance(from: u32, to: u32) -> usize {
     (to.wrapping_sub(from) & POSITIONS) as usize
 }
 
-/// How many bits of a word say how somebody waits.
+/// The number of bits of a word that tell how a side waits.
 const WAIT_BITS: u32 = 2;
 const WAIT: u32 = (1 << WAIT_BITS) - 1;
 /// Positions are counted modulo this and one, which every size of a ring divides.
 const POSITIONS: u32 = u32::MAX >> WAIT_BITS;
-/// How often somebody else may change a wish while it is put there.
+/// The number of concurrent changes of a request that are tolerated while it is set.
 const MOST_CHANGES: usize = 8;

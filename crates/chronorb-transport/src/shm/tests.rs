@@ -25,12 +25,12 @@ use crate::reactor::{Interest, Reactor};
 
 const RING: usize = 4096;
 
-/// A listening endpoint, and what connects to it and speaks the protocol by hand.
+/// A listening endpoint, and a client that implements the protocol by hand.
 struct Scene {
     acceptor: Box<dyn Acceptor>,
 }
 
-/// A peer that has handed its memory over, and can do what it wants.
+/// A peer that has sent its memory, and may do anything.
 struct Peer {
     socket: OwnedFd,
     memory: Memory,
@@ -69,7 +69,7 @@ impl Scene {
         (peer, connection)
     }
 
-    /// Whether what this socket is told makes it a connection; it must not be one otherwise.
+    /// Whether this message on the socket is accepted. It is refused otherwise.
     fn is_admitted(&self, hello: &[u8], files: &[BorrowedFd<'_>]) -> bool {
         let socket = self.socket();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
@@ -195,7 +195,7 @@ fn words_that_change_all_the_time_do_no_harm() {
                     let number = random.u32(..);
                     let words = [peer.words(), peer.words_back()][number as usize >> 4 & 1];
                     let at = [&words.tail.0, &words.head.0][number as usize >> 5 & 1];
-                    // Sometimes what could be right.
+                    // Valid values at times.
                     let positions = if number & 64 == 0 { 0x3fff } else { u32::MAX };
                     at.store(number >> 7 & positions, Ordering::Relaxed);
                 }
@@ -382,7 +382,7 @@ fn the_end_of_a_peer_that_was_killed_is_found_behind_what_rang() {
     // The read leaves the octet that rang where it is.
     assert_eq!(connection.try_recv(&mut [0; 10]), Ok(4));
     drop(peer.socket);
-    // No edge tells of it a second time.
+    // No second edge reports it.
     assert_eq!(connection.try_recv(&mut [0; 10]), Err(IoError::Ended));
 }
 

@@ -11,16 +11,16 @@ use rustix::time::Timespec;
 
 use super::sync::AtomicU32;
 
-/// Why a sleep was over.
+/// The reason why a sleep ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Woken {
     /// The time is over.
     ByTime,
-    /// Somebody woke it, the word had another value already, or a signal came.
+    /// The thread was woken, the word already had another value, or a signal arrived.
     Otherwise,
 }
 
-/// Sleeps as long as a word has this value, and nobody wakes it.
+/// Sleeps as long as a word has this value and no thread wakes it.
 pub(super) fn sleep(at: &AtomicU32, value: u32, time_out: Duration) -> Woken {
     let _sleeping = doing(Activity::InputOutput);
     let time_out = timespec(time_out);
@@ -31,7 +31,7 @@ pub(super) fn sleep(at: &AtomicU32, value: u32, time_out: Duration) -> Woken {
     }
 }
 
-/// Wakes who sleeps there.
+/// Wakes the threads that sleep there.
 pub(super) fn wake(at: &AtomicU32) {
     let _waking = doing(Activity::InputOutput);
     // It cannot fail: the word is mapped and aligned.

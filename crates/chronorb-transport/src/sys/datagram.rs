@@ -8,30 +8,31 @@ use std::os::fd::{AsFd, AsRawFd};
 use libc::{c_int, c_void};
 use rustix::io::Errno;
 
-/// Where a datagram came from, and where it went.
+/// The source and destination of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct DatagramInfo {
-    /// Its octets. One that did not fit has as many as there was room for.
+    /// The number of its octets; for a truncated one, the size of the buffer.
     pub(crate) len: usize,
-    /// Who sent it.
+    /// The sender.
     pub(crate) peer: SocketAddr,
-    /// The address of this machine that it is best answered from; `None` where the kernel did not tell, or
-    /// it was sent to a group.
+    /// The address of this machine to answer from; `None` if the kernel did not report it, or the
+    /// datagram was sent to a group.
     pub(crate) local: Option<IpAddr>,
-    /// The interface that it came by, for addresses that mean something on one link only; 0 where that
-    /// is not known.
+    /// The interface that it came by, for addresses that mean something on one link only; 0 where
+    /// that is not known.
     pub(crate) interface: u32,
 }
 
-/// Has the kernel tell the addresses of this machine that datagrams are sent to (`IP_PKTINFO`,
+/// Makes the kernel report the addresses of this machine that datagrams are sent to (`IP_PKTINFO`,
 /// `IPV6_RECVPKTINFO`), for [`receive_datagram`].
 ///
 /// # Errors
-/// Where it is not a socket of IPv4 or IPv6, as `is_ipv6` says.
+/// It is not a socket of IPv4, or of IPv6 if `is_ipv6`.
 pub(crate) fn tell_destinations(socket: impl AsFd, is_ipv6: bool) -> io::Result<()> {
-    let (level, option) = match is_ipv6 {
-        true => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
-        false => (libc::IPPROTO_IP, libc::IP_PKTINFO),
+    let (level, option) = if is_ipv6 {
+        (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_PKTINFO)
     };
     super::set_option(socket, level, option, 1)
 }
@@ -39,7 +40,8 @@ pub(crate) fn tell_destinations(socket: impl AsFd, is_ipv6: bool) -> io::Result<
 /// Receives a datagram into the room, without waiting.
 ///
 /// # Errors
-/// `WouldBlock` where none is there; and what the network has said of earlier ones (ip(7)).
+/// `WouldBlock` if there is none; and errors that the network has reported for earlier ones
+/// (ip(7)).
 pub(crate) fn receive_datagram(socket: impl AsFd, room: &mut [u8]) -> io::Result<DatagramInfo> {
     let mut peer = MaybeUninit::<libc::sockaddr_storage>::zeroed();
     let mut control = Control([0; CONTROL_LEN]);
@@ -77,7 +79,7 @@ pub(crate) fn receive_datagram(socket: impl AsFd, room: &mut [u8]) -> io::Result
 }
 
 /// # Safety
-/// It is of the type that its family says.
+/// It has the type of its address family.
 unsafe fn socket_address(address: &libc::sockaddr_storage) -> Option<SocketAddr> {
     match c_int::from(address.ss_family) {
         libc::AF_INET => {
@@ -108,7 +110,7 @@ unsafe fn destination(header: &libc::msghdr) -> (Option<IpAddr>, u32) {
         let data = unsafe { libc::CMSG_DATA(message) };
         match (control.cmsg_level, control.cmsg_type) {
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                // SAFETY: messages of this type carry this; it may stand anywhere.
+                // SAFETY: messages of this type carry this; it may be unaligned.
                 let info = unsafe { data.cast::<libc::in_pktinfo>().read_unaligned() };
                 let ip = Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr));
                 return (Some(ip.into()), info.ipi_ifindex.cast_unsigned());
@@ -165,7 +167,7 @@ mod tests {
         let mut room = [0; 3];
         let info = receive_datagram(&socket, &mut room).unwrap();
         assert_eq!((info.len, &room), (3, b"hel"));
-        assert_eq!(info.local, None, "nobody has asked for it");
+        assert_eq!(info.local, None, "it was not asked for");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The addresses of the machine's network interfaces.
 //!
-//! The crate `if-addrs` (0.15) does not replace this module. It does not tell the flag `IFF_UP`, only
-//! `IFF_RUNNING`, which an interface has after its link is established. A server that starts with
-//! the machine would publish the loopback address until then. It also looks up the name, the index
-//! (two more system calls) and the netmask of each address, which adds 2.2 KiB to the smallest server.
+//! The crate `if-addrs` (0.15) does not replace this module. It does not tell the flag `IFF_UP`,
+//! only `IFF_RUNNING`, which an interface has after its link is established. A server that starts
+//! with the machine would publish the loopback address until then. It also looks up the name, the
+//! index (two more system calls) and the netmask of each address, which adds 2.2 KiB to the
+//! smallest server.
 
 #![allow(unsafe_code, reason = "getifaddrs gives a linked list of raw pointers")]
 
@@ -40,12 +41,12 @@ unsafe fn address(socket_address: *const libc::sockaddr) -> Option<IpAddr> {
     let family = unsafe { socket_address.as_ref() }?.sa_family;
     match i32::from(family) {
         libc::AF_INET => {
-            // SAFETY: the family says that it is this type.
+            // SAFETY: the address family determines this type.
             let v4 = unsafe { &*socket_address.cast::<libc::sockaddr_in>() };
             Some(Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr)).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: the family says that it is this type.
+            // SAFETY: the address family determines this type.
             let v6 = unsafe { &*socket_address.cast::<libc::sockaddr_in6>() };
             Some(Ipv6Addr::from(v6.sin6_addr.s6_addr).into())
         }

@@ -50,27 +50,28 @@ pub fn packet_priority(socket: impl AsFd) -> io::Result<u32> {
     Ok(option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY)?.cast_unsigned())
 }
 
-/// Has a socket send and receive by this network interface alone (`SO_BINDTOIFINDEX`). One that has an interface already needs
-/// `CAP_NET_RAW` for another.
+/// Restricts a socket to this network interface (`SO_BINDTOIFINDEX`). Changing the interface of a
+/// socket needs `CAP_NET_RAW`.
 ///
 /// # Errors
-/// `NotFound` where the network namespace of the socket has no such interface; `PermissionDenied`; where the descriptor
-/// is not a socket.
+/// `NotFound` where the network namespace of the socket has no such interface; `PermissionDenied`;
+/// where the descriptor is not a socket.
 pub(crate) fn bind_to_interface(socket: impl AsFd, index: u32) -> io::Result<()> {
     let index = i32::try_from(index).map_err(|_| io::ErrorKind::InvalidInput)?;
     set_option(socket, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX, index)
 }
 
-/// Lets a socket hear only those multicast groups that it has joined itself, and not all that somebody
-/// on this machine has (`IP_MULTICAST_ALL`, or `IPV6_MULTICAST_ALL` where `is_ipv6`).
+/// Restricts a socket to the multicast groups that it has joined itself, instead of all that are
+/// joined on this machine (`IP_MULTICAST_ALL`, or `IPV6_MULTICAST_ALL` if `is_ipv6`).
 ///
 /// # Errors
 /// Where the descriptor is not a socket of that family.
 #[cfg(feature = "multicast")]
 pub(crate) fn hear_only_joined_groups(socket: impl AsFd, is_ipv6: bool) -> io::Result<()> {
-    let (protocol, option) = match is_ipv6 {
-        false => (libc::IPPROTO_IP, libc::IP_MULTICAST_ALL),
-        true => (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_ALL),
+    let (protocol, option) = if is_ipv6 {
+        (libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_ALL)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_MULTICAST_ALL)
     };
     set_option(socket, protocol, option, 0)
 }

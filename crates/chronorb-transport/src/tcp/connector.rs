@@ -15,7 +15,7 @@ use super::{options, socket};
 use crate::timed::TimedSocket;
 use crate::{ConnectError, SocketOptions};
 
-/// Connects, by one interface if that is said, and waits for it until the deadline.
+/// Connects, by the given interface if there is one, and waits until the deadline.
 pub(super) fn connect(
     address: SocketAddr,
     wanted: SocketOptions,

@@ -52,7 +52,7 @@ impl Transport for Tcp {
     }
 }
 
-/// TCP by one network interface: what comes or would go by another one does not reach its sockets.
+/// TCP by one network interface: its sockets neither receive nor send packets by another one.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpByInterface {
     /// The number of the interface.
@@ -115,7 +115,8 @@ fn connect(
     Err(last)
 }
 
-/// A TCP socket for this kind of address, closed on `exec`, for one interface if that is said.
+/// Makes a TCP socket for this kind of address, closed on `exec`, bound to the given interface if
+/// there is one.
 fn socket(address: &SocketAddr, interface: Option<u32>) -> io::Result<OwnedFd> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,

@@ -8,8 +8,8 @@ use rustix::net::sockopt;
 use crate::SocketOptions;
 use crate::ip_options::{self, refused};
 
-/// Sets what the options ask for, before connecting or listening, so that the window is scaled to
-/// the buffers and the first packet has its code point.
+/// Sets the options before connecting or listening, so that the window is scaled to the buffers and
+/// the first packet has its code point.
 ///
 /// # Errors
 /// Names the first option that the kernel refuses.
@@ -19,7 +19,7 @@ pub(super) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     ip_options::set(socket, options)
 }
 
-/// What holds now.
+/// Returns the present values.
 pub(super) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     Ok(SocketOptions {
         no_delay: sockopt::tcp_nodelay(socket)?,

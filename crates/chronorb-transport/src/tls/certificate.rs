@@ -1,7 +1,7 @@
 //! The names in a certificate.
 //!
-//! rustls has verified a peer's certificate before anybody reads it here, so a malformed one is
-//! rare. It has no names then, and no rule that asks for one is satisfied.
+//! rustls has verified a peer's certificate before it is read here, so a malformed one is rare. It
+//! has no names then, and no rule that asks for one is satisfied.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -13,8 +13,8 @@ pub struct CertificateNames {
     /// without a short name are numbers in dotted form.
     pub subject: String,
     /// The alternative names, each after its kind: `dns:radar.example`, `ip:10.0.0.1`,
-    /// `uri:spiffe://example/radar`, `email:radar@example`. Other kinds are left out, and host names
-    /// are in lower case.
+    /// `uri:spiffe://example/radar`, `email:radar@example`. Other kinds are left out, and host
+    /// names are in lower case.
     pub alternative: Vec<String>,
 }
 
@@ -200,7 +200,7 @@ fn alternative_names(mut extensions: Der<'_>) -> Option<Vec<String>> {
     Some(Vec::new())
 }
 
-/// One alternative name; `None` for a kind that is not told.
+/// Parses one alternative name; `None` for a kind that is not reported.
 fn alternative_name(tag: u8, contents: &[u8]) -> Option<String> {
     let text = || std::str::from_utf8(contents).ok();
     match tag {

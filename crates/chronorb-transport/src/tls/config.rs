@@ -1,4 +1,4 @@
-//! Who a program is, and whom it believes.
+//! The identity of a program, and the authorities that it trusts.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -24,37 +24,37 @@ use super::unverified::Unverified;
 use super::{TlsConfigError, TlsVersions, files};
 use crate::{Address, Endpoint, EndpointError};
 
-/// What [`TlsConfig::read`] reads. All files are in PEM form.
+/// The files that [`TlsConfig::read`] reads. All of them are in PEM form.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TlsSettings {
-    /// The file of this program's certificate, followed by those that lead to an authority. A server
-    /// needs one, and a client where servers ask for it.
+    /// The file of this program's certificate, followed by those that lead to an authority. A
+    /// server needs one, and a client where servers ask for it.
     pub certificate: Option<PathBuf>,
-    /// The file of the certificate's private key, without a passphrase, that nobody else can read;
-    /// that of the certificate where it is left out.
+    /// The file of the certificate's private key, without a passphrase, that only its owner can
+    /// read; the file of the certificate if it is left out.
     pub private_key: Option<PathBuf>,
-    /// The file of the certificates of those that are believed when they say who somebody is. A
-    /// client needs one, and a server that asks clients who they are.
+    /// The file of the certificate authorities to trust. A client needs it, and so does a server
+    /// that verifies clients.
     pub authority: Option<PathBuf>,
     /// The file of lists of revoked certificates (CRL), which need an authority. Peers whose
     /// certificates are in them are refused, and so are those of whose issuer there is no list.
     pub revocation_list: Option<PathBuf>,
-    /// Who must prove who it is.
+    /// The peers that must prove their identity.
     pub verify: Verify,
     /// The versions of TLS.
     pub versions: TlsVersions,
 }
 
-/// Who must prove who it is.
+/// The peers that must prove their identity.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Verify {
-    /// Nobody: what is sent is hidden from those who listen, and open to anybody who pretends to be
-    /// the peer. For tests.
+    /// No peer. Messages are encrypted, but every process that pretends to be the peer can read
+    /// them. For tests.
     None,
     /// Servers, to this program as a client.
     #[default]
     Peer,
-    /// That, and clients, to this program as a server.
+    /// Servers, and the clients of this program as a server.
     Mutual,
 }
 
@@ -75,19 +75,18 @@ impl FromStr for Verify {
 /// A configuration whose files have been read, and found fit for use. Clones are the same
 /// configuration.
 ///
-/// The files are read again when one of them has changed: at a handshake, at most once a second, and
-/// by [`reload`](Self::reload). Files that cannot be used leave the configuration as it is; the log
-/// tells that once, as `unusable certificate`.
-/// Connections that exist stay as they are.
+/// Changed files are read again: at a handshake, at most once a second, and by
+/// [`reload`](Self::reload). Unusable files leave the configuration unchanged; the log reports that
+/// once, as `unusable certificate`. Existing connections do not change.
 ///
-/// Sessions are never resumed: connections last long, and each one proves anew who is there.
+/// Sessions are never resumed: connections last long, and each one proves the identities anew.
 #[derive(Clone)]
 pub struct TlsConfig {
     settings: Arc<TlsSettings>,
     current: Arc<PiMutex<Current>>,
 }
 
-/// What the files came to when they were read last.
+/// The configuration made of the files when they were read last.
 struct Current {
     loaded: Loaded,
     /// The state of the files before they were read.
@@ -105,14 +104,14 @@ struct Loaded {
     server: Option<Arc<ServerConfig>>,
 }
 
-/// What changes with the content of a file: its number, length and time.
+/// The properties of a file that change with its content: its number, length and time.
 type Stamp = (u64, u64, i64, i64);
 
 impl TlsConfig {
     /// Reads the files, and checks that they fit each other and the present time.
     ///
     /// # Errors
-    /// [`TlsConfigError`] names the file and what is wrong with it.
+    /// [`TlsConfigError`] names the file and the reason.
     pub fn read(settings: &TlsSettings) -> Result<Self, TlsConfigError> {
         let stamps = stamps(settings);
         let loaded = Loaded::read(settings)?;
@@ -147,7 +146,7 @@ impl TlsConfig {
         }
         current.next_look = now + LOOK_PAUSE;
         let (loaded, before) = (current.loaded.clone(), current.stamps.clone());
-        // Others go on with what there is meanwhile.
+        // Other threads use the present configuration meanwhile.
         drop(current);
         let stamps = stamps(&self.settings);
         if stamps == before {
@@ -170,7 +169,7 @@ impl TlsConfig {
         current.loaded.clone()
     }
 
-    /// Who must prove who it is.
+    /// Returns which peers must prove their identity.
     #[must_use]
     pub fn verify(&self) -> Verify {
         self.settings.verify
@@ -182,30 +181,30 @@ impl TlsConfig {
         self.current.lock().loaded.server.is_some()
     }
 
-    /// Whether it can connect: it knows whom to believe, or believes everybody.
+    /// Whether it can connect: it has authorities to trust, or verifies no peer.
     #[must_use]
     pub fn can_connect(&self) -> bool {
         self.current.lock().loaded.client.is_some()
     }
 
-    /// As the side that connects, or what is missing.
+    /// Returns the configuration of the connecting side, or the missing part.
     pub(super) fn client(&self) -> Result<Arc<ClientConfig>, &'static str> {
         let missing = "this program has no certificate authority to judge servers by";
         self.current().client.ok_or(missing)
     }
 
-    /// As the side that accepts; `None` without a certificate.
+    /// Returns the configuration of the accepting side; `None` without a certificate.
     pub(super) fn acceptor(&self) -> Option<Arc<ServerConfig>> {
         self.current().server
     }
 
-    /// As the side that listens.
+    /// Returns the configuration of the listening side.
     pub(super) fn server(&self, endpoint: &Endpoint) -> Result<Arc<ServerConfig>, EndpointError> {
         let missing = || endpoint.error("a server needs a certificate and its private key");
         self.acceptor().ok_or_else(missing)
     }
 
-    /// That clients find the name of an address in the certificate.
+    /// Checks that the certificate has the name by which clients address this program.
     pub(super) fn check_own_name(
         &self,
         endpoint: &Endpoint,
@@ -219,7 +218,8 @@ impl TlsConfig {
             return Ok(());
         }
         Err(endpoint.error(format!(
-            "the certificate is not for {host}, which references would name; give a name that it is for by hostname_in_ior"
+            "the certificate is not for {host}, which references would name; give a name that it is \
+             for by hostname_in_ior"
         )))
     }
 }
@@ -300,7 +300,7 @@ impl Identity {
     }
 }
 
-/// That each certificate of a chain is valid now: a peer would refuse it else.
+/// Checks that each certificate of a chain is valid now. A peer would refuse it otherwise.
 fn check_dates(
     file: &Path,
     chain: &[CertificateDer<'static>],
@@ -441,5 +441,5 @@ fn refused(error: Error) -> TlsConfigError {
     TlsConfigError::Refused(error.to_string())
 }
 
-/// How often handshakes look whether the files have changed.
+/// The interval at which handshakes check whether the files have changed.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);

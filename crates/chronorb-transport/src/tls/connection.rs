@@ -25,7 +25,7 @@ pub(super) struct TlsConnection {
     pub(super) incoming: PiMutex<Incoming>,
     pub(super) outgoing: PiMutex<Outgoing>,
     established: AtomicBool,
-    /// What was wrong with what the peer sent, or what it said was wrong.
+    /// The error in the peer's data, or the error that the peer reported.
     problem: PiMutex<Option<rustls::Error>>,
 }
 
@@ -47,8 +47,9 @@ impl TlsConnection {
         self.established.store(true, Ordering::Release);
     }
 
-    /// Receives what is there. Room that is left means that the socket has nothing more, of which
-    /// an edge would not tell again; nothing at all does so too, unless the caller `waits` for more.
+    /// Receives available octets. If room is left, the socket has no more octets, and no further
+    /// edge would report that. No octets at all have the same meaning, unless the caller `waits`
+    /// for more.
     fn gather(
         &self,
         incoming: &mut Incoming,
@@ -85,14 +86,14 @@ impl TlsConnection {
         }
     }
 
-    /// Decrypts what came into the room, and sends what rustls answers by itself.
+    /// Decrypts received octets into the room, and sends the answers of rustls itself.
     fn take(&self, incoming: &mut Incoming, room: &mut [u8]) -> Result<usize, IoError> {
         let mut session = self.session.lock();
         let was_handshaking = session.is_handshaking();
         let mut filled = 0;
         let taken = loop {
             match session.reader().read(&mut room[filled..]) {
-                // The peer has said goodbye.
+                // The peer has sent its close notification.
                 Ok(0) if filled < room.len() => break Err(IoError::Ended),
                 Ok(n) => filled += n,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -121,8 +122,8 @@ impl TlsConnection {
         }
     }
 
-    /// Sends what rustls has to say, as far as it fits. A thread that sends meanwhile sends it too,
-    /// or the next one does.
+    /// Sends the messages of rustls itself, as far as they fit. If a thread is sending meanwhile,
+    /// that one sends them too, or the next one does.
     fn send_own(&self) {
         if let Some(mut outgoing) = self.outgoing.try_lock() {
             let _ = outgoing.send_own(&self.session, &*self.carrier, Way::Now);
@@ -149,13 +150,13 @@ impl TlsConnection {
             }
             in_vain += incoming.len();
             if in_vain > MOST_IN_VAIN {
-                // Who receives could not be called away.
+                // A receiving thread could not be interrupted.
                 return Err(IoError::Violated);
             }
         }
     }
 
-    /// Tells the peer that nothing more comes, so that it knows that nothing is missing.
+    /// Sends a close notification, so that the peer knows that no octets are missing.
     fn say_goodbye(&self) {
         if self.is_established() {
             self.session.lock().send_close_notify();
@@ -239,10 +240,10 @@ impl Connection for TlsConnection {
         self.send(first, second, Way::Until(deadline))
     }
 
-    /// Decrypts what came, to tell messages from what TLS says to itself, and keeps it.
+    /// Decrypts received octets, to distinguish messages from TLS's own, and keeps them.
     fn is_stale(&self) -> bool {
         let Some(mut incoming) = self.incoming.try_lock() else {
-            // Whoever receives learns of the end.
+            // The receiving thread learns of the end.
             return false;
         };
         let mut session = self.session.lock();
@@ -321,8 +322,8 @@ impl Drop for TlsConnection {
 
 /// The octets that one record holds at most (RFC 8446 section 5.1).
 const RECORD: usize = 16 << 10;
-/// Octets without an end of a record, or with nothing in the records, after which the peer breaks the protocol: twice
-/// what the longest message of a handshake has.
+/// The number of octets without the end of a record, or in empty records, after which the peer
+/// violates the protocol: twice the longest message of a handshake.
 const MOST_IN_VAIN: usize = 128 << 10;
-/// What a read counts as at least, where it does not wait.
+/// The least size that a non-blocking read counts as.
 const LEAST_READ: usize = 256;

@@ -12,7 +12,7 @@ use super::handshake::HandshakeError;
 use crate::tcp::Tcp;
 use crate::{Address, ConnectError, Connection, IoError, Setup, Transport};
 
-/// Connects, and waits until the deadline for the peer to prove who it is.
+/// Connects, and waits until the deadline for the peer to prove its identity.
 pub(super) fn connect(
     config: &TlsConfig,
     address: &Address,
@@ -24,7 +24,7 @@ pub(super) fn connect(
         problem,
     };
     let client = config.client().map_err(|p| unacceptable(p.to_owned()))?;
-    // TCP says what is wrong with an address of another kind.
+    // TCP reports an address of the wrong kind.
     let host = address.as_host().map_or("", |(host, _)| host);
     let carrier = Tcp.connect(address, setup, deadline)?;
     let name = ServerName::try_from(host.to_owned())
@@ -48,4 +48,4 @@ pub(super) fn connect(
     }
 }
 
-const CLOSED: &str = "the peer closed it before it had proved who it is";
+const CLOSED: &str = "the peer closed it before it had proved its identity";

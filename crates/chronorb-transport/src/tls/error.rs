@@ -1,4 +1,4 @@
-//! What is wrong with a configuration.
+//! The errors of a configuration.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,45 +14,51 @@ pub enum TlsConfigError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What it should hold.
+        /// The expected content.
         what: &'static str,
         /// The system's word.
         source: io::Error,
     },
-    /// A file has nothing in it of what it should hold.
+    /// A file lacks the expected content.
     #[error("{}: there is no {what} in PEM form (`-----BEGIN …`) in this file", file.display())]
     Missing {
         /// The file.
         file: PathBuf,
-        /// What it should hold.
+        /// The expected content.
         what: &'static str,
     },
-    /// What is in a file cannot be read.
+    /// The content of a file is malformed.
     #[error("{}: the {what} cannot be read: {problem}", file.display())]
     Malformed {
         /// The file.
         file: PathBuf,
-        /// What it should hold.
+        /// The expected content.
         what: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         problem: String,
     },
-    /// The key is protected by a passphrase, for which nobody can be asked.
-    #[error("{}: the private key is encrypted; write it without a passphrase (`openssl pkey -in …`) to a file that nobody else can read", file.display())]
+    /// The key is protected by a passphrase, which cannot be asked for.
+    #[error("{}: the private key is encrypted; write it without a passphrase (`openssl pkey -in \
+        …`) to a file that only its owner can read", file.display())]
     Encrypted {
         /// The file.
         file: PathBuf,
     },
-    /// Others can read the key. As OpenSSH, which says the same of files of the user that runs it.
-    #[error("{}: others can read the private key (mode {mode:04o}); `chmod 600` it, and use another key if they may have done so", file.display())]
+    /// Other users can read the key. OpenSSH has the same rule for files of the user that runs it.
+    #[error("{}: others can read the private key (mode {mode:04o}); `chmod 600` it, and use \
+        another key if they may have done so", file.display())]
     Exposed {
         /// The file.
         file: PathBuf,
-        /// Its permissions.
+        /// The permissions of the file.
         mode: u32,
     },
     /// The key is not that of the certificate.
-    #[error("{}: the private key does not belong to the certificate in {}", key.display(), certificate.display())]
+    #[error(
+        "{}: the private key does not belong to the certificate in {}",
+        key.display(),
+        certificate.display()
+    )]
     KeyDoesNotFit {
         /// The file of the key.
         key: PathBuf,
@@ -67,19 +73,23 @@ pub enum TlsConfigError {
         /// Since when, or from when on.
         problem: String,
     },
-    /// There is a key and no certificate that says whose it is.
+    /// There is a key and no certificate for it.
     #[error("there is a private key ({}) and no certificate: give it too", key.display())]
     NoCertificate {
         /// The file of the key.
         key: PathBuf,
     },
-    /// Clients shall prove who they are, and there is nobody to believe.
+    /// Clients must prove their identity, but no authorities are given.
     #[error(
-        "clients shall prove who they are, and there is no file of certificate authorities to judge them by"
+        "clients must prove their identity, and there is no file of certificate authorities to \
+         judge them by"
     )]
     NoAuthority,
     /// The list of revoked certificates cannot be used without authorities.
-    #[error("there is a list of revoked certificates ({}) and no file of certificate authorities", list.display())]
+    #[error(
+        "there is a list of revoked certificates ({}) and no file of certificate authorities",
+        list.display()
+    )]
     RevocationWithoutAuthority {
         /// The file of the list.
         list: PathBuf,

@@ -70,7 +70,7 @@ fn read_secret(file: &Path) -> io::Result<(Vec<u8>, Option<u32>)> {
     Ok((octets, (is_own && mode & 0o077 != 0).then_some(mode)))
 }
 
-/// Both forms of keys with a passphrase say so in their clear part.
+/// Both forms of keys with a passphrase show it in their clear part.
 fn is_encrypted(octets: &[u8]) -> bool {
     let mark = b"ENCRYPTED";
     octets.windows(mark.len()).any(|window| window == mark)

@@ -8,7 +8,7 @@ use crate::IoError;
 
 /// Two sides could not agree.
 pub(super) enum HandshakeError {
-    /// One does not believe the other, or does not speak the same.
+    /// One side does not trust the other, or they have no version or cipher in common.
     Refused(rustls::Error),
     /// The connection failed first.
     Io(IoError),

@@ -1,4 +1,4 @@
-//! What came and is not decrypted yet.
+//! Received octets that are not decrypted yet.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -45,7 +45,8 @@ impl Incoming {
     /// Gives rustls a part of it, of which it decrypts the records that are whole.
     ///
     /// # Errors
-    /// Where the peer breaks the protocol, or one does not believe the other. The session is over then.
+    /// The peer violates the protocol, or one side does not trust the other. The session is over
+    /// then.
     pub(super) fn feed(&mut self, session: &mut Session) -> Result<(), Error> {
         let mut rest = &self.space[self.first..self.end];
         let taken = session.read_tls(&mut rest);
@@ -73,11 +74,11 @@ impl Incoming {
         self.is_new && self.end < self.space.len()
     }
 
-    /// Forgets what was true of the socket.
+    /// Resets the knowledge about the socket.
     pub(super) fn begin(&mut self) {
         self.is_new = false;
     }
 }
 
-/// A header, the longest plaintext, and what any version adds to it (RFC 5246 section 6.2.3).
+/// A header, the longest plaintext, and the overhead of any version (RFC 5246 section 6.2.3).
 const LARGEST_RECORD: usize = 5 + (16 << 10) + 2048;

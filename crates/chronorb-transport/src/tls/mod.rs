@@ -1,8 +1,8 @@
 //! TLS over TCP, the transport of SSLIOP.
 //!
-//! Who a program is and whom it believes is a [`TlsConfig`], whose files are read and checked once.
-//! What TCP moves is what [rustls] makes of it; the two know nothing of each other, so that one
-//! thread encrypts while another decrypts or waits.
+//! A [`TlsConfig`] is the identity of a program and the authorities that it trusts; its files are
+//! read and checked once. [rustls] makes the octets that TCP carries. The two are independent, so
+//! that one thread encrypts while another decrypts or waits.
 //!
 //! rustls allocates for each record that it encrypts or decrypts, and a connection has a lock
 //! around its keys, which is held for the cryptography only and never while a thread waits.
@@ -43,7 +43,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// TLS between programs that this configuration tells apart.
+    /// Makes the transport of programs with this configuration.
     #[must_use]
     pub fn new(config: TlsConfig) -> Self {
         Self { config }
@@ -63,8 +63,8 @@ impl Transport for Tls {
     /// Opens every address of an endpoint for connections.
     ///
     /// # Errors
-    /// As TCP, and where there is no certificate, or one that clients would not believe at an
-    /// address that references name.
+    /// As TCP, and if there is no certificate, or one that clients would refuse for an address that
+    /// references name.
     fn listen(
         &self,
         endpoint: &Endpoint,
@@ -88,8 +88,8 @@ impl Transport for Tls {
     /// Connects to a peer, and agrees with it on the keys.
     ///
     /// # Errors
-    /// As TCP, and [`ConnectError::Unacceptable`] where one does not believe the other, or the peer
-    /// does not speak TLS.
+    /// As TCP, and [`ConnectError::Unacceptable`] if one side does not trust the other, or the peer
+    /// does not use TLS.
     fn connect(
         &self,
         address: &Address,

@@ -1,4 +1,4 @@
-//! What is encrypted and not sent yet.
+//! Encrypted octets that are not sent yet.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -11,15 +11,15 @@ use crate::{Connection, IoError, SendError};
 
 /// Ciphertext on its way from rustls to the socket: a few records, for which it keeps the room.
 ///
-/// What was encrypted must be sent. Where the socket has no room, the octets of records that are
-/// not whole in it count as unsent, so that the caller comes back with them when there is room.
+/// Encrypted octets, which must be sent. If the socket has no room, the octets of incomplete
+/// records count as unsent, so that the caller sends them again when there is room.
 #[derive(Default)]
 pub(super) struct Outgoing {
     ciphertext: Vec<u8>,
-    /// How much of it the socket has.
+    /// The number of octets that the socket has taken.
     gone: usize,
-    /// Where each record ends in it, and how many octets it carries that the caller takes for
-    /// unsent.
+    /// The end of each record in it, and the number of octets in the record that the caller takes
+    /// for unsent.
     records: Vec<(usize, usize)>,
     /// Octets whose records are gone, and that the caller still takes for unsent.
     untold: usize,
@@ -65,7 +65,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends what rustls itself has to say: handshakes and alerts.
+    /// Sends rustls's own messages: handshakes and alerts.
     pub(super) fn send_own(
         &mut self,
         session: &PiMutex<Session>,
@@ -76,7 +76,7 @@ impl Outgoing {
         self.flush(carrier, way)
     }
 
-    /// Encrypts what fits into a few records, after so many octets of the pieces.
+    /// Encrypts as much as fits into a few records, after so many octets of the pieces.
     fn encrypt(
         &mut self,
         session: &PiMutex<Session>,
@@ -103,8 +103,8 @@ impl Outgoing {
                     self.records.push((end, taken));
                     begun += taken;
                 }
-                // Keys of TLS 1.2 that have encrypted all they may encrypt nothing more: rustls
-                // says goodbye instead.
+                // Keys of TLS 1.2 that have reached their limit encrypt no more: rustls closes the
+                // session instead.
                 _ => return Err(IoError::Closed),
             }
         }
@@ -118,7 +118,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends what is there, as far as there is room, and counts the records that are gone.
+    /// Sends encrypted octets, as far as there is room, and counts the records that are sent.
     fn flush(&mut self, carrier: &dyn Connection, way: Way) -> Result<(), IoError> {
         let pushed = self.push(carrier, way);
         let (gone, untold) = (self.gone, &mut self.untold);

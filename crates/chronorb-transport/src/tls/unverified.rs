@@ -1,4 +1,4 @@
-//! Believing everybody.
+//! Verifiers that accept every peer.
 
 use std::sync::Arc;
 

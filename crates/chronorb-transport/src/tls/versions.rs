@@ -1,4 +1,4 @@
-//! Which versions of TLS.
+//! The permitted versions of TLS.
 
 use std::str::FromStr;
 
@@ -7,10 +7,11 @@ use rustls::version::{TLS12, TLS13};
 
 use super::TlsConfigError;
 
-/// The versions of TLS that a program speaks. Older ones than 1.2 are broken, and there are none here.
+/// The versions of TLS that a program speaks. Older ones than 1.2 are broken, and there are none
+/// here.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TlsVersions {
-    /// 1.3 with those who speak it, 1.2 with others.
+    /// 1.3 with peers that support it, 1.2 with others.
     #[default]
     Both,
     /// 1.2 only.

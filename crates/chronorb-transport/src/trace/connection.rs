@@ -25,7 +25,7 @@ pub(super) struct TracedConnection {
 #[derive(Debug)]
 struct Told {
     conversation: Conversation,
-    /// What has come of a message whose rest is to come.
+    /// The received part of an incomplete message.
     part: Vec<u8>,
 }
 
@@ -53,7 +53,7 @@ impl TracedConnection {
         }
     }
 
-    /// Writes down what came of receiving into `room`.
+    /// Records the result of receiving into `room`.
     fn received(&self, room: &[u8], received: &Result<usize, IoError>) {
         let Some(told) = &self.told else { return };
         let Told { conversation, part } = &mut *told.lock();
@@ -78,7 +78,7 @@ impl TracedConnection {
         }
     }
 
-    /// Writes down what goes.
+    /// Records octets to be sent.
     fn sends(&self, conversation: &mut Conversation, octets: &[u8]) {
         let mut rest = octets;
         while !rest.is_empty() {
@@ -92,7 +92,7 @@ impl TracedConnection {
         }
     }
 
-    /// Sends without waiting, and writes down what has gone before anybody can write down an answer.
+    /// Sends without waiting, and records the octets before an answer to them can be recorded.
     fn tries(
         &self,
         first: &[u8],
@@ -117,7 +117,8 @@ impl TracedConnection {
         sent
     }
 
-    /// Writes down what is sent, and sends it by `send`: nobody may wait for a lock while a peer takes its time.
+    /// Records the octets, and sends them by `send`: no thread may wait for a lock while a peer is
+    /// slow.
     fn waits(
         &self,
         octets: &[&[u8]],

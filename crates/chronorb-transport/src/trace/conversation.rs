@@ -1,4 +1,4 @@
-//! What goes by one connection, as packets.
+//! The octets of one connection, as packets.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,7 @@ use super::file::TraceFile;
 use super::packet::{ACK, FIN, LONGEST_PAYLOAD, PSH, RST, SYN, Segment, write_tcp, write_udp};
 use crate::{Carriage, Connection};
 
-/// What this process is at a connection.
+/// The role of this process at a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Side {
     Client,
@@ -23,7 +23,7 @@ pub(super) struct Ends {
     pub(super) far: SocketAddr,
 }
 
-/// Which way octets go.
+/// The direction of octets.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     Out,
@@ -77,14 +77,15 @@ impl Conversation {
     /// Octets of a stream, or one message.
     pub(super) fn octets(&mut self, file: &TraceFile, way: Way, octets: &[u8]) {
         for payload in octets.chunks(LONGEST_PAYLOAD) {
-            match self.is_stream {
-                true => self.segment(file, way, PSH | ACK, payload, ""),
-                false => self.datagram(file, way, payload),
+            if self.is_stream {
+                self.segment(file, way, PSH | ACK, payload, "")
+            } else {
+                self.datagram(file, way, payload)
             }
         }
     }
 
-    /// The end of what comes.
+    /// Records the end of the input.
     pub(super) fn end_of_input(&mut self, file: &TraceFile) {
         if self.is_stream && !self.far_ended && !self.ended {
             self.far_ended = true;
@@ -141,7 +142,8 @@ impl Conversation {
 }
 
 impl Ends {
-    /// Those of a connection's socket, or made-up ones of the connection with this number.
+    /// Returns the addresses of a connection's socket, or made-up ones for the connection with this
+    /// number.
     pub(super) fn of(connection: &dyn Connection, side: Side, number: u64) -> Self {
         match Self::of_socket(connection.as_fd()) {
             Some(ends) => ends,

@@ -18,8 +18,8 @@ use super::pcapng::{LONGEST_OPTION, PACKET_OVERHEAD, write_counts, write_head, w
 
 /// A file of the format pcapng that packets are written to, by a thread of its own.
 ///
-/// When it is dropped, all is written that was put into it; a process that is killed loses what its thread had not
-/// written yet.
+/// Dropping it writes everything recorded so far; a process that is killed loses the records that
+/// its thread had not written yet.
 #[derive(Debug)]
 pub struct TraceFile {
     shared: Arc<Shared>,
@@ -29,22 +29,23 @@ pub struct TraceFile {
     writer: Option<Thread<()>>,
 }
 
-/// How large a trace may become.
+/// The bounds of a trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TraceLimits {
-    /// Octets of the file. When it has them it gets the suffix `.1`, in the place of one that has it already, and a
-    /// new one begins; so there are twice as many at most.
+    /// Octets of the file. When it has them it gets the suffix `.1`, in the place of one that has
+    /// it already, and a new one begins; so there are twice as many at most.
     pub file: u64,
     /// Octets that may wait to be written, at least 64 KiB.
     pub buffer: usize,
 }
 
-/// What became of the packets so far.
+/// The numbers of recorded and dropped packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TraceCounts {
-    /// Those that there were.
+    /// The number of packets.
     pub packets: u64,
-    /// Those of them that were left out: there was no room in the buffer, or the file could not be written.
+    /// The number of packets that were dropped: there was no room in the buffer, or the file could
+    /// not be written.
     pub dropped: u64,
 }
 
@@ -84,7 +85,8 @@ impl TraceFile {
         let mut output = Output::create(path.into(), limits.file)?;
         let of_writer = shared.clone();
         let writer = ThreadBuilder::new("orb-trace").spawn(move || {
-            // The least urgent of those that share time; where it may not be that, it is one of them all the same.
+            // The least urgent of those that share time; where it may not be that, it is one of
+            // them all the same.
             let _ = rustix::process::setpriority_process(None, LEAST_URGENT);
             of_writer.write_until_end(&mut output, capacity);
         });
@@ -96,7 +98,7 @@ impl TraceFile {
         }))
     }
 
-    /// What became of the packets so far.
+    /// Returns the numbers of recorded and dropped packets so far.
     #[must_use]
     pub fn counts(&self) -> TraceCounts {
         self.shared.buffer.lock().counts
@@ -140,7 +142,7 @@ impl Drop for TraceFile {
         self.shared.buffer.lock().is_ending = true;
         self.shared.calls.advance();
         if let Some(writer) = self.writer.take() {
-            // A panic of the thread was told already.
+            // A panic of the thread was reported already.
             let _ = writer.join();
         }
     }
@@ -238,8 +240,8 @@ impl Output {
     }
 }
 
-/// Opens a file that only its owner can read: it holds what peers say. One that is there must be this
-/// user's, and no symbolic link.
+/// Opens a file that only its owner can read, because it contains messages. An existing one must
+/// belong to this user, and not be a symbolic link.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).mode(0o600);

@@ -1,21 +1,23 @@
-//! A transport that writes down what goes by another one, for Wireshark.
+//! A transport that records the octets of another one, for Wireshark.
 //!
-//! [`Traced`] wraps any [`Transport`]. Each of its connections becomes a conversation in a [`TraceFile`], in the format
-//! pcapng: streams as TCP, from a handshake to an end, messages as datagrams of UDP; so protocol analysers show
-//! what is in it whatever carried it. What was encrypted on the wire stands there as it was before and after. Addresses are
-//! those of the sockets, and made up where those have none (`10.255.0.1` for clients, `10.255.0.2` port 2809
-//! for servers); what is told about a connection stands as a comment at its first packet.
+//! [`Traced`] wraps any [`Transport`]. Each of its connections becomes a conversation in a
+//! [`TraceFile`], in the format pcapng: streams as TCP, from a handshake to an end, messages as
+//! datagrams of UDP. So protocol analysers show the content of every transport. Messages that are
+//! encrypted on the wire are recorded in clear. Addresses are those of the sockets, or made up for
+//! sockets without addresses (`10.255.0.1` for clients, `10.255.0.2` port 2809 for servers). A
+//! comment at the first packet describes the connection.
 //!
-//! What is seen is what this process gave to the transport and took from it, when it did. It is neither how the network
-//! cut it nor what the peer has got: sequence numbers and acknowledgements are of the trace. Of what
-//! [`send_all`](Connection::send_all) was given and could not send whole, the end is a reset whose comment says how
-//! much has gone. A connection both of whose ends are traced to the same file stands there once.
+//! The trace shows the octets that this process passed to the transport and took from it, with the
+//! time of that. It shows neither the network's packets nor the octets that the peer has received:
+//! sequence numbers and acknowledgements belong to the trace. If [`send_all`](Connection::send_all)
+//! could not send everything, the conversation ends with a reset whose comment has the number of
+//! octets sent. A connection with both ends traced to the same file is recorded once.
 //!
 //! # Time
-//! A thread that sends or receives copies the octets into a buffer of fixed size, behind a lock that inherits
-//! priority and is held for a copy of 60,000 octets at most. A thread of the lowest priority writes the buffer out. Where it
-//! does not keep up, packets are left out whole and counted ([`TraceCounts`], and in the file); nobody waits for the
-//! disk.
+//! A thread that sends or receives copies the octets into a buffer of fixed size, behind a lock
+//! that inherits priority and is held for a copy of 60,000 octets at most. A thread of the lowest
+//! priority writes the buffer to the file. If it is too slow, whole packets are dropped and counted
+//! ([`TraceCounts`], and in the file); no thread waits for the disk.
 
 mod connection;
 mod conversation;
@@ -37,7 +39,7 @@ use crate::{
     Setup, Transport,
 };
 
-/// A transport that writes down what goes by another one.
+/// A transport that records the octets of another one.
 #[derive(Debug)]
 pub struct Traced {
     inner: Arc<dyn Transport>,
@@ -45,7 +47,7 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Writes what goes by `inner` to `file`, which several transports may share.
+    /// Records the octets of `inner` in `file`, which several transports may share.
     pub fn new(inner: impl Into<Arc<dyn Transport>>, file: Arc<TraceFile>) -> Self {
         let inner = inner.into();
         Self { inner, file }

@@ -67,7 +67,7 @@ pub(super) fn write_udp(out: &mut Vec<u8>, from: SocketAddr, to: SocketAddr, pay
     out[begin + 6..begin + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// What the checksums of TCP and UDP cover of the header before them, added up.
+/// The sum of the header fields that the checksums of TCP and UDP cover.
 struct IpHeader(u32);
 
 impl IpHeader {
@@ -123,7 +123,7 @@ fn add_up(octets: &[u8]) -> u32 {
         .sum()
 }
 
-/// The Internet checksum (RFC 1071) of what adds up to `sum`.
+/// Returns the Internet checksum (RFC 1071) for the given sum.
 fn fold(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

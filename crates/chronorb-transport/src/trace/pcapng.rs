@@ -28,7 +28,7 @@ pub(super) fn write_head(out: &mut Vec<u8>) {
     });
 }
 
-/// A packet that is there now, with what is told about it, if anything is.
+/// Writes a packet of the present time, with a comment if there is one.
 pub(super) fn write_packet(out: &mut Vec<u8>, packet: &[u8], comment: &str) {
     block(out, PACKET, |out| {
         out.extend(0_u32.to_ne_bytes());
@@ -45,7 +45,7 @@ pub(super) fn write_packet(out: &mut Vec<u8>, packet: &[u8], comment: &str) {
     });
 }
 
-/// How many packets there were so far, and how many of them were left out.
+/// Writes the number of packets so far, and the number of those that were dropped.
 pub(super) fn write_counts(out: &mut Vec<u8>, packets: u64, dropped: u64) {
     block(out, STATISTICS, |out| {
         out.extend(0_u32.to_ne_bytes());
@@ -105,5 +105,5 @@ const TIME_RESOLUTION: u16 = 9;
 const RECEIVED: u16 = 4;
 const DROPPED: u16 = 5;
 
-/// Of a comment, which may quote what somebody else has sent.
+/// The greatest length of a comment, which may quote octets of a peer.
 pub(super) const LONGEST_OPTION: usize = 1024;

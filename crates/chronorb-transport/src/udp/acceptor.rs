@@ -1,4 +1,4 @@
-//! From datagrams of anybody to one socket for each peer.
+//! The distribution of datagrams from all senders to one socket for each peer.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -32,14 +32,15 @@ pub(super) struct UdpAcceptor {
 
 #[derive(Debug)]
 struct Reception {
-    /// The socket for the next peer. It is made before a datagram is received, which without it would be lost.
+    /// The socket for the next peer. It is made before a datagram is received, which without it
+    /// would be lost.
     next: Option<OwnedFd>,
     /// Messages of peers that have no socket yet.
     waiting: Arrivals<Way>,
     room: Box<[u8]>,
 }
 
-/// From whom a datagram came, and by which address of this machine.
+/// The sender of a datagram, and the address of this machine that received it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Way {
     peer: SocketAddr,
@@ -70,7 +71,7 @@ impl UdpAcceptor {
         })
     }
 
-    /// The next message of anybody.
+    /// Returns the next message of any sender.
     fn next_message(&self, reception: &mut Reception) -> Result<Option<Arrival<Way>>, Errno> {
         if let Some(waiting) = reception.waiting.pop() {
             return Ok(Some(waiting));
@@ -102,15 +103,16 @@ impl UdpAcceptor {
         }
         sockopt::set_socket_reuseport(&socket, true)?;
         net::bind(&socket, &way.local)?;
-        // While it is connected to itself, nobody else's datagrams come to it. Those that came
-        // since it was bound are sorted out.
+        // While the socket is connected to itself, it receives no datagrams of others. Those that
+        // arrived since it was bound are discarded.
         net::connect(&socket, &way.local)?;
         self.sort(&socket, way, &mut own, reception)?;
-        // What waits in the process is told of by a datagram without octets in the kernel. Where that
-        // cannot be had, the next message tells of both.
+        // Octets that wait in the process are announced by an empty datagram in the kernel. If that
+        // cannot be sent, the next message announces both.
         let _ = net::send(&socket, &[], SendFlags::DONTWAIT);
         net::connect(&socket, &way.peer)?;
-        // From now on its messages come to its socket. Others that came before follow the first one.
+        // From now on its messages come to its socket. Others that came before follow the first
+        // one.
         self.sort(&self.socket, way, &mut own, reception)?;
         let largest = self.max.min(largest_to(&way.peer));
         let socket = TimedSocket::new(socket);
@@ -118,7 +120,7 @@ impl UdpAcceptor {
         Ok(connection.with_share(self.peers.add()))
     }
 
-    /// Takes out of a socket what there is for a peer and for others, as far as there is room for it.
+    /// Empties a socket into the queues of a peer and of others, as far as there is room.
     fn sort(
         &self,
         from: &OwnedFd,
@@ -146,7 +148,8 @@ impl UdpAcceptor {
                 return match Errno::from_io_error(&error) {
                     Some(Errno::AGAIN) => Ok(Received::Nothing),
                     Some(error @ (Errno::NOBUFS | Errno::NOMEM | Errno::BADF)) => Err(error),
-                    // What the network says of others' datagrams is nothing against the socket.
+                    // Errors that the network reports for others' datagrams do not affect the
+                    // socket.
                     _ => Ok(Received::Other),
                 };
             }
@@ -230,7 +233,7 @@ impl AsFd for UdpAcceptor {
     }
 }
 
-/// What a look at a socket came to.
+/// The outcome of a look at a socket.
 enum Received {
     /// A message of so many octets.
     Message(Way, usize),
@@ -247,8 +250,8 @@ fn listen(address: SocketAddr, setup: Setup) -> io::Result<(OwnedFd, SocketAddr)
     ip_options::set(&socket, setup.options)?;
     tell_destinations(&socket, address.is_ipv6())?;
     net::bind(&socket, &address)?;
-    // Only now: the port is nobody else's. Sockets of the same user may share it from here on, as
-    // those for peers do.
+    // Not before now: the port is not shared. Sockets of the same user may share it from here on,
+    // as those for peers do.
     sockopt::set_socket_reuseport(&socket, true)?;
     let local = SocketAddr::try_from(net::getsockname(&socket)?)?;
     Ok((socket, local))

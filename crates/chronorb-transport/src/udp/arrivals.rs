@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-/// A datagram, and what there is to say about it.
+/// A datagram with its metadata.
 pub(super) type Arrival<T> = (T, Box<[u8]>);
 
-/// What has come and was not asked for yet, within bounds.
+/// A bounded queue of received messages that were not asked for yet.
 #[derive(Debug)]
 pub(super) struct Arrivals<T> {
     waiting: VecDeque<Arrival<T>>,
@@ -59,6 +59,6 @@ impl<T> Arrivals<T> {
     }
 }
 
-/// As much as the kernel lets wait in a socket by default, once more.
+/// The same amount that a socket of the kernel buffers by default.
 const MAX_OCTETS: usize = 256 << 10;
 const MAX_WAITING: usize = 256;

@@ -28,29 +28,29 @@ pub(super) struct UdpConnection {
     socket: TimedSocket,
     messages: Messages,
     largest: usize,
-    /// It was shut down, which a datagram of no octets looks like.
+    /// Whether it was shut down, which looks like a datagram of no octets.
     ended: AtomicBool,
     /// There is something in `kept`, which is looked at before the socket.
     has_kept: AtomicBool,
     kept: PiMutex<Kept>,
-    /// Its part of the peers of its acceptor; a client's connection has none.
+    /// The share of its acceptor's peers that it takes; a client's connection has none.
     _share: Option<Share>,
 }
 
-/// What has left the kernel already.
+/// The octets that have left the kernel already.
 #[derive(Debug)]
 struct Kept {
     /// The message that was received in part, and how much of it was.
     present: Vec<u8>,
     taken: usize,
     later: Arrivals<()>,
-    /// A datagram without octets in the kernel has told of what was kept from the start.
+    /// Set once an empty datagram in the kernel has announced the first arrivals.
     announced: bool,
 }
 
 impl UdpConnection {
-    /// A connected socket; `arrivals` have come from its peer already, which a datagram
-    /// without octets tells of.
+    /// Makes a connection of a connected socket; `arrivals` have been received from its peer
+    /// already, and an empty datagram announces them.
     pub(super) fn new(
         socket: TimedSocket,
         messages: Messages,
@@ -81,7 +81,7 @@ impl UdpConnection {
         }
     }
 
-    /// Gives out what is there already.
+    /// Takes octets that were received before.
     fn take_kept(&self, room: &mut [u8]) -> usize {
         if !self.has_kept.load(Ordering::Relaxed) {
             return 0;
@@ -126,8 +126,8 @@ impl UdpConnection {
         self.has_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Takes a datagram that was received into the room, and what did not fit into the beginning of `more`;
-    /// `None` where it is no message.
+    /// Moves a received datagram into the room, and the rest into the beginning of `more`; `None`
+    /// if it is not a message.
     fn take(&self, n: usize, room: &[u8], more: &mut [u8]) -> Result<Option<usize>, IoError> {
         if self.ended.load(Ordering::Relaxed) {
             return Err(IoError::Ended);
@@ -207,7 +207,7 @@ impl Connection for UdpConnection {
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let mut filled = self.take_kept(room);
         let mut in_vain = 0;
-        // To the end: a read that does not fill its room says that nothing else is there.
+        // To the end: a read that does not fill its room shows that there is nothing else.
         while filled < room.len() {
             let received = self.receive_into(&mut room[filled..], |rooms| {
                 receive(&self.socket, rooms, RecvFlags::DONTWAIT).map(Some)
@@ -310,7 +310,7 @@ impl Connection for UdpConnection {
 
     fn shutdown(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        // Nobody is told: there is no word for it.
+        // The peer is not told, because the protocol has no message for it.
         let _ = net::shutdown(&self.socket, Shutdown::Both);
     }
 
@@ -369,10 +369,10 @@ fn receive_once(
     Ok(received.bytes)
 }
 
-/// What an error means between datagrams.
+/// Converts an error between datagrams.
 fn of_datagrams(error: IoError) -> IoError {
     match error {
-        // Nobody has the port any more: the peer's machine said so.
+        // The port is not in use any more: the peer's machine reported it.
         IoError::Broken(Errno::CONNREFUSED) => IoError::Closed,
         IoError::Broken(Errno::MSGSIZE) => IoError::TooLarge,
         other => other,
@@ -380,7 +380,8 @@ fn of_datagrams(error: IoError) -> IoError {
 }
 
 thread_local! {
-    /// Where the rest of a datagram goes that is longer than the room for it: it would be lost.
+    /// The buffer for the rest of a datagram that is longer than the given room. That rest would be
+    /// lost.
     static SPARE: RefCell<Box<[u8]>> = RefCell::new(spare());
 }
 

@@ -11,7 +11,7 @@ use super::{largest_to, socket};
 use crate::timed::TimedSocket;
 use crate::{Setup, ip_options};
 
-/// Makes a socket that sends to this peer, and receives from nobody else.
+/// Makes a socket that sends to this peer, and receives from this peer only.
 pub(super) fn connect(peer: SocketAddr, setup: Setup) -> io::Result<UdpConnection> {
     let socket = socket(&peer)?;
     ip_options::set(&socket, setup.options)?;

@@ -1,16 +1,17 @@
 //! UDP, the transport of DIOP: each message is one datagram, which may be lost, come twice or late.
 //!
-//! The options of an endpoint are `portspan` and `hostname_in_ior`, as for TCP, and `max`: octets of the longest message that its
-//! connections send, at most and by default what a datagram carries ([`LARGEST_IPV4`],
-//! [`LARGEST_IPV6`]). Longer ones are refused with [`IoError::TooLarge`](crate::IoError::TooLarge); long
-//! ones travel in several packets, and one lost packet loses the message.
+//! The options of an endpoint are `portspan` and `hostname_in_ior`, as for TCP, and `max`: the
+//! octets of the longest message that its connections send, at most and by default the capacity of
+//! a datagram ([`LARGEST_IPV4`], [`LARGEST_IPV6`]). Longer ones are refused with
+//! [`IoError::TooLarge`](crate::IoError::TooLarge); long ones are sent in several packets, and one
+//! lost packet loses the message.
 //!
-//! There is nothing to accept in UDP. An acceptor makes a socket for each peer whose first datagram is
-//! a message, and connects it to that peer, so that each has a buffer of its own in the kernel.
+//! There is nothing to accept in UDP. An acceptor makes a socket for each peer whose first datagram
+//! is a message, and connects it to that peer, so that each has a buffer of its own in the kernel.
 //! The acceptors of a process make sockets for a quarter of the descriptors that the process may
 //! have; beyond that [`accept`](Acceptor::accept) returns
-//! [`Exhausted`](crate::AcceptError::Exhausted) until a connection is dropped.
-//! What is no message is dropped and [counted](dropped).
+//! [`Exhausted`](crate::AcceptError::Exhausted) until a connection is dropped. What is no message
+//! is dropped and [counted](dropped).
 
 mod acceptor;
 mod arrivals;
@@ -42,8 +43,8 @@ pub const LARGEST_IPV4: usize = 65_507;
 /// Octets of the longest message by IPv6: 65535 without the header of UDP.
 pub const LARGEST_IPV6: usize = 65_527;
 
-/// How many datagrams this process has dropped so far: those that were no message, or of nobody
-/// that could be answered.
+/// Returns the number of datagrams that this process has dropped so far: those that were not
+/// messages, or had no sender that could be answered.
 pub fn dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
@@ -68,7 +69,7 @@ impl Transport for Udp {
         Ok(vec![Box::new(acceptor)])
     }
 
-    /// Whether anybody listens there shows only when something is sent.
+    /// Only sending shows whether the peer exists.
     fn connect(
         &self,
         address: &Address,
@@ -107,9 +108,10 @@ fn socket(address: &SocketAddr) -> io::Result<OwnedFd> {
 
 /// The longest message that can go to a peer.
 fn largest_to(peer: &SocketAddr) -> usize {
-    match peer.ip().to_canonical().is_ipv4() {
-        true => LARGEST_IPV4,
-        false => LARGEST_IPV6,
+    if peer.ip().to_canonical().is_ipv4() {
+        LARGEST_IPV4
+    } else {
+        LARGEST_IPV6
     }
 }
 
@@ -133,12 +135,12 @@ fn count_dropped() {
 
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// The option of an endpoint that bounds what is sent.
+/// The option of an endpoint that bounds the length of sent messages.
 const MAX: &str = "max";
-/// What every host takes in one piece is more than this (RFC 1122, 3.3.2).
+/// A lower bound of the datagrams that every host accepts (RFC 1122, 3.3.2).
 const LEAST_MAX: usize = 512;
-/// Datagrams that are not messages, after which an attempt to receive ends: who sends so many sends more,
-/// which is told of again.
+/// The number of datagrams without a message after which an attempt to receive ends. More of them
+/// cause another event.
 const MAX_IN_VAIN: usize = 1024;
 /// Octets of any datagram, at most.
 const ROOM: usize = 1 << 16;

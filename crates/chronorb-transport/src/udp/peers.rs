@@ -58,5 +58,5 @@ impl Drop for Share {
 static ALL: AtomicUsize = AtomicUsize::new(0);
 /// The acceptors of the process.
 static ACCEPTORS: AtomicUsize = AtomicUsize::new(0);
-/// Which part of the descriptors peers may take.
+/// The part of the descriptors that peers may take, as a divisor.
 const PART: usize = 4;

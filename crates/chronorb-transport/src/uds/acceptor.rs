@@ -25,7 +25,7 @@ pub(crate) struct UnixAcceptor {
     socket: OwnedFd,
     options: SocketOptions,
     published: [Address; 1],
-    /// Is removed with this.
+    /// Removed when this is dropped.
     _file: Option<SocketFile>,
 }
 
@@ -47,7 +47,7 @@ impl UnixAcceptor {
         }
     }
 
-    /// Opens a file in a directory for such files, under a name that nobody has.
+    /// Opens a file in a directory for such files, under an unused name.
     fn open_anywhere(mode: Mode, options: SocketOptions) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let directory = directory();
@@ -125,7 +125,7 @@ impl AsFd for UnixAcceptor {
     }
 }
 
-/// Whether an endpoint can be listened at, as far as it says itself.
+/// Checks whether an endpoint is valid, as far as it can be seen without opening it.
 pub(crate) fn check(endpoint: &Endpoint) -> Result<(), EndpointError> {
     endpoint.check_options(&[MODE])?;
     mode(endpoint)?;
@@ -163,7 +163,7 @@ fn listen(socket: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Where sockets stand that nobody has given a path.
+/// Returns the directory of sockets that have no path.
 fn directory() -> PathBuf {
     env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
@@ -171,7 +171,7 @@ fn directory() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
-/// What the names of such sockets begin with.
+/// The prefix of the names of such sockets.
 const PREFIX: &str = "chronorb";
 /// The option that gives the rights to the file.
 const MODE: &str = "mode";

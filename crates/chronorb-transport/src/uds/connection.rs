@@ -20,7 +20,8 @@ impl Family for Unix {
         options::get(socket)
     }
 
-    /// Who connects has no name: it is known by its process, as the kernel noted it.
+    /// Returns the name of the peer. The connecting side has no address: it is known by its
+    /// process, as the kernel recorded it.
     fn peer(socket: &OwnedFd) -> String {
         match sockopt::socket_peercred(socket) {
             Ok(peer) => format!(

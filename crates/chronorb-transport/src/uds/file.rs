@@ -1,7 +1,7 @@
 //! The files of Unix-domain sockets.
 //!
-//! A file is made without any rights, and gets them when its socket listens. So nobody connects
-//! to it too early, and a file with rights where nobody listens has been left behind.
+//! A file is created without any permissions, and gets them when its socket listens. So no process
+//! connects to it too early, and a file that has permissions but no listener was left behind.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -62,7 +62,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// What tells a file from others that had its path. Numbers of files are used again, at times at once.
+/// The properties that distinguish a file from others that had its path. Inode numbers are reused,
+/// sometimes at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Identity {
     device: u64,
@@ -80,7 +81,7 @@ impl Identity {
     }
 }
 
-/// Removes a socket file that nobody listens at any more.
+/// Removes a socket file that has no listener any more.
 fn remove_stale(path: &str) -> io::Result<()> {
     let file = fs::lstat(path)?;
     if FileType::from_raw_mode(file.st_mode) != FileType::Socket {
@@ -88,7 +89,8 @@ fn remove_stale(path: &str) -> io::Result<()> {
     }
     if Mode::from_raw_mode(file.st_mode).is_empty() {
         return Err(in_use(
-            "another process is about to listen there, or ended as it was; in that case remove the file",
+            "another process is about to listen there, or ended as it was; in that case remove \
+             the file",
         ));
     }
     if is_listened_at(path)? {
@@ -155,7 +157,8 @@ fn check_directory(path: &str) -> io::Result<()> {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             format!(
-                "everybody may replace files in {}: take a directory that is not writable for all, or set its sticky bit",
+                "everybody may replace files in {}: take a directory that is not writable for \
+                 all, or set its sticky bit",
                 directory.display()
             ),
         ));
@@ -191,7 +194,7 @@ mod tests {
         ];
         let sockets = names.each_ref().map(|name| UnixListener::bind(at(name)));
         let [first, second, ..] = sockets;
-        // Somebody listens at the second one: the number is that of another namespace.
+        // A process listens at the second one: the number is that of another namespace.
         drop(first);
         remove_abandoned(directory.path(), "orb");
         let is_there = names.each_ref().map(|name| at(name).exists());

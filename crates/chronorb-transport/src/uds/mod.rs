@@ -1,15 +1,14 @@
 //! Unix-domain sockets, the transport of UIOP: for peers on the same machine.
 //!
 //! An endpoint is the path of a socket file, `uiop:///run/radar`. Its only option is `mode`, the
-//! rights to the file in octal digits, `0600` where it is left out: who may write to it may
-//! connect. A path that is not absolute is taken from the process's directory. A name that begins
-//! with `@` is no file but an abstract name of the kernel's (unix(7)), to which everybody in the
-//! same network namespace may connect. Without a path one is made up, in `XDG_RUNTIME_DIR` or the
-//! directory for temporary files.
+//! permissions of the file in octal digits, `0600` by default: a process that may write to it may
+//! connect. A relative path starts at the process's directory. A name that begins with `@` is not a
+//! file but an abstract name of the kernel (unix(7)), to which every process in the same network
+//! namespace may connect. Without a path one is chosen, in `XDG_RUNTIME_DIR` or the directory for
+//! temporary files.
 //!
-//! A socket file that nobody listens at any more is replaced; one at which somebody does, and
-//! files of other kinds, are left alone, and the endpoint is refused. The file is removed when the endpoint
-//! is closed.
+//! A socket file without a listener is replaced; one with a listener, and files of other kinds, are
+//! left alone, and the endpoint is refused. The file is removed when the endpoint is closed.
 
 mod acceptor;
 mod connection;

@@ -1,4 +1,4 @@
-//! What a Unix-domain socket is reached by.
+//! The address of a Unix-domain socket.
 
 use rustix::net::SocketAddrUnix;
 
@@ -19,7 +19,7 @@ impl<'t> Name<'t> {
     }
 
     /// # Errors
-    /// Says why no socket can have the name.
+    /// The reason why no socket can have the name.
     pub(super) fn socket_address(self) -> Result<SocketAddrUnix, String> {
         let text = match self {
             Self::Path(text) | Self::Abstract(text) => text,
@@ -41,7 +41,7 @@ impl<'t> Name<'t> {
     }
 }
 
-/// What fits into `sun_path` with the NUL that many programs need (unix(7)).
+/// The longest name that fits into `sun_path` with the NUL that many programs need (unix(7)).
 const MAX_NAME: usize = 107;
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     Ok(())
 }
 
-/// What holds now.
+/// Returns the present values.
 pub(super) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     let octets = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
     Ok(SocketOptions {

@@ -10,7 +10,7 @@ use chronorb_transport::{
     parse_endpoints,
 };
 
-/// So much that nobody could keep it all, and no two parts of it are alike.
+/// More than any buffer holds, without two equal parts.
 const STREAM: usize = 3_000_000;
 
 fn soon() -> Deadline {
@@ -60,7 +60,8 @@ fn disturbed(faults: &str) -> (Box<dyn Connection>, Box<dyn Connection>) {
     )
 }
 
-/// Receives as a lane does: waits on a set, and reads until nothing is there or a read did not fill its room.
+/// Receives as a lane does: waits on a set, and reads until nothing is there or a read did not fill
+/// its room.
 fn receive_by_edges(connection: &dyn Connection) -> (Vec<u8>, IoError) {
     let reactor = Reactor::new().expect("a set");
     reactor.add(connection, 0, Interest::Read).expect("added");

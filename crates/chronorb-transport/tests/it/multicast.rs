@@ -115,7 +115,7 @@ fn groups_at_one_port_are_kept_apart() {
     // Nor is what comes to the port without a group.
     let stray = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let sent = stray.send_to(&message(10), SocketAddr::from(([127, 0, 0, 1], port)));
-    // Whether anybody is there, is told later, if at all.
+    // The existence of a listener is reported later, if at all.
     assert_eq!(sent.expect("it is sent"), 10);
     assert_eq!(one.try_recv(&mut [0; 100]), Err(IoError::WouldBlock));
     assert_eq!(transport.counts().malformed, 0);
@@ -135,9 +135,10 @@ fn two_pieces_are_one_message_and_several_messages_go_at_once() {
         assert_eq!(receive(&*listener, 4000), long, "cut at {cut}");
         let mut sent = 0;
         while sent < long.len() {
-            let (first, second) = match sent < cut {
-                true => (&long[sent..cut], &long[cut..]),
-                false => (&[][..], &long[sent..]),
+            let (first, second) = if sent < cut {
+                (&long[sent..cut], &long[cut..])
+            } else {
+                (&[][..], &long[sent..])
             };
             sent += sender.try_send_both(first, second).expect("there is room");
         }
@@ -199,7 +200,8 @@ fn a_message_larger_than_the_socket_buffers_comes_whole_at_a_pace() {
     let long = message(1 << 20);
     let received = std::thread::scope(|scope| {
         let receiving = scope.spawn(|| receive(&*listener, 1 << 20));
-        // A reader that has no processor for long loses datagrams at any pace: then it hears the next one.
+        // A reader that has no processor for long loses datagrams at any pace: then it hears the
+        // next one.
         for _ in 0..5 {
             sender.send_all(&long, soon()).expect("it is sent");
             let deadline = Deadline::after(Duration::from_secs(1));
@@ -412,7 +414,9 @@ fn listeners_send_nothing() {
     let acceptor = listen(&transport, GROUP, port());
     let listener = accept(&*acceptor);
     assert!(matches!(listener.try_send(b"x"), Err(IoError::Broken(_))));
-    let refused = listener.send_all(b"x", soon()).expect_err("to whom?");
+    let refused = listener
+        .send_all(b"x", soon())
+        .expect_err("there is no receiver");
     assert!(matches!(refused.cause, IoError::Broken(_)));
     assert_ne!(Err(AcceptError::Exhausted), acceptor.accept().map(drop));
 }

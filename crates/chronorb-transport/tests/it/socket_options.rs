@@ -58,7 +58,7 @@ fn accept(acceptor: &dyn Acceptor) -> Box<dyn Connection> {
 fn pair(listening: &str, connecting: &str, options: SocketOptions) -> [Box<dyn Connection>; 2] {
     let acceptor = listen(listening, options).expect("it opens");
     let (_, port) = acceptor.published()[0].as_host().expect("it has a port");
-    let near = connect(connecting, port, options).expect("somebody listens");
+    let near = connect(connecting, port, options).expect("there is a listener");
     let far = accept(&*acceptor);
     [near, far]
 }
@@ -146,7 +146,7 @@ fn every_code_point_is_possible_and_no_other_number() {
         ..SocketOptions::default()
     };
     for dscp in 0..=63 {
-        let connection = connect("127.0.0.1", port, with(dscp)).expect("somebody listens");
+        let connection = connect("127.0.0.1", port, with(dscp)).expect("there is a listener");
         assert_eq!(connection.options().expect("it is open").dscp, Some(dscp));
     }
     for dscp in [64, 255] {

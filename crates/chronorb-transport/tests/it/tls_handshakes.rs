@@ -1,4 +1,4 @@
-//! Who proves what to whom by TLS, and what comes of those who do not.
+//! Proofs of identity by TLS, and connections without them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -22,7 +22,7 @@ use crate::tls_peers::{
     raw_handshake, raw_server, read, soon,
 };
 
-/// A directory, an authority, and the settings of one who is at 127.0.0.1.
+/// A directory, an authority, and the settings of a program at 127.0.0.1.
 fn radar() -> (tempfile::TempDir, Authority, TlsSettings) {
     let directory = tempfile::tempdir().expect("a directory");
     let authority = Authority::new(directory.path(), "authority");
@@ -41,7 +41,7 @@ fn with_versions(settings: &TlsSettings, versions: &str) -> TlsSettings {
     }
 }
 
-/// That a client gets no connection, and a word of why.
+/// Asserts that a client gets no connection, and that the error has these words.
 #[track_caller]
 fn unacceptable(client: &Tls, address: &Address, words: &[&str]) {
     let error = client
@@ -111,7 +111,7 @@ fn a_server_of_an_unknown_authority_or_another_name_is_not_believed() {
     let client = tls(&settings);
     unacceptable(&client, &server.address, &["elsewhere.example"]);
 
-    // Who asks for no proof gets none.
+    // A server that asks for no proof gets none.
     let trusting = tls(&TlsSettings {
         verify: Verify::None,
         ..TlsSettings::default()
@@ -131,7 +131,7 @@ fn host_names_are_proved_as_addresses_are() {
     )));
     let impossible = Address::host("127.0.0.2", port);
     let error = client.connect(&impossible, Setup::default(), patience());
-    error.expect_err("nobody is there, or not who should be");
+    error.expect_err("there is no peer, or a wrong one");
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn a_client_waits_for_a_handshake_until_its_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = address_of(&listener);
     let error = tls(&settings).connect(&address, Setup::default(), soon());
-    let error = error.expect_err("nobody answers");
+    let error = error.expect_err("there is no answer");
     assert!(matches!(error, ConnectError::TimedOut { .. }), "{error}");
 }
 
@@ -364,7 +364,7 @@ fn an_end_that_nobody_announced_is_no_end_in_order() {
         thread::scope(|scope| {
             let client = scope.spawn(move || {
                 client.send(b"half a mess");
-                // The connection is cut, as anybody in between can do.
+                // The connection is cut, as any host in between can do.
                 drop(client);
             });
             assert_eq!(far.recv(&mut room, patience()), Ok(11));
@@ -524,7 +524,7 @@ fn tickets_alone_do_not_make_a_connection_stale() {
 #[test]
 fn two_pieces_are_one_record() {
     let (_directory, _authority, settings) = radar();
-    // Between both, somebody who counts records and passes them on.
+    // Between both, a relay counts records and passes them on.
     let acceptor = listen(&tls(&settings));
     let (_, port) = acceptor.published()[0].as_host().expect("a host");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -1,4 +1,5 @@
-//! Configurations of TLS that cannot work, or must not, are refused by name before anybody connects.
+//! Configurations of TLS that cannot work, or must not, are refused by name before the first
+//! connection.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -221,7 +222,7 @@ fn a_certificate_for_another_name_than_references_have() {
     listen("ssliop://127.0.0.2:0").expect("its address");
     listen("ssliop://127.0.0.1:0/hostname_in_ior=radar.example").expect("its name");
 
-    // Who verifies nobody is not held up by names either.
+    // A program that verifies no peer is not held up by names either.
     let unverified = Tls::new(read(&TlsSettings {
         verify: Verify::None,
         ..settings

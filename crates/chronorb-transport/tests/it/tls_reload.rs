@@ -9,7 +9,7 @@ use rcgen::SerialNumber;
 use crate::certificates::Authority;
 use crate::tls_peers::{accept, connect, listen, patience, read};
 
-/// Who the server is to a client.
+/// Returns the identity of the server as a client sees it.
 fn subject_of_server(client: &Tls, acceptor: &dyn Acceptor) -> String {
     let address = &acceptor.published()[0];
     std::thread::scope(|scope| {
@@ -133,7 +133,7 @@ fn a_list_that_cannot_be_used_is_refused_with_its_name() {
     let read = |settings: &TlsSettings| chronorb_transport::tls::TlsConfig::read(settings);
     let error = read(&with(Some(file.clone()), Some(file.clone()))).expect_err("it has no list");
     assert!(matches!(error, TlsConfigError::Missing { .. }), "{error}");
-    let error = read(&with(Some(file), None)).expect_err("nobody signed it");
+    let error = read(&with(Some(file), None)).expect_err("it is not signed");
     assert!(
         matches!(error, TlsConfigError::RevocationWithoutAuthority { .. }),
         "{error}"

@@ -1,4 +1,4 @@
-//! What is written down is what went by: read by a reader of our own, and by tshark.
+//! The trace has the octets of the connections: read by a reader of our own, and by tshark.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,10 +72,10 @@ fn receive(connection: &dyn Connection, len: usize) -> Vec<u8> {
     octets
 }
 
-/// What a file has in it.
+/// The content of a file.
 #[derive(Default)]
 struct Trace {
-    /// What each end of a conversation has sent, with flags of all its packets.
+    /// The octets sent by each end of a conversation, with the flags of all its packets.
     streams: BTreeMap<(String, String), (Vec<u8>, Vec<u8>)>,
     comments: Vec<String>,
     dropped: u64,
@@ -89,7 +89,8 @@ fn short(octets: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes(octets[at..at + 2].try_into().expect("two octets"))
 }
 
-/// Takes the blocks of a file apart, checks their structure, and the checksums and sequence of packets.
+/// Takes the blocks of a file apart, checks their structure, and the checksums and sequence of
+/// packets.
 fn read(path: &Path) -> Trace {
     let file = fs::read(path).expect("it is there");
     let mut trace = Trace::default();
@@ -281,7 +282,7 @@ fn nobody_waits_for_a_disk_that_does_not_take_anything() {
     }
     let counts = file.counts();
     assert!(counts.packets > 100 && counts.dropped > 50, "{counts:?}");
-    // The writer finds nobody any more, and ends.
+    // The writer finds no reader any more, and ends.
     drop(reader);
     drop((near, file));
 }
@@ -303,7 +304,8 @@ fn tshark_finds_requests_and_replies_and_nothing_wrong() {
     };
     let types: Vec<&str> = types.split_whitespace().collect();
     assert_eq!(types, ["0", "1", "0", "1", "0", "1"]);
-    let wrong = "_ws.malformed || tcp.analysis.flags || tcp.checksum.status == 0 || ip.checksum.status == 0";
+    let wrong = "_ws.malformed || tcp.analysis.flags || tcp.checksum.status == 0 || \
+        ip.checksum.status == 0";
     let checked = [
         "-o",
         "tcp.check_checksum:TRUE",
@@ -314,7 +316,7 @@ fn tshark_finds_requests_and_replies_and_nothing_wrong() {
     assert_eq!(found.as_deref(), Some(""));
 }
 
-/// What tshark says of a file; `None` where there is no tshark.
+/// Returns the output of tshark on a file; `None` if there is no tshark.
 fn tshark(path: &Path, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new("tshark");
     match command.arg("-r").arg(path).args(arguments).output() {

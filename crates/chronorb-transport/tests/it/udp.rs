@@ -1,4 +1,4 @@
-//! What only UDP has to promise: places for peers, and what happens to what nobody can use.
+//! The contract of UDP alone: slots for peers, and datagrams that cannot be used.
 
 use std::net::UdpSocket;
 use std::time::Duration;

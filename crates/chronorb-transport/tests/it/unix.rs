@@ -1,4 +1,4 @@
-//! The files of Unix-domain sockets: who may use them, and when they are replaced and removed.
+//! The files of Unix-domain sockets: their permissions, and when they are replaced and removed.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
@@ -85,8 +85,8 @@ fn a_file_that_was_left_behind_is_replaced() {
     let directory = Directory::new();
     let path = directory.file();
     drop(UnixListener::bind(&path).expect("the name is new"));
-    let _acceptor = listen_at(&path).expect("nobody listens there");
-    UnixStream::connect(&path).expect("somebody listens");
+    let _acceptor = listen_at(&path).expect("no other listener is there");
+    UnixStream::connect(&path).expect("there is a listener");
     let files = fs::read_dir(&directory.0).expect("it is readable");
     assert_eq!(files.count(), 1, "nothing lies about");
 }
@@ -103,7 +103,7 @@ fn a_file_where_somebody_listens_is_left_alone() {
     }
     let after = fs::symlink_metadata(&path).expect("it is there").ino();
     assert_eq!(after, before);
-    UnixStream::connect(&path).expect("somebody listens");
+    UnixStream::connect(&path).expect("there is a listener");
     drop(listener);
 }
 
@@ -152,7 +152,7 @@ fn another_file_in_its_place_stays() {
     fs::remove_file(&path).expect("it is there");
     let listener = UnixListener::bind(&path).expect("the name is free");
     drop(acceptor);
-    UnixStream::connect(&path).expect("somebody listens");
+    UnixStream::connect(&path).expect("there is a listener");
     drop(listener);
 }
 
@@ -165,7 +165,7 @@ fn directories_where_everybody_may_replace_the_file_are_refused() {
     assert!(error.contains("sticky"), "{error}");
     assert!(!directory.file().exists());
     set(0o1777).expect("it is ours");
-    listen_at(&directory.file()).expect("nobody else may replace it");
+    listen_at(&directory.file()).expect("other users cannot replace it");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn names_that_are_no_files_are_possible() {
     let acceptor = listen(&endpoint).expect("the name is new");
     let address = acceptor.published()[0].to_string();
     assert_eq!(format!("uiop://{address}"), endpoint);
-    connect(&address, SocketOptions::default()).expect("somebody listens");
+    connect(&address, SocketOptions::default()).expect("there is a listener");
     let error = listen(&endpoint).expect_err("the name is taken");
     assert!(error.to_string().contains("in use"), "{error}");
 }
@@ -229,7 +229,7 @@ fn buffers_are_as_long_as_asked_for_and_peers_have_numbers() {
         ..SocketOptions::default()
     };
     let path = path.to_str().expect("it is UTF-8");
-    let connection = connect(path, options).expect("somebody listens");
+    let connection = connect(path, options).expect("there is a listener");
     let held = connection.options().expect("it is open");
     // The kernel doubles them, for its own book-keeping.
     assert_eq!(held.send_buffer, Some(60_000));

@@ -1,4 +1,5 @@
-//! Who wraps a transport passes on what its connections are, and leaves no method to its default.
+//! A wrapping transport passes on the properties of its connections, and leaves no method to its
+//! default.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

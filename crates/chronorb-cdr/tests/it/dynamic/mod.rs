@@ -405,12 +405,12 @@ impl Typed {
     }
 }
 
-/// How a message is written.
+/// The form of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     pub(crate) endian: Endian,
     pub(crate) text: TextForm,
-    /// How many octets stand before what matters.
+    /// The number of octets before the value under test.
     pub(crate) before: usize,
 }
 
@@ -431,7 +431,7 @@ pub(crate) fn forms() -> impl Strategy<Value = Form> {
 }
 
 impl Form {
-    /// What `write` writes in this form.
+    /// Returns the octets that `write` writes in this form.
     pub(crate) fn write(
         &self,
         write: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,

@@ -81,7 +81,7 @@ impl PriorityBands {
         self.0.iter().map(value).collect()
     }
 
-    /// The bands that a reference says; `None` where they make no sense.
+    /// Converts the bands of a reference; `None` if they are invalid.
     pub(crate) fn from_values(values: &[PriorityBandValue]) -> Option<Self> {
         let band = |value: &PriorityBandValue| {
             Some(PriorityBand::new(

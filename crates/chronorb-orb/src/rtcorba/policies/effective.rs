@@ -1,23 +1,23 @@
-//! What a client's policies and those in a reference come to together.
+//! The combination of a client's policies with those in a reference.
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols, RebindMode};
 use crate::profile::Profile;
 
-/// The policies that a call by a reference goes by.
+/// The policies in effect for a call by a reference.
 #[derive(Clone, Debug)]
 pub(crate) struct Effective {
     /// Whether connections belong to the reference alone.
     pub(crate) private: bool,
     pub(crate) bands: Option<PriorityBands>,
-    /// Those that may be used; any, where none is said.
+    /// The permitted protocols; any, if none is named.
     pub(crate) protocols: Option<Protocols>,
     pub(crate) rebind: RebindMode,
 }
 
 impl Effective {
-    /// Reconciles what holds at the client with what the reference says (CORBA 3.3, 8.3.8).
+    /// Reconciles the policies of the client with those of the reference (CORBA 3.3, 8.3.8).
     ///
     /// # Errors
     /// The policies that contradict each other, or that this ORB cannot follow.
@@ -46,23 +46,24 @@ impl Effective {
         {
             inconsistent.push(ClientPolicy::ClientProtocol(protocols.clone()));
         }
-        match inconsistent.is_empty() {
-            true => Ok(Self {
+        if inconsistent.is_empty() {
+            Ok(Self {
                 private: client.private,
                 bands: bands.cloned(),
                 protocols: protocols.cloned(),
                 rebind: client.rebind_mode(),
-            }),
-            false => Err(inconsistent),
+            })
+        } else {
+            Err(inconsistent)
         }
     }
 }
 
-/// The policy of this kind that a call by the reference goes by (`Object::_get_policy`).
+/// Returns the policy of this kind in effect for calls by the reference (`Object::_get_policy`).
 ///
 /// # Errors
-/// `INV_POLICY`: OMG minor 1 where both sides say one, and only one may; chronorb's minor 2 where
-/// one in the reference cannot be read.
+/// `INV_POLICY`: OMG minor 1 if both sides have one, and only one may; chronorb's minor 2 if one in
+/// the reference is malformed.
 pub(crate) fn effective_policy(
     client: &Overrides,
     profile: Option<&Profile>,
@@ -86,8 +87,8 @@ pub(crate) fn effective_policy(
     }
 }
 
-/// The policy of the one side that has it. Where both have it there is nothing that both allow
-/// (RT-CORBA 1.2, 5.13 and 5.15), even where they say the same.
+/// Returns the policy of the one side that has it. If both have it they are incompatible (RT-CORBA
+/// 1.2, 5.13 and 5.15), even with equal values.
 fn one_of<'p, P>(
     client: &'p Option<P>,
     server: &'p Option<P>,

@@ -54,20 +54,21 @@ impl PolicyManager {
             Ordering::Relaxed,
         );
         let before = std::mem::replace(&mut *overrides, changed);
-        // After the change, so that who sees the number sees the policies.
+        // After the change, so that a thread that reads the number sees the policies.
         orb.generation.fetch_add(1, Ordering::Release);
         drop(overrides);
         drop(before);
         Ok(())
     }
 
-    /// Sets the protocols that the ORB listens by, and the properties of the connections that it
-    /// takes in (`RTCORBA::ServerProtocolPolicy`): thread pools without endpoints of their own listen by all of them,
-    /// references tell of those alone, in this order. The default is IIOP, and whatever endpoints are configured.
+    /// Sets the protocols that the ORB listens by, and the properties of the accepted connections
+    /// (`RTCORBA::ServerProtocolPolicy`). Thread pools without endpoints of their own listen by all
+    /// of them, and references publish only those, in this order. The default is IIOP, and all
+    /// configured endpoints.
     ///
     /// # Errors
-    /// `BAD_INV_ORDER` where the first thread pool has opened its endpoints, a POA has asked
-    /// for server protocols, or they were set; `INV_POLICY` where this ORB has none of the protocols.
+    /// `BAD_INV_ORDER` if the first thread pool has opened its endpoints, a POA has asked for
+    /// server protocols, or they were set; `INV_POLICY` if this ORB has none of the protocols.
     pub fn set_server_protocol(&self, protocols: Protocols) -> Result<(), SystemException> {
         if !protocols.are_usable(&self.core.protocols) {
             return Err(SystemException::no(SystemExceptionKind::InvPolicy, 0));
@@ -117,7 +118,7 @@ impl PolicyCurrent {
 }
 
 thread_local! {
-    /// What this thread has set, for each ORB.
+    /// The policies that this thread has set, for each ORB.
     static OF_THREADS: RefCell<Vec<(Weak<Core>, Overrides)>> = const { RefCell::new(Vec::new()) };
     /// Counts the changes of this thread's policies.
     static CHANGES: Cell<u64> = const { Cell::new(0) };
@@ -156,7 +157,8 @@ impl OrbPolicies {
             .wrapping_add(CHANGES.get())
     }
 
-    /// What the server's endpoints are opened with, from now on for good.
+    /// Returns the protocol properties for opening the server's endpoints; they are fixed from now
+    /// on.
     pub(crate) fn server_protocols(&self) -> Option<&Protocols> {
         self.server_protocols.get_or_init(|| None).as_ref()
     }
@@ -169,7 +171,7 @@ pub(crate) fn effective_overrides(core: &Core, own: &Overrides) -> Overrides {
     inner.or(&core.rt.policies.overrides.lock())
 }
 
-/// How long a call by such a reference may take.
+/// Returns the longest duration of a call by such a reference.
 #[inline]
 pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> Duration {
     own.time_out()
@@ -181,7 +183,7 @@ pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> Duration {
         .unwrap_or(core.config.request_timeout)
 }
 
-/// Reads what the calling thread has set; `None` where that is nothing.
+/// Reads the policies of the calling thread; `None` if it has none.
 fn of_thread<R>(core: &Core, read: impl FnOnce(&Overrides) -> R) -> Option<R> {
     let found = OF_THREADS.try_with(|all| {
         let all = all.borrow();
@@ -195,7 +197,7 @@ fn is_of(entry: &Weak<Core>, core: &Core) -> bool {
     std::ptr::eq(entry.as_ptr(), core)
 }
 
-/// As far as the number goes, which is 584 years.
+/// Saturates after 584 years.
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).map_or(NO_TIME_OUT - 1, |n| n.min(NO_TIME_OUT - 1))
 }

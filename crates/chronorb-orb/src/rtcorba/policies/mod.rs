@@ -1,9 +1,9 @@
 //! Policies that a client sets for its calls: on its ORB, its threads and its references.
 //!
-//! Source: CORBA 3.3 part 1, clause 8.9 (policies, and who sets them), clause 17 (Messaging), and
-//! Real-Time CORBA 1.2, clauses 5.13 to 5.15. The standard makes a policy an object of one of many
-//! interfaces; here it is a [`ClientPolicy`], which can only be one that clients may set. So
-//! there is no `NO_PERMISSION` for a policy of the server at the wrong level.
+//! Source: CORBA 3.3 part 1, clause 8.9 (policies and their levels), clause 17 (Messaging), and
+//! Real-Time CORBA 1.2, clauses 5.13 to 5.15. In the standard a policy is an object of one of many
+//! interfaces. Here it is a [`ClientPolicy`], which can only be one that clients may set. So there
+//! is no `NO_PERMISSION` for a policy of the server at the wrong level.
 
 mod bands;
 mod effective;
@@ -31,7 +31,7 @@ pub use protocols::{
 
 /// A policy that a client sets for its calls.
 ///
-/// Of three levels the innermost holds: the reference
+/// The innermost of three levels has precedence: the reference
 /// ([`Object::with_policy_overrides`](crate::Object::with_policy_overrides)), the calling thread
 /// ([`Orb::policy_current`](crate::Orb::policy_current)), the ORB
 /// ([`Orb::policy_manager`](crate::Orb::policy_manager)).
@@ -47,14 +47,14 @@ pub enum ClientPolicy {
     /// The protocols that may be used, and how (RT-CORBA 1.2, 5.15). The server must not have
     /// such a policy too.
     ClientProtocol(Protocols),
-    /// How long a call may take in all (CORBA Messaging; the standard counts in 100 ns).
+    /// The longest duration of a call in all (CORBA Messaging; the standard counts in 100 ns).
     RelativeRoundtripTimeout(Duration),
-    /// What a call may do without being asked where its object has moved, or its connection has
+    /// The steps that a call may take on its own when its object has moved, or its connection has
     /// ended (CORBA Messaging, `RebindPolicy`).
     Rebind(RebindMode),
 }
 
-/// What a call may do without being asked where its object has moved, or its connection has ended
+/// The steps that a call may take on its own when its object has moved, or its connection has ended
 /// (`Messaging::RebindMode`).
 ///
 /// [`Object::validate_connection`](crate::Object::validate_connection) may do it in any case, and
@@ -64,8 +64,8 @@ pub enum RebindMode {
     /// Follow location forwards, and connect again.
     #[default]
     Transparent,
-    /// Connect again, and follow forwards to where the reference says the same priority model,
-    /// bands and protocols; any other forward is `REBIND`.
+    /// Connect again, and follow forwards to references with the same priority model, bands and
+    /// protocols; any other forward is `REBIND`.
     NoRebind,
     /// Neither: both are `REBIND`. Connections are not closed for being idle, or to make room.
     NoReconnect,
@@ -88,7 +88,7 @@ pub enum ClientPolicyKind {
 }
 
 impl ClientPolicy {
-    /// Which policy it is.
+    /// Returns the kind of the policy.
     pub const fn kind(&self) -> ClientPolicyKind {
         match self {
             Self::PrivateConnection => ClientPolicyKind::PrivateConnection,

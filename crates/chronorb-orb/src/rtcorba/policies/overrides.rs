@@ -6,7 +6,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode};
 
-/// What becomes of the policies that a level has already (`CORBA::SetOverrideType`).
+/// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SetOverride {
     /// They are taken away first.
@@ -49,7 +49,7 @@ impl Overrides {
         }
     }
 
-    /// Those of some kinds; of all, where none is named.
+    /// Returns the policies of some kinds; of all, if none is named.
     pub(crate) fn list(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
         let kinds = match kinds {
             [] => &ClientPolicyKind::ALL[..],

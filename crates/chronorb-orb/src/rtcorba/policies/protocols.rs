@@ -19,8 +19,8 @@ pub enum Protocol {
     Uiop(UnixDomainProtocolProperties),
     /// DIOP: GIOP in UDP datagrams.
     Diop(UserDatagramProtocolProperties),
-    /// Any other protocol, by its [tag](crate::PluggableProtocol::tag), with properties of its own choice. One that
-    /// this ORB does not have is passed over for the next in the list.
+    /// Any other protocol, by its [tag](crate::PluggableProtocol::tag), with properties of its own
+    /// choice. One that this ORB does not have is passed over for the next in the list.
     Other(u32),
 }
 
@@ -40,7 +40,7 @@ pub struct UserDatagramProtocolProperties {
     pub send_buffer_size: u32,
     /// Octets of the receive buffer (`SO_RCVBUF`), at most 2³¹-1; 0 for the system's choice.
     pub recv_buffer_size: u32,
-    /// How packets are marked.
+    /// The marks of packets.
     pub network_priority: NetworkPriority,
 }
 
@@ -59,12 +59,13 @@ pub struct TcpProtocolProperties {
     /// Send small messages at once (`TCP_NODELAY`). Without it a request may wait for the
     /// acknowledgement of the one before.
     pub no_delay: bool,
-    /// How packets are marked.
+    /// The marks of packets.
     pub network_priority: NetworkPriority,
 }
 
 impl Default for TcpProtocolProperties {
-    /// What connections have without a policy: the system's buffers, keep-alive and no-delay.
+    /// Returns the properties of connections without a policy: the system's buffers, keep-alive and
+    /// no-delay.
     fn default() -> Self {
         Self {
             send_buffer_size: 0,
@@ -77,16 +78,16 @@ impl Default for TcpProtocolProperties {
     }
 }
 
-/// How packets are marked for routers (DSCP) and for the queues of this machine (`SO_PRIORITY`).
+/// The marks of packets for routers (DSCP) and for the queues of this machine (`SO_PRIORITY`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NetworkPriority {
     /// Not at all: the kernel's choice.
     #[default]
     Unmarked,
-    /// By the CORBA priority of the connection, of which a seventh of the range each is one of
-    /// the class selectors CS0 to CS6 (RFC 2474; DSCP 0, 8 … 48), and `SO_PRIORITY` 0 to 6. CS7
-    /// belongs to the network itself. A connection without a priority is of CS0; the connection
-    /// of a band has the band's highest priority.
+    /// By the CORBA priority of the connection. Each seventh of the range is one of the class
+    /// selectors CS0 to CS6 (RFC 2474; DSCP 0, 8 … 48), and `SO_PRIORITY` 0 to 6. CS7 is reserved
+    /// for network control. A connection without a priority has CS0; the connection of a band has
+    /// the band's highest priority.
     FromPriority,
     /// This DSCP, 0 to 63, for all; `SO_PRIORITY` is the class that it is in, at most 6.
     Fixed(u8),
@@ -183,7 +184,7 @@ impl Protocols {
         self.0.iter().map(Protocol::tag)
     }
 
-    /// Which one in the order of preference it is; `None` where it may not be used.
+    /// Returns its position in the order of preference; `None` if it may not be used.
     pub(crate) fn rank(&self, tag: u32) -> Option<usize> {
         self.tags().position(|other| other == tag)
     }
@@ -193,8 +194,8 @@ impl Protocols {
         self.tags().any(|tag| registry.has(tag))
     }
 
-    /// What is set on the sockets of a protocol, for requests of this priority, where these protocols are
-    /// asked for, or none.
+    /// Returns the socket options of a protocol, for requests of this priority, with these protocol
+    /// policies or none.
     pub(crate) fn socket_options(
         these: Option<&Self>,
         tag: u32,
@@ -206,7 +207,7 @@ impl Protocols {
         properties.socket_options(priority)
     }
 
-    /// Those of them that an ORB has, as they travel.
+    /// Converts those protocols that an ORB has to their wire form.
     pub(crate) fn to_values(&self, registry: &Registry) -> Vec<ProtocolValue> {
         let value = |protocol: &Protocol| match protocol {
             Protocol::Iiop(p) => ProtocolValue::Iiop(TcpPropertiesValue {
@@ -222,7 +223,7 @@ impl Protocols {
         had.map(value).collect()
     }
 
-    /// The protocols that a reference says; `None` where they make no sense.
+    /// Converts the protocols of a reference; `None` if they are invalid.
     pub(crate) fn from_values(values: &[ProtocolValue]) -> Option<Self> {
         let protocol = |value: &ProtocolValue| match value {
             ProtocolValue::Iiop(tcp) => Protocol::Iiop(TcpProtocolProperties {
@@ -240,7 +241,7 @@ impl Protocols {
 }
 
 impl TcpProtocolProperties {
-    /// What is set on the socket of a connection, or lane, of this priority.
+    /// Returns the socket options of a connection, or lane, of this priority.
     pub(crate) fn socket_options(&self, priority: Option<Priority>) -> SocketOptions {
         let size = |octets| (octets > 0).then_some(octets);
         let dscp = match self.network_priority {

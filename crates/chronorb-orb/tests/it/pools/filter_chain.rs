@@ -403,7 +403,7 @@ fn filters_that_nobody_would_ask_are_refused() {
     config
         .request_filters
         .add(|_: &FilteredRequest<'_>| Filtered::PassOn);
-    let refused = Orb::with_config(config).expect_err("nobody would ask them");
+    let refused = Orb::with_config(config).expect_err("they would never be called");
     assert!(matches!(refused, InitError::Config(_)), "{refused}");
     assert!(refused.to_string().contains("filter-chain"), "{refused}");
 }

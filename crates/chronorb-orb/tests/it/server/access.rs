@@ -415,7 +415,7 @@ fn the_secure_profile_refuses_what_it_cannot_keep() {
             |config| {
                 config.listen_endpoints = parse_endpoints("uiop://").expect("endpoints");
             },
-            "-ORBServerTransportRule: it permits nobody",
+            "-ORBServerTransportRule: it permits no peer",
         ),
         (
             |config| config.server_transport_rules = rules(&["localhost any"]),

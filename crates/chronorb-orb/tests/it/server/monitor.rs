@@ -431,11 +431,11 @@ fn a_socket_at_which_nobody_listens_is_replaced_and_another_is_an_error() {
 
     let mut config = OrbConfig::default();
     config.monitor = setting();
-    let error = Orb::with_config(config).expect_err("somebody listens");
+    let error = Orb::with_config(config).expect_err("it is in use");
     assert!(matches!(error, InitError::Monitor(_)));
     let text = error.to_string();
     assert!(
-        text.contains("orb.sock") && text.contains("somebody listens"),
+        text.contains("orb.sock") && text.contains("in use"),
         "{text}"
     );
     orb.shutdown(true).expect("it ends");

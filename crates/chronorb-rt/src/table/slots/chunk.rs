@@ -1,16 +1,16 @@
-//! Where slots are: chunks that double, and what is known of them.
+//! The chunks of slots, which double in size, and their bookkeeping.
 
 use crate::sync::primitives::atomic::AtomicU32;
 
-/// What the lock among writers protects, besides what belongs to chunks and free slots. Chunks are
-/// sets of bits.
+/// The state protected by the lock among writers, besides that of chunks and free slots. Sets of
+/// chunks are sets of bits.
 #[derive(Default)]
 pub(super) struct Writers {
     /// Chunks that have memory.
     pub(super) allocated: u32,
-    /// Those of them with vacant slots.
+    /// The allocated chunks with vacant slots.
     pub(super) roomy: u32,
-    /// Those of them that have only such, but for the first chunk.
+    /// The allocated chunks in which all slots are vacant, except for the first chunk.
     pub(super) empty: u32,
     /// Slots that are not vacant.
     pub(super) taken: u32,
@@ -22,7 +22,7 @@ pub(super) struct Writers {
 pub(super) struct Counts {
     /// The first free slot that was used before, counted from 1, or [`NONE`](super::slot::NONE).
     pub(super) free: AtomicU32,
-    /// How many slots have ever been used; those after them are fresh.
+    /// The number of slots that were ever used; those after them are fresh.
     pub(super) used: AtomicU32,
     /// Slots that are not vacant.
     pub(super) taken: AtomicU32,

@@ -23,8 +23,8 @@ mod slot;
 /// and allocates nothing. Several look-ups are cheaper within one [`epoch::enter`]. Inserting and
 /// removing take a lock among themselves.
 ///
-/// A removed value is unreachable at once, but lives until nobody uses it any more. Whoever is the
-/// last to let go of it, with [`remove`](Self::remove) or [`SlotRef::release`], gets the value.
+/// A removed value is unreachable at once, but lives as long as it is in use. The last user,
+/// through [`remove`](Self::remove) or [`SlotRef::release`], receives the value.
 ///
 /// Memory for slots is allocated in chunks that double, each a cache line for a value of up to 48
 /// octets. New values go to the lowest chunk with room. Memory of a chunk without values is given
@@ -46,7 +46,7 @@ pub struct Slots<T> {
 pub struct Key {
     /// The slot, from 0.
     pub index: u32,
-    /// Which value of the slot, from 1. Zero names none.
+    /// The number of the value in its slot, from 1. Zero names none.
     pub generation: u32,
 }
 
@@ -55,15 +55,15 @@ pub struct Key {
 #[error("the slot table is full")]
 pub struct Full;
 
-/// What became of a value that was to be removed.
+/// The outcome of removing a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use = "the value may be in it"]
 pub enum Removed<T> {
-    /// It was not in the table, or not any more.
+    /// The value is not in the table, or not any more.
     NotThere,
-    /// It is removed. Somebody uses it, and the last to let go of it gets it.
+    /// The value is removed but still in use. The last user receives it.
     InUse,
-    /// It is removed, and nobody used it.
+    /// The value is removed, and was not in use.
     Last(T),
 }
 
@@ -95,8 +95,8 @@ impl<T> Slots<T> {
         self.insert_with(|_| value)
     }
 
-    /// Puts the value that `make` gives for its key into a free slot, and returns the key. Nobody
-    /// finds the slot before.
+    /// Puts the value that `make` returns for its key into a free slot, and returns the key. No
+    /// reader finds the slot before.
     ///
     /// # Errors
     /// [`Full`]; `make` was not called.
@@ -129,13 +129,14 @@ impl<T> Slots<T> {
         Some((reference.key(), reference))
     }
 
-    /// As [`get`](Self::get), but finds the value also if it is removed and still in use: for
-    /// callers who use it already.
+    /// Finds a value as [`get`](Self::get) does, even if it is removed and still in use: for
+    /// callers that use it already.
     pub fn get_held(&self, key: Key) -> Option<SlotRef<'_, T>> {
         self.get_held_or_inherit(key, drop)
     }
 
-    /// As [`get_held`](Self::get_held), with an heir as in [`get_or_inherit`](Self::get_or_inherit).
+    /// As [`get_held`](Self::get_held), with an heir as in
+    /// [`get_or_inherit`](Self::get_or_inherit).
     pub fn get_held_or_inherit(&self, key: Key, heir: impl FnOnce(T)) -> Option<SlotRef<'_, T>> {
         self.enter(key.index, Some(key.generation), LIVE | DYING, heir)
     }
@@ -163,9 +164,9 @@ impl<T> Slots<T> {
 
     /// Whether the table has ever given out this key. Wait-free.
     ///
-    /// What it says of a key that was given out is always right, also when memory was given back
-    /// in between. After that it takes those generations of a slot for given out, too, by which
-    /// another slot of the chunk was ahead; no value ever has such a key.
+    /// The result is always right for a key that was issued, even if memory was freed in between.
+    /// After that, some generations of a slot count as issued, too, by which another slot of the
+    /// chunk was ahead; no value ever has such a key.
     pub fn was_issued(&self, key: Key) -> bool {
         let reading = epoch::enter();
         let Some((chunk, _)) = self.place(key.index) else {
@@ -178,24 +179,26 @@ impl<T> Slots<T> {
         key.generation != 0 && key.generation <= newest
     }
 
-    /// How many references to the value of `key` are in use now, removed or not. Wait-free.
+    /// Returns the number of references to the value of `key` that are in use now, removed or not.
+    /// Wait-free.
     pub fn readers(&self, key: Key) -> u32 {
         let reading = epoch::enter();
         let Some(slot) = self.slot(key.index, &reading) else {
             return 0;
         };
         let state = slot.state.load(Ordering::Acquire);
-        match state & (LIVE | DYING) != 0 && generation(state) == key.generation {
-            true => (state & READERS) as u32,
-            false => 0,
+        if state & (LIVE | DYING) != 0 && generation(state) == key.generation {
+            (state & READERS) as u32
+        } else {
+            0
         }
     }
 
-    /// Shows `visit` the values that are in the table, by index, until it breaks, with what this
-    /// returns. Takes no lock and does not allocate.
+    /// Calls `visit` for the values in the table, by index, until it breaks, and returns that
+    /// result. Takes no lock and does not allocate.
     ///
-    /// Values that are there during the whole call are visited for certain. Each is in use while
-    /// it is visited. Memory of all tables waits for the end of the call.
+    /// Values that are in the table during the whole call are visited. Each is in use while it is
+    /// visited. Freeing memory of all tables waits for the end of the call.
     pub fn for_each_live<R>(&self, mut visit: impl FnMut(Key, &T) -> ControlFlow<R>) -> Option<R> {
         let reading = epoch::enter();
         for chunk in 0..CHUNKS {
@@ -214,7 +217,7 @@ impl<T> Slots<T> {
         None
     }
 
-    /// An index beyond those of all values in the table, for those who look at each by
+    /// Returns an index above those of all values in the table, for iteration by
     /// [`get_at`](Self::get_at). Wait-free.
     pub fn bound(&self) -> u32 {
         let reading = epoch::enter();
@@ -226,7 +229,8 @@ impl<T> Slots<T> {
         used.next().unwrap_or(0)
     }
 
-    /// How many values are in the table, without those that were removed but are still in use.
+    /// Returns the number of values in the table, without those that were removed but are still in
+    /// use.
     pub fn len(&self) -> usize {
         self.writers.lock().live as usize
     }
@@ -259,7 +263,7 @@ impl<T> Slots<T> {
     }
 
     /// Counts a reader in, if the slot is in one of the states `wanted` and has the generation, or
-    /// any. `heir` gets a value of another generation, which the call was the last to use.
+    /// any. If the call was the last use of a value of another generation, `heir` gets that value.
     #[inline]
     fn enter(
         &self,
@@ -277,11 +281,11 @@ impl<T> Slots<T> {
         }
         let before = slot.state.fetch_add(READER, Ordering::Acquire);
         if before & (LIVE | DYING) == 0 {
-            // The value has gone meanwhile. The counter means nothing until the next one comes,
-            // and starts from zero then.
+            // The value was removed meanwhile. The counter is meaningless until the next value, and
+            // starts from zero then.
             return None;
         }
-        // Also a value that has been removed since it was seen is in place, as long as it is dying.
+        // A value that was removed since is in place as long as it is dying.
         let reference = SlotRef {
             slots: self,
             slot: NonNull::from(slot),
@@ -299,8 +303,8 @@ impl<T> Slots<T> {
         // SAFETY: the reader holds the slot, until it is counted out.
         let state = unsafe { &slot.as_ref().state };
         let seen = state.load(Ordering::Relaxed);
-        // While the value can be found, whoever removes it sees to it, and the slot is not
-        // touched any more.
+        // While the value can be found, the thread that removes it takes care of it, and the slot
+        // is not touched any more.
         if seen & DYING == 0
             && state
                 .compare_exchange(seen, seen - READER, Ordering::Release, Ordering::Relaxed)
@@ -311,7 +315,7 @@ impl<T> Slots<T> {
         self.leave_disturbed(slot)
     }
 
-    /// As [`leave`](Self::leave), where others come and go, or the value is removed.
+    /// Leaves as [`leave`](Self::leave) does, under contention, or when the value is removed.
     #[cold]
     fn leave_disturbed(&self, slot: NonNull<Slot<T>>) -> Option<T> {
         // As soon as the reader is counted out, others may empty the slot and then the chunk.
@@ -340,7 +344,7 @@ impl<T> Slots<T> {
                         writers.roomy |= bit(chunk);
                     }
                     None => {
-                        // To allocate much memory may take a while, if memory is locked.
+                        // Allocating much memory may take a while, if memory is locked.
                         drop(writers);
                         let slots = self.capacity(chunk);
                         if slots == 0 {
@@ -453,7 +457,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// How many slots the chunk has when it is allocated.
+    /// Returns the number of slots of the chunk when it is allocated.
     fn capacity(&self, chunk: usize) -> usize {
         if chunk >= CHUNKS {
             return 0;
@@ -470,7 +474,7 @@ impl<T> Drop for Slots<T> {
             let used = row.head().used.load(Ordering::Relaxed) as usize;
             for slot in (0..used).filter_map(|offset| row.get(offset)) {
                 if slot.state.load(Ordering::Relaxed) & (LIVE | DYING) != 0 {
-                    // SAFETY: the slot has its value, and nobody else has the table.
+                    // SAFETY: the slot has its value, and the table is not shared any more.
                     slot.value
                         .with_mut(|value| unsafe { (*value).assume_init_drop() });
                 }
@@ -495,7 +499,7 @@ pub struct SlotRef<'a, T> {
     slot: NonNull<Slot<T>>,
 }
 
-// SAFETY: it is a reference to a `T`, and who drops the last one gets the value.
+// SAFETY: it is a reference to a `T`, and the thread that drops the last one receives the value.
 unsafe impl<T: Send + Sync> Send for SlotRef<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for SlotRef<'_, T> {}

@@ -15,12 +15,12 @@ pub(super) struct Slot<T> {
     pub(super) value: UnsafeCell<MaybeUninit<T>>,
     /// The next free slot of the chunk, counted from 1, or [`NONE`]. Belongs to the lock.
     pub(super) next_free: AtomicU32,
-    /// Its place in the table, from when it is first used.
+    /// The index in the table, from the first use on.
     pub(super) index: AtomicU32,
 }
 
-// SAFETY: readers on several threads share `&T`, and any of them may be the one who gets it. Who
-// may touch the cell is decided by the state and the lock, as said at each access.
+// SAFETY: readers on several threads share `&T`, and any of them may be the one that receives the
+// value. The state and the lock decide which thread may access the cell, as noted at each access.
 unsafe impl<T: Send + Sync> Sync for Slot<T> {}
 
 // SAFETY: zero is a number, and anything is an uninitialised value. Values are dropped when they
@@ -44,11 +44,11 @@ unsafe impl<T> Zeroed for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Takes the value out of a slot that somebody has just seen in `state`, if it is removed and
-    /// unused. Then the slot must be put back.
+    /// Takes the value out of a slot that was just seen in `state`, if it is removed and unused.
+    /// The slot must then be put back.
     ///
-    /// Everyone who brings a slot into such a state comes here. A reader who comes late may bring
-    /// it there again, or hold it up for a moment and then comes here in turn; the exchange of the
+    /// Every thread that brings a slot into such a state calls this. A late reader may bring it
+    /// there again, or hold it up for a moment and then call this in turn; the exchange of the
     /// state lets exactly one of them through.
     pub(super) fn take_if_unused(&self, state: u64) -> Option<T> {
         if state & (DYING | READERS) != DYING {
@@ -70,7 +70,7 @@ impl<T> Slot<T> {
 pub(super) const READER: u64 = 1;
 /// The counter of readers.
 pub(super) const READERS: u64 = DYING - 1;
-/// So many readers are only there when references are leaked; the counter must not overflow.
+/// The counter is only this high if references are leaked; it must not overflow.
 pub(super) const MANY: u64 = DYING >> 1;
 /// The value is removed, and not yet taken out of the slot.
 pub(super) const DYING: u64 = 1 << 30;

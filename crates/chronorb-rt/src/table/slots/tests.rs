@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 
-/// How many slots have memory.
+/// Returns the number of slots that have memory.
 fn room<T>(table: &Slots<T>) -> usize {
     let reading = epoch::enter();
     let rows = table.chunks.iter().filter_map(|chunk| chunk.read(&reading));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::packet::unique_id;
 use super::*;
 
-/// A message: its length in the first two octets. Those of `no` say that they are none.
+/// A message format with the length in the first two octets; the text `no` is invalid.
 const MESSAGES: Messages = Messages {
     len: |octets| match octets {
         [b'n', b'o', ..] => None,
@@ -262,12 +262,12 @@ fn senders_of_one_host_share_what_it_may_have() {
     assert_eq!(bench.push(B, of_b[1]), Some(message.clone()));
 }
 
-/// What may happen to the packets of some messages on their way.
+/// The disturbances of the packets of some messages.
 #[derive(Clone, Debug)]
 struct Way {
     /// Lengths of the messages, and of their packets' data.
     messages: Vec<(u16, usize)>,
-    /// In which order they come, and some twice.
+    /// The order of the packets, some of them twice.
     order: Vec<prop::sample::Index>,
     lost: Vec<prop::sample::Index>,
 }
@@ -319,7 +319,10 @@ proptest! {
     #[test]
     fn any_packets_are_held_within_the_limits(
         packets in prop::collection::vec(
-            (0..3u8, 0..9u8, 0..6u32, prop::option::of(1..6u32), prop::collection::vec(any::<u8>(), 1..900), 0..30u64),
+            (
+                0..3u8, 0..9u8, 0..6u32, prop::option::of(1..6u32),
+                prop::collection::vec(any::<u8>(), 1..900), 0..30u64,
+            ),
             0..200,
         ),
     ) {

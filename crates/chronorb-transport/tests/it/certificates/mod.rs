@@ -62,7 +62,8 @@ impl Authority {
         file
     }
 
-    /// A certificate and its key for these host names and addresses, as settings that believe this authority.
+    /// A certificate and its key for these host names and addresses, as settings that believe this
+    /// authority.
     pub(crate) fn settings(&self, owner: &str, names: &[&str]) -> TlsSettings {
         self.settings_of(owner, names, |_| {})
     }

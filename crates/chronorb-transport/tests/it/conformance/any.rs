@@ -1,4 +1,4 @@
-//! What goes from who connects to who accepts, and endpoints.
+//! Octets from the connecting side to the accepting side, and endpoints.
 
 use chronorb_transport::{Address, ConnectError, parse_endpoints};
 

@@ -1,4 +1,4 @@
-//! Connections that nobody takes in.
+//! Connections that are not accepted.
 
 use std::thread;
 
@@ -22,7 +22,7 @@ pub(crate) fn a_full_backlog_holds_nobody_longer_than_its_deadline(subject: &Sub
     assert!(matches!(error, ConnectError::TimedOut { .. }), "{error}");
     drop(waiting);
 
-    // Who is patient comes in after those who have given up.
+    // A patient client is accepted after those that have given up.
     thread::scope(|scope| {
         let patient = scope.spawn(|| {
             let near = subject.connect(address);

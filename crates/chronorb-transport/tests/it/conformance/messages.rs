@@ -1,4 +1,4 @@
-//! What transports promise that carry messages.
+//! The contract of transports that carry messages.
 
 use chronorb_transport::{Carriage, Connection, IoError};
 

@@ -1,4 +1,4 @@
-//! What is true of every transport. A transport joins by one line at the end of this file.
+//! The contract of every transport. A transport joins by one line at the end of this file.
 //!
 //! The statements are functions in the modules, one list for each kind of carriage; each becomes a
 //! test of each transport. What only one transport has to promise is in a file of its own.
@@ -64,7 +64,7 @@ macro_rules! messages {
     };
 }
 
-/// A transport that carries messages from who connects to who accepts, and none back.
+/// A transport that carries messages from the connecting side to the accepting side, and none back.
 #[allow(unused_macros, reason = "features may leave out all of them")]
 macro_rules! one_way_messages {
     ($name:ident, $subject:expr) => {
@@ -169,7 +169,7 @@ one_way_messages!(multicast, {
         .refuses("miop://239.255.77.2:5000/portspan=2", "portspan")
 });
 
-/// A group that nobody else hears.
+/// A group that no other process uses.
 #[cfg(feature = "multicast")]
 fn group() -> String {
     use std::sync::atomic::{AtomicU16, Ordering};
@@ -235,7 +235,7 @@ fn disturbed(transport: impl Transport + 'static, faults: &str) -> impl Transpor
     Faulty::new(Box::new(transport) as Box<dyn Transport>, plan.clone())
 }
 
-/// A transport that is traced to where nobody looks.
+/// A transport with a trace that is not read.
 #[cfg(feature = "trace")]
 fn traced(transport: impl Transport + 'static) -> impl Transport {
     use chronorb_transport::trace::{TraceFile, TraceLimits, Traced};
@@ -247,7 +247,7 @@ fn traced(transport: impl Transport + 'static) -> impl Transport {
     Traced::new(Box::new(transport) as Box<dyn Transport>, file)
 }
 
-/// An endpoint that nobody else has.
+/// A unique endpoint.
 #[cfg(feature = "uds")]
 fn abstract_name() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -8,7 +8,7 @@ use chronorb_transport::Address;
 
 use super::subject::Subject;
 
-/// What this process is told, if it is the other one.
+/// Returns the instruction to this process, if it is the child.
 pub(crate) fn told() -> Option<String> {
     env::var(VARIABLE).ok()
 }

@@ -1,4 +1,4 @@
-//! What happens between processes: sudden death, and poverty.
+//! Events between processes: sudden death, and lack of resources.
 
 use std::fs::File;
 use std::thread;

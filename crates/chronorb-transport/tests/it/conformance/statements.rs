@@ -1,4 +1,5 @@
-//! The lists of statements, by what they hold for. Other crates take their pick too, for transports of their own.
+//! The lists of statements, by what they hold for. Other crates take their pick too, for transports
+//! of their own.
 
 /// Makes one test of each statement.
 macro_rules! statements {
@@ -13,7 +14,7 @@ macro_rules! statements {
     };
 }
 
-/// The statements that hold wherever octets go from the one who connects to the one who accepts.
+/// The statements that hold for all octets from the connecting side to the accepting side.
 macro_rules! statements_of_any {
     ($subject:expr) => {
         statements! {

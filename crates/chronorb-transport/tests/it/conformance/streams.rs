@@ -1,4 +1,4 @@
-//! What transports promise that carry streams.
+//! The contract of transports that carry streams.
 
 use std::thread;
 use std::time::Duration;
@@ -106,10 +106,12 @@ pub(crate) fn a_peer_that_takes_nothing_ends_the_wait_at_the_deadline(subject: &
     // It has begun by then.
     let deadline = Deadline::after(Duration::from_millis(500));
     let error = near.send_both(&[FILLING; 16], &octets, deadline);
-    let error = error.expect_err("nobody reads");
+    let error = error.expect_err("there is no reader");
     assert_eq!(error.cause, IoError::TimedOut);
     assert!((16..octets.len()).contains(&error.sent));
-    let error2 = near.send_all(&octets, soon()).expect_err("nobody reads");
+    let error2 = near
+        .send_all(&octets, soon())
+        .expect_err("there is no reader");
     assert_eq!(error2.cause, IoError::TimedOut);
     let all = receive(&*far, error.sent + error2.sent);
     assert!(all.iter().all(|octet| *octet == FILLING));
@@ -147,7 +149,7 @@ pub(crate) fn after_an_error_no_octet_comes(subject: &Subject) {
     while matches!(outcome, Ok(_) | Err(IoError::WouldBlock)) && !until.has_passed() {
         outcome = far.try_send(&[0; 16]);
     }
-    let error = outcome.expect_err("nobody is there");
+    let error = outcome.expect_err("there is no peer");
     assert_ne!(error, IoError::WouldBlock);
 }
 
@@ -167,7 +169,7 @@ pub(crate) fn where_nobody_listens_nobody_is_connected(subject: &Subject) {
     let address = acceptor.published()[0].clone();
     drop(acceptor);
     let refused = subject.transport.connect(&address, setup(), patience());
-    let error = refused.expect_err("nobody listens");
+    let error = refused.expect_err("there is no listener");
     assert!(matches!(error, ConnectError::Refused { .. }), "{error}");
 }
 
@@ -181,7 +183,7 @@ pub(crate) fn a_peer_that_is_cut_off_is_told_at_once(subject: &Subject) {
     drop(far);
     let octets = vec![FILLING; 64 << 20];
     let error = near.send_all(&octets, patience());
-    let error = error.expect_err("nobody is there").cause;
+    let error = error.expect_err("there is no peer").cause;
     assert_ne!(error, IoError::TimedOut);
 }
 

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 /// A transport under test.
 pub(crate) struct Subject {
     pub(crate) transport: Box<dyn Transport>,
-    /// Where to listen, and where at the same time.
+    /// Two endpoints to listen at, at the same time.
     endpoints: [String; 2],
     /// Endpoints that the transport must refuse, and a word that its error must have.
     pub(crate) wrong: Vec<(&'static str, &'static str)>,
@@ -31,13 +31,13 @@ impl Subject {
         }
     }
 
-    /// It has to refuse this endpoint, with this word.
+    /// Sets an endpoint that must be refused, with a word of the error.
     pub(crate) fn refuses(mut self, endpoint: &'static str, word: &'static str) -> Self {
         self.wrong.push((endpoint, word));
         self
     }
 
-    /// Its second endpoint, where the first one can be opened only once.
+    /// Sets the second endpoint, if the first one can be opened only once.
     #[allow(dead_code, reason = "for transports that features may leave out")]
     pub(crate) fn and_at(mut self, endpoint: &str) -> Self {
         self.endpoints[1] = endpoint.to_owned();
@@ -64,10 +64,10 @@ impl Subject {
 
     pub(crate) fn connect(&self, address: &Address) -> Box<dyn Connection> {
         let connection = self.transport.connect(address, setup(), patience());
-        connection.expect("somebody listens")
+        connection.expect("there is a listener")
     }
 
-    /// Both ends of a connection: of who connects, and of who accepts.
+    /// Both ends of a connection: the connecting and the accepting one.
     pub(crate) fn pair(&self) -> (Box<dyn Connection>, Box<dyn Connection>) {
         let acceptor = self.listen();
         self.pair_at(&*acceptor, &acceptor.published()[0])
@@ -92,7 +92,7 @@ impl Subject {
     }
 }
 
-/// How all connections are made: for messages.
+/// The setup of all connections: for messages.
 pub(crate) fn setup() -> Setup {
     Setup {
         messages: Messages {

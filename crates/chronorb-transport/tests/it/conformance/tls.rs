@@ -1,4 +1,4 @@
-//! TLS between programs that prove to each other who they are.
+//! TLS between programs that prove their identities to each other.
 
 use std::os::unix::process::parent_id;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What transports promise by which octets go both ways.
+//! The contract of transports that carry octets both ways.
 
 use std::thread;
 

@@ -30,7 +30,7 @@ pub(crate) fn a_wait_with_a_limit_ends_by_it(subject: &Subject) {
     near.send_all(&message(30, 1), patience())
         .expect("it is taken");
     let mut room = [0; 100];
-    // Who carries the octets may need its time.
+    // The carrier of the octets may need its time.
     let limit = Some(Duration::from_secs(30));
     assert_eq!(far.recv_until_interrupted(&mut room, limit), Ok(Some(30)));
 }
@@ -63,7 +63,7 @@ pub(crate) fn every_edge_is_told(subject: &Subject) {
     }
 }
 
-/// Octets that are there, as who was told of an edge reads them.
+/// Reads the available octets as a thread does that got an edge.
 fn read_to_the_edge(connection: &dyn Connection) -> usize {
     let is_stream = connection.carriage() == Carriage::Stream;
     let mut room = [0; 64];
@@ -109,7 +109,7 @@ pub(crate) fn a_thread_that_waits_already_is_called_by_a_kick(subject: &Subject)
 
 /// Calls a thread that waits on `called`, twice, and lets it receive what comes after that.
 pub(crate) fn called_by_a_kick(other: &dyn Connection, called: &dyn Connection) {
-    let kick = Kick::install().expect("nobody else handles the signal");
+    let kick = Kick::install().expect("the signal is not handled elsewhere");
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
         let waiting = scope.spawn(move || {

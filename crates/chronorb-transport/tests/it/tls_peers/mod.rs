@@ -108,7 +108,7 @@ impl EchoServer {
         Self { address, ends }
     }
 
-    /// How the next connection that did not end in order has ended.
+    /// Returns the end of the next connection that did not end in order.
     pub(crate) fn end(&self) -> IoError {
         let end = self.ends.recv_timeout(Duration::from_secs(30));
         end.expect("one ends")
@@ -177,7 +177,7 @@ impl RawClient {
         octets
     }
 
-    /// What would be sent.
+    /// Returns the octets that would be sent.
     pub(crate) fn encrypt(&mut self, octets: &[u8]) -> Vec<u8> {
         self.session.writer().write_all(octets).expect("it is open");
         let mut record = Vec::new();
@@ -185,7 +185,7 @@ impl RawClient {
         record
     }
 
-    /// Sends records of no octets, as many as the way to the other side takes without anybody who reads; `wait` ends when
+    /// Sends empty records, as many as fit between the two sides without a reader; `wait` ends when
     /// it may begin.
     pub(crate) fn flood_with_nothing(
         address: &Address,
@@ -296,8 +296,8 @@ pub(crate) fn alert_of(stream: &mut TcpStream) -> Option<u8> {
     }
 }
 
-/// Passes on what comes in both directions until the ends. Returns how many records of application data the client
-/// sent after its handshake.
+/// Passes on what comes in both directions until the ends. Returns how many records of application
+/// data the client sent after its handshake.
 pub(crate) fn count_data_records(client: TcpStream, server: TcpStream) -> usize {
     thread::scope(|scope| {
         scope.spawn(|| {
