@@ -2,6 +2,8 @@
 
 #[cfg(feature = "access")]
 use std::path::Path;
+#[cfg(any(feature = "ssliop", feature = "riop"))]
+use std::path::PathBuf;
 use std::time::Duration;
 
 use chronorb_giop::Version;
@@ -104,12 +106,29 @@ impl Setting {
     }
 }
 
-/// A setting of a cargo feature: the feature, the key, the options, the values that a program
-/// without the feature takes too, and how a text is taken in.
-macro_rules! of_feature {
-    ($feature:tt, $key:expr, $options:expr, $without:expr, $apply:expr $(,)?) => {{
+/// The table of settings. Each has its key and its options; in brackets the feature that it needs
+/// and the values that ask for what a program without it does; and the kind of its value.
+macro_rules! settings {
+    ($($key:expr, $options:expr $(, [$feature:tt, $without:expr])? => $apply:expr;)*) => {
+        pub(super) const SETTINGS: &[Setting] = {
+            use Apply::*;
+            &[$(setting!($key, $options $(, [$feature, $without])?, $apply)),*]
+        };
+    };
+}
+
+macro_rules! setting {
+    ($key:expr, $options:expr, $apply:expr) => {
+        Setting {
+            key: $key,
+            options: $options,
+            missing: None,
+            apply: $apply,
+        }
+    };
+    ($key:expr, $options:expr, [$feature:tt, $without:expr], $apply:expr) => {{
         #[cfg(feature = $feature)]
-        const SETTING: (Option<&'static Missing>, Apply) = (None, Apply::Text($apply));
+        const SETTING: (Option<&'static Missing>, Apply) = (None, $apply);
         #[cfg(not(feature = $feature))]
         const SETTING: (Option<&'static Missing>, Apply) = (
             Some(&Missing {
@@ -127,14 +146,18 @@ macro_rules! of_feature {
     }};
 }
 
-/// A setting of every program.
-const fn setting(key: &'static str, options: &'static str, apply: Apply) -> Setting {
-    Setting {
-        key,
-        options,
-        missing: None,
-        apply,
-    }
+/// The place of a value in the configuration.
+macro_rules! place {
+    ($($field:ident).+) => {
+        |config| &mut config.$($field).+
+    };
+}
+
+/// The names of the values of a field.
+macro_rules! choices {
+    ($field:ident { $($(#[$if:meta])* $name:literal => $value:expr),* $(,)? }) => {
+        &[$($(#[$if])* ($name, |config: &mut OrbConfig| config.$field = $value)),*]
+    };
 }
 
 pub(super) const CONFIG_FILE: &str = "config_file";
@@ -146,523 +169,207 @@ const MAX_SPIN: u64 = 1_000_000;
 
 const MAX_PRIORITY: u64 = Priority::MAX.value() as u64;
 
-pub(super) const SETTINGS: &[Setting] = &[
-    of_feature!(
-        "config-file",
-        CONFIG_FILE,
-        "-ORBConfigFile",
-        &[],
-        // Read before all others.
-        nothing,
-    ),
-    setting(
-        "orb_id",
-        "-ORBId",
-        Apply::Text(|config, text| {
-            config.orb_id = text.to_owned();
-            Ok(())
-        }),
-    ),
-    setting(
-        "listen_endpoints",
-        "-ORBListenEndpoints -ORBEndpoint",
-        Apply::Text(|config, text| {
-            config.listen_endpoints.extend(endpoints(text)?);
-            Ok(())
-        }),
-    ),
-    setting(
-        "protocols",
-        "-ORBProtocols",
-        Apply::Text(|config, text| {
-            let schemes = text
-                .split(',')
-                .map(|scheme| scheme.trim().to_ascii_lowercase());
-            config.protocols = schemes.collect();
-            Ok(())
-        }),
-    ),
-    of_feature!("miop", "multicast", "-ORBMulticast", &[], |config, text| {
+settings! {
+    // Read before all others.
+    CONFIG_FILE, "-ORBConfigFile", ["config-file", &[]] => Text(nothing);
+    "orb_id", "-ORBId" => Text(|config, text| {
+        config.orb_id = text.to_owned();
+        Ok(())
+    });
+    "listen_endpoints", "-ORBListenEndpoints -ORBEndpoint" => Text(|config, text| {
+        config.listen_endpoints.extend(endpoints(text)?);
+        Ok(())
+    });
+    "protocols", "-ORBProtocols" => Text(|config, text| {
+        let schemes = text
+            .split(',')
+            .map(|scheme| scheme.trim().to_ascii_lowercase());
+        config.protocols = schemes.collect();
+        Ok(())
+    });
+    "multicast", "-ORBMulticast", ["miop", &[]] => Text(|config, text| {
         config.multicast = MulticastOptions::parse(text)?;
         Ok(())
-    },),
-    of_feature!(
-        "ssliop",
-        "ssl_certificate",
-        "-ORBSSLCertificate -ORBsslKeyFile",
-        &[],
-        |config, text| {
-            config.ssl.certificate = Some(text.into());
-            Ok(())
-        },
-    ),
-    of_feature!(
-        "ssliop",
-        "ssl_private_key",
-        "-ORBSSLPrivateKey",
-        &[],
-        |config, text| {
-            config.ssl.private_key = Some(text.into());
-            Ok(())
-        },
-    ),
-    of_feature!(
-        "ssliop",
-        "ssl_certificate_authority",
-        "-ORBSSLCertificateAuthority -ORBsslCAFile",
-        &[],
-        |config, text| {
-            config.ssl.authority = Some(text.into());
-            Ok(())
-        },
-    ),
-    of_feature!(
-        "ssliop",
-        "ssl_revocation_list",
-        "-ORBSSLRevocationList",
-        &[],
-        |config, text| {
-            config.ssl.revocation_list = Some(text.into());
-            Ok(())
-        },
-    ),
-    of_feature!(
-        "ssliop",
-        "ssl_verify",
-        "-ORBSSLVerify",
-        &[],
-        |config, text| parsed(text).map(|verify| config.ssl.verify = verify),
-    ),
-    of_feature!(
-        "ssliop",
-        "ssl_versions",
-        "-ORBSSLVersions",
-        &[],
-        |config, text| parsed(text).map(|versions| config.ssl.versions = versions),
-    ),
-    of_feature!(
-        "access",
-        "server_transport_rules",
-        "-ORBServerTransportRule",
-        &[],
-        |config, text| parsed(text).map(|rule| config.server_transport_rules.push(rule)),
-    ),
-    of_feature!(
-        "access",
-        "client_transport_rules",
-        "-ORBClientTransportRule",
-        &[],
-        |config, text| parsed(text).map(|rule| config.client_transport_rules.push(rule)),
-    ),
-    of_feature!(
-        "access",
-        "profile",
-        "-ORBProfile",
-        &["open"],
-        |config, text| parsed(text).map(|profile| config.profile = profile),
-    ),
-    of_feature!(
-        "riop",
-        "rio_interface",
-        "-ORBRioInterface",
-        &[],
-        rio::interface,
-    ),
-    of_feature!(
-        "riop",
-        "rio_driver",
-        "-ORBRioDriver",
-        &[],
-        |config, text| parsed(text).map(|driver| config.rio.driver = driver),
-    ),
-    of_feature!("riop", "rio_plan", "-ORBRioPlan", &[], |config, text| {
-        config.rio.plan = Some(text.into());
+    });
+    "ssl_certificate", "-ORBSSLCertificate -ORBsslKeyFile", ["ssliop", &[]] =>
+        Text(|config, text| put_path(&mut config.ssl.certificate, text));
+    "ssl_private_key", "-ORBSSLPrivateKey", ["ssliop", &[]] =>
+        Text(|config, text| put_path(&mut config.ssl.private_key, text));
+    "ssl_certificate_authority", "-ORBSSLCertificateAuthority -ORBsslCAFile", ["ssliop", &[]] =>
+        Text(|config, text| put_path(&mut config.ssl.authority, text));
+    "ssl_revocation_list", "-ORBSSLRevocationList", ["ssliop", &[]] =>
+        Text(|config, text| put_path(&mut config.ssl.revocation_list, text));
+    "ssl_verify", "-ORBSSLVerify", ["ssliop", &[]] =>
+        Text(|config, text| parsed(text).map(|verify| config.ssl.verify = verify));
+    "ssl_versions", "-ORBSSLVersions", ["ssliop", &[]] =>
+        Text(|config, text| parsed(text).map(|versions| config.ssl.versions = versions));
+    "server_transport_rules", "-ORBServerTransportRule", ["access", &[]] =>
+        Text(|config, text| parsed(text).map(|rule| config.server_transport_rules.push(rule)));
+    "client_transport_rules", "-ORBClientTransportRule", ["access", &[]] =>
+        Text(|config, text| parsed(text).map(|rule| config.client_transport_rules.push(rule)));
+    "profile", "-ORBProfile", ["access", &["open"]] =>
+        Text(|config, text| parsed(text).map(|profile| config.profile = profile));
+    "rio_interface", "-ORBRioInterface", ["riop", &[]] => Text(rio::interface);
+    "rio_driver", "-ORBRioDriver", ["riop", &[]] =>
+        Text(|config, text| parsed(text).map(|driver| config.rio.driver = driver));
+    "rio_plan", "-ORBRioPlan", ["riop", &[]] =>
+        Text(|config, text| put_path(&mut config.rio.plan, text));
+    "lane_listen_endpoints", "-ORBLaneListenEndpoints -ORBLaneEndpoint" => Text(|config, text| {
+        let (lane, text) = text
+            .trim()
+            .split_once(char::is_whitespace)
+            .ok_or_else(|| format!("{text:?} is not POOL:LANE ENDPOINT"))?;
+        let lane = lane
+            .split_once(':')
+            .and_then(|(pool, lane)| Some((pool.parse().ok()?, lane.parse().ok()?)))
+            .ok_or_else(|| format!("{lane:?} is not POOL:LANE, for example 1:0"))?;
+        let found = endpoints(text)?;
+        config
+            .lane_listen_endpoints
+            .extend(found.into_iter().map(|endpoint| (lane, endpoint)));
         Ok(())
-    },),
-    setting(
-        "lane_listen_endpoints",
-        "-ORBLaneListenEndpoints -ORBLaneEndpoint",
-        Apply::Text(|config, text| {
-            let (lane, text) = text
-                .trim()
-                .split_once(char::is_whitespace)
-                .ok_or_else(|| format!("{text:?} is not POOL:LANE ENDPOINT"))?;
-            let lane = lane
-                .split_once(':')
-                .and_then(|(pool, lane)| Some((pool.parse().ok()?, lane.parse().ok()?)))
-                .ok_or_else(|| format!("{lane:?} is not POOL:LANE, for example 1:0"))?;
-            let found = endpoints(text)?;
-            config
-                .lane_listen_endpoints
-                .extend(found.into_iter().map(|endpoint| (lane, endpoint)));
-            Ok(())
-        }),
-    ),
-    setting(
-        "init_refs",
-        "-ORBInitRef",
-        Apply::Text(|config, text| {
-            let (name, url) = text
-                .split_once('=')
-                .ok_or_else(|| format!("{text:?} is not NAME=URL"))?;
-            config.init_refs.retain(|(present, _)| present != name);
-            config.init_refs.push((name.to_owned(), url.to_owned()));
-            Ok(())
-        }),
-    ),
-    setting(
-        "default_init_ref",
-        "-ORBDefaultInitRef",
-        Apply::Text(|config, text| {
-            config.default_init_ref = Some(text.to_owned());
-            Ok(())
-        }),
-    ),
-    setting(
-        "file_references",
-        "-ORBFileReferences",
-        Apply::Bool(|config| &mut config.file_references),
-    ),
-    setting(
-        "threads",
-        "-ORBThreads",
-        Apply::U32(|config| &mut config.threads, 1, 1024),
-    ),
-    setting(
-        "real_time",
-        "-ORBRealTime",
-        Apply::Choice(&[
-            ("required", |config| {
-                config.real_time = RealTimeMode::Required
-            }),
-            ("preferred", |config| {
-                config.real_time = RealTimeMode::Preferred
-            }),
-            ("off", |config| config.real_time = RealTimeMode::Off),
-        ]),
-    ),
-    of_feature!(
-        "gioplite",
-        "giop_lite",
-        "-ORBGIOPLite",
-        &["false", "no", "0"],
-        |config, text| Apply::Bool(|config| &mut config.giop_lite).apply(config, text),
-    ),
-    setting(
-        "lock_memory",
-        "-ORBLockMemory",
-        Apply::Bool(|config| &mut config.lock_memory),
-    ),
-    setting(
-        "priority_mapping",
-        "-ORBPriorityMapping",
-        Apply::Choice(&[
-            ("linear", |config| {
-                config.priority_mapping = MappingKind::Linear
-            }),
-            ("direct", |config| {
-                config.priority_mapping = MappingKind::Direct
-            }),
-            ("continuous", |config| {
-                config.priority_mapping = MappingKind::Continuous
-            }),
-        ]),
-    ),
-    setting(
-        "scheduling_policy",
-        "-ORBSchedulingPolicy -ORBSchedPolicy",
-        Apply::Text(|config, text| {
-            config.scheduling_policy = match text {
-                "fifo" | "SCHED_FIFO" => SchedulingPolicy::Fifo,
-                "rr" | "SCHED_RR" => SchedulingPolicy::RoundRobin,
-                "other" | "SCHED_OTHER" => SchedulingPolicy::Other,
-                other => return Err(format!("{other:?} is not fifo, rr or other")),
-            };
-            Ok(())
-        }),
-    ),
-    setting(
-        "priority_ceiling",
-        "-ORBPriorityCeiling",
-        Apply::Text(|config, text| {
-            config.priority_ceiling = match text {
-                "none" => None,
-                text => Priority::new(number(text, 0, MAX_PRIORITY)? as i16),
-            };
-            Ok(())
-        }),
-    ),
-    setting(
-        "priority_excess",
-        "-ORBPriorityExcess",
-        Apply::Choice(&[
-            ("clamp", |config| {
-                config.priority_excess = PriorityExcess::Clamp
-            }),
-            ("refuse", |config| {
-                config.priority_excess = PriorityExcess::Refuse
-            }),
-        ]),
-    ),
-    setting(
-        "max_message_size",
-        "-ORBMaxMessageSize",
-        Apply::Usize(|config| &mut config.max_message_size, 1 << 10, 1 << 30),
-    ),
-    setting(
-        "fragment_size",
-        "-ORBFragmentSize",
-        Apply::Text(|config, text| {
-            let least = Pieces::LEAST_SIZE as u64;
-            let size = match text {
-                "0" => 0,
-                text => {
-                    number(text, least, 1 << 30).map_err(|problem| format!("{problem}, or 0"))?
-                }
-            };
-            config.fragment_size = size as usize;
-            Ok(())
-        }),
-    ),
-    setting(
-        "max_connections",
-        "-ORBMaxConnections",
-        Apply::U32(|config| &mut config.max_connections, 1, 1 << 20),
-    ),
-    setting(
-        "max_connections_per_peer",
-        "-ORBMaxConnectionsPerPeer",
-        Apply::U32(|config| &mut config.max_connections_per_peer, 0, 1 << 20),
-    ),
-    setting(
-        "max_buffered_octets",
-        "-ORBMaxBufferedOctets",
-        Apply::Usize(|config| &mut config.max_buffered_octets, 1 << 16, 1 << 40),
-    ),
-    setting(
-        "arena_size",
-        "-ORBArenaSize",
-        Apply::Usize(|config| &mut config.arena_size, 1 << 12, 1 << 32),
-    ),
-    setting(
-        "request_timeout",
-        "-ORBRequestTimeout",
-        Apply::Time(|config| &mut config.request_timeout),
-    ),
-    setting(
-        "connect_timeout",
-        "-ORBConnectTimeout",
-        Apply::Time(|config| &mut config.connect_timeout),
-    ),
-    setting(
-        "input_timeout",
-        "-ORBInputTimeout",
-        Apply::Time(|config| &mut config.input_timeout),
-    ),
-    setting(
-        "min_reply_rate",
-        "-ORBMinReplyRate",
-        Apply::U32(|config| &mut config.min_reply_rate, 0, 1 << 30),
-    ),
-    setting(
-        "hold_timeout",
-        "-ORBHoldTimeout",
-        Apply::Time(|config| &mut config.hold_timeout),
-    ),
-    setting(
-        "max_held_requests",
-        "-ORBMaxHeldRequests",
-        Apply::Usize(|config| &mut config.max_held_requests, 1, 1 << 20),
-    ),
-    setting(
-        "max_giop_version",
-        "-ORBMaxGIOPVersion",
-        Apply::Choice(&[
-            ("1.0", |config| config.max_giop_version = Version::V1_0),
-            ("1.1", |config| config.max_giop_version = Version::V1_1),
-            ("1.2", |config| config.max_giop_version = Version::V1_2),
-        ]),
-    ),
-    setting(
-        "native_char_code_set",
-        "-ORBNativeCharCodeSet",
-        Apply::Choice(&[
-            ("utf-8", |config| {
-                config.native_char_code_set = CharCodeSet::Utf8
-            }),
-            ("iso-8859-1", |config| {
-                config.native_char_code_set = CharCodeSet::Latin1
-            }),
-        ]),
-    ),
-    setting(
-        "char_code_set_conversion",
-        "-ORBCharCodeSetConversion",
-        Apply::Bool(|config| &mut config.char_code_set_conversion),
-    ),
-    of_feature!(
-        "access",
-        "object_key_secret",
-        "-ORBObjectKeySecret",
-        &[],
-        |config, text| {
-            let secret = ObjectKeySecret::read(Path::new(text));
-            secret.map(|secret| config.object_key_secret = Some(secret))
-        },
-    ),
-    setting(
-        "poa_demultiplexing",
-        "-ORBPOADemultiplexing",
-        Apply::Text(|config, text| put_demultiplexing(&mut config.poa_demultiplexing, text)),
-    ),
-    setting(
-        "servant_demultiplexing",
-        "-ORBServantDemultiplexing",
-        Apply::Text(|config, text| put_demultiplexing(&mut config.servant_demultiplexing, text)),
-    ),
-    setting(
-        "collocation",
-        "-ORBCollocation",
-        Apply::Choice(&[
-            ("off", |config| config.collocation = Collocation::Off),
-            ("poa", |config| config.collocation = Collocation::ThroughPoa),
-            ("direct", |config| config.collocation = Collocation::Direct),
-        ]),
-    ),
-    setting(
-        ARCHITECTURE,
-        "-ORBArchitecture",
-        Apply::Text(architecture::apply),
-    ),
-    setting(
-        "threadpool_strategy",
-        "-ORBThreadpoolStrategy",
-        Apply::Choice(&[
-            ("leader-followers", |config| {
-                config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers
-            }),
-            ("half-sync", |config| {
-                config.threadpool_strategy = ThreadpoolStrategy::HalfSyncHalfAsync
-            }),
-            #[cfg(feature = "baselines")]
-            ("worker-pool", |config| {
-                config.threadpool_strategy = ThreadpoolStrategy::WorkerPool
-            }),
-            #[cfg(feature = "baselines")]
-            ("filter-chain", |config| {
-                config.threadpool_strategy = ThreadpoolStrategy::FilterChain
-            }),
-            ("reactive", |config| {
-                config.threadpool_strategy = ThreadpoolStrategy::Reactive
-            }),
-            ("thread-per-connection", |config| {
-                config.threadpool_strategy = ThreadpoolStrategy::ThreadPerConnection
-            }),
-        ]),
-    ),
-    setting(
-        "dynamic_thread_idle_timeout",
-        "-ORBDynamicThreadIdleTimeout",
-        Apply::Time(|config| &mut config.dynamic_thread_idle_timeout),
-    ),
-    setting(
-        "client_connection",
-        "-ORBClientConnection",
-        Apply::Choice(&[
-            ("exclusive", |config| {
-                config.client_connection = ConnectionStrategy::Exclusive
-            }),
-            ("leader", |config| {
-                config.client_connection = ConnectionStrategy::Leader
-            }),
-            ("thread", |config| {
-                config.client_connection = ConnectionStrategy::Thread
-            }),
-            ("active", |config| {
-                config.client_connection = ConnectionStrategy::Active
-            }),
-        ]),
-    ),
-    setting(
-        "max_client_connections",
-        "-ORBMaxClientConnections",
-        Apply::U32(|config| &mut config.max_client_connections, 1, 1 << 20),
-    ),
-    setting(
-        "max_pending",
-        "-ORBMaxPending",
-        Apply::Usize(|config| &mut config.max_pending, 1, 1 << 16),
-    ),
-    setting(
-        "max_value_ids",
-        "-ORBMaxValueIds",
-        Apply::U32(|config| &mut config.bounds.value_ids, 1, 1 << 20),
-    ),
-    setting(
-        "max_value_id_length",
-        "-ORBMaxValueIdLength",
-        Apply::U32(|config| &mut config.bounds.value_id_octets, 1, 1 << 20),
-    ),
-    setting(
-        "max_type_name_length",
-        "-ORBMaxTypeNameLength",
-        Apply::U32(|config| &mut config.bounds.type_name_octets, 1, 1 << 20),
-    ),
-    setting(
-        "max_type_members",
-        "-ORBMaxTypeMembers",
-        Apply::U32(|config| &mut config.bounds.type_members, 1, 1 << 20),
-    ),
-    setting(
-        "client_idle_timeout",
-        "-ORBClientIdleTimeout",
-        Apply::Text(|config, text| put_idle_timeout(&mut config.client_idle_timeout, text)),
-    ),
-    setting(
-        "server_idle_timeout",
-        "-ORBServerIdleTimeout",
-        Apply::Text(|config, text| put_idle_timeout(&mut config.server_idle_timeout, text)),
-    ),
-    setting(
-        "share_connections_across_priorities",
-        "-ORBShareConnectionsAcrossPriorities",
-        Apply::Bool(|config| &mut config.share_connections_across_priorities),
-    ),
-    setting(
-        "client_wait",
-        "-ORBClientWait",
-        Apply::Text(|config, text| put_waiting(&mut config.client_wait, text)),
-    ),
-    setting(
-        "server_wait",
-        "-ORBServerWait",
-        Apply::Text(|config, text| put_waiting(&mut config.server_wait, text)),
-    ),
-    of_feature!("monitor", "monitor", "-ORBMonitor", &["off"], monitor,),
-    of_feature!("tracing", "log", "-ORBLog", &["off"], |config, text| {
-        parsed(text).map(|filter| config.log = Some(filter))
-    },),
-    of_feature!("faults", "faults", "-ORBFaults", &["off"], wrapping::faults,),
-    of_feature!(
-        "trace",
-        "trace_file",
-        "-ORBTraceFile",
-        &["off"],
-        wrapping::trace_file,
-    ),
-    of_feature!(
-        "trace",
-        "trace_size",
-        "-ORBTraceSize",
-        &[],
-        wrapping::trace_size,
-    ),
-    setting(
-        "max_main_thread_requests",
-        "-ORBMaxMainThreadRequests",
-        Apply::Usize(|config| &mut config.max_main_thread_requests, 1, 1 << 20),
-    ),
-];
+    });
+    "init_refs", "-ORBInitRef" => Text(|config, text| {
+        let (name, url) = text
+            .split_once('=')
+            .ok_or_else(|| format!("{text:?} is not NAME=URL"))?;
+        config.init_refs.retain(|(present, _)| present != name);
+        config.init_refs.push((name.to_owned(), url.to_owned()));
+        Ok(())
+    });
+    "default_init_ref", "-ORBDefaultInitRef" => Text(|config, text| {
+        config.default_init_ref = Some(text.to_owned());
+        Ok(())
+    });
+    "file_references", "-ORBFileReferences" => Bool(place!(file_references));
+    "threads", "-ORBThreads" => U32(place!(threads), 1, 1024);
+    "real_time", "-ORBRealTime" => Choice(choices!(real_time {
+        "required" => RealTimeMode::Required,
+        "preferred" => RealTimeMode::Preferred,
+        "off" => RealTimeMode::Off,
+    }));
+    "giop_lite", "-ORBGIOPLite", ["gioplite", &["false", "no", "0"]] => Bool(place!(giop_lite));
+    "lock_memory", "-ORBLockMemory" => Bool(place!(lock_memory));
+    "priority_mapping", "-ORBPriorityMapping" => Choice(choices!(priority_mapping {
+        "linear" => MappingKind::Linear,
+        "direct" => MappingKind::Direct,
+        "continuous" => MappingKind::Continuous,
+    }));
+    "scheduling_policy", "-ORBSchedulingPolicy -ORBSchedPolicy" => Text(|config, text| {
+        config.scheduling_policy = match text {
+            "fifo" | "SCHED_FIFO" => SchedulingPolicy::Fifo,
+            "rr" | "SCHED_RR" => SchedulingPolicy::RoundRobin,
+            "other" | "SCHED_OTHER" => SchedulingPolicy::Other,
+            other => return Err(format!("{other:?} is not fifo, rr or other")),
+        };
+        Ok(())
+    });
+    "priority_ceiling", "-ORBPriorityCeiling" => Text(|config, text| {
+        config.priority_ceiling = match text {
+            "none" => None,
+            text => Priority::new(number(text, 0, MAX_PRIORITY)? as i16),
+        };
+        Ok(())
+    });
+    "priority_excess", "-ORBPriorityExcess" => Choice(choices!(priority_excess {
+        "clamp" => PriorityExcess::Clamp,
+        "refuse" => PriorityExcess::Refuse,
+    }));
+    "max_message_size", "-ORBMaxMessageSize" => Usize(place!(max_message_size), 1 << 10, 1 << 30);
+    "fragment_size", "-ORBFragmentSize" => Text(|config, text| {
+        let least = Pieces::LEAST_SIZE as u64;
+        let size = match text {
+            "0" => 0,
+            text => {
+                number(text, least, 1 << 30).map_err(|problem| format!("{problem}, or 0"))?
+            }
+        };
+        config.fragment_size = size as usize;
+        Ok(())
+    });
+    "max_connections", "-ORBMaxConnections" => U32(place!(max_connections), 1, 1 << 20);
+    "max_connections_per_peer", "-ORBMaxConnectionsPerPeer" =>
+        U32(place!(max_connections_per_peer), 0, 1 << 20);
+    "max_buffered_octets", "-ORBMaxBufferedOctets" =>
+        Usize(place!(max_buffered_octets), 1 << 16, 1 << 40);
+    "arena_size", "-ORBArenaSize" => Usize(place!(arena_size), 1 << 12, 1 << 32);
+    "request_timeout", "-ORBRequestTimeout" => Time(place!(request_timeout));
+    "connect_timeout", "-ORBConnectTimeout" => Time(place!(connect_timeout));
+    "input_timeout", "-ORBInputTimeout" => Time(place!(input_timeout));
+    "min_reply_rate", "-ORBMinReplyRate" => U32(place!(min_reply_rate), 0, 1 << 30);
+    "hold_timeout", "-ORBHoldTimeout" => Time(place!(hold_timeout));
+    "max_held_requests", "-ORBMaxHeldRequests" => Usize(place!(max_held_requests), 1, 1 << 20);
+    "max_giop_version", "-ORBMaxGIOPVersion" => Choice(choices!(max_giop_version {
+        "1.0" => Version::V1_0,
+        "1.1" => Version::V1_1,
+        "1.2" => Version::V1_2,
+    }));
+    "native_char_code_set", "-ORBNativeCharCodeSet" => Choice(choices!(native_char_code_set {
+        "utf-8" => CharCodeSet::Utf8,
+        "iso-8859-1" => CharCodeSet::Latin1,
+    }));
+    "char_code_set_conversion", "-ORBCharCodeSetConversion" =>
+        Bool(place!(char_code_set_conversion));
+    "object_key_secret", "-ORBObjectKeySecret", ["access", &[]] => Text(|config, text| {
+        let secret = ObjectKeySecret::read(Path::new(text));
+        secret.map(|secret| config.object_key_secret = Some(secret))
+    });
+    "poa_demultiplexing", "-ORBPOADemultiplexing" =>
+        Text(|config, text| put_demultiplexing(&mut config.poa_demultiplexing, text));
+    "servant_demultiplexing", "-ORBServantDemultiplexing" =>
+        Text(|config, text| put_demultiplexing(&mut config.servant_demultiplexing, text));
+    "collocation", "-ORBCollocation" => Choice(choices!(collocation {
+        "off" => Collocation::Off,
+        "poa" => Collocation::ThroughPoa,
+        "direct" => Collocation::Direct,
+    }));
+    ARCHITECTURE, "-ORBArchitecture" => Text(architecture::apply);
+    "threadpool_strategy", "-ORBThreadpoolStrategy" => Choice(choices!(threadpool_strategy {
+        "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
+        "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
+        #[cfg(feature = "baselines")]
+        "worker-pool" => ThreadpoolStrategy::WorkerPool,
+        #[cfg(feature = "baselines")]
+        "filter-chain" => ThreadpoolStrategy::FilterChain,
+        "reactive" => ThreadpoolStrategy::Reactive,
+        "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
+    }));
+    "dynamic_thread_idle_timeout", "-ORBDynamicThreadIdleTimeout" =>
+        Time(place!(dynamic_thread_idle_timeout));
+    "client_connection", "-ORBClientConnection" => Choice(choices!(client_connection {
+        "exclusive" => ConnectionStrategy::Exclusive,
+        "leader" => ConnectionStrategy::Leader,
+        "thread" => ConnectionStrategy::Thread,
+        "active" => ConnectionStrategy::Active,
+    }));
+    "max_client_connections", "-ORBMaxClientConnections" =>
+        U32(place!(max_client_connections), 1, 1 << 20);
+    "max_pending", "-ORBMaxPending" => Usize(place!(max_pending), 1, 1 << 16);
+    "max_value_ids", "-ORBMaxValueIds" => U32(place!(bounds.value_ids), 1, 1 << 20);
+    "max_value_id_length", "-ORBMaxValueIdLength" =>
+        U32(place!(bounds.value_id_octets), 1, 1 << 20);
+    "max_type_name_length", "-ORBMaxTypeNameLength" =>
+        U32(place!(bounds.type_name_octets), 1, 1 << 20);
+    "max_type_members", "-ORBMaxTypeMembers" => U32(place!(bounds.type_members), 1, 1 << 20);
+    "client_idle_timeout", "-ORBClientIdleTimeout" =>
+        Text(|config, text| put_idle_timeout(&mut config.client_idle_timeout, text));
+    "server_idle_timeout", "-ORBServerIdleTimeout" =>
+        Text(|config, text| put_idle_timeout(&mut config.server_idle_timeout, text));
+    "share_connections_across_priorities", "-ORBShareConnectionsAcrossPriorities" =>
+        Bool(place!(share_connections_across_priorities));
+    "client_wait", "-ORBClientWait" =>
+        Text(|config, text| put_waiting(&mut config.client_wait, text));
+    "server_wait", "-ORBServerWait" =>
+        Text(|config, text| put_waiting(&mut config.server_wait, text));
+    "monitor", "-ORBMonitor", ["monitor", &["off"]] => Text(monitor);
+    "log", "-ORBLog", ["tracing", &["off"]] =>
+        Text(|config, text| parsed(text).map(|filter| config.log = Some(filter)));
+    "faults", "-ORBFaults", ["faults", &["off"]] => Text(wrapping::faults);
+    "trace_file", "-ORBTraceFile", ["trace", &["off"]] => Text(wrapping::trace_file);
+    "trace_size", "-ORBTraceSize", ["trace", &[]] => Text(wrapping::trace_size);
+    "max_main_thread_requests", "-ORBMaxMainThreadRequests" =>
+        Usize(place!(max_main_thread_requests), 1, 1 << 20);
+}
 
 #[cfg(feature = "monitor")]
 fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
@@ -672,6 +379,12 @@ fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
         path if path.contains('/') => MonitorSocket::At(path.into()),
         other => return Err(format!("{other:?} is not off, on or a path with a /")),
     };
+    Ok(())
+}
+
+#[cfg(any(feature = "ssliop", feature = "riop"))]
+fn put_path(place: &mut Option<PathBuf>, text: &str) -> Result<(), String> {
+    *place = Some(text.into());
     Ok(())
 }
 
