@@ -21,8 +21,8 @@ fn idl() -> String {
     let mut idl = String::new();
     for (list, words) in [("keywords", KEYWORDS), ("library", LIBRARY), ("own", OWN)] {
         for (kind, definition) in TYPES.iter().enumerate() {
-            // Each word as one kind of type: a name that hides what generated code needs does so for
-            // all code in its module.
+            // Each word as one kind of type: a name that hides what generated code needs does so
+            // for all code in its module.
             let words = words.iter().skip(kind).step_by(TYPES.len());
             let _ = writeln!(idl, "module {list}_types{kind} {{");
             for (index, word) in words.clone().enumerate() {

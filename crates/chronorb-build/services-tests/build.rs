@@ -1,4 +1,5 @@
-//! Compiles every IDL file of the compiler, the laboratory and `interop/`, and what Debian's `omniorb-idl` has, one module for each.
+//! Compiles every IDL file of the compiler, the laboratory and `interop/`, and what Debian's
+//! `omniorb-idl` has, one module for each.
 //!
 //! Each file is generated once, and takes what it includes from the modules of the included files.
 
@@ -9,7 +10,8 @@ use chronorb_build::{BuildError, configure};
 
 const OMNIORB: &str = "/usr/share/idl/omniORB";
 
-/// Files of the services that break rules of CORBA 3; `crates/chronorb-idl/tests/omniidl` tells which.
+/// Files of the services that break rules of CORBA 3; `crates/chronorb-idl/tests/omniidl` tells
+/// which.
 const WRONG: [&str; 9] = [
     "CosTSPortability",
     "NRService",
@@ -72,7 +74,8 @@ impl Set {
         })?;
         let files = self.files();
         if files.is_empty() {
-            // `cargo xtask test` installs them; with CHRONORB_PEERS=required it fails where it cannot.
+            // `cargo xtask test` installs them; with CHRONORB_PEERS=required it fails where it
+            // cannot.
             println!("cargo::warning=NOT RUN: {} has no IDL files", self.name);
         }
         let mut builder = configure()

@@ -111,8 +111,8 @@ impl Builder {
         self
     }
 
-    /// Generates methods for asynchronous calls of all operations and attributes, as `@ami` does for single ones; see
-    /// [`GenerateOptions::ami`].
+    /// Generates methods for asynchronous calls of all operations and attributes, as `@ami` does
+    /// for single ones; see [`GenerateOptions::ami`].
     pub fn ami(mut self, on: bool) -> Self {
         self.options.ami = on;
         self
@@ -147,8 +147,8 @@ impl Builder {
     }
 
     /// Generates each file once, those that are included too, as a module of its own in the module
-    /// with this absolute path, so that files that include the same one agree about its types. `mod.rs`
-    /// declares all of them:
+    /// with this absolute path, so that files that include the same one agree about its types.
+    /// `mod.rs` declares all of them:
     ///
     /// ```no_run
     /// # fn main() -> Result<(), chronorb_build::BuildError> {
@@ -160,8 +160,9 @@ impl Builder {
     /// ```
     ///
     /// The program takes them in with `mod services { chronorb::include_idl!("mod"); }`, and has
-    /// `services::cos_naming` and `services::cos_trading`, or has the files in `src/services`. Files that are built into the compiler,
-    /// as `orb.idl`, are among them where others use what they define.
+    /// `services::cos_naming` and `services::cos_trading`, or has the files in `src/services`.
+    /// Files that are built into the compiler, as `orb.idl`, are among them where others use what
+    /// they define.
     ///
     /// [`file_per_module`](Self::file_per_module) has no effect then.
     pub fn shared(mut self, module: impl Into<String>) -> Self {

@@ -28,8 +28,8 @@
 //! | operation that raises | `Result` with an enum, `GetQuoteError` |
 //! | result of variable size | owned from `get_quote`, borrowed from `get_quote_in` |
 //!
-//! Names take the case that Rust expects. Where two become the same, or for a
-//! better one, there is `@rust::name("x")`.
+//! Names take the case that Rust expects. Where two become the same, or for a better one, there is
+//! `@rust::name("x")`.
 
 mod builder;
 mod files;

@@ -8,7 +8,8 @@
 #[non_exhaustive]
 pub enum OperationDemux {
     /// A perfect hash, made at generation time: the same time for each of the operations, however
-    /// many there are. Four or fewer are told apart by comparisons in the code, which is still faster.
+    /// many there are. Four or fewer are told apart by comparisons in the code, which is still
+    /// faster.
     #[default]
     PerfectHash,
     /// A search among sorted names, for the least memory: the time grows with the logarithm of the

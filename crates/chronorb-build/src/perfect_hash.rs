@@ -30,7 +30,8 @@ impl PerfectHash {
 /// Searches a perfect hash over the names, for the runtime's `OperationTable`. The same names give
 /// the same one.
 ///
-/// There is none, and the result is `None`, where a name occurs twice, and for 65,535 names or more.
+/// There is none, and the result is `None`, where a name occurs twice, and for 65,535 names or
+/// more.
 ///
 /// ```
 /// let names = ["bind", "rebind", "resolve", "unbind"];

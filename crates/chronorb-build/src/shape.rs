@@ -282,9 +282,10 @@ pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
             DefKind::Bitset { .. } => u64::from(carrier_bits(bitset_bits(model, *id)) / 8),
             DefKind::Union(union) => min_size(model, &union.discriminator),
             _ => parts(model, *id).fold(0, |size, member| {
-                let least = match member.optional {
-                    true => 1,
-                    false => min_size(model, &member.ty),
+                let least = if member.optional {
+                    1
+                } else {
+                    min_size(model, &member.ty)
                 };
                 size.saturating_add(least)
             }),

@@ -102,7 +102,8 @@ codes! {
     BASE_NOT_VALUE = "E0320";
     /// A base with state, or a supported interface that is not abstract, that is not the first one.
     BASE_NOT_FIRST = "E0321";
-    /// `truncatable` where a value cannot be truncated: in front of no base with state, or with `custom`.
+    /// `truncatable` where a value cannot be truncated: in front of no base with state, or with
+    /// `custom`.
     TRUNCATABLE = "E0322";
     /// Supported interfaces of a value type and its bases of which none is derived from the others.
     SUPPORTS_CLASH = "E0323";
@@ -221,7 +222,8 @@ codes! {
     NAME_TOO_LONG = "E0808";
     /// A model of more than 256 MiB.
     MODEL_TOO_LARGE = "E0809";
-    /// Template modules that expand to more than 100 000 definitions, or port types to as many ports.
+    /// Template modules that expand to more than 100 000 definitions, or port types to as many
+    /// ports.
     TEMPLATE_LIMIT = "E0830";
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";

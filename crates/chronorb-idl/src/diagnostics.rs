@@ -283,7 +283,8 @@ pub(crate) struct Sink {
 const MAX_FINDINGS: usize = 50;
 
 impl Sink {
-    /// Records a finding, unless one with the same code at the same place is recorded, or there are too many.
+    /// Records a finding, unless one with the same code at the same place is recorded, or there are
+    /// too many.
     pub(crate) fn push(&mut self, mut item: Diagnostic) {
         let count = match item.severity {
             Severity::Error => &mut self.errors,

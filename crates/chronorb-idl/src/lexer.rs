@@ -190,7 +190,8 @@ impl Lexer {
         Some((name, self.span(start, self.at)))
     }
 
-    /// The word that is next in this line, and its place. What is behind it need not be made of tokens.
+    /// The word that is next in this line, and its place. What is behind it need not be made of
+    /// tokens.
     pub(crate) fn word(&mut self, sink: &mut Sink) -> (String, Span) {
         self.skip_gap(true, sink);
         let rest = self.rest();
@@ -203,7 +204,8 @@ impl Lexer {
         (word, self.span(start, self.at))
     }
 
-    /// Goes on behind the next `#` that begins a directive; gives its place, or `None` at the end of the text.
+    /// Goes on behind the next `#` that begins a directive; gives its place, or `None` at the end
+    /// of the text.
     pub(crate) fn skip_to_directive(&mut self, sink: &mut Sink) -> Option<Span> {
         loop {
             self.skip_gap(false, sink);

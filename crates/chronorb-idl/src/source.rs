@@ -24,7 +24,8 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// From the start of this to the end of the other, or this alone when they stand in different files.
+    /// From the start of this to the end of the other, or this alone when they stand in different
+    /// files.
     pub(crate) fn to(self, other: Self) -> Self {
         if other.file == self.file && other.end >= self.start {
             Self {

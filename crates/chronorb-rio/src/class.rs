@@ -1,11 +1,13 @@
 //! Classes of packets, and the rules that say which packet is of which.
 //!
-//! The [rules](Rules) of an interface are asked in their order, and the first that matches decides. They are asked for
-//! packets of TCP only that are whole and go to an address of the interface: all else is the kernel's, and so is
-//! what cannot be read. [`Rules::classify`] says it for drivers that look at frames themselves; the programs that
-//! other drivers give to the kernel say the same, and where they cannot read a packet they leave it to the kernel.
+//! The [rules](Rules) of an interface are asked in their order, and the first that matches decides.
+//! They are asked for packets of TCP only that are whole and go to an address of the interface: all
+//! else is the kernel's, and so is what cannot be read. [`Rules::classify`] says it for drivers
+//! that look at frames themselves; the programs that other drivers give to the kernel say the same,
+//! and where they cannot read a packet they leave it to the kernel.
 //!
-//! The number of a VLAN is not looked at: a driver is opened for the interface that has the addresses.
+//! The number of a VLAN is not looked at: a driver is opened for the interface that has the
+//! addresses.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -57,8 +59,9 @@ impl fmt::Display for ClassId {
 
 /// TCP packets of one class. What is `None` may be anything.
 ///
-/// Only packets to an address of the interface that are whole are matched: fragments, packets of other protocols, and frames to
-/// another hardware address than the interface's go to the kernel whatever the rules say.
+/// Only packets to an address of the interface that are whole are matched: fragments, packets of
+/// other protocols, and frames to another hardware address than the interface's go to the kernel
+/// whatever the rules say.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rule {
     /// The class.
@@ -124,7 +127,8 @@ impl Rule {
         }
     }
 
-    /// Whether a whole TCP packet is of this rule. Whether it goes to an address of the interface is not asked here.
+    /// Whether a whole TCP packet is of this rule. Whether it goes to an address of the interface
+    /// is not asked here.
     #[inline]
     fn matches(&self, headers: &Headers, port: u16) -> bool {
         self.to.is_none_or(|to| to == headers.to)
@@ -151,7 +155,8 @@ impl Rules {
         }
     }
 
-    /// Where a packet with these headers goes, if the interface has this hardware address and these addresses.
+    /// Where a packet with these headers goes, if the interface has this hardware address and these
+    /// addresses.
     #[inline]
     pub fn classify(&self, headers: &Headers, hardware: [u8; 6], own: &[(IpAddr, u8)]) -> Verdict {
         let Some(tcp) = headers.tcp else {

@@ -1,6 +1,7 @@
 //! Which hardware address the next hop to a peer has.
 //!
-//! Who is connected to by a peer needs no answer: the peer's frames say where they come from. Who connects asks here.
+//! Who is connected to by a peer needs no answer: the peer's frames say where they come from. Who
+//! connects asks here.
 
 use std::fmt;
 use std::io;

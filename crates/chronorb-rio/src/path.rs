@@ -1,7 +1,7 @@
 //! The path of a class: its own way into and out of a network interface.
 //!
-//! Nothing of a path is shared with another class, so that no class waits for another. Each half is used by one
-//! thread at a time. Neither allocates.
+//! Nothing of a path is shared with another class, so that no class waits for another. Each half is
+//! used by one thread at a time. Neither allocates.
 
 use std::fmt;
 use std::io;
@@ -18,18 +18,21 @@ pub(crate) struct Path {
     pub transmitter: Box<dyn Transmitter>,
 }
 
-/// The frames of a class that come in. Its descriptor is readable, as a level, where there are some.
+/// The frames of a class that come in. Its descriptor is readable, as a level, where there are
+/// some.
 ///
-/// Frames are Ethernet frames without their check sequence, with a VLAN tag where they came with one. When it is dropped,
-/// packets of the class go where unknown ones go.
+/// Frames are Ethernet frames without their check sequence, with a VLAN tag where they came with
+/// one. When it is dropped, packets of the class go where unknown ones go.
 pub(crate) trait Receiver: AsFd + fmt::Debug + Send {
-    /// Gives the next frame to `take`, and its room back to the interface; `false` where there is none. Never waits.
+    /// Gives the next frame to `take`, and its room back to the interface; `false` where there is
+    /// none. Never waits.
     ///
     /// # Errors
     /// [`PathError`] where the interface is gone.
     fn receive(&mut self, take: &mut dyn FnMut(Frame<'_>)) -> Result<bool, PathError>;
 
-    /// Frames that are there and were not received yet; pieces of them, where a driver has its frames in pieces.
+    /// Frames that are there and were not received yet; pieces of them, where a driver has its
+    /// frames in pieces.
     fn waiting(&self) -> usize;
 
     /// What has come by it since it was opened.
@@ -41,14 +44,15 @@ pub(crate) trait Receiver: AsFd + fmt::Debug + Send {
 pub(crate) struct Frame<'a> {
     /// Its octets, from the Ethernet header on.
     pub octets: &'a [u8],
-    /// Whether its checksums were found right already, or were never made since it has not left this machine.
+    /// Whether its checksums were found right already, or were never made since it has not left
+    /// this machine.
     pub is_checked: bool,
 }
 
 /// The frames of a class that go out.
 pub(crate) trait Transmitter: fmt::Debug + Send {
-    /// Has `write` write a frame of `len` octets, from the Ethernet header on, and queues it. Never waits.
-    /// The room may hold anything before.
+    /// Has `write` write a frame of `len` octets, from the Ethernet header on, and queues it. Never
+    /// waits. The room may hold anything before.
     ///
     /// # Errors
     /// [`TransmitError`]; nothing was written then.
@@ -70,8 +74,9 @@ pub(crate) trait Transmitter: fmt::Debug + Send {
     /// Whether something is queued that another [`flush`](Self::flush) has to send.
     fn is_pending(&self) -> bool;
 
-    /// Gives its frames this priority in the queues of the interface that they have in common with others, higher is more urgent
-    /// (`SO_PRIORITY`, socket(7)); 0 at first. Where there is no such queue it is without effect.
+    /// Gives its frames this priority in the queues of the interface that they have in common with
+    /// others, higher is more urgent (`SO_PRIORITY`, socket(7)); 0 at first. Where there is no such
+    /// queue it is without effect.
     ///
     /// # Errors
     /// [`PathError`] where the kernel refuses: above 6 that takes `CAP_NET_RAW` or `CAP_NET_ADMIN`.
@@ -92,8 +97,8 @@ pub(crate) struct Received {
     pub octets: u64,
     /// Lost because the queue of the class was full.
     pub dropped: u64,
-    /// Lost for another reason: too long for the interface's room, no room at all, a receive queue that the interface has got since
-    /// it was opened.
+    /// Lost for another reason: too long for the interface's room, no room at all, a receive queue
+    /// that the interface has got since it was opened.
     pub failed: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The rings that the classes of an interface share, and the timers of a class, by the model checker:
-//! `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rio --release --test loom`.
+//! The rings that the classes of an interface share, and the timers of a class, by the model
+//! checker: `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rio --release --test loom`.
 #![cfg(loom)]
 #![allow(unsafe_code, reason = "loom asks for it")]
 
@@ -264,7 +264,8 @@ fn no_time_is_lost_that_is_set_during_a_search() {
         for thread in threads {
             thread.join().unwrap();
         }
-        // The search may have found the first time of slot 0 once more, and corrects the bounds then.
+        // The search may have found the first time of slot 0 once more, and corrects the bounds
+        // then.
         let mut served = Vec::new();
         let left = timers.serve(&(0..9), 4, &mut |slot| {
             served.push(slot);

@@ -1,9 +1,9 @@
 //! A real-time CORBA ORB: remote calls that keep their priority end to end.
 //!
-//! chronorb speaks GIOP/IIOP, as other ORBs do, and keeps the priority of a call from the
-//! client's thread over the wire to the servant's thread: each priority has its own connection,
-//! its own endpoint and its own threads in the server, and a request never waits behind one of
-//! lower priority.
+//! chronorb speaks GIOP/IIOP, as other ORBs do, and keeps the priority of a call from the client's
+//! thread over the wire to the servant's thread: each priority has its own connection, its own
+//! endpoint and its own threads in the server, and a request never waits behind one of lower
+//! priority.
 //!
 //! # From IDL to a call
 //!
@@ -81,8 +81,8 @@
 //! ```
 //!
 //! # Features
-//! Settings of a feature that is left out are refused with its name. `default-features = false` turns off
-//! those that are on by default.
+//! Settings of a feature that is left out are refused with its name. `default-features = false`
+//! turns off those that are on by default.
 //!
 //! | Feature | Default | What it brings |
 //! |---|---|---|

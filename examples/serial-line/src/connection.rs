@@ -15,7 +15,8 @@ use crate::line::Line;
 /// The one connection of a line.
 #[derive(Debug)]
 pub(crate) struct LineConnection {
-    /// The line, as a descriptor of its own: the ORB may wait on that of the acceptor at the same time.
+    /// The line, as a descriptor of its own: the ORB may wait on that of the acceptor at the same
+    /// time.
     file: OwnedFd,
     /// Readable while no thread shall wait, or nothing comes any more.
     called: OwnedFd,
@@ -93,10 +94,7 @@ impl LineConnection {
     }
 
     fn check(&self) -> Result<(), IoError> {
-        match self.ended.load(Ordering::Acquire) {
-            true => Err(IoError::Closed),
-            false => Ok(()),
-        }
+        if self.ended.load(Ordering::Acquire) { Err(IoError::Closed) } else { Ok(()) }
     }
 }
 

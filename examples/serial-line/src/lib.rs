@@ -1,8 +1,8 @@
 //! A protocol of an application, plugged into the ORB from outside: GIOP over a serial line.
 //!
-//! A line leads to one peer. The server has its end open and waits; a client opens the other one. Nothing in a
-//! line tells that a peer has come or gone, so that the server's connection is there with the first octet, and a new
-//! one with the first octet after that has ended.
+//! A line leads to one peer. The server has its end open and waits; a client opens the other one.
+//! Nothing in a line tells that a peer has come or gone, so that the server's connection is there
+//! with the first octet, and a new one with the first octet after that has ended.
 //!
 //! ```no_run
 //! use chronorb::OrbConfig;
@@ -38,8 +38,8 @@ pub fn protocol() -> PluggableProtocol {
 /// The tag of profiles with the path of a line, in the range for one's own experiments.
 pub const TAG_SERIAL: u32 = 0x7f00_5e41;
 
-/// Serial lines: `serial:///dev/ttyS1|far=/dev/ttyUSB0&baud=115200`. References tell the path of the far end, where
-/// the client is; it is the same as here where nothing is said.
+/// Serial lines: `serial:///dev/ttyS1|far=/dev/ttyUSB0&baud=115200`. References tell the path of
+/// the far end, where the client is; it is the same as here where nothing is said.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Serial;
 

@@ -1,11 +1,11 @@
 //! chronorb's side of the interoperability programs: the servants of `idl/interop.idl`, and the
 //! checks of any ORB's server of them.
 //!
-//! The modules [`adapters`], [`anys`] and [`groups`] are the same for `idl/adapters.idl`, `idl/anys.idl` and
-//! `idl/groups.idl`.
+//! The modules [`adapters`], [`anys`] and [`groups`] are the same for `idl/adapters.idl`,
+//! `idl/anys.idl` and `idl/groups.idl`.
 //!
-//! The programs `chronorb-interop-server` and `chronorb-interop-client` stand beside those of
-//! other ORBs in `interop/`: each client checks each server.
+//! The programs `chronorb-interop-server` and `chronorb-interop-client` stand beside those of other
+//! ORBs in `interop/`: each client checks each server.
 
 pub mod adapters;
 pub mod anys;

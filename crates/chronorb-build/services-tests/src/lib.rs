@@ -1,4 +1,5 @@
-//! Generated code of every IDL file of the repository and of Debian's `omniorb-idl`, to see that it compiles.
+//! Generated code of every IDL file of the repository and of Debian's `omniorb-idl`, to see that it
+//! compiles.
 
 /// The files of the compiler, of the laboratory and of `interop`.
 pub mod omg {

@@ -1,5 +1,5 @@
-//! Asynchronous calls: methods of the handle that send a request and do not wait for the reply, and the trait of those
-//! who are told of it.
+//! Asynchronous calls: methods of the handle that send a request and do not wait for the reply, and
+//! the trait of those who are told of it.
 
 use chronorb_idl::model::{DefId, DefKind, Interface, ParamMode};
 use proc_macro2::{Ident, TokenStream};
@@ -11,7 +11,8 @@ use super::handle::{encode_input, exceptions};
 use super::types::Lifetime;
 use crate::names::{Method, MethodParam};
 
-/// The methods `begin_…` and `send_…` of the handle, the trait `…ReplyHandler`, and the structs for what comes back.
+/// The methods `begin_…` and `send_…` of the handle, the trait `…ReplyHandler`, and the structs for
+/// what comes back.
 pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
     let all = context.names.all_methods(id, interface);
     let all: Vec<_> = all
@@ -42,7 +43,8 @@ impl Context<'_> {
         !self.options.no_alloc && method.is_asynchronous(by_default)
     }
 
-    /// Whether the interface has a `…ReplyHandler`: whether it declares anything that can be called asynchronously.
+    /// Whether the interface has a `…ReplyHandler`: whether it declares anything that can be called
+    /// asynchronously.
     fn has_handler(self, id: DefId) -> bool {
         let mut own = self.names.own_methods(id).iter();
         own.any(|method| self.is_asynchronous(method))

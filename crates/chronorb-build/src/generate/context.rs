@@ -80,7 +80,8 @@ impl<'g> Context<'g> {
         self.externals.get(id).is_some()
     }
 
-    /// Whether something is generated for it: it is not external, or a module that holds what is not.
+    /// Whether something is generated for it: it is not external, or a module that holds what is
+    /// not.
     pub(super) fn is_generated(self, id: DefId) -> bool {
         match &self.model.get(id).kind {
             DefKind::Module { members } if !members.is_empty() => {

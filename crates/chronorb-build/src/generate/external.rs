@@ -85,8 +85,8 @@ impl Externals {
     }
 
     /// The same for one of several files that the model is generated as: what stands in another one
-    /// and is not external yet is in the module `root::FILE`. A main file has what `#line` directives
-    /// say is elsewhere.
+    /// and is not external yet is in the module `root::FILE`. A main file has what `#line`
+    /// directives say is elsewhere.
     pub(super) fn beside(
         model: &Model,
         paths: &[(String, String)],

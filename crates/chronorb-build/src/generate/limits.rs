@@ -1,4 +1,5 @@
-//! Bounds of generated code: the parts of a definition, with those of its types, and all text together.
+//! Bounds of generated code: the parts of a definition, with those of its types, and all text
+//! together.
 
 use std::collections::HashMap;
 use std::iter;

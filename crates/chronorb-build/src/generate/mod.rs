@@ -63,14 +63,14 @@ pub struct GenerateOptions {
     /// Generates only what never allocates: no owned twins, and of operations whose results or
     /// exceptions borrow only the methods that take a scope.
     pub no_alloc: bool,
-    /// Generates methods for asynchronous calls of all operations and attributes, but for those that
-    /// `@ami(FALSE)` excepts. Without it those have them that `@ami` says so of, or whose interface
-    /// or module it does. With [`no_alloc`](Self::no_alloc) there are none.
+    /// Generates methods for asynchronous calls of all operations and attributes, but for those
+    /// that `@ami(FALSE)` excepts. Without it those have them that `@ami` says so of, or whose
+    /// interface or module it does. With [`no_alloc`](Self::no_alloc) there are none.
     pub ami: bool,
     /// Refuses `@verbatim(language="rust")`, the text of which is Rust code as it stands.
     pub no_verbatim: bool,
-    /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`),
-    /// with the Rust module that holds what they define.
+    /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files
+    /// (`TimeBase.idl`), with the Rust module that holds what they define.
     pub extern_paths: Vec<(String, String)>,
 }
 
@@ -133,7 +133,8 @@ pub(crate) struct GeneratedModule {
     pub(crate) text: String,
 }
 
-/// A module for each of the model's files for which there is none, all of them in the module `root`.
+/// A module for each of the model's files for which there is none, all of them in the module
+/// `root`.
 pub(crate) fn generate_each(
     model: &Model,
     options: &GenerateOptions,
@@ -361,9 +362,10 @@ fn item(context: Context<'_>, text: &mut Text, id: DefId) -> Result<(), Generate
             &interface.nested[..]
         }
         DefKind::Struct { nested, .. } => {
-            text.items(match shape::is_local(context.model, &Type::Named(id)) {
-                true => local::structure(context, id),
-                false => structs::structure(context, id),
+            text.items(if shape::is_local(context.model, &Type::Named(id)) {
+                local::structure(context, id)
+            } else {
+                structs::structure(context, id)
             })?;
             &nested[..]
         }

@@ -197,12 +197,13 @@ fn encode(context: Context<'_>, method: &Method<'_>, reply: &Ident) -> TokenStre
         };
         context.encode(ty, &Place::value(quote! { #name }), form, &e)
     });
-    let write = match outputs
+    let write = if outputs
         .iter()
         .any(|(_, ty)| shape::may_be_great(context.model, ty))
     {
-        true => quote! { #reply.results(&encode) },
-        false => quote! { encode(#reply.normal()?).map_err(#rt::reply_error) },
+        quote! { #reply.results(&encode) }
+    } else {
+        quote! { encode(#reply.normal()?).map_err(#rt::reply_error) }
     };
     quote! {
         let encode = |#e: &mut #rt::Encoder<'_>| -> ::core::result::Result<(), #rt::CdrError> {

@@ -2,8 +2,9 @@
 
 use chronorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Model};
 
-/// What `@ami` says about an operation or attribute of an interface with these annotations: its own, else that of
-/// the interface, else that of the innermost module around it that has one; `None` where there is none.
+/// What `@ami` says about an operation or attribute of an interface with these annotations: its
+/// own, else that of the interface, else that of the innermost module around it that has one;
+/// `None` where there is none.
 pub(super) fn annotated(model: &Model, interface: DefId, own: &[Annotation]) -> Option<bool> {
     match &model.get(interface).kind {
         DefKind::Interface(interface) if !interface.local && !interface.is_abstract => {}

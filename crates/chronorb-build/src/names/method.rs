@@ -29,8 +29,8 @@ pub(crate) struct Method<'m> {
     /// Where result and outs are more than three: the name of the struct for
     /// them, in the module around the interface.
     pub(crate) outs: Option<String>,
-    /// Where it can be called asynchronously, has inouts, and gives more than three values: the name of the
-    /// struct for all of them.
+    /// Where it can be called asynchronously, has inouts, and gives more than three values: the
+    /// name of the struct for all of them.
     pub(crate) reply: Option<String>,
 }
 
@@ -56,7 +56,8 @@ impl<'m> Method<'m> {
         result.copied().into_iter().chain(params).collect()
     }
 
-    /// Whether it can be called asynchronously, where `by_default` is what holds unless an annotation says it.
+    /// Whether it can be called asynchronously, where `by_default` is what holds unless an
+    /// annotation says it.
     pub(crate) fn is_asynchronous(&self, by_default: bool) -> bool {
         !self.oneway && self.ami.unwrap_or(by_default)
     }

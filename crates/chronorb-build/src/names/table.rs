@@ -29,10 +29,11 @@ pub(crate) struct Names<'m> {
 }
 
 impl<'m> Names<'m> {
-    /// Names everything in the model; an error where two definitions get the
-    /// same name in the same scope.
+    /// Names everything in the model; an error where two definitions get the same name in the same
+    /// scope.
     ///
-    /// With `ami`, operations can be called asynchronously if their annotations say nothing about that.
+    /// With `ami`, operations can be called asynchronously if their annotations say nothing about
+    /// that.
     pub(crate) fn new(model: &'m Model, ami: bool) -> Result<Self, GenerateError> {
         let mut builder = Builder {
             model,

@@ -43,7 +43,8 @@ pub(super) enum BaseKind {
     Connector,
     /// The base of a home.
     Home,
-    /// The bases of the equivalent interface of any of these: interfaces that were looked at before.
+    /// The bases of the equivalent interface of any of these: interfaces that were looked at
+    /// before.
     Equivalent,
 }
 

@@ -249,7 +249,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The definition that a pragma names; `None` for what has no identifier in the model, and after errors.
+    /// The definition that a pragma names; `None` for what has no identifier in the model, and
+    /// after errors.
     fn identified(&mut self, scope: ScopeId, name: &ScopedName) -> Option<DefId> {
         let entity = self.resolve(scope, name)?;
         let def = self.scopes.entity(entity).kind.def()?;

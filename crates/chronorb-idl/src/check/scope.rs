@@ -309,7 +309,8 @@ impl Scopes {
         self.get(scope).names.get(key).copied()
     }
 
-    /// What a name means in this scope and the bases of its interface: several things if it is ambiguous.
+    /// What a name means in this scope and the bases of its interface: several things if it is
+    /// ambiguous.
     fn inherited(&self, scope: ScopeId, lower: &str) -> Vec<EntityId> {
         let this = self.get(scope);
         if let Some(&own) = this.names.get(lower) {
@@ -357,7 +358,8 @@ impl Scopes {
         Vec::new()
     }
 
-    /// A use of another scope's name gives it its meaning here, and in the scopes around up to a module.
+    /// A use of another scope's name gives it its meaning here, and in the scopes around up to a
+    /// module.
     fn mark_used(&mut self, scope: ScopeId, lower: &Rc<str>, name: &Ident) {
         let mut scope = scope;
         loop {

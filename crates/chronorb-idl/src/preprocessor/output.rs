@@ -165,9 +165,10 @@ impl<'a> Writer<'a> {
             Event::FileLeave => {
                 let path = self.outer.pop().unwrap_or(self.path);
                 let goes_on = self.sources.path(next.span) == path;
-                let line = match goes_on {
-                    true => self.sources.location(next.span).line,
-                    false => 1,
+                let line = if goes_on {
+                    self.sources.location(next.span).line
+                } else {
+                    1
                 };
                 self.marker(path, line, " 2");
                 return;

@@ -1,4 +1,5 @@
-//! Asynchronous calls allocate nothing for each call, but for their handlers and now and then for a future.
+//! Asynchronous calls allocate nothing for each call, but for their handlers and now and then for a
+//! future.
 
 use chronorb_orb::{Object, Pending};
 use chronorb_rt::{Deadline, ThreadCounts, counts_of_others};
@@ -76,8 +77,8 @@ fn no_call_allocates_for_itself() {
             println!(
                 "{strategy:?}, {way}: {of_own} and {of_others} lock operations in {calls} calls"
             );
-            // Frames are made until there are as many as replies can wait at a time. A future that begins just when the
-            // one before it in the same slot ends needs another place to meet.
+            // Frames are made until there are as many as replies can wait at a time. A future that
+            // begins just when the one before it in the same slot ends needs another place to meet.
             let frames = WINDOW as u64;
             let meetings = if way == "awaiting" {
                 calls as u64 / 10

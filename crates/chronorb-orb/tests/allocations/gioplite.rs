@@ -1,5 +1,5 @@
-//! Calls by GIOPlite allocate no more than those by GIOP: by a connection that threads share nothing, and nothing for
-//! an asynchronous call.
+//! Calls by GIOPlite allocate no more than those by GIOP: by a connection that threads share
+//! nothing, and nothing for an asynchronous call.
 
 use std::io::Read;
 

@@ -1,5 +1,5 @@
-//! Law 1 for groups: a call of one packet, in steady state, allocates nothing, on either side; its client takes no
-//! lock and meets no page fault.
+//! Law 1 for groups: a call of one packet, in steady state, allocates nothing, on either side; its
+//! client takes no lock and meets no page fault.
 
 use chronorb_cdr::Decoder;
 use chronorb_orb::{Call, Operation, ReplyWriter, Skeleton, SystemException};

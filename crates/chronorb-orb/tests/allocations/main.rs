@@ -35,9 +35,10 @@ fn alone() -> PiMutexGuard<'static, ()> {
 }
 
 /// Whether ORBs want GIOPlite: without the feature none does.
-const LITE_OR_NOT: &[bool] = match cfg!(feature = "gioplite") {
-    true => &[false, true],
-    false => &[false],
+const LITE_OR_NOT: &[bool] = if cfg!(feature = "gioplite") {
+    &[false, true]
+} else {
+    &[false]
 };
 
 fn set_lite(config: &mut OrbConfig, lite: bool) {

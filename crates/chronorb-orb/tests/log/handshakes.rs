@@ -1,4 +1,5 @@
-//! TLS that does not come about: what the client is told, and the log and the counter of the server.
+//! TLS that does not come about: what the client is told, and the log and the counter of the
+//! server.
 
 use std::net::TcpStream;
 

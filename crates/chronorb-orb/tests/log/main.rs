@@ -315,8 +315,8 @@ fn incidents_are_told_with_peer_and_cause() {
         "{failure}"
     );
 
-    // The two connections that may be are those of the client: it speaks otherwise by the URL. The one
-    // that was idle longest makes room.
+    // The two connections that may be are those of the client: it speaks otherwise by the URL. The
+    // one that was idle longest makes room.
     let _late = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     let deadline = Deadline::after(PATIENCE);
     while count(&server, Incident::Evicted) == 0 {

@@ -1,7 +1,8 @@
 //! The classic dialect: filters of sockets.
 //!
-//! A program has an accumulator, an index and sixteen words of scratch memory, and ends by returning a number. Where
-//! it reads behind the end of the packet it returns 0. It cannot go back, so it ends.
+//! A program has an accumulator, an index and sixteen words of scratch memory, and ends by
+//! returning a number. Where it reads behind the end of the packet it returns 0. It cannot go back,
+//! so it ends.
 
 use std::fmt;
 
@@ -67,8 +68,8 @@ pub(crate) enum Source {
     Length,
     /// Something of the VLAN tag that the kernel has taken off the packet.
     Stripped(Tag),
-    /// 0 for a frame to the hardware address of the interface (`PACKET_HOST`), something else for those to other ones and to
-    /// many.
+    /// 0 for a frame to the hardware address of the interface (`PACKET_HOST`), something else for
+    /// those to other ones and to many.
     Addressee,
 }
 

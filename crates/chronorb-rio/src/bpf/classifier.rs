@@ -1,4 +1,5 @@
-//! From the rules of an interface to programs that tell its packets apart, as [`Rules::classify`] does.
+//! From the rules of an interface to programs that tell its packets apart, as [`Rules::classify`]
+//! does.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -57,15 +58,18 @@ impl Classifier {
     /// # Errors
     /// [`AssembleError`]; not for as many rules as an interface can have.
     pub(crate) fn filter(&self, class: ClassId) -> Result<Vec<Instruction>, AssembleError> {
-        let whole_or_nothing = |verdict| match verdict == Self::verdict(class) {
-            true => u32::MAX,
-            false => 0,
+        let whole_or_nothing = |verdict| {
+            if verdict == Self::verdict(class) {
+                u32::MAX
+            } else {
+                0
+            }
         };
         self.code.map_returns(whole_or_nothing).assemble()
     }
 
-    /// The program of an interface that sends the packets of each class to its socket of the queue that they came by, where it has
-    /// one, and leaves all others to the kernel.
+    /// The program of an interface that sends the packets of each class to its socket of the queue
+    /// that they came by, where it has one, and leaves all others to the kernel.
     ///
     /// # Errors
     /// [`AssembleError`]; not for as many rules as an interface can have.
@@ -79,7 +83,8 @@ impl Classifier {
     }
 }
 
-/// For ports up to a number: what is asked, in this order, and where packets go that pass none of it.
+/// For ports up to a number: what is asked, in this order, and where packets go that pass none of
+/// it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Section {
     last_port: u16,
@@ -94,8 +99,9 @@ struct Branch {
     verdict: u32,
 }
 
-/// The rules by ports, so that few of them are asked for a packet. Where rules overlap so much that this would take too
-/// much room there is one section for all ports, in which each rule is asked for them.
+/// The rules by ports, so that few of them are asked for a packet. Where rules overlap so much that
+/// this would take too much room there is one section for all ports, in which each rule is asked
+/// for them.
 fn sections(rules: &Rules, own: &[IpAddr]) -> Vec<Section> {
     let otherwise = match rules.unknown() {
         Unknown::Kernel => KERNEL,
@@ -183,7 +189,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// Reads the header of Ethernet: `X` is where the packet begins then, and `A` what kind it is of.
+    /// Reads the header of Ethernet: `X` is where the packet begins then, and `A` what kind it is
+    /// of.
     fn ethernet(&mut self) {
         let (tag_inside, tagged, network) = (self.label(), self.label(), self.label());
         let stripped = |tag| Op::Load(Source::Stripped(tag));
@@ -216,7 +223,8 @@ impl Writer {
         ]);
     }
 
-    /// Reads the packet up to its TCP header, which must be whole. All that rules ask for is in its slot then.
+    /// Reads the packet up to its TCP header, which must be whole. All that rules ask for is in its
+    /// slot then.
     fn network(&mut self, own: &[IpAddr]) {
         let (ipv4, other, segment) = (self.label(), self.label(), self.label());
         self.code.extend([
@@ -317,8 +325,8 @@ impl Writer {
     /// Finds the address so many octets behind `X` among `own`.
     fn own<'a>(&mut self, at: u32, candidates: impl Iterator<Item = &'a IpAddr>, own: &[IpAddr]) {
         let found = self.label();
-        // The kernel's check of classic programs goes through them once, and not by their jumps: for it what follows a
-        // return knows no more slots than what precedes it.
+        // The kernel's check of classic programs goes through them once, and not by their jumps:
+        // for it what follows a return knows no more slots than what precedes it.
         self.code
             .extend([Op::Load(Source::Number(0)), Op::Store(ADDRESS)]);
         for address in candidates {
@@ -361,8 +369,9 @@ impl Writer {
         self.refuse(Test::AboveX);
     }
 
-    /// Leaves frames to the kernel that are to another interface, which those that listen to all see, or to many. Few come as far as
-    /// here, with an address of this host, so that only packets of TCP to it are asked.
+    /// Leaves frames to the kernel that are to another interface, which those that listen to all
+    /// see, or to many. Few come as far as here, with an address of this host, so that only packets
+    /// of TCP to it are asked.
     fn addressee(&mut self) {
         self.code.push(Op::Load(Source::Addressee));
         self.require(Test::Is(0));

@@ -1,7 +1,7 @@
 //! The extended dialect: programs of interfaces.
 //!
-//! A program has registers of 64 bits and a stack of 512 octets. The kernel proves before it runs one that it ends and
-//! reads and writes nothing but what is its own.
+//! A program has registers of 64 bits and a stack of 512 octets. The kernel proves before it runs
+//! one that it ends and reads and writes nothing but what is its own.
 
 use std::fmt;
 use std::os::fd::RawFd;
@@ -35,7 +35,8 @@ pub(crate) enum Op {
     Jump(Label),
     /// Goes on elsewhere if this is so.
     If(Test, Width, Register, Operand, Label),
-    /// Calls a function of the kernel: arguments in `R1` to `R5`, which are lost, the result in `R0`.
+    /// Calls a function of the kernel: arguments in `R1` to `R5`, which are lost, the result in
+    /// `R0`.
     Call(Helper),
     /// Ends with what is in `R0`.
     Exit,
@@ -97,7 +98,8 @@ pub(crate) enum Size {
     Double = 0x18,
 }
 
-/// A register. At the start `R1` is the context; `R10` is the end of the stack, and cannot be changed.
+/// A register. At the start `R1` is the context; `R10` is the end of the stack, and cannot be
+/// changed.
 #[allow(missing_docs, reason = "their numbers say all")]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Register {
@@ -186,8 +188,8 @@ impl Code {
         self.ops.extend(ops);
     }
 
-    /// Takes out what is never come to, which the kernel refuses. A label that is not bound is left to
-    /// [`assemble`](Self::assemble) to find.
+    /// Takes out what is never come to, which the kernel refuses. A label that is not bound is left
+    /// to [`assemble`](Self::assemble) to find.
     pub(super) fn prune(&mut self) {
         let mut places = vec![None; self.labels];
         for (at, op) in self.ops.iter().enumerate() {

@@ -9,8 +9,8 @@ pub(crate) struct Label(pub(super) usize);
 pub(super) struct Places(Vec<Option<usize>>);
 
 impl Places {
-    /// Finds the labels of a program: `pieces` are, in order, how many instructions each operation takes and
-    /// which label it binds.
+    /// Finds the labels of a program: `pieces` are, in order, how many instructions each operation
+    /// takes and which label it binds.
     pub(super) fn find(
         labels: usize,
         pieces: impl Iterator<Item = (usize, Option<Label>)>,

@@ -1,9 +1,12 @@
-//! Programs that the kernel runs for each packet, written as Rust values: BPF in both of its dialects.
+//! Programs that the kernel runs for each packet, written as Rust values: BPF in both of its
+//! dialects.
 //!
-//! * [`classic`]: one accumulator, one index, sixteen words of scratch memory; what sockets filter with.
+//! * [`classic`]: one accumulator, one index, sixteen words of scratch memory; what sockets filter
+//!   with.
 //! * [`extended`]: ten registers, maps, helpers; what interfaces classify with.
-//! * [`classifier`]: from the rules of an interface to programs of either dialect. Only a classic one is made from
-//!   rules, and the extended one is its translation, so that the two cannot disagree.
+//! * [`classifier`]: from the rules of an interface to programs of either dialect. Only a classic
+//!   one is made from rules, and the extended one is its translation, so that the two cannot
+//!   disagree.
 //!
 //! No compiler is needed, and nothing here speaks to the kernel.
 
@@ -32,7 +35,8 @@ pub enum AssembleError {
         /// The second place.
         at: usize,
     },
-    /// A jump goes further than its instruction can say, or back in the classic dialect, which has no loops.
+    /// A jump goes further than its instruction can say, or back in the classic dialect, which has
+    /// no loops.
     #[error("instruction {at} jumps {distance} instructions, which is out of range")]
     OutOfRange {
         /// The instruction that jumps.

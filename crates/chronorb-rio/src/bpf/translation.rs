@@ -1,7 +1,7 @@
 //! From a classic program that returns a class to an extended one that sends the packet there.
 //!
-//! `A` is `R0`, `X` is `R1`, scratch memory is on the stack. Reading behind the end of the packet leaves it to the kernel, as
-//! returning 0 does.
+//! `A` is `R0`, `X` is `R1`, scratch memory is on the stack. Reading behind the end of the packet
+//! leaves it to the kernel, as returning 0 does.
 
 use std::os::fd::RawFd;
 
@@ -11,20 +11,22 @@ use super::extended::{Alu, Code, Helper, Op, Operand, Register, Size, Test, Widt
 use super::labels::Label;
 use crate::class::{ClassId, MAX_CLASSES};
 
-/// The maps of a program, by their descriptors. Both have a place for each class and receive queue: see [`Maps::place`].
+/// The maps of a program, by their descriptors. Both have a place for each class and receive queue:
+/// see [`Maps::place`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Maps {
     /// The sockets (`BPF_MAP_TYPE_XSKMAP`), each of which takes the packets of one receive queue.
     pub sockets: RawFd,
     /// How many packets there were (`BPF_MAP_TYPE_ARRAY` of `u64`).
     pub counters: RawFd,
-    /// Receive queues that have sockets. Those that the interface gets later are the queue of this number together, which
-    /// has none: their packets are counted, and left to the kernel.
+    /// Receive queues that have sockets. Those that the interface gets later are the queue of this
+    /// number together, which has none: their packets are counted, and left to the kernel.
     pub queues: u32,
 }
 
 impl Maps {
-    /// Where both maps have what is for a class and a receive queue, up to [`queues`](Self::queues).
+    /// Where both maps have what is for a class and a receive queue, up to
+    /// [`queues`](Self::queues).
     pub(crate) const fn place(class: ClassId, queue: u32) -> u32 {
         (queue << CLASS_BITS) + class.index() as u32
     }
@@ -130,8 +132,8 @@ impl Translator {
             Source::Number(k) => self.alu(Alu::Move, R0, number(k)),
             Source::Slot(slot) => {
                 self.load_stack(R0, place(slot));
-                // Tells the verifier that what is found out about the copy says nothing of the slot: else it would
-                // follow every order of comparisons by itself.
+                // Tells the verifier that what is found out about the copy says nothing of the
+                // slot: else it would follow every order of comparisons by itself.
                 self.alu(Alu::And, R0, Operand::Number(-1));
             }
             Source::Length => self.load_stack(R0, LENGTH),
@@ -141,7 +143,8 @@ impl Translator {
         }
     }
 
-    /// Loads `R0` with what is different between the address that the frame goes to and the own one.
+    /// Loads `R0` with what is different between the address that the frame goes to and the own
+    /// one.
     fn addressee(&mut self) {
         let [a, b, c, d, e, f] = self.hardware;
         let first = number(u32::from_ne_bytes([a, b, c, d]));

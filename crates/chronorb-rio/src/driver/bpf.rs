@@ -85,9 +85,9 @@ impl Map {
             value: value.addr() as u64,
             flags: 0,
         };
-        // SAFETY: the key is alive and of the size that all maps here have; for the value this is the duty of the callers
-        // above, each of whom knows the kind of its map: of another kind, the kernel refuses sockets, and counters have
-        // the largest values.
+        // SAFETY: the key is alive and of the size that all maps here have; for the value this is
+        // the duty of the callers above, each of whom knows the kind of its map: of another kind,
+        // the kernel refuses sockets, and counters have the largest values.
         unsafe { bpf(command, &attributes) }?;
         Ok(())
     }
@@ -131,7 +131,8 @@ impl Program {
             data: packet.as_ptr().addr() as u64,
             ..TestRun::default()
         };
-        // SAFETY: the packet is alive and as long as is said; no room for answers is given but the attributes.
+        // SAFETY: the packet is alive and as long as is said; no room for answers is given but the
+        // attributes.
         unsafe { system_call(TEST_RUN, &raw mut attributes) }?;
         Ok(attributes.result)
     }

@@ -1,9 +1,9 @@
 //! What keeps the kernel quiet about the ports that are served here.
 //!
-//! The kernel sees packets to these ports too, by drivers that do not take them away from it, and would answer that
-//! nobody is there (RST). A guard is a listening socket of the kernel with a filter that lets nothing through: the
-//! kernel says nothing then, neither to who connects nor to who is connected, and no other program can have the port.
-//! It ends with the process.
+//! The kernel sees packets to these ports too, by drivers that do not take them away from it, and
+//! would answer that nobody is there (RST). A guard is a listening socket of the kernel with a
+//! filter that lets nothing through: the kernel says nothing then, neither to who connects nor to
+//! who is connected, and no other program can have the port. It ends with the process.
 
 use std::fs;
 use std::io;
@@ -57,7 +57,8 @@ impl Guard {
         }
         attach_filter(&socket, &NOTHING)?;
         match bind(&socket, &address) {
-            // Connections of the kernel's that have ended are no hindrance, as long as they are all that is there.
+            // Connections of the kernel's that have ended are no hindrance, as long as they are all
+            // that is there.
             Err(Errno::ADDRINUSE) if !is_somebodys(address) => {
                 sockopt::set_socket_reuseaddr(&socket, true)?;
                 bind(&socket, &address)?;
@@ -73,8 +74,8 @@ impl Guard {
     }
 }
 
-/// Whether a process has a connection of the kernel's at this address and port. One that is of no process has ended, though
-/// the kernel may have to do with it for a while.
+/// Whether a process has a connection of the kernel's at this address and port. One that is of no
+/// process has ended, though the kernel may have to do with it for a while.
 fn is_somebodys(address: SocketAddr) -> bool {
     let address = SocketAddr::new(address.ip().to_canonical(), address.port());
     ["tcp", "tcp6"].into_iter().any(|kind| {
@@ -89,7 +90,8 @@ fn is_somebodys(address: SocketAddr) -> bool {
     })
 }
 
-/// An address as the kernel writes it in `/proc/net/tcp`: words as they are in memory, and the port.
+/// An address as the kernel writes it in `/proc/net/tcp`: words as they are in memory, and the
+/// port.
 fn read_address(text: &str) -> Option<SocketAddr> {
     let (words, port) = text.split_once(':')?;
     let word = |at: usize| {

@@ -20,7 +20,8 @@ impl Home {
         Ok(Self(here))
     }
 
-    /// Does something there. A thread that is elsewhere needs `CAP_SYS_ADMIN` for it, one that is there needs nothing.
+    /// Does something there. A thread that is elsewhere needs `CAP_SYS_ADMIN` for it, one that is
+    /// there needs nothing.
     pub(crate) fn enter<T>(&self, f: impl FnOnce() -> T) -> Result<T, DriverError> {
         match self.is_here() {
             Ok(true) => Ok(f()),

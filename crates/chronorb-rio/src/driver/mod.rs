@@ -31,19 +31,20 @@ pub use rights::{PacketAccess, PacketRights};
 
 /// A network interface that is open for classes.
 ///
-/// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel, undisturbed. Nothing
-/// of a driver outlives its process, whichever way that ends.
+/// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel,
+/// undisturbed. Nothing of a driver outlives its process, whichever way that ends.
 pub(crate) trait Driver: fmt::Debug + Send + Sync {
-    /// The interface, as it was when it was opened: addresses that it gets later have no packets by classes, and an MTU that it
-    /// gets later is none of theirs.
+    /// The interface, as it was when it was opened: addresses that it gets later have no packets by
+    /// classes, and an MTU that it gets later is none of theirs.
     fn link(&self) -> &Link;
 
-    /// Opens the path of a class: from now on packets that these rules match come by it. Rules of other classes, if
-    /// they match too, win where they were there first.
+    /// Opens the path of a class: from now on packets that these rules match come by it. Rules of
+    /// other classes, if they match too, win where they were there first.
     ///
-    /// `queue` is how many frames wait at most, each way, up to [`MAX_QUEUE`], rounded up to a power of two. Where frames come in by
-    /// several receive queues of the interface and are not put together by the kernel ([`xdp`]), so many wait at each of them.
-    /// Frames of one flow keep their order in any case, those of several may overtake each other on the way.
+    /// `queue` is how many frames wait at most, each way, up to [`MAX_QUEUE`], rounded up to a
+    /// power of two. Where frames come in by several receive queues of the interface and are not
+    /// put together by the kernel ([`xdp`]), so many wait at each of them. Frames of one flow keep
+    /// their order in any case, those of several may overtake each other on the way.
     ///
     /// # Errors
     /// [`DriverError`]; all is as before then.
@@ -86,7 +87,8 @@ impl Link {
     /// Reads what the kernel knows of the interface of this name.
     ///
     /// # Errors
-    /// [`DriverError::NoInterface`] where there is none of this name; `Unsupported` where it has no Ethernet address.
+    /// [`DriverError::NoInterface`] where there is none of this name; `Unsupported` where it has no
+    /// Ethernet address.
     pub(crate) fn read(netlink: &mut Netlink, name: &str) -> Result<Self, DriverError> {
         let info = match netlink.link(name) {
             Err(error) if error.is_absent() => {
@@ -119,7 +121,8 @@ fn queue_of(frames: usize) -> Result<usize, DriverError> {
     }
 }
 
-/// Octets of the longest frame of an interface: its longest packet, the Ethernet header and a VLAN tag.
+/// Octets of the longest frame of an interface: its longest packet, the Ethernet header and a VLAN
+/// tag.
 fn longest_frame(link: &Link) -> usize {
     link.mtu + ETHERNET_LEN + VLAN_TAG_LEN
 }

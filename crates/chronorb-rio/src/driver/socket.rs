@@ -85,10 +85,11 @@ pub(super) fn attach_filter(socket: impl AsFd, program: &[Instruction]) -> io::R
     unsafe { set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
 }
 
-/// Whether there is an interface of this number where the socket is, once whoever is changing interfaces has done so.
+/// Whether there is an interface of this number where the socket is, once whoever is changing
+/// interfaces has done so.
 ///
-/// An interface that is removed goes down first, and sockets are told of that alone: who asked in between, and did not wait, would
-/// never know.
+/// An interface that is removed goes down first, and sockets are told of that alone: who asked in
+/// between, and did not wait, would never know.
 pub(super) fn interface_exists(socket: impl AsFd, index: u32) -> bool {
     // SAFETY: all of its fields may be zero.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
@@ -99,7 +100,8 @@ pub(super) fn interface_exists(socket: impl AsFd, index: u32) -> bool {
     if named.is_err() {
         return false;
     }
-    // The kernel answers this one only when it is not changing interfaces. What it answers does not matter.
+    // The kernel answers this one only when it is not changing interfaces. What it answers does not
+    // matter.
     let mut question: [u32; 2] = [ETHTOOL_GGRO, 0];
     request.ifr_ifru.ifru_data = (&raw mut question).cast();
     // SAFETY: the request has the name of an interface, and room for the answer; both are alive.

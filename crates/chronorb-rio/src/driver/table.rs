@@ -19,7 +19,8 @@ impl Table {
         }
     }
 
-    /// Opens a class; `rules` become its own, whichever class they name. Where it fails, all is as before.
+    /// Opens a class; `rules` become its own, whichever class they name. Where it fails, all is as
+    /// before.
     pub(super) fn open(&mut self, class: ClassId, rules: &[Rule]) -> Result<(), DriverError> {
         if self.is_open(class) {
             return Err(DriverError::Open(class));
@@ -77,9 +78,10 @@ impl Table {
     }
 
     fn check_open(&self, class: ClassId) -> Result<(), DriverError> {
-        match self.is_open(class) {
-            true => Ok(()),
-            false => Err(DriverError::Closed(class)),
+        if self.is_open(class) {
+            Ok(())
+        } else {
+            Err(DriverError::Closed(class))
         }
     }
 }

@@ -13,8 +13,8 @@ use rustix::time::{
 
 use super::timers::NEVER;
 
-/// The earliest time that anything of a class is due. Its descriptor is readable from then on, until it is
-/// [drained](Self::drain).
+/// The earliest time that anything of a class is due. Its descriptor is readable from then on,
+/// until it is [drained](Self::drain).
 ///
 /// It may be too early, where what was due has become needless since: then nothing is found.
 #[derive(Debug)]
@@ -48,16 +48,17 @@ impl Alarm {
         }
     }
 
-    /// Whether it is time. Then it is set to nothing, and who is told looks at everything that may be due, and sets it
-    /// anew.
+    /// Whether it is time. Then it is set to nothing, and who is told looks at everything that may
+    /// be due, and sets it anew.
     pub(super) fn rings(&self, now: Monotonic) -> bool {
-        // Who finds that an earlier time is set has noted before what is due, and this has to see it: a store alone could
-        // come after the look.
+        // Who finds that an earlier time is set has noted before what is due, and this has to see
+        // it: a store alone could come after the look.
         self.earliest.load(Ordering::Acquire) <= now.as_nanos()
             && self.earliest.swap(NEVER, Ordering::AcqRel) != NEVER
     }
 
-    /// Makes its descriptor unreadable, where it is readable by now. What is due has to be looked for after this.
+    /// Makes its descriptor unreadable, where it is readable by now. What is due has to be looked
+    /// for after this.
     pub(super) fn drain(&self, now: Monotonic) {
         let mut armed_for = self.armed_for.lock();
         if *armed_for <= now.as_nanos() {
@@ -67,7 +68,8 @@ impl Alarm {
         }
     }
 
-    /// Sets the timer, which is not expired any more then. To read it would not do: it may be late by a moment.
+    /// Sets the timer, which is not expired any more then. To read it would not do: it may be late
+    /// by a moment.
     fn arm(&self, armed_for: &mut u64, due: u64) {
         *armed_for = due;
         let timespec = |nanos: u64| Timespec {

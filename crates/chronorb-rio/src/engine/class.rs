@@ -29,7 +29,8 @@ use crate::status::ClassCounters;
 
 /// The connections of a class, and its path.
 ///
-/// Locks are taken in this order: the way in, a connection, the way out. Each is held for calls of the protocol only.
+/// Locks are taken in this order: the way in, a connection, the way out. Each is held for calls of
+/// the protocol only.
 #[derive(Debug)]
 pub(super) struct Protocol {
     slots: Box<[Slot]>,
@@ -127,8 +128,8 @@ impl Protocol {
         }
     }
 
-    /// Does what is there to do: takes in at most `budget` packets, and serves timers. In a class with scheduled output at most
-    /// as many go out.
+    /// Does what is there to do: takes in at most `budget` packets, and serves timers. In a class
+    /// with scheduled output at most as many go out.
     ///
     /// `attended` is a connection to which the caller looks anyway, so that it need not be called.
     pub(super) fn step(
@@ -268,7 +269,8 @@ impl Protocol {
         }
     }
 
-    /// Takes the next connection of a listener, if `prepare` can do what is needed for it; else it stays.
+    /// Takes the next connection of a listener, if `prepare` can do what is needed for it; else it
+    /// stays.
     pub(super) fn accept<R, E>(
         &self,
         listener: usize,
@@ -488,8 +490,8 @@ impl Protocol {
         }
     }
 
-    /// Answers a peer that wants to connect, unless there would be no slot for it. That is no secret:
-    /// always returns that the packet was for somebody.
+    /// Answers a peer that wants to connect, unless there would be no slot for it. That is no
+    /// secret: always returns that the packet was for somebody.
     fn greet(
         &self,
         demux: &mut Demux,
@@ -578,9 +580,10 @@ impl Protocol {
             let connection = slot.connection.lock();
             let (idleness, since) = connection.idleness(now)?;
             let from = connection.flow?.remote.ip();
-            let gives_way = match has_share {
-                true => to == Some(from) && idleness != Idleness::Busy,
-                false => idleness != Idleness::Busy || demux.slots_of(&from) > share,
+            let gives_way = if has_share {
+                to == Some(from) && idleness != Idleness::Busy
+            } else {
+                idleness != Idleness::Busy || demux.slots_of(&from) > share
             };
             gives_way.then_some((idleness, since, index))
         });
@@ -621,7 +624,8 @@ impl Protocol {
     }
 
     fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
-        // Each time another one is first, so that what a budget leaves over is not always of the same.
+        // Each time another one is first, so that what a budget leaves over is not always of the
+        // same.
         let first = demux.next_first();
         let mut serve = |slot| self.serve(demux, slot, now, attended);
         let mut next = NEVER;

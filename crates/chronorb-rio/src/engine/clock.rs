@@ -8,9 +8,9 @@ use smoltcp::time::{Duration as TcpDuration, Instant};
 
 /// How much faster the protocol's clock runs.
 ///
-/// smoltcp's constants are those of wide-area networks: 1 s before a segment is sent again at the earliest, 10 s in
-/// TIME-WAIT. On the networks that an interface is attached to they are eighths of that, 125 ms and 1.25 s, and round trips are
-/// measured in eighths of milliseconds.
+/// smoltcp's constants are those of wide-area networks: 1 s before a segment is sent again at the
+/// earliest, 10 s in TIME-WAIT. On the networks that an interface is attached to they are eighths
+/// of that, 125 ms and 1.25 s, and round trips are measured in eighths of milliseconds.
 const RATE: u64 = 8;
 
 /// The protocol's time at a point in time.

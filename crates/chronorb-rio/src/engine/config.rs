@@ -13,27 +13,31 @@ pub struct ClassConfig {
     pub processing: Processing,
     /// How the thread of the class is scheduled.
     pub urgency: Urgency,
-    /// Processor time that a packet takes at most, if it was measured. Admission counts with it, nothing enforces it.
+    /// Processor time that a packet takes at most, if it was measured. Admission counts with it,
+    /// nothing enforces it.
     pub cost: Option<Duration>,
-    /// How many packets its peers promise to send at most in which time, where [`Processing::OnArrival`] bounds nothing. As `cost`,
-    /// it is for admission alone.
+    /// How many packets its peers promise to send at most in which time, where
+    /// [`Processing::OnArrival`] bounds nothing. As `cost`, it is for admission alone.
     pub expected: Option<(usize, Duration)>,
     /// The CPU of that thread; any where it is `None`.
     pub cpu: Option<usize>,
-    /// Frames that wait at most, each way; of those that come in, for each queue by which they come.
+    /// Frames that wait at most, each way; of those that come in, for each queue by which they
+    /// come.
     pub queue: usize,
     /// Connections at most, those that end included.
     pub connections: usize,
     /// Octets of the buffer of each connection, each way.
     pub buffer: usize,
-    /// Half-open connections at most, which are none of these and take some 300 octets each; then the oldest gives way.
+    /// Half-open connections at most, which are none of these and take some 300 octets each; then
+    /// the oldest gives way.
     pub backlog: usize,
     /// The differentiated services code point of its packets, 0 to 63.
     pub dscp: Option<u8>,
     /// The priority in the VLAN tag of its packets, 0 to 7, where the peer's have a tag.
     pub vlan_priority: Option<u8>,
-    /// The priority of its packets in queues of the interface that they have in common with others, higher is more urgent, or
-    /// the number of a class there (`SO_PRIORITY`, socket(7)). A driver that goes by no such queue has no use for it.
+    /// The priority of its packets in queues of the interface that they have in common with others,
+    /// higher is more urgent, or the number of a class there (`SO_PRIORITY`, socket(7)). A driver
+    /// that goes by no such queue has no use for it.
     pub packet_priority: u32,
     /// Who sends.
     pub output: Output,
@@ -41,7 +45,8 @@ pub struct ClassConfig {
     pub handshake_time: Duration,
     /// How long a peer may leave octets unacknowledged, before the connection is broken.
     pub silence: Duration,
-    /// How long an idle peer may be silent, though it is asked four times meanwhile; `None` is for ever.
+    /// How long an idle peer may be silent, though it is asked four times meanwhile; `None` is for
+    /// ever.
     pub keep_alive: Option<Duration>,
     /// How long a connection that nobody has any more may take to end.
     pub linger: Duration,
@@ -50,8 +55,9 @@ pub struct ClassConfig {
 /// Which thread does the protocol work of a class, and when.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Processing {
-    /// The thread that waits for the connections, when packets arrive: that of the lane, which has its priority already. What
-    /// accepts has to be waited for all the time, also while nobody connects.
+    /// The thread that waits for the connections, when packets arrive: that of the lane, which has
+    /// its priority already. What accepts has to be waited for all the time, also while nobody
+    /// connects.
     OnArrival,
     /// The class's own thread, when packets arrive.
     OnDemand {

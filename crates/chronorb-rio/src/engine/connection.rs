@@ -22,8 +22,8 @@ use super::table::Flow;
 /// Room for a connection, with what can be reached without its lock.
 pub(super) struct Slot {
     pub(super) connection: PiMutex<Connection>,
-    /// Rung for what comes in, and for room where nobody waits for it. Each connection has one of its own: a set that waited
-    /// for the last one would take its descriptor for that.
+    /// Rung for what comes in, and for room where nobody waits for it. Each connection has one of
+    /// its own: a set that waited for the last one would take its descriptor for that.
     bell: PiMutex<Option<Arc<Wake>>>,
     /// Rung for room where a thread waits to send.
     room_bell: OnceLock<Wake>,
@@ -155,8 +155,8 @@ impl Slot {
         self.bell.lock().take();
     }
 
-    /// The descriptor that tells a waiting thread of room. It is made when it is needed first: a class does not take descriptors
-    /// for connections that nobody makes.
+    /// The descriptor that tells a waiting thread of room. It is made when it is needed first: a
+    /// class does not take descriptors for connections that nobody makes.
     pub(super) fn room_bell(&self) -> io::Result<&Wake> {
         match self.room_bell.get() {
             Some(made) => Ok(made),
@@ -181,7 +181,8 @@ impl Slot {
 }
 
 impl Connection {
-    /// Room for one, with a buffer of so many octets in each direction. All of it is there afterwards.
+    /// Room for one, with a buffer of so many octets in each direction. All of it is there
+    /// afterwards.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn new(envelope: Envelope, mtu: usize, buffer: usize, patience: Patience) -> Self {
         let room = || SocketBuffer::new(std::iter::repeat_n(0, buffer).collect::<Vec<u8>>());
@@ -215,8 +216,8 @@ impl Connection {
         }
     }
 
-    /// Begins to listen for the segment that comes next. What its numbers begin with follows from the
-    /// seed.
+    /// Begins to listen for the segment that comes next. What its numbers begin with follows from
+    /// the seed.
     pub(super) fn await_peer(
         &mut self,
         flow: Flow,
@@ -299,8 +300,9 @@ impl Connection {
         if self.role == Role::Free {
             return self.settle(now);
         }
-        // Where the peer's window ends within a segment, the whole one goes when there is room for it: packets that are
-        // not full use up its budget. The last one of what there is goes as it is.
+        // Where the peer's window ends within a segment, the whole one goes when there is room for
+        // it: packets that are not full use up its budget. The last one of what there is goes as it
+        // is.
         let goes_on = self.sent.left() >= self.mtu;
         self.socket().set_nagle_enabled(goes_on);
         self.send_all(egress, now);
@@ -437,7 +439,8 @@ impl Connection {
         })
     }
 
-    /// Takes octets out. Where there are none, `drain` is called before it is sure that the next ones ring.
+    /// Takes octets out. Where there are none, `drain` is called before it is sure that the next
+    /// ones ring.
     pub(super) fn receive(
         &mut self,
         room: &mut [u8],
@@ -599,8 +602,8 @@ pub(super) fn random() -> u64 {
     RandomState::new().hash_one(Monotonic::now().as_nanos())
 }
 
-/// How long an acknowledgement waits for an answer that it can go with. Of segments of full size every second one is
-/// acknowledged at once, whatever this is.
+/// How long an acknowledgement waits for an answer that it can go with. Of segments of full size
+/// every second one is acknowledged at once, whatever this is.
 const ACK_DELAY: Duration = Duration::from_millis(2);
 /// How long a peer has for its first octet before its connection may give way to another.
 const FIRST_OCTET: Duration = Duration::from_secs(1);

@@ -16,7 +16,8 @@ pub(super) struct Demux {
     stages: Box<[(Stage, u32)]>,
     /// The one that was used longest ago first.
     free: VecDeque<u32>,
-    /// Those that give way, the oldest first, each with the number of its use; some are out of date.
+    /// Those that give way, the oldest first, each with the number of its use; some are out of
+    /// date.
     waiting_out: VecDeque<(u32, u32)>,
     waiting_out_count: usize,
     /// How many slots each peer's address has.
@@ -97,12 +98,13 @@ impl Demux {
         Some(slot)
     }
 
-    /// The slot that is waited out and gives way to a peer that wants to connect, where none is free.
-    /// It is still in use.
+    /// The slot that is waited out and gives way to a peer that wants to connect, where none is
+    /// free. It is still in use.
     pub(super) fn gives_way(&mut self) -> Option<usize> {
-        match self.free.is_empty() {
-            true => self.oldest_waiting_out(),
-            false => None,
+        if self.free.is_empty() {
+            self.oldest_waiting_out()
+        } else {
+            None
         }
     }
 

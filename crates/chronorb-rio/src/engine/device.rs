@@ -53,7 +53,8 @@ impl Egress {
         self.allowance > 0 && self.transmitter.has_room()
     }
 
-    /// Queues a packet of `len` octets that `write` writes. It is lost where there is no room for it.
+    /// Queues a packet of `len` octets that `write` writes. It is lost where there is no room for
+    /// it.
     pub(super) fn put<R>(
         &mut self,
         envelope: &Envelope,

@@ -1,13 +1,13 @@
 //! Handshakes that peers have begun: a small entry for each, and no connection.
 //!
-//! Anybody can send a SYN in another's name. So a SYN takes no slot of its class, but an entry here:
-//! what the peer said of itself, and what the numbers of this side follow from. Its answer is made
-//! by a protocol stack that all handshakes of the class share. A connection gets a slot when the peer
-//! has acknowledged the answer, and so receives at its address; then its stack is brought to where the
-//! shared one was, by the same SYN and the same seed.
+//! Anybody can send a SYN in another's name. So a SYN takes no slot of its class, but an entry
+//! here: what the peer said of itself, and what the numbers of this side follow from. Its answer is
+//! made by a protocol stack that all handshakes of the class share. A connection gets a slot when
+//! the peer has acknowledged the answer, and so receives at its address; then its stack is brought
+//! to where the shared one was, by the same SYN and the same seed.
 //!
-//! Answers are sent again as TCP does it, from a table that is not flooded: in one that is, no entry is
-//! there for so long.
+//! Answers are sent again as TCP does it, from a table that is not flooded: in one that is, no
+//! entry is there for so long.
 //!
 //! The oldest entry gives way. A peer is served whose acknowledgement comes before as many other
 //! SYNs as there are entries: a table of 2048 stands 2048 of them in each round trip.
@@ -281,7 +281,8 @@ impl Handshakes {
     }
 }
 
-/// After which a handshake is answered again for the first time; then after twice as long, and so on.
+/// After which a handshake is answered again for the first time; then after twice as long, and so
+/// on.
 const AGAIN: Duration = Duration::from_millis(125);
 /// How often it is looked for those that are to be answered again.
 const LOOK: Duration = Duration::from_millis(25);

@@ -50,12 +50,12 @@ impl Listener {
         self.address
     }
 
-    /// Takes the next connection in; `None` where there is none. In a class that is processed on arrival it first does
-    /// the protocol work that is to be done.
+    /// Takes the next connection in; `None` where there is none. In a class that is processed on
+    /// arrival it first does the protocol work that is to be done.
     ///
     /// # Errors
-    /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one; [`AcceptError::Failed`] where
-    /// the interface fails, or its subsystem is no more.
+    /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one;
+    /// [`AcceptError::Failed`] where the interface fails, or its subsystem is no more.
     pub(crate) fn accept(&self) -> Result<Option<Stream>, AcceptError> {
         let protocol = &self.class.protocol;
         self.arrivals.drain();

@@ -24,8 +24,8 @@ use crate::neighbours::Neighbours;
 
 /// A class of packets that is open: a path, a thread and connections.
 ///
-/// It ends when the last that holds it, a listener or a stream of it is dropped. Connections that are not
-/// over then still end in order.
+/// It ends when the last that holds it, a listener or a stream of it is dropped. Connections that
+/// are not over then still end in order.
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(super) protocol: Arc<Protocol>,
@@ -55,7 +55,8 @@ impl Class {
         self.id
     }
 
-    /// Whether the interface fails, or its subsystem is no more: then nothing is to be had of it, and never will be.
+    /// Whether the interface fails, or its subsystem is no more: then nothing is to be had of it,
+    /// and never will be.
     pub(crate) fn has_ended(&self) -> bool {
         self.control.has_ended()
     }
@@ -69,8 +70,8 @@ impl Class {
             .counts(protocol.path_counts(), protocol.used())
     }
 
-    /// Listens at an address of the interface, at any free port where that is 0. A scope in it says nothing: it is that of the
-    /// interface.
+    /// Listens at an address of the interface, at any free port where that is 0. A scope in it says
+    /// nothing: it is that of the interface.
     ///
     /// # Errors
     /// [`OpenError`]; all is as before then.
@@ -102,7 +103,8 @@ impl Class {
         Ok(Listener::new(self.clone(), index, address, arrivals, set))
     }
 
-    /// Connects to a peer, and waits for it. A scope in its address says nothing: it is reached by the interface.
+    /// Connects to a peer, and waits for it. A scope in its address says nothing: it is reached by
+    /// the interface.
     ///
     /// # Errors
     /// [`ConnectFault`]; at the latest when the deadline has passed.
@@ -158,9 +160,10 @@ impl Class {
                 let of_local = || outgoing.iter().filter(|address| address.ip() == local);
                 let count = of_local().count();
                 let next = self.next_outgoing.fetch_add(1, Ordering::Relaxed);
-                match tried < count {
-                    true => of_local().nth(next % count).copied(),
-                    false => None,
+                if tried < count {
+                    of_local().nth(next % count).copied()
+                } else {
+                    None
                 }
             };
             let Some(local) = known else {
@@ -232,9 +235,10 @@ impl Class {
 
     fn is_own(&self, address: IpAddr) -> Result<(), OpenError> {
         let mut own = self.driver.link().addresses.iter();
-        match own.any(|(own, _)| *own == address) {
-            true => Ok(()),
-            false => Err(OpenError::NoAddress(address)),
+        if own.any(|(own, _)| *own == address) {
+            Ok(())
+        } else {
+            Err(OpenError::NoAddress(address))
         }
     }
 

@@ -37,7 +37,8 @@ impl Promises {
         let mut open = self.0.lock();
         let refusals =
             |open: &[(ClassId, Reservation)]| admit(&interface, &told_apart(open)).refusals;
-        // Those of a plan may not fit together where each of its classes is open twice, which is no fault of this one.
+        // Those of a plan may not fit together where each of its classes is open twice, which is no
+        // fault of this one.
         let before = refusals(&open);
         let is_known = |refusal: &Refusal| {
             let mut before = before.iter();
@@ -130,7 +131,8 @@ mod tests {
         }
     }
 
-    /// Opens the class of a number beside those that are open, or says whose promise could not be kept, and why.
+    /// Opens the class of a number beside those that are open, or says whose promise could not be
+    /// kept, and why.
     fn open(
         promises: &Arc<Promises>,
         number: usize,

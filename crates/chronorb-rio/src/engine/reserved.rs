@@ -89,7 +89,8 @@ impl From<&ClassConfig> for Reservation {
 }
 
 impl Urgency {
-    /// That of a thread that is done with a budget of packets by the end of each period, if a packet costs so much.
+    /// That of a thread that is done with a budget of packets by the end of each period, if a
+    /// packet costs so much.
     pub(crate) fn deadline(period: Duration, budget: u32, cost: Option<Duration>) -> Self {
         // A thread whose time is used up rests, so that an unknown cost gets a good part.
         let work = cost.and_then(|cost| cost.checked_mul(budget));

@@ -18,9 +18,10 @@ pub(super) fn answer(headers: &Headers, envelope: &Envelope, egress: &PiMutex<Eg
     let flags = tcp.flags;
     let octets =
         headers.end - tcp.payload + usize::from(flags.has_syn()) + usize::from(flags.has_fin());
-    let (sequence, acknowledged) = match flags.has_ack() {
-        true => (tcp.acknowledgement, None),
-        false => (0, Some(tcp.sequence.wrapping_add(octets as u32))),
+    let (sequence, acknowledged) = if flags.has_ack() {
+        (tcp.acknowledgement, None)
+    } else {
+        (0, Some(tcp.sequence.wrapping_add(octets as u32)))
     };
     let number = |number: u32| TcpSeqNumber(number.cast_signed());
     let reset = TcpRepr {

@@ -11,8 +11,9 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Whether all that an IP packet with a segment of TCP carries was sent before. A segment that carries nothing, such as an
-    /// acknowledgement, never was; one that asks for a sign of life has an octet that was.
+    /// Whether all that an IP packet with a segment of TCP carries was sent before. A segment that
+    /// carries nothing, such as an acknowledgement, never was; one that asks for a sign of life has
+    /// an octet that was.
     pub(super) fn note(&mut self, packet: &[u8]) -> bool {
         let Some((begin, len)) = extent(packet).filter(|(_, len)| *len > 0) else {
             return false;
@@ -42,7 +43,8 @@ impl Sent {
     }
 }
 
-/// The sequence number of the segment in an IP packet without extension headers, and how many it takes.
+/// The sequence number of the segment in an IP packet without extension headers, and how many it
+/// takes.
 fn extent(packet: &[u8]) -> Option<(u32, u32)> {
     let at = match packet.first()? >> 4 {
         4 => usize::from(packet[0] & 0xf) * 4,

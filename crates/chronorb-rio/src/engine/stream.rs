@@ -21,7 +21,8 @@ use super::open::Class;
 
 /// A connection that somebody has. Dropping it ends it in order, which may take longer.
 ///
-/// Its descriptor becomes readable where there is input, the end, or room again, after somebody has found none.
+/// Its descriptor becomes readable where there is input, the end, or room again, after somebody has
+/// found none.
 #[derive(Debug)]
 pub(crate) struct Stream {
     class: Arc<Class>,
@@ -208,7 +209,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Does the protocol work that is to be done, where that is who waits for the connection; then takes out what is there.
+    /// Does the protocol work that is to be done, where that is who waits for the connection; then
+    /// takes out what is there.
     fn attend_and_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
         if !self.is_attending() {
             return self.try_receive(room);
@@ -246,16 +248,17 @@ impl Stream {
         });
         let protocol = self.protocol();
         // A signal ends it, as it must.
-        let _ = match self.is_attending() {
-            false => poll(&mut [PollFd::new(bell, PollFlags::IN)], limit.as_ref()),
-            true => poll(
+        let _ = if self.is_attending() {
+            poll(
                 &mut [
                     PollFd::new(bell, PollFlags::IN),
                     PollFd::from_borrowed_fd(protocol.packets(), PollFlags::IN),
                     PollFd::from_borrowed_fd(protocol.alarm(), PollFlags::IN),
                 ],
                 limit.as_ref(),
-            ),
+            )
+        } else {
+            poll(&mut [PollFd::new(bell, PollFlags::IN)], limit.as_ref())
         };
     }
 

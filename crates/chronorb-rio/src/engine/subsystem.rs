@@ -53,8 +53,8 @@ impl Subsystem {
         }
     }
 
-    /// That of an interface of this host, by its driver: with the kernel's ports and neighbours, of the network namespace of
-    /// the calling thread.
+    /// That of an interface of this host, by its driver: with the kernel's ports and neighbours, of
+    /// the network namespace of the calling thread.
     ///
     /// # Errors
     /// [`DriverError`] where the namespace cannot be held.
@@ -69,12 +69,15 @@ impl Subsystem {
         self.driver.link()
     }
 
-    /// Opens a class, with its thread, if it and all that are open on this interface can have what they are promised then.
+    /// Opens a class, with its thread, if it and all that are open on this interface can have what
+    /// they are promised then.
     ///
-    /// That is found out as for a [plan](crate::plan::admit), as far as classes say it: queues by their connections and buffers;
-    /// processors by budgets, caps and [expected](ClassConfig::expected) packets, priorities and CPUs, where the
-    /// [cost](ClassConfig::cost) of packets is known; and in any case that nothing without a bound comes before a promise. What no
-    /// class says is not looked at: the rate of the interface, threads of others, and classes of other processes.
+    /// That is found out as for a [plan](crate::plan::admit), as far as classes say it: queues by
+    /// their connections and buffers; processors by budgets, caps and
+    /// [expected](ClassConfig::expected) packets, priorities and CPUs, where the
+    /// [cost](ClassConfig::cost) of packets is known; and in any case that nothing without a bound
+    /// comes before a promise. What no class says is not looked at: the rate of the interface,
+    /// threads of others, and classes of other processes.
     ///
     /// # Errors
     /// [`OpenError`]; all is as before then.
@@ -86,8 +89,8 @@ impl Subsystem {
         self.open_promised(config, ticket, promise)
     }
 
-    /// Opens a class of a plan that was [admitted](crate::plan::admit) with all of its classes, which need not be found out
-    /// again. Classes without a plan have to fit beside it.
+    /// Opens a class of a plan that was [admitted](crate::plan::admit) with all of its classes,
+    /// which need not be found out again. Classes without a plan have to fit beside it.
     ///
     /// # Errors
     /// [`OpenError`]; all is as before then.
@@ -174,7 +177,8 @@ impl Drop for Subsystem {
     }
 }
 
-/// What a class has of the interface, for as long as its thread runs. It is given back in this order.
+/// What a class has of the interface, for as long as its thread runs. It is given back in this
+/// order.
 struct Tenancy {
     protocol: Arc<Protocol>,
     control: Arc<Control>,
@@ -234,14 +238,17 @@ fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError
 
 /// Whether a class can be opened so.
 fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
-    let value = |what, value: u128, possible, is_possible| match is_possible {
-        true => Ok(()),
-        false => Err(OpenError::Value {
-            class: config.name.clone(),
-            what,
-            value,
-            possible,
-        }),
+    let value = |what, value: u128, possible, is_possible| {
+        if is_possible {
+            Ok(())
+        } else {
+            Err(OpenError::Value {
+                class: config.name.clone(),
+                what,
+                value,
+                possible,
+            })
+        }
     };
     let connections = config.connections;
     let buffer = config.buffer;

@@ -36,7 +36,8 @@ impl FlowTable {
         Some(slot as usize)
     }
 
-    /// Puts a connection in that is not there. There is room: there are twice as many cells as slots.
+    /// Puts a connection in that is not there. There is room: there are twice as many cells as
+    /// slots.
     pub(super) fn insert(&mut self, flow: Flow, slot: usize) {
         if let Err(free) = self.find(&flow) {
             self.cells[free] = Some((flow, slot as u32));

@@ -14,7 +14,8 @@ use super::config::Processing;
 use super::control::{Control, Order};
 use crate::path::PathError;
 
-/// What the thread of a class waits for, where it works on demand; each is told of as long as it is there.
+/// What the thread of a class waits for, where it works on demand; each is told of as long as it is
+/// there.
 pub(super) fn tasks(protocol: &Protocol, control: &Control) -> io::Result<Reactor> {
     let tasks = Reactor::new()?;
     tasks.add(protocol.packets(), PACKETS, Interest::Everyone)?;
@@ -91,7 +92,8 @@ fn on_demand(
                 continue;
             }
         }
-        // What it was told to bring about may be so by this step, and nothing follows that would wake it.
+        // What it was told to bring about may be so by this step, and nothing follows that would
+        // wake it.
         if !outcome.has_more && !is_done(protocol, order) {
             let event = tasks.wait(None)?;
             if event.is_some_and(|event| event.token == ORDER) {
@@ -167,7 +169,8 @@ impl Account {
         self.end
     }
 
-    /// Begins the period of this time, which may be the next one. Returns how many were missed altogether.
+    /// Begins the period of this time, which may be the next one. Returns how many were missed
+    /// altogether.
     pub(super) fn begin(&mut self, now: Monotonic) -> u64 {
         self.left = self.budget;
         let late = now.since(self.end).as_nanos();

@@ -7,7 +7,8 @@ pub fn ipv4(header: &[u8]) -> u16 {
     without(header, IPV4_AT, Sum::default())
 }
 
-/// The checksum of a segment of TCP from one address to another, of the same family, whatever its field of it holds now.
+/// The checksum of a segment of TCP from one address to another, of the same family, whatever its
+/// field of it holds now.
 pub fn tcp(from: IpAddr, to: IpAddr, segment: &[u8]) -> u16 {
     without(segment, TCP_AT, pseudo(from, to, segment.len()))
 }

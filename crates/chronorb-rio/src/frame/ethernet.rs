@@ -71,8 +71,8 @@ impl Ethernet {
         }
     }
 
-    /// Writes it at the start of `frame`, and gives the room behind; `None` where that is too short, and nothing was
-    /// written then.
+    /// Writes it at the start of `frame`, and gives the room behind; `None` where that is too
+    /// short, and nothing was written then.
     pub fn write<'f>(&self, frame: &'f mut [u8]) -> Option<&'f mut [u8]> {
         let (header, rest) = frame.split_at_mut_checked(self.octets())?;
         let (addresses, kinds) = header.split_at_mut(12);

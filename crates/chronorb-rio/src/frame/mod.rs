@@ -1,7 +1,7 @@
 //! Frames of Ethernet: what their headers say, and how they are written.
 //!
-//! Read are Ethernet with at most one VLAN tag (802.1Q), IPv4 with options (RFC 791), IPv6 with extension headers
-//! (RFC 8200) and TCP (RFC 9293). Any octets can be given; nothing is allocated.
+//! Read are Ethernet with at most one VLAN tag (802.1Q), IPv4 with options (RFC 791), IPv6 with
+//! extension headers (RFC 8200) and TCP (RFC 9293). Any octets can be given; nothing is allocated.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 pub mod checksum;
@@ -39,7 +39,8 @@ pub struct Headers {
     pub to: IpAddr,
     /// Its differentiated services code point (RFC 2474), 0 to 63.
     pub dscp: u8,
-    /// Whether it is part of a packet only. A packet with a fragment header is one, even if all of it is there.
+    /// Whether it is part of a packet only. A packet with a fragment header is one, even if all of
+    /// it is there.
     pub is_fragment: bool,
     /// The header of TCP; `None` where it carries something else, or is a fragment.
     pub tcp: Option<Tcp>,
@@ -103,7 +104,8 @@ impl Headers {
         Some((from, SocketAddr::new(self.to, tcp.to)))
     }
 
-    /// Whether the checksums of `frame`, whose headers these are, are right: that of the IPv4 header, and that of TCP.
+    /// Whether the checksums of `frame`, whose headers these are, are right: that of the IPv4
+    /// header, and that of TCP.
     pub fn has_right_checksums(&self, frame: &[u8]) -> bool {
         let whole = |range: Range<usize>| frame.get(range).unwrap_or_default();
         let header = whole(self.network..self.transport);

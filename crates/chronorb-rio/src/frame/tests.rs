@@ -1,4 +1,5 @@
-//! Frames as smoltcp writes them are read as they are; any other octets are read as something, or refused.
+//! Frames as smoltcp writes them are read as they are; any other octets are read as something, or
+//! refused.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -1,4 +1,5 @@
-//! What the kernel counts of the shares that it keeps, for anyone who may look: no right is needed for it.
+//! What the kernel counts of the shares that it keeps, for anyone who may look: no right is needed
+//! for it.
 
 use std::collections::HashMap;
 
@@ -36,8 +37,8 @@ pub struct CountedShare {
     pub sent: Sent,
 }
 
-/// The shares that the kernel keeps on the interfaces of a network namespace: all that `chronorb rio setup --kernel` has set
-/// up there, by whomever it runs.
+/// The shares that the kernel keeps on the interfaces of a network namespace: all that `chronorb
+/// rio setup --kernel` has set up there, by whomever it runs.
 ///
 /// # Errors
 /// [`NetlinkError`]
@@ -81,7 +82,8 @@ pub(super) fn shares(netlink: &mut Netlink, index: u32) -> Result<Vec<CountedSha
 }
 
 impl Counted {
-    /// The names of the classes of its shares, by the plan that is kept; `None` where that is another one.
+    /// The names of the classes of its shares, by the plan that is kept; `None` where that is
+    /// another one.
     pub fn names(&self, plan: &Interface, classes: &[Reservation]) -> Option<Vec<String>> {
         // What cannot be kept is not kept.
         let tree = Tree::new(plan, classes).ok()?;
@@ -90,9 +92,10 @@ impl Counted {
             let branch = branches.find(|branch| branch.handle == share.handle)?;
             Some(branch.name.clone())
         };
-        match tree.is_same(&self.shares) {
-            true => self.shares.iter().map(name).collect(),
-            false => None,
+        if tree.is_same(&self.shares) {
+            self.shares.iter().map(name).collect()
+        } else {
+            None
         }
     }
 }

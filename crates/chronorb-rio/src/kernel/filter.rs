@@ -5,9 +5,9 @@ use crate::bpf::AssembleError;
 use crate::bpf::classic::{Code, Instruction, Op, Size, Slot, Source, Tag, Test};
 use crate::plan::Reservation;
 
-/// A program that returns the handle of the first class that a packet is of: by its ports, either of which may be the
-/// class's, since its servers and its clients both send; by its DSCP; by its VLAN priority. 0 for packets of none, and for
-/// all that is not TCP in one piece.
+/// A program that returns the handle of the first class that a packet is of: by its ports, either
+/// of which may be the class's, since its servers and its clients both send; by its DSCP; by its
+/// VLAN priority. 0 for packets of none, and for all that is not TCP in one piece.
 pub(super) fn program(
     tree: &Tree,
     classes: &[Reservation],
@@ -66,7 +66,8 @@ impl Writer {
         self.require(Test::Is(TCP));
         self.behind(Size::Octet, 1);
         self.code.extend([Op::Right(2), Op::Store(DSCP)]);
-        // The first piece of a packet has ports and the others have none: they would overtake each other.
+        // The first piece of a packet has ports and the others have none: they would overtake each
+        // other.
         self.behind(Size::Half, 6);
         self.code.push(Op::And(0x3fff));
         self.require(Test::Is(0));

@@ -1,4 +1,5 @@
-//! What an application finds of a plan that the kernel keeps, and how its packets get into their class.
+//! What an application finds of a plan that the kernel keeps, and how its packets get into their
+//! class.
 
 use std::io;
 use std::net::UdpSocket;
@@ -12,8 +13,8 @@ use super::tree::{self, Tree};
 use super::{KernelError, counted};
 use crate::plan::{Interface, Output, Policy, Reservation};
 
-/// The shares of this plan, if the kernel keeps it on an interface of the calling thread's network namespace; `None` where it
-/// keeps none of ours.
+/// The shares of this plan, if the kernel keeps it on an interface of the calling thread's network
+/// namespace; `None` where it keeps none of ours.
 ///
 /// # Errors
 /// [`KernelError`]: it keeps another plan there, or this one has no shares.
@@ -28,9 +29,10 @@ pub(crate) fn find(
     }
     let tree = Tree::new(interface, classes)?;
     let shares = counted::shares(&mut netlink, index)?;
-    match tree.is_same(&shares) {
-        true => Ok(Some(tree)),
-        false => Err(KernelError::Another(interface.name.clone())),
+    if tree.is_same(&shares) {
+        Ok(Some(tree))
+    } else {
+        Err(KernelError::Another(interface.name.clone()))
     }
 }
 
@@ -68,8 +70,9 @@ pub struct Unkept {
     pub what: &'static str,
 }
 
-/// The priority of packets (`SO_PRIORITY`) of who is so urgent, where queues know no classes: higher is more urgent, by what
-/// Linux means by these numbers, so that its default queues have the right order too.
+/// The priority of packets (`SO_PRIORITY`) of who is so urgent, where queues know no classes:
+/// higher is more urgent, by what Linux means by these numbers, so that its default queues have the
+/// right order too.
 pub(crate) const fn priority_of(urgency: Scheduling) -> u32 {
     match urgency.policy {
         NativePolicy::Other => BEST_EFFORT,

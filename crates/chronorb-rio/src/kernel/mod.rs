@@ -1,11 +1,13 @@
 //! The kernel driver: what a plan promises, kept by the kernel's own TCP and queues.
 //!
-//! On the way out, and on the way in where that is asked for, each class has its share of the interface (HTB), chosen by a
-//! program that the kernel runs for each packet; on the way in the interface's packets are taken in by threads with a priority (threaded NAPI) in place of
-//! soft interrupts. Connections need no more than their ports or their DSCP. Those of the [transport](crate::Riop) whose
-//! driver is the kernel name their class themselves (`SO_PRIORITY`).
+//! On the way out, and on the way in where that is asked for, each class has its share of the
+//! interface (HTB), chosen by a program that the kernel runs for each packet; on the way in the
+//! interface's packets are taken in by threads with a priority (threaded NAPI) in place of soft
+//! interrupts. Connections need no more than their ports or their DSCP. Those of the
+//! [transport](crate::Riop) whose driver is the kernel name their class themselves (`SO_PRIORITY`).
 //!
-//! It changes the interface for everybody, so it is for `chronorb rio setup`, which has it undone, and for no application.
+//! It changes the interface for everybody, so it is for `chronorb rio setup`, which has it undone,
+//! and for no application.
 
 mod counted;
 mod filter;
@@ -32,7 +34,8 @@ pub(crate) use found::{check, find, may_have, priority_of};
 pub use napi::NapiThread;
 pub use tree::{Branch, Tree};
 
-/// An interface whose kernel keeps a plan, until this is dropped: by a thread in the network namespace of the interface.
+/// An interface whose kernel keeps a plan, until this is dropped: by a thread in the network
+/// namespace of the interface.
 #[derive(Debug)]
 pub struct Kept {
     tree: Tree,
@@ -46,14 +49,15 @@ pub struct Kept {
 pub enum Ways {
     /// Those that leave the host.
     Out,
-    /// Those that come to it as well. They have come by then: what is held back is that they are taken in, so that peers
-    /// slow down.
+    /// Those that come to it as well. They have come by then: what is held back is that they are
+    /// taken in, so that peers slow down.
     Both,
 }
 
 impl Kept {
-    /// Has the kernel keep a plan on an interface of the calling thread's network namespace. `tell` learns of each change
-    /// before it is made, so that it is undone even if this process is killed.
+    /// Has the kernel keep a plan on an interface of the calling thread's network namespace. `tell`
+    /// learns of each change before it is made, so that it is undone even if this process is
+    /// killed.
     ///
     /// # Errors
     /// [`KernelError`]; all is as before then.
@@ -147,7 +151,8 @@ impl Kept {
     }
 }
 
-/// What the name of the interface by which packets come in begins with; the number of the one that they come from follows.
+/// What the name of the interface by which packets come in begins with; the number of the one that
+/// they come from follows.
 const INWARD: &str = "rio-in-";
 
 /// Gives an interface the shares.

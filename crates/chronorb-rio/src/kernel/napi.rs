@@ -1,4 +1,5 @@
-//! The threads by which the kernel takes in what comes by an interface, in place of soft interrupts.
+//! The threads by which the kernel takes in what comes by an interface, in place of soft
+//! interrupts.
 
 use std::io;
 
@@ -20,8 +21,8 @@ pub struct NapiThread {
     pub scheduling: Scheduling,
 }
 
-/// Has threads take in what comes by the interface, before those of all classes. Where the plan has no real-time class, or
-/// the driver of the interface has no such threads, there are none.
+/// Has threads take in what comes by the interface, before those of all classes. Where the plan has
+/// no real-time class, or the driver of the interface has no such threads, there are none.
 pub(super) fn prioritize(
     link: &Link,
     classes: &[Reservation],

@@ -32,9 +32,10 @@ pub struct Branch {
 impl Tree {
     /// The shares that a plan promises.
     ///
-    /// A periodic class has what its budget takes, and no more. One on arrival that expects so many packets has what they
-    /// take, and more where others leave it. All others have their part of what is not reserved, and more where others
-    /// leave it, up to their caps. What is left goes by the priorities of the classes.
+    /// A periodic class has what its budget takes, and no more. One on arrival that expects so many
+    /// packets has what they take, and more where others leave it. All others have their part of
+    /// what is not reserved, and more where others leave it, up to their caps. What is left goes by
+    /// the priorities of the classes.
     pub(super) fn new(interface: &Interface, classes: &[Reservation]) -> Result<Self, KernelError> {
         let rate = interface.rate.ok_or(KernelError::NoRate)? / 8;
         let takes = |class: &Reservation, bound: Cap| {
@@ -109,8 +110,8 @@ impl Tree {
     }
 }
 
-/// Of what is not reserved, classes with a rank have theirs before those of the next: real-time classes by priority, all
-/// others with the last.
+/// Of what is not reserved, classes with a rank have theirs before those of the next: real-time
+/// classes by priority, all others with the last.
 fn ranks(classes: &[Reservation]) -> Vec<u32> {
     let urgency = |class: &Reservation| match class.policy {
         Policy::Deadline => u8::MAX,
@@ -142,8 +143,8 @@ fn bounded(octets: u64) -> u32 {
     u32::try_from(octets).unwrap_or(u32::MAX)
 }
 
-/// The number of our queueing discipline, by which it is known again. Below 8000 in hexadecimal, so that sockets can name its
-/// classes: their priority is a number with a sign.
+/// The number of our queueing discipline, by which it is known again. Below 8000 in hexadecimal, so
+/// that sockets can name its classes: their priority is a number with a sign.
 pub(super) const DISCIPLINE: Handle = Handle::new(0x10b0, 0);
 /// The class that all others are in.
 pub(super) const ALL: Handle = Handle::new(0x10b0, 1);

@@ -13,8 +13,8 @@ use crate::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule};
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Bits that it carries in a second, each way, with all that is around a packet on the wire; `None` where it is
-    /// not known.
+    /// Bits that it carries in a second, each way, with all that is around a packet on the wire;
+    /// `None` where it is not known.
     pub rate: Option<u64>,
     /// Octets of its longest packet, IP header included.
     pub mtu: usize,
@@ -39,7 +39,8 @@ pub enum DriverKind {
 /// What came of looking at a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admission {
-    /// What each class takes and gets, the most urgent one first. Empty where a reservation itself cannot be.
+    /// What each class takes and gets, the most urgent one first. Empty where a reservation itself
+    /// cannot be.
     pub classes: Vec<Admitted>,
     /// Why the plan cannot be kept; none if it can.
     pub refusals: Vec<Refusal>,
@@ -54,8 +55,8 @@ pub struct Admitted {
     pub reservation: Reservation,
     /// The share of a processor that it takes at most, if it is bounded and its cost known.
     pub utilisation: Option<f64>,
-    /// The time from the start of a period, or from the arrival of packets, to the end of the work on all of its
-    /// budget, at most; where that is known.
+    /// The time from the start of a period, or from the arrival of packets, to the end of the work
+    /// on all of its budget, at most; where that is known.
     pub response: Option<Duration>,
     /// Bits on the wire in a second that it takes at most, if it is bounded.
     pub rate: Option<u64>,
@@ -67,9 +68,10 @@ pub struct Admitted {
 
 /// Looks at all promises at once.
 ///
-/// Processors: fixed priorities by their longest response times, with the end of the period as the deadline; threads
-/// with deadlines of their own by what they take; all of it by the share that Linux gives to real time. The network: what is reserved, against
-/// the rate, each way. Queues: against the windows of the connections.
+/// Processors: fixed priorities by their longest response times, with the end of the period as the
+/// deadline; threads with deadlines of their own by what they take; all of it by the share that
+/// Linux gives to real time. The network: what is reserved, against the rate, each way. Queues:
+/// against the windows of the connections.
 pub fn admit(interface: &Interface, classes: &[Reservation]) -> Admission {
     let mut refusals = impossible(interface, classes);
     let mut warnings = Vec::new();
@@ -132,14 +134,16 @@ impl Admitted {
 }
 
 impl Interface {
-    /// Octets that a packet of this length takes on the wire: with the header and check sequence of Ethernet, a VLAN
-    /// tag, the least length of a frame, and the preamble before and the gap behind it.
+    /// Octets that a packet of this length takes on the wire: with the header and check sequence of
+    /// Ethernet, a VLAN tag, the least length of a frame, and the preamble before and the gap
+    /// behind it.
     pub fn wire_octets(&self, packet: usize) -> u64 {
         (packet as u64 + 14 + 4).max(60) + 4 + 8 + 12
     }
 
-    /// The cap for a share of the rate, 0 to 1, in packets of this length. Without a period it is exact, in a period of about
-    /// 10 ms; with one it is no more than the share, but at least a packet. `None` if the rate is not known.
+    /// The cap for a share of the rate, 0 to 1, in packets of this length. Without a period it is
+    /// exact, in a period of about 10 ms; with one it is no more than the share, but at least a
+    /// packet. `None` if the rate is not known.
     pub fn cap(&self, share: f64, packet: usize, period: Option<Duration>) -> Option<Cap> {
         let bits = (8 * self.wire_octets(packet)) as f64;
         let packets_per_second = self.rate? as f64 * share / bits;
@@ -206,8 +210,8 @@ fn impossible(interface: &Interface, classes: &[Reservation]) -> Vec<Refusal> {
     refusals
 }
 
-/// Refuses queues that do not hold what may come while the thread of the class waits for its period. Others are
-/// emptied as packets come.
+/// Refuses queues that do not hold what may come while the thread of the class waits for its
+/// period. Others are emptied as packets come.
 fn queues(
     interface: &Interface,
     ranked: &[&Reservation],

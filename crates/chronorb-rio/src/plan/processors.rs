@@ -1,9 +1,10 @@
 //! Processor time: response times of fixed priorities, and shares.
 //!
-//! Each class is looked at as if it had one processor with all classes that can run there: those bound to it, and
-//! those that may run anywhere. That is safe on machines with more of them: whenever no more urgent work would be left on the
-//! one processor, none is left there in fact, so nobody ends later than it was counted. A class that may run anywhere gets the best of
-//! the processors that the plan names.
+//! Each class is looked at as if it had one processor with all classes that can run there: those
+//! bound to it, and those that may run anywhere. That is safe on machines with more of them:
+//! whenever no more urgent work would be left on the one processor, none is left there in fact, so
+//! nobody ends later than it was counted. A class that may run anywhere gets the best of the
+//! processors that the plan names.
 
 use std::time::Duration;
 
@@ -96,7 +97,8 @@ fn processors(ranked: &[&Reservation], class: &Reservation) -> Vec<Option<usize>
     named
 }
 
-/// The response time of a class with fixed priority, of which it is refused where it is longer than a period.
+/// The response time of a class with fixed priority, of which it is refused where it is longer than
+/// a period.
 fn respond(
     ranked: &[&Reservation],
     class: &Reservation,
@@ -176,9 +178,9 @@ fn unbounded(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Refuses what is more than the share of processors that real time has: of each that is named, by classes bound to it; of
-/// the best one, by all that may run there. Classes with deadlines of their own have to be done within it, whatever has begun
-/// before.
+/// Refuses what is more than the share of processors that real time has: of each that is named, by
+/// classes bound to it; of the best one, by all that may run there. Classes with deadlines of their
+/// own have to be done within it, whatever has begun before.
 fn overload(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     let real_time = || ranked.iter().filter(|class| class.is_real_time());
     let share_of = |classes: &[&Reservation]| {
@@ -281,6 +283,7 @@ fn fraction(share: u128) -> f64 {
     share as f64 / BILLION as f64
 }
 
-/// The share of a processor that Linux gives to real time at most (`kernel.sched_rt_runtime_us`, its default).
+/// The share of a processor that Linux gives to real time at most (`kernel.sched_rt_runtime_us`,
+/// its default).
 pub(super) const REAL_TIME_SHARE: f64 = REAL_TIME_BILLIONTHS as f64 / BILLION as f64;
 const REAL_TIME_BILLIONTHS: u128 = 950_000_000;

@@ -16,19 +16,20 @@ pub struct Reservation {
     pub name: String,
     /// How its threads are scheduled.
     pub policy: Policy,
-    /// Their native priority: 1 to [`MAX_NATIVE`] for [`Policy::Fifo`] and [`Policy::RoundRobin`], 0 for others.
+    /// Their native priority: 1 to [`MAX_NATIVE`] for [`Policy::Fifo`] and [`Policy::RoundRobin`],
+    /// 0 for others.
     pub priority: u8,
     /// The CORBA priority that this one is made of, if it is; who knows lanes finds theirs by it.
     pub corba_priority: Option<i16>,
     /// When its packets are processed, and how many.
     pub processing: Processing,
-    /// How many packets its peers promise to send at most, where [`Processing::OnArrival`] bounds nothing itself.
-    /// Admission counts with it, nothing enforces it.
+    /// How many packets its peers promise to send at most, where [`Processing::OnArrival`] bounds
+    /// nothing itself. Admission counts with it, nothing enforces it.
     pub expected: Option<Cap>,
     /// Octets of its packets, IP header included; `None` for the interface's longest.
     pub packet: Option<usize>,
-    /// Processor time that a packet takes at most, as it was measured; admission does without the processors where
-    /// it is not known.
+    /// Processor time that a packet takes at most, as it was measured; admission does without the
+    /// processors where it is not known.
     pub cost: Option<Duration>,
     /// The ports its packets go to; none for any.
     pub ports: Vec<RangeInclusive<u16>>,
@@ -40,8 +41,8 @@ pub struct Reservation {
     pub queue: usize,
     /// Connections that it can have at a time; at least 1.
     pub connections: usize,
-    /// Octets that a connection can have received and nobody has read, which is its window; as many that
-    /// it can have sent and nobody has acknowledged.
+    /// Octets that a connection can have received and nobody has read, which is its window; as many
+    /// that it can have sent and nobody has acknowledged.
     pub buffer: usize,
     /// Who does the protocol work of what is sent.
     pub output: Output,
@@ -54,8 +55,8 @@ pub struct Reservation {
 pub enum Processing {
     /// By the thread that waits for what they bring, as they come.
     OnArrival,
-    /// By the class's own thread, as they come; with a cap, the thread rests for the rest of the period
-    /// once it has processed as many.
+    /// By the class's own thread, as they come; with a cap, the thread rests for the rest of the
+    /// period once it has processed as many.
     OnDemand {
         /// How many at most.
         cap: Option<Cap>,
@@ -106,7 +107,8 @@ pub enum Output {
 pub const MAX_NATIVE: u8 = 98;
 
 impl Reservation {
-    /// Whether what it says can be, as far as it can be told without the interface and other classes.
+    /// Whether what it says can be, as far as it can be told without the interface and other
+    /// classes.
     ///
     /// # Errors
     /// [`ReservationError`].
@@ -166,8 +168,9 @@ impl Reservation {
         Ok(())
     }
 
-    /// The rules for its packets to an address: one for each range of ports. None, where it says neither ports nor a
-    /// code point nor a VLAN priority: its endpoints and connections bring theirs.
+    /// The rules for its packets to an address: one for each range of ports. None, where it says
+    /// neither ports nor a code point nor a VLAN priority: its endpoints and connections bring
+    /// theirs.
     pub fn rules(&self, class: ClassId, to: Option<IpAddr>) -> impl Iterator<Item = Rule> + '_ {
         let is_marked = self.dscp.is_some() || self.vlan_priority.is_some();
         let rule = Rule {
@@ -194,8 +197,9 @@ impl Reservation {
         self.policy != Policy::Other
     }
 
-    /// Frames that its connections can have under way at a time, all windows full, on an interface with packets of
-    /// `mtu` octets. Its queue has to hold as many, or packets are lost that were asked for.
+    /// Frames that its connections can have under way at a time, all windows full, on an interface
+    /// with packets of `mtu` octets. Its queue has to hold as many, or packets are lost that were
+    /// asked for.
     pub fn frames_in_flight(&self, mtu: usize) -> usize {
         let segment = mtu.saturating_sub(HEADERS).max(1);
         (self.connections).saturating_mul(self.buffer.div_ceil(segment))

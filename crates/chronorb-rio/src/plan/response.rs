@@ -1,5 +1,5 @@
-//! Response times under fixed priorities with preemption: the analysis of Joseph and Pandya (1986) and of Audsley, Burns and
-//! others (1993), with release jitter and blocking.
+//! Response times under fixed priorities with preemption: the analysis of Joseph and Pandya (1986)
+//! and of Audsley, Burns and others (1993), with release jitter and blocking.
 
 /// Work that comes again and again. Times are in any unit, the same for all.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -12,11 +12,12 @@ pub(super) struct Task {
     pub(super) jitter: u64,
 }
 
-/// How long a piece of work takes at most from its beginning to its end, if it has its processor after all of `above`,
-/// and after at most `blocking` of anything else that has begun before.
+/// How long a piece of work takes at most from its beginning to its end, if it has its processor
+/// after all of `above`, and after at most `blocking` of anything else that has begun before.
 ///
 /// # Errors
-/// A time that it takes at least, which is longer than `deadline`. That must not be longer than its period.
+/// A time that it takes at least, which is longer than `deadline`. That must not be longer than its
+/// period.
 pub(super) fn response(
     cost: u64,
     deadline: u64,
@@ -70,7 +71,8 @@ mod tests {
 
     use super::*;
 
-    /// Response times of tasks (period, cost), most urgent first; none for those that come too late.
+    /// Response times of tasks (period, cost), most urgent first; none for those that come too
+    /// late.
     fn responses(tasks: &[(u64, u64)]) -> Vec<Option<u64>> {
         let tasks: Vec<_> = tasks
             .iter()
@@ -146,8 +148,9 @@ mod tests {
         assert_eq!(response(u64::MAX, 10, 1, &[]), Err(u64::MAX));
     }
 
-    /// How long the pieces of each task took at most, when all begin at the same time, by playing it tick by tick over
-    /// the longest time after which all repeats; `None` where one was not done when the next began.
+    /// How long the pieces of each task took at most, when all begin at the same time, by playing
+    /// it tick by tick over the longest time after which all repeats; `None` where one was not done
+    /// when the next began.
     fn play(tasks: &[(u64, u64)]) -> Vec<Option<u64>> {
         let end = tasks.iter().fold(1, |end, (period, _)| lcm(end, *period));
         let mut left = vec![0; tasks.len()];
@@ -208,7 +211,8 @@ mod tests {
             above in prop::collection::vec((3..12_u64, 1..3_u64, 0..12_u64), 1..4),
             cost in 1..6_u64,
         ) {
-            // The others begin anywhere; the piece begins at 100, when all of them have been at it for long.
+            // The others begin anywhere; the piece begins at 100, when all of them have been at it
+            // for long.
             let tasks: Vec<_> = above.iter().map(|(period, cost, _)| task(*period, *cost)).collect();
             if let Ok(told) = response(cost, 1000, 0, &tasks) {
                 let mut left = vec![0; above.len()];

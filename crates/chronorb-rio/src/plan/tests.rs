@@ -175,7 +175,8 @@ fn what_nothing_bounds_may_not_come_before_what_has_a_promise() {
     };
     let admission = admit(&interface(), &[video, promised]);
     assert!(admission.is_admitted(), "{:?}", admission.refusals);
-    // It may come at any time: twice at once, at the end of one time and at the beginning of the next.
+    // It may come at any time: twice at once, at the end of one time and at the beginning of the
+    // next.
     assert_eq!(admission.classes[1].response, Some(micros(1000)));
 }
 

@@ -38,8 +38,8 @@ impl Page {
         })
     }
 
-    /// The counters of a class, which begin at 0, with what it is promised. Those that the class had before count
-    /// no more.
+    /// The counters of a class, which begin at 0, with what it is promised. Those that the class
+    /// had before count no more.
     pub fn open(&self, class: ClassId, reservation: &Reservation) -> ClassCounters {
         let counters = ClassCounters {
             words: self.words.clone(),
@@ -50,7 +50,8 @@ impl Page {
     }
 }
 
-/// The counters of a class. Any thread may write them, and none waits. The class is closed when it is dropped.
+/// The counters of a class. Any thread may write them, and none waits. The class is closed when it
+/// is dropped.
 #[derive(Debug)]
 pub struct ClassCounters {
     words: Arc<PublishedWords>,

@@ -36,7 +36,8 @@ pub struct FoundPage {
     pub file: File,
 }
 
-/// A process whose descriptors cannot be seen: it is another user's, or has rights that this one has not.
+/// A process whose descriptors cannot be seen: it is another user's, or has rights that this one
+/// has not.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unseen {
     /// Its id.
@@ -131,5 +132,6 @@ fn command(process: &Path) -> String {
     name.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// No process has RIO on more interfaces; who has more pages wants others to run out of descriptors.
+/// No process has RIO on more interfaces; who has more pages wants others to run out of
+/// descriptors.
 const MAX_PAGES: usize = 32;

@@ -1,4 +1,5 @@
-//! Where in a page what lies. Everything is a word of eight octets, in the byte order of the machine.
+//! Where in a page what lies. Everything is a word of eight octets, in the byte order of the
+//! machine.
 //!
 //! ```text
 //! 0        magic
@@ -134,7 +135,8 @@ pub(super) const CONNECTIONS: usize = 12;
 pub(super) const COUNTS: usize = 16;
 /// Two words each: now, and most.
 pub(super) const LEVELS: usize = COUNTS + Count::ALL.len();
-/// How many latencies were below 2⁰, 2¹, … ns, and not in the bucket before. The last has all that are longer.
+/// How many latencies were below 2⁰, 2¹, … ns, and not in the bucket before. The last has all that
+/// are longer.
 pub(super) const LATENCIES: usize = LEVELS + 2 * Level::ALL.len();
 pub(super) const BUCKETS: usize = 40;
 pub(super) const LONGEST: usize = LATENCIES + BUCKETS;

@@ -1,7 +1,8 @@
 //! What the classes of this process have done, for anyone who may look.
 //!
-//! A [`Page`] holds the counters of all classes of an interface, in memory that other processes read without this one
-//! knowing: no file is left, no thread answers and nobody waits. [`Snapshot`] is what they read, and [`find`] finds it.
+//! A [`Page`] holds the counters of all classes of an interface, in memory that other processes
+//! read without this one knowing: no file is left, no thread answers and nobody waits. [`Snapshot`]
+//! is what they read, and [`find`] finds it.
 
 mod counters;
 mod find;

@@ -12,7 +12,8 @@ use crate::plan::Policy;
 
 /// What a page says at a time.
 ///
-/// Who wrote the page is not trusted: any figure can be in it, and names are free of control characters.
+/// Who wrote the page is not trusted: any figure can be in it, and names are free of control
+/// characters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Snapshot {
     /// The interface.
@@ -73,7 +74,8 @@ pub struct LevelSnapshot {
 /// How many packets had which latency.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Latencies {
-    /// Bucket 0 counts those of 0 ns, bucket i those from 2ⁱ⁻¹ ns to below 2ⁱ ns, the last one also all that are longer.
+    /// Bucket 0 counts those of 0 ns, bucket i those from 2ⁱ⁻¹ ns to below 2ⁱ ns, the last one also
+    /// all that are longer.
     pub buckets: [u64; BUCKETS],
     /// The longest one since the class was opened.
     pub longest: Duration,
@@ -204,8 +206,8 @@ impl Latencies {
         buckets.fold(0, |sum, n| n.saturating_add(sum))
     }
 
-    /// What a share of them, 0 to 1, is not longer than, to the next power of two of nanoseconds, and no longer than the longest
-    /// one; `None` where there is none.
+    /// What a share of them, 0 to 1, is not longer than, to the next power of two of nanoseconds,
+    /// and no longer than the longest one; `None` where there is none.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0_u64;

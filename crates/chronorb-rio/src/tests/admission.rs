@@ -1,4 +1,5 @@
-//! Endpoints without a plan are admitted one by one, as what they say of themselves lets it be found out.
+//! Endpoints without a plan are admitted one by one, as what they say of themselves lets it be
+//! found out.
 
 use crate::plan::{Policy, Processing, Reservation};
 use crate::transport::{Riop, RiopSettings};

@@ -1,7 +1,8 @@
-//! Long streams arrive octet by octet as they were sent, through each kind of class and both ways, though frames are lost,
-//! overtaken, doubled and changed on the way.
+//! Long streams arrive octet by octet as they were sent, through each kind of class and both ways,
+//! though frames are lost, overtaken, doubled and changed on the way.
 //!
-//! Each is of 16 MiB, or of as many as `CHRONORB_RIO_MIB` says; `cargo xtask rio-streams` makes it 1024.
+//! Each is of 16 MiB, or of as many as `CHRONORB_RIO_MIB` says; `cargo xtask rio-streams` makes it
+//! 1024.
 
 use crate::class::{ClassId, Rule, Unknown};
 use crate::driver::wire::{FaultCounts, Faults, Faulty, Side};

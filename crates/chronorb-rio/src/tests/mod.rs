@@ -1,4 +1,5 @@
-//! The subsystem as a whole: on a wire in memory, and on test networks where the process may build some.
+//! The subsystem as a whole: on a wire in memory, and on test networks where the process may build
+//! some.
 
 #[macro_use]
 #[path = "../../../chronorb-transport/tests/it/conformance/statements.rs"]

@@ -1,4 +1,5 @@
-//! RIO and the kernel's TCP understand each other, between two hosts, by each driver and in each way of processing.
+//! RIO and the kernel's TCP understand each other, between two hosts, by each driver and in each
+//! way of processing.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -141,7 +142,8 @@ fn clients_of_the_kernel_are_served() {
     }
 }
 
-/// Serves connections as a lane does: one thread waits for all of them and for the acceptor, told by edges.
+/// Serves connections as a lane does: one thread waits for all of them and for the acceptor, told
+/// by edges.
 fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
     let reactor = Reactor::new().expect("a descriptor is left");
     reactor.add(listener, 0, Interest::Read).expect("it is new");

@@ -1,7 +1,7 @@
 //! What is true of every transport is true of RIO, on a wire in memory and between two hosts.
 //!
-//! Three statements are left out: one that shortens a kernel's backlog, and two by which another process of the same test
-//! listens or connects, which would be on a network of its own.
+//! Three statements are left out: one that shortens a kernel's backlog, and two by which another
+//! process of the same test listens or connects, which would be on a network of its own.
 
 use crate::class::Unknown;
 use crate::driver::wire;
@@ -200,8 +200,8 @@ impl Transport for TwoKernels {
     }
 }
 
-/// A transport by which somebody waits for what it accepts all the time, as a lane does: classes on arrival have nobody else to do
-/// their protocol work.
+/// A transport by which somebody waits for what it accepts all the time, as a lane does: classes on
+/// arrival have nobody else to do their protocol work.
 #[derive(Debug)]
 struct Attended<T>(T);
 

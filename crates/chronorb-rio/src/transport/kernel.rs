@@ -82,9 +82,10 @@ impl KernelTcp {
                 acceptors.push(Box::new(KernelAcceptor::new(inner, places.clone())));
             }
         }
-        match acceptors.is_empty() {
-            true => Err(refused(io::ErrorKind::AddrNotAvailable.into())),
-            false => Ok(acceptors),
+        if acceptors.is_empty() {
+            Err(refused(io::ErrorKind::AddrNotAvailable.into()))
+        } else {
+            Ok(acceptors)
         }
     }
 
@@ -169,15 +170,16 @@ pub(super) fn check(
     }
 }
 
-/// The priority of the packets of a class of RIO in the queues of the interface: the kernel's class, where it keeps the same
-/// plan there.
+/// The priority of the packets of a class of RIO in the queues of the interface: the kernel's
+/// class, where it keeps the same plan there.
 pub(super) fn packet_priority(
     interface: &str,
     class: Option<&Reservation>,
     urgency: Urgency,
     settings: &RiopSettings,
 ) -> u32 {
-    // What a class of RIO is promised takes no such plan: that there is none, or another, is no error.
+    // What a class of RIO is promised takes no such plan: that there is none, or another, is no
+    // error.
     let of_class = class.and_then(|class| handle(interface, class, settings).ok().flatten());
     of_class.unwrap_or_else(|| match urgency {
         Urgency::Native(scheduling) => kernel::priority_of(scheduling),
@@ -194,7 +196,8 @@ struct Class<'c> {
 }
 
 impl Class<'_> {
-    /// The properties of its sockets: those that somebody has asked for as they are, the others by the class.
+    /// The properties of its sockets: those that somebody has asked for as they are, the others by
+    /// the class.
     fn options(
         &self,
         interface: &str,

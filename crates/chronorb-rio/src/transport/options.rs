@@ -101,7 +101,8 @@ fn driver(
     Ok(options)
 }
 
-/// The class of an endpoint: what its options do not say is as in the `planned` one, if there is one.
+/// The class of an endpoint: what its options do not say is as in the `planned` one, if there is
+/// one.
 fn config(
     endpoint: &Endpoint,
     setup: &Setup,
@@ -115,9 +116,10 @@ fn config(
         ..ClassConfig::default()
     });
     let (processing, expected) =
-        match is_planned && !is_said(&["processing", "period", "budget", "cap"]) {
-            true => (default.processing, default.expected),
-            false => processing(endpoint)?,
+        if is_planned && !is_said(&["processing", "period", "budget", "cap"]) {
+            (default.processing, default.expected)
+        } else {
+            processing(endpoint)?
         };
     let cost = time(endpoint, "cost", LEAST_COST..=LONGEST)?.or(default.cost);
     let backlog = number(endpoint, "backlog", 1..=1 << 16)?;
@@ -127,9 +129,10 @@ fn config(
             None => default.name.clone(),
         },
         processing,
-        urgency: match is_planned && !is_said(&["policy", "priority"]) {
-            true => default.urgency,
-            false => urgency(endpoint, setup, processing, cost)?,
+        urgency: if is_planned && !is_said(&["policy", "priority"]) {
+            default.urgency
+        } else {
+            urgency(endpoint, setup, processing, cost)?
         },
         cost,
         expected,
@@ -325,7 +328,8 @@ const KNOWN: &[&str] = &[
     "vlan_priority",
     "hostname_in_ior",
 ];
-/// Options that say something else than a plan would, of which admission finds out whether it can be kept.
+/// Options that say something else than a plan would, of which admission finds out whether it can
+/// be kept.
 const OF_PROMISES: &[&str] = &[
     "processing",
     "period",

@@ -25,7 +25,8 @@ use crate::plan::{Interface, Reservation};
 
 /// TCP by interfaces whose packets have classes.
 ///
-/// An interface is opened with the first endpoint of it, or the first connection, and stays open as long as the transport is there.
+/// An interface is opened with the first endpoint of it, or the first connection, and stays open as
+/// long as the transport is there.
 #[derive(Debug, Default)]
 pub struct Riop {
     settings: RiopSettings,
@@ -41,7 +42,8 @@ pub struct Riop {
 /// How [`Riop`] connects.
 #[derive(Clone, Debug, Default)]
 pub struct RiopSettings {
-    /// The interface by which connections go out. Where it is `None`, the one by which the kernel would reach the peer.
+    /// The interface by which connections go out. Where it is `None`, the one by which the kernel
+    /// would reach the peer.
     pub interface: Option<String>,
     /// How interfaces are opened, for endpoints too that do not say.
     pub driver: driver::Options,
@@ -49,7 +51,8 @@ pub struct RiopSettings {
     pub plan: Vec<Reservation>,
     /// The interface that the plan is made for, by which it is found where the kernel keeps it.
     pub reserved_on: Option<Interface>,
-    /// The classes of connections that go out; their urgency is that of who connects, where that is known.
+    /// The classes of connections that go out; their urgency is that of who connects, where that is
+    /// known.
     pub class: ClassConfig,
 }
 
@@ -89,8 +92,9 @@ impl Riop {
         self.subsystems.lock().insert(name, subsystem);
     }
 
-    /// Whether the kernel would reach a host by the interface by which connections go out. Where none is set, any interface
-    /// is right; a host of one link alone is looked for on that of the interface.
+    /// Whether the kernel would reach a host by the interface by which connections go out. Where
+    /// none is set, any interface is right; a host of one link alone is looked for on that of the
+    /// interface.
     ///
     /// # Errors
     /// Where the kernel does not tell.
@@ -103,7 +107,8 @@ impl Riop {
         }
         let mut netlink = Netlink::open().map_err(io::Error::other)?;
         let link = match netlink.link(interface) {
-            // It is of another network namespace, or of none: the routes of this one say nothing of it.
+            // It is of another network namespace, or of none: the routes of this one say nothing of
+            // it.
             Err(error) if error.is_absent() => return Ok(true),
             link => link.map_err(io::Error::other)?,
         };
@@ -151,16 +156,17 @@ impl Riop {
         link.map(|link| link.name).map_err(io::Error::other)
     }
 
-    /// The interface by which a peer is reached. One of a link alone is of that of its zone, and without a zone of the one
-    /// by which connections go out.
+    /// The interface by which a peer is reached. One of a link alone is of that of its zone, and
+    /// without a zone of the one by which connections go out.
     fn interface_to(&self, peer: IpAddr, zone: Option<&str>) -> io::Result<String> {
         if let Some(zone) = zone {
             return zone::interface_beside(zone, self.settings.interface.as_deref());
         }
         if let Some(interface) = &self.settings.interface {
-            return match self.reaches(peer)? {
-                true => Ok(interface.clone()),
-                false => Err(io::ErrorKind::NetworkUnreachable.into()),
+            return if self.reaches(peer)? {
+                Ok(interface.clone())
+            } else {
+                Err(io::ErrorKind::NetworkUnreachable.into())
             };
         }
         if zone::needs_zone(peer) {
@@ -355,9 +361,10 @@ impl Transport for Riop {
                 break;
             }
         }
-        match acceptors.is_empty() {
-            true => Err(refused(io::ErrorKind::AddrNotAvailable.into())),
-            false => Ok(acceptors),
+        if acceptors.is_empty() {
+            Err(refused(io::ErrorKind::AddrNotAvailable.into()))
+        } else {
+            Ok(acceptors)
         }
     }
 
@@ -397,8 +404,8 @@ pub enum RiopError {
     Driver(#[from] DriverError),
 }
 
-/// The addresses of an interface that others can name: of one of a link alone they would have to say by which interface they
-/// mean it.
+/// The addresses of an interface that others can name: of one of a link alone they would have to
+/// say by which interface they mean it.
 fn reachable(link: &Link) -> impl Iterator<Item = IpAddr> {
     let addresses = link.addresses.iter().map(|(own, _)| *own);
     addresses.filter(|own| !is_link_local(*own))

@@ -1,7 +1,8 @@
 //! Addresses of one link alone (`fe80::…`), and by which interface they are meant (RFC 4007).
 //!
-//! `fe80::1%eth0` is `fe80::1` on the link of `eth0`. The zone, behind the `%`, says something on this host only, so that
-//! references tell the address without it, and who calls has to know the interface.
+//! `fe80::1%eth0` is `fe80::1` on the link of `eth0`. The zone, behind the `%`, says something on
+//! this host only, so that references tell the address without it, and who calls has to know the
+//! interface.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};

@@ -1,4 +1,5 @@
-//! Endpoints and connections by the kernel's own TCP: what their sockets have of a plan that the kernel keeps.
+//! Endpoints and connections by the kernel's own TCP: what their sockets have of a plan that the
+//! kernel keeps.
 
 use chronorb_net::{LinkSocket, Sent, Undo};
 use chronorb_rio::frame::Headers;

@@ -94,7 +94,8 @@ fn each_priority_has_a_lane_and_a_connection_of_its_own() {
         let calls = |lane| format!("lane {lane}: 1 connection(s), 1 request(s)");
         ["1:0", "1:1"].map(calls).iter().all(|it| out.contains(it))
     };
-    // A thread counts what it has served after the reply, which the example may have looked at by then.
+    // A thread counts what it has served after the reply, which the example may have looked at by
+    // then.
     let mut runs = (0..10).map(|_| texts(&lanes(true, &["-ORBRealTime", "off"])).0);
     assert!(runs.any(|out| is_apart(&out)));
 }

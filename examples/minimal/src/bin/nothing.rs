@@ -1,3 +1,4 @@
-//! Does nothing: what the standard library takes in any program. `cargo xtask size` subtracts it from the server's size.
+//! Does nothing: what the standard library takes in any program. `cargo xtask size` subtracts it
+//! from the server's size.
 
 fn main() {}

@@ -1,6 +1,6 @@
-//! Calls over a serial line: `serial-line serve /dev/ttyS1 [-ORB…]` prints a reference for the other end of the line,
-//! `serial-line call IOR:… [-ORB…]` calls by it. The lines of this machine that are joined by a cable, or by
-//! `socat pty,raw,link=/tmp/a pty,raw,link=/tmp/b`, will do.
+//! Calls over a serial line: `serial-line serve /dev/ttyS1 [-ORB…]` prints a reference for the
+//! other end of the line, `serial-line call IOR:… [-ORB…]` calls by it. The lines of this machine
+//! that are joined by a cable, or by `socat pty,raw,link=/tmp/a pty,raw,link=/tmp/b`, will do.
 
 use std::error::Error;
 use std::process::ExitCode;

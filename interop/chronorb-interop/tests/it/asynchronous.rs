@@ -1,4 +1,5 @@
-//! Asynchronous calls of servers of both sides, in every version of GIOP and by every strategy of connections.
+//! Asynchronous calls of servers of both sides, in every version of GIOP and by every strategy of
+//! connections.
 
 use std::error::Error;
 use std::future::Future;

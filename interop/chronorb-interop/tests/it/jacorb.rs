@@ -83,7 +83,8 @@ fn be_a_member(file: &Path) -> Result<(), Failure> {
     root.associate_reference_with_id(&orb.string_to_object(GROUP)?, &id)?;
     let reference = orb.object_to_string(member.as_object());
     write_file(&file.display().to_string(), &reference)?;
-    // Requests without a reply are served at the same time by the threads of the pool: their order is nobody's.
+    // Requests without a reply are served at the same time by the threads of the pool: their order
+    // is nobody's.
     let mut missing = vec![
         Heard::Told("short".to_owned(), octets(10)),
         Heard::Told("long".to_owned(), octets(20_000)),

@@ -166,7 +166,8 @@ mod by_unix_domain_sockets {
 
     #[test]
     fn chronorb_calls_omniorb() {
-        // Objects that omniORB's server gives out prove no place. A rule permits its own user's sockets.
+        // Objects that omniORB's server gives out prove no place. A rule permits its own user's
+        // sockets.
         let options = ["-ORBClientTransportRule", "uid=self unix"];
         let options = [&["--skip", "precise"], &options[..]].concat();
         check_at_file(Side::Chronorb, Side::OmniOrb, &options);

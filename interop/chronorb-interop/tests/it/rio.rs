@@ -1,5 +1,5 @@
-//! chronorb with the real-time I/O subsystem on one host, omniORB and JacORB on the other: they speak plain IIOP, and
-//! know nothing of it.
+//! chronorb with the real-time I/O subsystem on one host, omniORB and JacORB on the other: they
+//! speak plain IIOP, and know nothing of it.
 
 use std::env;
 use std::path::Path;

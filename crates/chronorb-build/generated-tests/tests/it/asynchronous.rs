@@ -1,5 +1,5 @@
-//! Asynchronous calls of generated handles: what is begun now and taken later, by waiting, by looking, by a handler
-//! and by a future.
+//! Asynchronous calls of generated handles: what is begun now and taken later, by waiting, by
+//! looking, by a handler and by a future.
 
 use std::future::Future;
 use std::pin::pin;

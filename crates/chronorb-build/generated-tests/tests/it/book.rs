@@ -1,5 +1,5 @@
-//! What the book's chapter on asynchronous calls shows, compiled and run. The last test compares: each excerpt of the
-//! chapter is found here.
+//! What the book's chapter on asynchronous calls shows, compiled and run. The last test compares:
+//! each excerpt of the chapter is found here.
 
 use std::error::Error;
 use std::future::Future;

@@ -61,7 +61,8 @@ fn encoded<'a, T: Cdr<'a>>(items: &[T], way: Way, limit: usize) -> Result<Vec<u8
     Ok(frame.as_slice().to_vec())
 }
 
-/// Reads `n` values; they come back as octets, since NaN is not equal to itself, with the position behind them.
+/// Reads `n` values; they come back as octets, since NaN is not equal to itself, with the position
+/// behind them.
 fn decoded<'a, T: Cdr<'a> + 'a>(
     d: &mut Decoder<'a>,
     n: usize,

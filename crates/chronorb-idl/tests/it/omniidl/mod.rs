@@ -14,7 +14,8 @@ use chronorb_idl::{Compilation, Failure, Options, compile};
 /// Where Debian's packages `omniorb-idl` and `omniidl` put the IDL of omniORB and of the services.
 const OMNIORB: &str = "/usr/share/idl/omniORB";
 
-/// Files of the services that no compiler of CORBA 3 takes, and why. Both of us have to refuse them.
+/// Files of the services that no compiler of CORBA 3 takes, and why. Both of us have to refuse
+/// them.
 const WRONG: [(&str, &str); 9] = [
     (
         "CosTSPortability.idl",

@@ -1,5 +1,5 @@
-//! Asynchronous calls of a server of our own: their results are taken later, by waiting, by looking, by a handler or
-//! by a future, whatever the strategy of the client's connections.
+//! Asynchronous calls of a server of our own: their results are taken later, by waiting, by
+//! looking, by a handler or by a future, whatever the strategy of the client's connections.
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::MappingKind;

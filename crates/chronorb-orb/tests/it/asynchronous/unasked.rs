@@ -1,4 +1,5 @@
-//! Servers that send what nobody has asked for: all calls come to their end, and none is told what belongs to another.
+//! Servers that send what nobody has asked for: all calls come to their end, and none is told what
+//! belongs to another.
 
 use std::sync::Arc;
 

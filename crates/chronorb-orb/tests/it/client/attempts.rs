@@ -45,9 +45,10 @@ fn forwarded_to_nobody(times: usize, call: &dyn Fn(&Object) -> Called) -> (Calle
     let count = requests.clone();
     let server = raw_server(move |mut peer: Peer| {
         while let Some(request) = peer.request() {
-            match count.fetch_add(1, Ordering::SeqCst) < times {
-                true => peer.send(&forward(request.0, missing.ior())),
-                false => peer.answer(request),
+            if count.fetch_add(1, Ordering::SeqCst) < times {
+                peer.send(&forward(request.0, missing.ior()))
+            } else {
+                peer.answer(request)
             }
         }
     });

@@ -1,5 +1,5 @@
-//! Servers that mean harm: whatever one sends, a call ends with the right exception, the next one is good, and nothing
-//! is left behind.
+//! Servers that mean harm: whatever one sends, a call ends with the right exception, the next one
+//! is good, and nothing is left behind.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ use Told::{Answer, Exception};
 const NO: CompletionStatus = CompletionStatus::No;
 const MAYBE: CompletionStatus = CompletionStatus::Maybe;
 
-/// An attack: what it does with a request, the number of requests that it does that with, and what the client is told.
-/// The connection goes on where `acts` returns `true`.
+/// An attack: what it does with a request, the number of requests that it does that with, and what
+/// the client is told. The connection goes on where `acts` returns `true`.
 struct Attack {
     name: &'static str,
     requests: usize,
@@ -364,7 +364,8 @@ fn calls() -> Vec<(&'static str, Call)> {
     calls
 }
 
-/// A server that does it with the first requests, and behaves after that; all ways and strategies in turn.
+/// A server that does it with the first requests, and behaves after that; all ways and strategies
+/// in turn.
 fn meet(attack: &Attack) {
     for strategy in STRATEGIES {
         for (way, call) in calls() {

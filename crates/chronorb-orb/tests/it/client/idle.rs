@@ -10,7 +10,8 @@ use crate::support::asynchronous::{STRATEGIES, begin_add};
 use crate::support::raw_server::{Peer, RawServer, object_at, raw_server};
 use crate::support::{Latch, PATIENCE, add, orb_with};
 
-/// A server that ends its first connection after two answers, without a goodbye. The latch says when it has.
+/// A server that ends its first connection after two answers, without a goodbye. The latch says
+/// when it has.
 fn mortal() -> (RawServer, Arc<Latch>) {
     let ended = Arc::new(Latch::default());
     let tell = ended.clone();

@@ -103,9 +103,12 @@ fn the_innermost_level_holds_and_the_server_may_not_have_the_policy_too() {
 
 /// Sets the policy at these levels, and looks what comes of it.
 fn check(s: &Laned, kind: ClientPolicyKind, levels: &[u32]) {
-    let at = |level| match levels.contains(&level) {
-        true => vec![numbered(kind, level)],
-        false => vec![],
+    let at = |level| {
+        if levels.contains(&level) {
+            vec![numbered(kind, level)]
+        } else {
+            vec![]
+        }
     };
     let manager = s.client.policy_manager();
     manager

@@ -1,4 +1,5 @@
-//! Object references as peers write them: as many profiles and addresses as there may be, and in any encoding.
+//! Object references as peers write them: as many profiles and addresses as there may be, and in
+//! any encoding.
 
 use std::collections::HashSet;
 use std::net::TcpListener;
@@ -117,7 +118,8 @@ fn a_forward_to_a_reference_with_too_many_profiles_ends_the_call() {
     );
 }
 
-/// The same profile as another ORB writes it: in the other byte order, its components in another one too.
+/// The same profile as another ORB writes it: in the other byte order, its components in another
+/// one too.
 fn rewritten(profile: &TaggedProfile) -> TaggedProfile {
     let said = IiopProfile::decode(&profile.data).expect("it is one of IIOP");
     let endian = match Endian::NATIVE {

@@ -188,8 +188,8 @@ fn counted(id: u64, alive: &Arc<AtomicU64>) -> Servant {
     })
 }
 
-/// Runs `change` in two threads while two others call the objects 0 to 15 of `target`, by references
-/// made anew; every answer is that of the object, or that it is not there.
+/// Runs `change` in two threads while two others call the objects 0 to 15 of `target`, by
+/// references made anew; every answer is that of the object, or that it is not there.
 fn storm(
     s: &Site,
     target: impl Fn() -> Option<Poa> + Sync,

@@ -1,5 +1,5 @@
-//! The end of thread pools, with the ORB and before it, while they have the most to do: everything ends, nobody waits
-//! for ever, and what was not begun is told so.
+//! The end of thread pools, with the ORB and before it, while they have the most to do: everything
+//! ends, nobody waits for ever, and what was not begun is told so.
 
 use chronorb_giop::MessageType;
 use chronorb_orb::poa::{Policy, PriorityModel};
@@ -50,7 +50,8 @@ fn one_lane(strategy: ThreadpoolStrategy) -> Case {
     }
 }
 
-/// A pool at its limit: all threads at work, the higher lanes' by loan where they may borrow, and clients that wait.
+/// A pool at its limit: all threads at work, the higher lanes' by loan where they may borrow, and
+/// clients that wait.
 struct AtItsLimit {
     bench: Bench,
     running: Vec<Calling>,
@@ -63,7 +64,8 @@ fn at_its_limit(case: Case) -> AtItsLimit {
     let numbers = &mut (1..);
     let mut running = Vec::new();
     let (_, dynamic) = case.threads.counts();
-    // The highest lane borrows all idle threads there are; those that are made on demand serve their own lane.
+    // The highest lane borrows all idle threads there are; those that are made on demand serve
+    // their own lane.
     let mut left = vec![2; lanes];
     if case.borrowing {
         left[..lanes - 1].fill(dynamic);
@@ -91,8 +93,8 @@ fn at_its_limit(case: Case) -> AtItsLimit {
 }
 
 impl AtItsLimit {
-    /// Lets the servants go on once the end has begun. What they were doing is answered; what waited is served or
-    /// refused, or told by the end of its connection.
+    /// Lets the servants go on once the end has begun. What they were doing is answered; what
+    /// waited is served or refused, or told by the end of its connection.
     fn ends(&mut self) {
         self.bench.floor.open();
         for calling in std::mem::take(&mut self.running) {

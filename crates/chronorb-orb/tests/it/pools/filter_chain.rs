@@ -1,4 +1,5 @@
-//! Filter chains: one thread reads for all lanes of a pool and says which one serves; the application may say it first.
+//! Filter chains: one thread reads for all lanes of a pool and says which one serves; the
+//! application may say it first.
 
 use chronorb_giop::{MessageType, ResponseFlags, Version};
 use chronorb_orb::ThreadpoolStrategy::{FilterChain, HalfSyncHalfAsync};
@@ -256,13 +257,19 @@ fn the_first_filter_that_decides_does() {
         LANED,
         [
             |_| Filtered::PassOn,
-            |request| match request.priority == Some(corba(LOW)) {
-                true => Filtered::ServeAt(corba(MID)),
-                false => Filtered::PassOn,
+            |request| {
+                if request.priority == Some(corba(LOW)) {
+                    Filtered::ServeAt(corba(MID))
+                } else {
+                    Filtered::PassOn
+                }
             },
-            |request| match request.priority == Some(corba(HIGH)) {
-                true => Filtered::PassOn,
-                false => Filtered::Refuse(REFUSED),
+            |request| {
+                if request.priority == Some(corba(HIGH)) {
+                    Filtered::PassOn
+                } else {
+                    Filtered::Refuse(REFUSED)
+                }
             },
         ],
     );
@@ -279,9 +286,12 @@ fn the_first_filter_that_decides_does() {
 fn a_oneway_that_is_refused_is_dropped_and_its_connection_goes_on() {
     let bench = filtered(
         LANED,
-        [|request| match request.response_expected {
-            true => Filtered::PassOn,
-            false => Filtered::Refuse(REFUSED),
+        [|request| {
+            if request.response_expected {
+                Filtered::PassOn
+            } else {
+                Filtered::Refuse(REFUSED)
+            }
         }],
     );
     let mut peer = bench.raw(0);

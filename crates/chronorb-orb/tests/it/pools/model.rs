@@ -1,12 +1,13 @@
-//! Thread pools as RT-CORBA 1.2, 5.8 demands them: a table of all combinations, each under a load that the test
-//! lets in and out step by step, compared with a model of the specification.
+//! Thread pools as RT-CORBA 1.2, 5.8 demands them: a table of all combinations, each under a load
+//! that the test lets in and out step by step, compared with a model of the specification.
 
 use chronorb_orb::ThreadpoolStrategy;
 use std::collections::BTreeMap;
 
 use crate::support::pools::{Asked, Bench, Case, await_rest, cases, native, no_room};
 
-/// A pool as the specification describes it. Lanes are named by their class here: greater ones are more urgent.
+/// A pool as the specification describes it. Lanes are named by their class here: greater ones are
+/// more urgent.
 struct Model {
     case: Case,
     lanes: Vec<LaneModel>,
@@ -55,7 +56,8 @@ impl Model {
         if self.case.lanes == 0 { 0 } else { class }
     }
 
-    /// Its lane's idle threads serve it, else a new one, else an idle one of the next lower lane that has any.
+    /// Its lane's idle threads serve it, else a new one, else an idle one of the next lower lane
+    /// that has any.
     fn arrive(&mut self, class: usize, number: u32) -> Fate {
         let lane = self.lane_of(class);
         let own = &mut self.lanes[lane];
@@ -89,7 +91,8 @@ impl Model {
         fate
     }
 
-    /// A thread of a lane is done with a request. Says which may be next for it; none where it rests.
+    /// A thread of a lane is done with a request. Says which may be next for it; none where it
+    /// rests.
     fn leave(&mut self, on: usize) -> Vec<u32> {
         let highest = if self.case.borrowing {
             self.lanes.len() - 1

@@ -1,5 +1,5 @@
-//! More than a thread pool can serve: every client gets a reply or `TRANSIENT`, and the pool is afterwards what it
-//! was before.
+//! More than a thread pool can serve: every client gets a reply or `TRANSIENT`, and the pool is
+//! afterwards what it was before.
 
 use chronorb_giop::{LocateStatus, ResponseFlags, Version};
 use chronorb_orb::ThreadpoolStrategy::{
@@ -419,7 +419,8 @@ fn a_servant_that_panics_on_a_borrowed_thread_has_failed_one_request_alone() {
     }
 }
 
-/// An object of the main-thread model in the pool's lane, and a thread that runs the ORB until it is shut down.
+/// An object of the main-thread model in the pool's lane, and a thread that runs the ORB until it
+/// is shut down.
 fn main_thread_object(bench: &Bench) -> Object {
     let root = bench.server.root_poa().expect("it is there");
     let policies = [

@@ -1,4 +1,5 @@
-//! No inversion inside: each thread tells its priority at every stage of a request, and it is the request's own.
+//! No inversion inside: each thread tells its priority at every stage of a request, and it is the
+//! request's own.
 
 use chronorb_orb::ThreadpoolStrategy::{FilterChain, HalfSyncHalfAsync, LeaderFollowers};
 use chronorb_orb::poa::PriorityModel;
@@ -59,7 +60,8 @@ fn logged(case: Case) -> (Bench, Log) {
     (bench, log)
 }
 
-/// What is logged of one request of a class that is served by its own lane; the class's first if it `connects`.
+/// What is logged of one request of a class that is served by its own lane; the class's first if it
+/// `connects`.
 fn stages_of(bench: &mut Bench, log: &Log, class: usize, connects: bool) -> Vec<Entry> {
     bench.await_all_rest();
     log.take();

@@ -1,7 +1,8 @@
-//! Thread pools of all kinds under random load: many clients of random priorities, servants that panic, peers that
-//! leave in the middle, threads that come and go.
+//! Thread pools of all kinds under random load: many clients of random priorities, servants that
+//! panic, peers that leave in the middle, threads that come and go.
 //!
-//! Prints its seed when it fails. `CHRONORB_STRESS_SEED` plays one again, and `CHRONORB_STRESS_ROUNDS` plays more.
+//! Prints its seed when it fails. `CHRONORB_STRESS_SEED` plays one again, and
+//! `CHRONORB_STRESS_ROUNDS` plays more.
 
 use chronorb_giop::{HEADER_LEN, ResponseFlags, Version};
 use chronorb_orb::{SystemException, SystemExceptionKind, ThreadpoolStrategy};
@@ -70,9 +71,10 @@ fn leave_expected_panics_out() {
 
 fn play(dice: &mut Dice, seed: u64) {
     let strategy = dice.one_of(&STRATEGIES);
-    let lanes = match LANED.contains(&strategy) {
-        true => dice.one_of(&[0, 1, 3, 3]),
-        false => 0,
+    let lanes = if LANED.contains(&strategy) {
+        dice.one_of(&[0, 1, 3, 3])
+    } else {
+        0
     };
     let case = dice.one_of(&cases(strategy, lanes));
     let idle = Duration::from_micros(100 << dice.throw(8));

@@ -1,4 +1,5 @@
-//! Threads of pools: static ones stay, dynamic ones come on demand alone and leave when they have been idle.
+//! Threads of pools: static ones stay, dynamic ones come on demand alone and leave when they have
+//! been idle.
 
 use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::PriorityModel;

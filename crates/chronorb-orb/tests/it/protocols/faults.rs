@@ -1,4 +1,5 @@
-//! What a client is told when its connections are disturbed: never nothing, never a wrong reply; and the server goes on.
+//! What a client is told when its connections are disturbed: never nothing, never a wrong reply;
+//! and the server goes on.
 
 use chronorb_giop::minor;
 use chronorb_orb::SystemExceptionKind::{CommFailure, Timeout, Transient};

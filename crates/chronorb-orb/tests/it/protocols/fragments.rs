@@ -1,5 +1,5 @@
-//! Messages in fragments: what is greater than `-ORBFragmentSize` is sent in parts where GIOP 1.2 is
-//! spoken, and comes together on the other side.
+//! Messages in fragments: what is greater than `-ORBFragmentSize` is sent in parts where GIOP 1.2
+//! is spoken, and comes together on the other side.
 
 use chronorb_cdr::{Arena, Encoder, Endian, Frame};
 use chronorb_giop::fragments::{Bounds, Reassembly};

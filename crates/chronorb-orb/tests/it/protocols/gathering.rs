@@ -370,7 +370,8 @@ fn a_slow_client_gets_the_replies_of_all_threads_whole() {
     let requests = (0..REPLIES).flat_map(|id| request(&s, id, len_of(id)));
     peer.write_all(&requests.collect::<Vec<_>>())
         .expect("it is there");
-    // Nothing is taken before the first is under way, and the transport has no room for all of them.
+    // Nothing is taken before the first is under way, and the transport has no room for all of
+    // them.
     let deadline = Deadline::after(PATIENCE);
     while s.calls() == 0 {
         assert!(!deadline.has_passed(), "none was served");

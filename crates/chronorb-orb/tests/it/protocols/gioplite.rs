@@ -1,5 +1,5 @@
-//! GIOPlite is spoken where both ends want it, and as soon as both know that of the other; nowhere else is
-//! anything sent but GIOP.
+//! GIOPlite is spoken where both ends want it, and as soon as both know that of the other; nowhere
+//! else is anything sent but GIOP.
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::{

@@ -1,6 +1,7 @@
 //! Groups whose members are on several machines: network namespaces, joined by a bridge.
 //!
-//! The test starts itself again in each of them. It needs the command `ip` and the right to make namespaces.
+//! The test starts itself again in each of them. It needs the command `ip` and the right to make
+//! namespaces.
 
 use chronorb_orb::OrbConfig;
 use chronorb_orb::transport::multicast::MulticastOptions;
@@ -168,12 +169,11 @@ fn ip(command: &str) -> Result<(), String> {
         spawn(&mut program)?.wait_with_output()
     };
     let output = run().map_err(|error| format!("ip: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(format!("ip {command}: {}", said.trim()))
-        }
+    if output.status.success() {
+        Ok(())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("ip {command}: {}", said.trim()))
     }
 }
 

@@ -1,5 +1,5 @@
-//! IIOP by the real-time I/O subsystem, between two hosts: lanes and priorities keep their own way, and octets that are no
-//! GIOP do no more harm than by any other transport.
+//! IIOP by the real-time I/O subsystem, between two hosts: lanes and priorities keep their own way,
+//! and octets that are no GIOP do no more harm than by any other transport.
 
 use chronorb_giop::{Component, IiopProfile, TAG_INTERNET_IOP};
 use chronorb_orb::poa::Policy;

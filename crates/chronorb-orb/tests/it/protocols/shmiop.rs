@@ -381,8 +381,9 @@ fn asked(tracer: Result<Tracer, TraceError>, maker: Option<u32>) -> Option<Vec<(
     Some(of_others.map(|asked| (asked.name, asked.calls)).collect())
 }
 
-/// That a process can be found that wakes nobody: what is left is a look at the clock's rights or the socket, now and then.
-/// Where processors have too much to do, those who look sleep in the end, and are woken.
+/// That a process can be found that wakes nobody: what is left is a look at the clock's rights or
+/// the socket, now and then. Where processors have too much to do, those who look sleep in the end,
+/// and are woken.
 fn assert_nobody_is_woken(mut attempt: impl FnMut() -> Option<Vec<(String, u64)>>) {
     let waking = ["futex", "sendto", "sendmsg", "epoll_wait", "epoll_pwait"];
     let deadline = Deadline::after(PATIENCE);

@@ -1,5 +1,5 @@
-//! Servers of TLS that mean harm before there is a session: each call ends with an exception, and the
-//! next one succeeds.
+//! Servers of TLS that mean harm before there is a session: each call ends with an exception, and
+//! the next one succeeds.
 
 use std::io::{Read, Write, copy};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -135,9 +135,10 @@ fn no_attack_of_a_server_before_the_session_harms_its_clients() {
                     let port = before(address, *act, 1);
                     let url = format!("corbaloc:ssliop:1.2@127.0.0.1:{port}/Probe");
                     let object = client.string_to_object(&url).expect("a URL");
-                    let first = match kinds.contains(&Timeout) {
-                        true => add(&object.with_timeout(SHORT), 1, 2),
-                        false => add(&object, 1, 2),
+                    let first = if kinds.contains(&Timeout) {
+                        add(&object.with_timeout(SHORT), 1, 2)
+                    } else {
+                        add(&object, 1, 2)
                     };
                     let is_told = first.is_err_and(|e| kinds.contains(&e.kind));
                     let next = add(&object, 1, 2);

@@ -147,7 +147,8 @@ fn a_path_of_another_machine_is_passed_over() {
     assert_eq!(kind, SystemExceptionKind::Transient);
 }
 
-/// The reference with a profile of UIOP at another path, without the component that names the place.
+/// The reference with a profile of UIOP at another path, without the component that names the
+/// place.
 fn at_path(client: &Orb, object: &Object, path: &std::path::Path) -> Object {
     let mut ior = object.ior().clone();
     let mut told = profile(object, 0);

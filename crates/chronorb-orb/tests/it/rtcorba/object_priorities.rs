@@ -69,9 +69,10 @@ fn witness() -> Servant {
 /// What a [`witness`] tells that the lane of one priority serves at another.
 fn in_lane_at(lane: i16, value: i16) -> Result<String, SystemException> {
     let native = LinearMapping.to_native(corba(value)).expect("it has one");
-    let native = match has_real_time() {
-        true => Scheduling::fifo(native),
-        false => Scheduling::OTHER,
+    let native = if has_real_time() {
+        Scheduling::fifo(native)
+    } else {
+        Scheduling::OTHER
     };
     let lane = LANES
         .iter()
@@ -207,9 +208,12 @@ fn a_pool_without_lanes_takes_each_objects_priority() {
         .create_threadpool(&Threadpool::new(corba(1), 1));
     let threadpool = Policy::Threadpool(pool.expect("it opens"));
     let poa = s.poa("rt", &[threadpool, declared(2), USER]);
-    let native = |value| match has_real_time() {
-        true => Scheduling::fifo(value),
-        false => Scheduling::OTHER,
+    let native = |value| {
+        if has_real_time() {
+            Scheduling::fifo(value)
+        } else {
+            Scheduling::OTHER
+        }
     };
     for (id, value) in [("a", 30_u8), ("b", 50), ("c", 1), ("d", 0)] {
         let priority = corba(value.into());

@@ -67,12 +67,11 @@ fn address(server: &Orb) -> Address {
     let snapshot = server.snapshot();
     let lane = &snapshot.pools[0].lanes[0];
     let (_, text) = lane.endpoints[0].split_once("://").expect("an endpoint");
-    match text.starts_with('/') {
-        true => Address::Path(text.to_owned()),
-        false => {
-            let (host, port) = text.rsplit_once(':').expect("a port");
-            Address::host(host, port.parse().expect("a number"))
-        }
+    if text.starts_with('/') {
+        Address::Path(text.to_owned())
+    } else {
+        let (host, port) = text.rsplit_once(':').expect("a port");
+        Address::host(host, port.parse().expect("a number"))
     }
 }
 

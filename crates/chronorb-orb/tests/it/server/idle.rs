@@ -95,8 +95,8 @@ fn no_call_is_lost_by_it() {
         assert!(!deadline.has_passed(), "{given_up} were given up");
         match add(&s.object, n, 1) {
             Ok(sum) => assert_eq!(sum, n + 1),
-            // A client that gets no processor meets the end of one connection after the other; it knows that
-            // nothing was served, and may call again.
+            // A client that gets no processor meets the end of one connection after the other; it
+            // knows that nothing was served, and may call again.
             Err(exception) => {
                 assert_eq!(exception, NOT_SERVED);
                 given_up += 1;

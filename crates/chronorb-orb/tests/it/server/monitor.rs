@@ -109,7 +109,8 @@ fn has_ended(stream: &mut impl Read) -> bool {
     }
 }
 
-/// A pool of the ORB with a lane of one thread that buffers, served by a probe that another ORB calls.
+/// A pool of the ORB with a lane of one thread that buffers, served by a probe that another ORB
+/// calls.
 fn with_a_lane(orb: &Orb) -> Served {
     let mut lanes = ThreadpoolLanes {
         lanes: vec![Lane::new(corba(8_000), 1)],

@@ -1,5 +1,6 @@
-//! What a two-way call on lanes asks of the kernel in steady state: one `sendto` and one `recvfrom` on either side,
-//! and one wait of the server. Nothing connects, changes a priority, waits for a lock or takes memory.
+//! What a two-way call on lanes asks of the kernel in steady state: one `sendto` and one `recvfrom`
+//! on either side, and one wait of the server. Nothing connects, changes a priority, waits for a
+//! lock or takes memory.
 //!
 //! The tests start themselves again, and trace that.
 
@@ -82,8 +83,8 @@ fn the_traced_process() {
     io::stdin()
         .read_line(&mut String::new())
         .expect("somebody writes it");
-    // Who begins to trace may have ended waits, and a thread that was called from its connection while the lane was
-    // busy goes back to it after some requests.
+    // Who begins to trace may have ended waits, and a thread that was called from its connection
+    // while the lane was busy goes back to it after some requests.
     let staying = || {
         let snapshot = bench.server.snapshot();
         let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
@@ -166,9 +167,10 @@ fn traced(name: &str) -> Option<(Counts, Counts)> {
     };
     let (mut of_client, mut of_server) = (Counts::new(), Counts::new());
     for asked in spans.into_iter().flatten() {
-        let counts = match asked.thread == client {
-            true => &mut of_client,
-            false => &mut of_server,
+        let counts = if asked.thread == client {
+            &mut of_client
+        } else {
+            &mut of_server
         };
         *counts.entry(asked.name).or_default() += asked.calls;
     }

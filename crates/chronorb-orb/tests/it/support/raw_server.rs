@@ -160,9 +160,10 @@ pub(crate) fn fragments(message: &[u8], body: usize) -> Vec<Vec<u8>> {
     let id = &message[12..16];
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for octets in message[12..].chunks(body) {
-        let (kind, id) = match parts.is_empty() {
-            true => (message[7], &[][..]),
-            false => (7, id),
+        let (kind, id) = if parts.is_empty() {
+            (message[7], &[][..])
+        } else {
+            (7, id)
         };
         let mut part = b"GIOP\x01\x02\x03".to_vec();
         part.push(kind);

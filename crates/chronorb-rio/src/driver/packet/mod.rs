@@ -1,16 +1,19 @@
 //! Packet sockets (packet(7)): the driver for every interface that Linux has.
 //!
-//! Each class has a socket of its own, with a ring of its own that the kernel puts packets into, and a filter that
-//! follows from the rules: a flood of one class fills its own ring, and the kernel counts what is lost. What goes out
-//! passes the queues of the interface, where [`set_priority`](crate::path::Transmitter::set_priority) orders it.
+//! Each class has a socket of its own, with a ring of its own that the kernel puts packets into,
+//! and a filter that follows from the rules: a flood of one class fills its own ring, and the
+//! kernel counts what is lost. What goes out passes the queues of the interface, where
+//! [`set_priority`](crate::path::Transmitter::set_priority) orders it.
 //!
-//! * The kernel sees all packets too, and answers those to ports that it does not know: a [guard](super::guard) keeps
-//!   it quiet. So packets cost twice, and where no class wants a packet it is the kernel's anyway.
+//! * The kernel sees all packets too, and answers those to ports that it does not know: a
+//!   [guard](super::guard) keeps it quiet. So packets cost twice, and where no class wants a packet
+//!   it is the kernel's anyway.
 //! * The filters of all classes look at each packet: it costs more with each class.
-//! * Frames that a virtual interface has not cut into packets yet (TSO, GSO), or has put together (GRO), come whole,
-//!   up to 64 KiB; they have no checksums, and [are told so](crate::path::Frame::is_checked). They take memory beside
-//!   the ring, for which a process without `CAP_NET_ADMIN` gets what `net.core.rmem_max` allows; what finds none counts
-//!   as failed.
+//! * Frames that a virtual interface has not cut into packets yet (TSO, GSO), or has put together
+//!   (GRO), come whole, up to 64 KiB; they have no checksums, and [are told
+//!   so](crate::path::Frame::is_checked). They take memory beside the ring, for which a process
+//!   without `CAP_NET_ADMIN` gets what `net.core.rmem_max` allows; what finds none counts as
+//!   failed.
 //! * `CAP_NET_RAW` is needed.
 
 mod receiver;
@@ -187,8 +190,8 @@ impl Classes {
         attached
     }
 
-    /// Changes the rules to fewer. A filter that the kernel has no memory for stays as it is; the next change brings
-    /// it.
+    /// Changes the rules to fewer. A filter that the kernel has no memory for stays as it is; the
+    /// next change brings it.
     fn change_surely(&mut self, link: &Link, change: impl FnOnce(&mut Table)) {
         change(&mut self.table);
         let _brought_later = self.attach_all(link);
@@ -248,7 +251,8 @@ fn bind(socket: &OwnedFd, interface: u32, protocols: u16) -> Result<(), DriverEr
     }
 }
 
-/// Lets so many frames have memory at a socket, as far as this process may: `force` is the option for who may have any.
+/// Lets so many frames have memory at a socket, as far as this process may: `force` is the option
+/// for who may have any.
 fn enlarge(socket: &OwnedFd, force: i32, option: i32, frames: usize, longest: usize) {
     let octets = i32::try_from(frames * (longest + OVERHEAD)).unwrap_or(i32::MAX / 2);
     if set_number(socket, libc::SOL_SOCKET, force, octets).is_err() {

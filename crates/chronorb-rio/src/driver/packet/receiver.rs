@@ -29,10 +29,12 @@ pub(super) struct PacketReceiver {
 }
 
 impl PacketReceiver {
-    /// Octets of the longest frame that the kernel hands over before it has cut it, and the room for a VLAN tag.
+    /// Octets of the longest frame that the kernel hands over before it has cut it, and the room
+    /// for a VLAN tag.
     pub(super) const LONGEST: usize = 65_535 + 14 + Ring::TAG;
 
-    /// An empty ring under a readable descriptor is the sign that something has happened to the interface.
+    /// An empty ring under a readable descriptor is the sign that something has happened to the
+    /// interface.
     fn check(&mut self) -> Result<(), PathError> {
         if !self.was_empty {
             self.was_empty = true;
@@ -128,8 +130,8 @@ fn whole<'a>(slot: Slot<'a>, socket: &OwnedFd, long: &'a mut [u8]) -> Option<Fra
     })
 }
 
-/// Receives the frame that was too long for its slot, and returns its octets; `None` if the room is too short for it
-/// too.
+/// Receives the frame that was too long for its slot, and returns its octets; `None` if the room is
+/// too short for it too.
 fn receive_long(socket: &OwnedFd, room: &mut [u8]) -> Option<usize> {
     loop {
         match recv(socket, &mut *room, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {

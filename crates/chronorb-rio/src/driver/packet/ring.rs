@@ -1,4 +1,5 @@
-//! The ring that the kernel puts packets into (packet(7), `PACKET_RX_RING`), mapped into this process.
+//! The ring that the kernel puts packets into (packet(7), `PACKET_RX_RING`), mapped into this
+//! process.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -16,9 +17,9 @@ use crate::driver::socket::{option, set_number, set_option};
 
 /// A ring of packets, each in a slot of its own.
 ///
-/// It is of version 2, which hands over each packet at once. Version 3 packs packets tighter, but hands a block of
-/// them over only when it is full or its time is out, a millisecond at least: a packet alone was seen after 860 µs
-/// there, and after 34 µs here.
+/// It is of version 2, which hands over each packet at once. Version 3 packs packets tighter, but
+/// hands a block of them over only when it is full or its time is out, a millisecond at least: a
+/// packet alone was seen after 860 µs there, and after 34 µs here.
 #[derive(Debug)]
 pub(super) struct Ring {
     memory: Mapping,
@@ -33,8 +34,8 @@ pub(super) struct Ring {
 /// A packet in the ring.
 #[derive(Debug)]
 pub(super) struct Slot<'a> {
-    /// The frame, behind room for a VLAN tag. It has no tag itself. Where it was too long for the slot, this is its
-    /// beginning.
+    /// The frame, behind room for a VLAN tag. It has no tag itself. Where it was too long for the
+    /// slot, this is its beginning.
     pub(super) octets: &'a mut [u8],
     /// Octets of the frame, all of it.
     pub(super) len: usize,
@@ -48,8 +49,8 @@ impl Ring {
     /// Octets before a frame in which a tag has room.
     pub(super) const TAG: usize = 4;
 
-    /// Gives a socket a ring of at least two slots, for frames of so many octets. What is longer can be received from
-    /// the socket as well.
+    /// Gives a socket a ring of at least two slots, for frames of so many octets. What is longer
+    /// can be received from the socket as well.
     pub(super) fn map(socket: impl AsFd, longest: usize, slots: usize) -> io::Result<Self> {
         let slots = slots.next_power_of_two();
         let slot = (HEADERS_LEN + longest).next_power_of_two();
@@ -92,8 +93,8 @@ impl Ring {
         let start = usize::from(header.tp_mac).saturating_sub(Self::TAG);
         let room = self.slot.saturating_sub(start);
         let len = (header.tp_snaplen as usize + Self::TAG).min(room);
-        // SAFETY: the octets are in the slot, by `room`; the kernel does not touch it now, and the borrow of the ring
-        // keeps it from being given back.
+        // SAFETY: the octets are in the slot, by `room`; the kernel does not touch it now, and the
+        // borrow of the ring keeps it from being given back.
         let octets = unsafe { slice::from_raw_parts_mut(slot.add(start).as_ptr(), len) };
         let vlan = (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
             let has_protocol = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
@@ -135,8 +136,8 @@ impl Ring {
     }
 
     fn status(&self, number: usize) -> &AtomicU32 {
-        // SAFETY: the header of a slot begins with its status, a word that both sides reach by atomics alone while
-        // the slot may be the other's.
+        // SAFETY: the header of a slot begins with its status, a word that both sides reach by
+        // atomics alone while the slot may be the other's.
         unsafe { AtomicU32::from_ptr(self.slot_start(number).cast().as_ptr()) }
     }
 }
@@ -152,7 +153,8 @@ fn number(size: usize) -> io::Result<u32> {
     u32::try_from(size).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Octets before the frame in a slot, more than there ever are: headers of the ring, an address, alignment.
+/// Octets before the frame in a slot, more than there ever are: headers of the ring, an address,
+/// alignment.
 const HEADERS_LEN: usize = 128;
 /// The protocol of a VLAN tag (802.1Q).
 const VLAN: u16 = 0x8100;

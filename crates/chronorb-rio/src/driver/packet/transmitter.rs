@@ -14,9 +14,9 @@ use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
 
 /// Frames wait in this process and go to the kernel in batches, by `sendmmsg`, which copies them.
 ///
-/// A ring (`PACKET_TX_RING`) takes a system call for each batch too. It saves the copy by physical interfaces alone,
-/// gives a slot back only when the interface is done with the frame, and a frame that the kernel refuses holds up all
-/// behind it.
+/// A ring (`PACKET_TX_RING`) takes a system call for each batch too. It saves the copy by physical
+/// interfaces alone, gives a slot back only when the interface is done with the frame, and a frame
+/// that the kernel refuses holds up all behind it.
 #[derive(Debug)]
 pub(super) struct PacketTransmitter {
     socket: OwnedFd,
@@ -34,7 +34,8 @@ pub(super) struct PacketTransmitter {
 }
 
 impl PacketTransmitter {
-    /// Sends by this socket, which is bound to the interface and receives nothing. `queue` is a power of two.
+    /// Sends by this socket, which is bound to the interface and receives nothing. `queue` is a
+    /// power of two.
     pub(super) fn new(socket: OwnedFd, interface: u32, longest: usize, queue: usize) -> Self {
         Self {
             socket,

@@ -18,11 +18,13 @@ pub(crate) struct Faults {
     pub duplication: f64,
     /// The frame waits until one to eight others have passed it.
     pub reordering: f64,
-    /// One octet behind the Ethernet header is another one: what no check sequence has found, and a checksum does.
+    /// One octet behind the Ethernet header is another one: what no check sequence has found, and a
+    /// checksum does.
     pub corruption: f64,
     /// How long each frame takes.
     pub delay: Duration,
-    /// Bits in a second, counted as the octets of frames are; 0 is any number. A frame waits for those before it.
+    /// Bits in a second, counted as the octets of frames are; 0 is any number. A frame waits for
+    /// those before it.
     pub rate: u64,
 }
 
@@ -121,7 +123,8 @@ impl Disturbance {
         self.held.len()
     }
 
-    /// A frame sets out: `out` gets what arrives for it, `free` what is left over, and gives the room of its double.
+    /// A frame sets out: `out` gets what arrives for it, `free` what is left over, and gives the
+    /// room of its double.
     pub(super) fn pass(
         &mut self,
         mut frame: Buffer,
@@ -142,9 +145,10 @@ impl Disturbance {
                 let place = ETHERNET_LEN + self.random.usize(..payload);
                 frame.room[place] ^= self.random.u8(1..);
             }
-            let double = match hits(&mut self.random, faults.duplication) {
-                true => free.pop(),
-                false => None,
+            let double = if hits(&mut self.random, faults.duplication) {
+                free.pop()
+            } else {
+                None
             };
             if let Some(mut double) = double {
                 self.counts.duplicated += 1;

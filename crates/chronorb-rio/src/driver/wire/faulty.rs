@@ -12,8 +12,9 @@ use crate::class::{ClassId, Rule, Unknown};
 use crate::driver::{Driver, DriverError, Link, longest_frame};
 use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
-/// A driver whose frames meet [`Faults`] as they go out; what comes in is left alone, since the driver at the other
-/// end can be such a one too. Frames take no time: delay and rate are without effect.
+/// A driver whose frames meet [`Faults`] as they go out; what comes in is left alone, since the
+/// driver at the other end can be such a one too. Frames take no time: delay and rate are without
+/// effect.
 #[derive(Debug)]
 pub(crate) struct Faulty<D> {
     inner: D,
@@ -23,8 +24,8 @@ pub(crate) struct Faulty<D> {
 }
 
 impl<D: Driver> Faulty<D> {
-    /// Does this to what goes out by `inner`. Each path that is opened has random numbers of its own, which follow
-    /// from `seed`.
+    /// Does this to what goes out by `inner`. Each path that is opened has random numbers of its
+    /// own, which follow from `seed`.
     pub(crate) fn new(inner: D, faults: Faults, seed: u64) -> Self {
         Self {
             inner,
@@ -123,9 +124,10 @@ impl Transmitter for FaultyTransmitter {
             let max = self.longest;
             return Err(TransmitError::TooLong { len, max });
         }
-        let buffer = match self.has_room() {
-            true => self.free.pop(),
-            false => None,
+        let buffer = if self.has_room() {
+            self.free.pop()
+        } else {
+            None
         };
         let Some(mut buffer) = buffer else {
             self.counts.full += 1;

@@ -1,10 +1,10 @@
 //! A wire in memory, with a driver at each end, and faults on the way, for tests.
 //!
-//! Time on a wire is what [`Wire::advance`] says: frames that take time arrive by it, those that take none when they
-//! are [flushed](crate::path::Transmitter::flush). So a client and a server run in one thread, one after the other,
-//! and do the same each time. What no class wants is counted as gone to the kernel, which is not there. Frames are
-//! lost where a [`Faults`] says so, or a class's queue is full, and nowhere else. After a path is open nothing is
-//! allocated.
+//! Time on a wire is what [`Wire::advance`] says: frames that take time arrive by it, those that
+//! take none when they are [flushed](crate::path::Transmitter::flush). So a client and a server run
+//! in one thread, one after the other, and do the same each time. What no class wants is counted as
+//! gone to the kernel, which is not there. Frames are lost where a [`Faults`] says so, or a class's
+//! queue is full, and nowhere else. After a path is open nothing is allocated.
 
 pub(in crate::driver) mod faults;
 mod faulty;
@@ -25,8 +25,8 @@ use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::class::{ClassId, Rule, Unknown};
 use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
 
-/// Joins two ends by a wire on which `flight` frames have room in each direction, rounded up to a few. A frame that
-/// finds no room stays in its transmitter's queue.
+/// Joins two ends by a wire on which `flight` frames have room in each direction, rounded up to a
+/// few. A frame that finds no room stays in its transmitter's queue.
 pub(crate) fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
     let longest = longest_frame(&left).max(longest_frame(&right));
     let ways = [&right, &left].map(|to| {
@@ -85,7 +85,8 @@ impl Wire {
         }
     }
 
-    /// Does this to what sets out from this side from now on, by random numbers that follow from `seed`.
+    /// Does this to what sets out from this side from now on, by random numbers that follow from
+    /// `seed`.
     pub(crate) fn disturb(&self, from: Side, faults: Faults, seed: u64) {
         self.way(from).lock().disturb(faults, seed);
     }
@@ -196,9 +197,10 @@ impl Transmitter for EndTransmitter {
             let max = self.longest;
             return Err(TransmitError::TooLong { len, max });
         }
-        let buffer = match self.has_room() {
-            true => self.way.lock().free.pop(),
-            false => None,
+        let buffer = if self.has_room() {
+            self.way.lock().free.pop()
+        } else {
+            None
         };
         let Some(mut buffer) = buffer else {
             self.counts.full += 1;

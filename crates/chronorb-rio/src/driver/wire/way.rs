@@ -17,8 +17,8 @@ use crate::frame::Headers;
 
 /// One direction of a wire, and what waits at its end.
 ///
-/// Buffers go round: from `free` to a transmitter, on the way, into a queue, to who receives, and back. Whoever may
-/// hold some has brought as many.
+/// Buffers go round: from `free` to a transmitter, on the way, into a queue, to who receives, and
+/// back. Whoever may hold some has brought as many.
 #[derive(Debug)]
 pub(in crate::driver) struct Way {
     pub(in crate::driver) free: Vec<Buffer>,

@@ -17,8 +17,9 @@ use super::sync::{AtomicU32, AtomicU64, Ordering};
 pub(super) struct Frames(Mapping);
 
 impl Frames {
-    /// Memory for frames of so many octets together. It is locked if the process may; the kernel keeps it in
-    /// memory anyway once it has been told of it, but a page may have to be found again.
+    /// Memory for frames of so many octets together. It is locked if the process may; the kernel
+    /// keeps it in memory anyway once it has been told of it, but a page may have to be found
+    /// again.
     pub(super) fn new(len: usize) -> io::Result<Self> {
         let mapping = Mapping::anonymous(len)?;
         let _locked_if_it_may = mapping.lock();
@@ -38,20 +39,23 @@ impl Frames {
     /// Octets of a frame.
     ///
     /// # Safety
-    /// The kernel has given this frame away, and nobody gives it back to it, or writes to it, as long as it is borrowed.
+    /// The kernel has given this frame away, and nobody gives it back to it, or writes to it, as
+    /// long as it is borrowed.
     ///
     /// # Panics
     /// If they are not in this memory.
     pub(super) unsafe fn read(&self, address: u64, len: usize) -> &[u8] {
         let start = self.at(address, len);
-        // SAFETY: they lie in the mapping, which has been zeroed when it was made; the rest by the caller's word.
+        // SAFETY: they lie in the mapping, which has been zeroed when it was made; the rest by the
+        // caller's word.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
     }
 
     /// Octets of a frame, or of several side by side, to write to.
     ///
     /// # Safety
-    /// They are free, and nobody else has them, or gives them to the kernel, as long as they are borrowed.
+    /// They are free, and nobody else has them, or gives them to the kernel, as long as they are
+    /// borrowed.
     ///
     /// # Panics
     /// As [`read`](Self::read).
@@ -137,7 +141,8 @@ impl Descriptor {
 }
 
 impl<T: Entry> Ring<T> {
-    /// Maps a ring of a socket, which was made with so many entries. `page` says which, `places` where things are in it.
+    /// Maps a ring of a socket, which was made with so many entries. `page` says which, `places`
+    /// where things are in it.
     pub(super) fn map(
         socket: &OwnedFd,
         page: u64,
@@ -181,8 +186,8 @@ impl<T: Entry> Ring<T> {
     /// Its entries; a power of two.
     #[inline]
     pub(super) fn entries(&self) -> &[T] {
-        // SAFETY: `map` has mapped as many behind this place, which is a multiple of their alignment, and `Entry` says that
-        // they can be anything.
+        // SAFETY: `map` has mapped as many behind this place, which is a multiple of their
+        // alignment, and `Entry` says that they can be anything.
         unsafe {
             let first = self.memory.start().byte_add(self.places.desc as usize);
             std::slice::from_raw_parts(first.cast().as_ptr(), self.len as usize)

@@ -1,30 +1,33 @@
 //! AF_XDP: the driver that passes the kernel's network stack by.
 //!
-//! The interface runs a [program](crate::bpf::classifier) for each packet, which finds its class and puts it into the
-//! ring of that class's socket. A flood of one class fills its own ring, and the kernel counts what is lost there;
-//! nothing is done for it beyond that. What is of no class goes to the kernel, whose stack does not see the
-//! packets of classes at all.
+//! The interface runs a [program](crate::bpf::classifier) for each packet, which finds its class
+//! and puts it into the ring of that class's socket. A flood of one class fills its own ring, and
+//! the kernel counts what is lost there; nothing is done for it beyond that. What is of no class
+//! goes to the kernel, whose stack does not see the packets of classes at all.
 //!
-//! * The frames of all classes are one piece of memory, made when the driver is opened, of which each class has its
-//!   share. Nothing is allocated after that but rings, when a class opens.
-//! * Where the interface has several receive queues, a class has a socket and a ring for each, and takes from them in turn, a frame at
-//!   a time: a flood by one of them holds up no other. The interface keeps the packets of a flow in one queue, by its hash of addresses
-//!   and ports, and so in order; those of several flows may overtake each other. Each ring has room for all packets of the
-//!   class, since its flows may all come by one. So the memory for what comes in is there once for each queue: fewer of them
-//!   (`ethtool -L INTERFACE combined 2`) take less.
-//! * All goes out by the first queue: nothing waits there, so that a second one would make nothing faster, and it keeps the order.
-//! * Queues that the interface gets while it is open have no sockets. The kernel has what comes by them, and the packets of classes
-//!   among it are [counted](Xdp::strayed): who changes the queues opens the interface again. The kernel refuses to take queues
-//!   away meanwhile.
+//! * The frames of all classes are one piece of memory, made when the driver is opened, of which
+//!   each class has its share. Nothing is allocated after that but rings, when a class opens.
+//! * Where the interface has several receive queues, a class has a socket and a ring for each, and
+//!   takes from them in turn, a frame at a time: a flood by one of them holds up no other. The
+//!   interface keeps the packets of a flow in one queue, by its hash of addresses and ports, and so
+//!   in order; those of several flows may overtake each other. Each ring has room for all packets
+//!   of the class, since its flows may all come by one. So the memory for what comes in is there
+//!   once for each queue: fewer of them (`ethtool -L INTERFACE combined 2`) take less.
+//! * All goes out by the first queue: nothing waits there, so that a second one would make nothing
+//!   faster, and it keeps the order.
+//! * Queues that the interface gets while it is open have no sockets. The kernel has what comes by
+//!   them, and the packets of classes among it are [counted](Xdp::strayed): who changes the queues
+//!   opens the interface again. The kernel refuses to take queues away meanwhile.
 //! * Frames of more than 3,822 octets come and go in pieces (Linux 6.6); else 5.18 will do.
 //! * What goes out passes none of the interface's queues.
-//! * Rules change with a new program, between one packet and the next. The kernel takes its time for that, some milliseconds,
-//!   in which packets go on.
-//! * Nobody tells whether checksums were found right. A virtual interface whose peer leaves them to it (as it does unless told
-//!   not to, `ethtool -K PEER tx off`) hands on packets without any; and VLAN tags are not seen that the peer leaves to it
-//!   (`ethtool -K PEER txvlan off`).
-//! * In the kernel's stack ([`Mode::Generic`]) packets come as they are there: those that a virtual interface's peer has not cut
-//!   (TSO, GSO) are too long for a frame and are lost, and an interface that puts packets together (GRO) is refused.
+//! * Rules change with a new program, between one packet and the next. The kernel takes its time
+//!   for that, some milliseconds, in which packets go on.
+//! * Nobody tells whether checksums were found right. A virtual interface whose peer leaves them to
+//!   it (as it does unless told not to, `ethtool -K PEER tx off`) hands on packets without any; and
+//!   VLAN tags are not seen that the peer leaves to it (`ethtool -K PEER txvlan off`).
+//! * In the kernel's stack ([`Mode::Generic`]) packets come as they are there: those that a virtual
+//!   interface's peer has not cut (TSO, GSO) are too long for a frame and are lost, and an
+//!   interface that puts packets together (GRO) is refused.
 //! * `CAP_NET_ADMIN`, `CAP_BPF`, `CAP_PERFMON` and `CAP_NET_RAW` are needed.
 
 mod memory;
@@ -68,8 +71,9 @@ pub(crate) struct Xdp {
 pub struct Options {
     /// Where the program runs.
     pub mode: Mode,
-    /// So many packets have room each way, over all classes: the sum of their queues, of which each counts as 64 at least. What
-    /// comes in has as much room for each receive queue of the interface.
+    /// So many packets have room each way, over all classes: the sum of their queues, of which each
+    /// counts as 64 at least. What comes in has as much room for each receive queue of the
+    /// interface.
     pub packets: usize,
 }
 
@@ -86,8 +90,8 @@ pub enum Mode {
 }
 
 impl Default for Options {
-    /// Room for eight classes with queues of 512 packets. Where these have 1,500 octets it takes 8 MiB of memory for what goes out,
-    /// and 8 MiB for each receive queue.
+    /// Room for eight classes with queues of 512 packets. Where these have 1,500 octets it takes 8
+    /// MiB of memory for what goes out, and 8 MiB for each receive queue.
     fn default() -> Self {
         Self {
             mode: Mode::Auto,
@@ -117,8 +121,8 @@ struct Classes {
 }
 
 impl Xdp {
-    /// Opens an interface of this network namespace, by all receive queues that it has now. Where somebody has closed it just
-    /// now, this may wait for the kernel to be done with it.
+    /// Opens an interface of this network namespace, by all receive queues that it has now. Where
+    /// somebody has closed it just now, this may wait for the kernel to be done with it.
     ///
     /// # Errors
     /// [`DriverError`]: there is no such interface, it cannot do this, another program is on it, or a right is missing.
@@ -182,22 +186,26 @@ impl Xdp {
         self.state.queues()
     }
 
-    /// How many packets were found to be of a class, whatever became of them then, since the interface was opened.
+    /// How many packets were found to be of a class, whatever became of them then, since the
+    /// interface was opened.
     pub(crate) fn matched(&self, class: ClassId) -> u64 {
         let queues = 0..self.receive_queues();
         let by_queues: u64 = queues.map(|queue| self.matched_by(class, queue)).sum();
         by_queues + self.strayed(class)
     }
 
-    /// How many of these came by a receive queue; 0 for one that there was not when the interface was opened.
+    /// How many of these came by a receive queue; 0 for one that there was not when the interface
+    /// was opened.
     pub(crate) fn matched_by(&self, class: ClassId, queue: u32) -> u64 {
-        match queue < self.receive_queues() {
-            true => self.state.count(class, queue),
-            false => 0,
+        if queue < self.receive_queues() {
+            self.state.count(class, queue)
+        } else {
+            0
         }
     }
 
-    /// How many of these came by receive queues that there were not when the interface was opened: the kernel has them.
+    /// How many of these came by receive queues that there were not when the interface was opened:
+    /// the kernel has them.
     pub(crate) fn strayed(&self, class: ClassId) -> u64 {
         self.state.strayed(class)
     }
@@ -306,7 +314,8 @@ impl Classes {
         Ok(())
     }
 
-    /// Changes the rules to fewer. If the kernel has no memory for the program, the next change brings it.
+    /// Changes the rules to fewer. If the kernel has no memory for the program, the next change
+    /// brings it.
     fn change_surely(&mut self, state: &State, change: impl FnOnce(&mut Table)) {
         change(&mut self.table);
         let _brought_later = self.install(state, &self.table);
@@ -332,7 +341,8 @@ fn program(table: &Table, link: &Link, maps: Maps) -> Result<Program, DriverErro
     let instructions =
         (classifier.xdp(maps)).map_err(|error| unsupported(io::Error::other(error)))?;
     Program::xdp(&instructions).map_err(|error| match error.source.raw_os_error() {
-        // For who may load programs, but lacks CAP_PERFMON, the verifier finds fault with a harmless one.
+        // For who may load programs, but lacks CAP_PERFMON, the verifier finds fault with a
+        // harmless one.
         Some(libc::EPERM | libc::EACCES) if !may_load() => DriverError::Denied {
             what,
             capability: CAPABILITIES,
@@ -380,7 +390,8 @@ fn attach(
     }
 }
 
-/// In the kernel's stack packets come after they were put together, and a frame has no room for several.
+/// In the kernel's stack packets come after they were put together, and a frame has no room for
+/// several.
 fn check_merging(interface: &str) -> Result<(), DriverError> {
     match Offloads::of(interface) {
         Ok(Offloads {

@@ -26,8 +26,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// For packets of at most `longest` octets, and so many of them that come in by each of the queues, and that go out.
-    /// `None` if they are longer than the kernel can take in pieces.
+    /// For packets of at most `longest` octets, and so many of them that come in by each of the
+    /// queues, and that go out. `None` if they are longer than the kernel can take in pieces.
     pub(super) fn new(longest: usize, packets: usize, queues: u32) -> Option<Self> {
         let (frame, run) = match longest {
             0..=SMALL => (SMALL + HEADROOM, 1),
@@ -94,8 +94,8 @@ pub(super) struct Share {
 }
 
 impl Pool {
-    /// Makes the frames, and binds them to the queues of an interface. Packets may be in the driver's own
-    /// hands only where `may_be_native`.
+    /// Makes the frames, and binds them to the queues of an interface. Packets may be in the
+    /// driver's own hands only where `may_be_native`.
     pub(super) fn new(
         layout: Layout,
         interface: u32,

@@ -1,5 +1,5 @@
-//! The receive queues of an interface. The kernel wants for each of them a socket and rings of its own, of which the frames may be
-//! one piece of memory (`XDP_SHARED_UMEM`).
+//! The receive queues of an interface. The kernel wants for each of them a socket and rings of its
+//! own, of which the frames may be one piece of memory (`XDP_SHARED_UMEM`).
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -49,7 +49,8 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Binds frames to the queues of an interface. It may read and write them itself only where `may_be_native`.
+    /// Binds frames to the queues of an interface. It may read and write them itself only where
+    /// `may_be_native`.
     pub(super) fn bind(
         frames: &Frames,
         layout: &Layout,
@@ -136,7 +137,8 @@ impl Queue {
         fill.put(address);
     }
 
-    /// Whether the kernel waits to be told of empty frames; only one that reads and writes them itself does.
+    /// Whether the kernel waits to be told of empty frames; only one that reads and writes them
+    /// itself does.
     #[inline]
     pub(super) fn wants_a_call(&self) -> bool {
         self.fill.wants_a_call()
@@ -184,8 +186,8 @@ fn rings(
     Ok((fill, completion))
 }
 
-/// Binds a socket, and with it the frames, to a queue. For a while after somebody has closed one there, the kernel still has its
-/// frames: this waits for it.
+/// Binds a socket, and with it the frames, to a queue. For a while after somebody has closed one
+/// there, the kernel still has its frames: this waits for it.
 fn bind(socket: &OwnedFd, address: &impl SocketAddrArg) -> io::Result<()> {
     let deadline = Instant::now() + LAST_FRAMES;
     let mut pause = Duration::from_millis(1);

@@ -13,7 +13,8 @@ use crate::class::ClassId;
 use crate::driver::socket::take_error;
 use crate::path::{Frame, PathError, Received, Receiver};
 
-/// What comes in for a class, by all receive queues: of those with frames each has its turn, a frame at a time.
+/// What comes in for a class, by all receive queues: of those with frames each has its turn, a
+/// frame at a time.
 #[derive(Debug)]
 pub(super) struct XdpReceiver {
     class: ClassId,
@@ -57,17 +58,20 @@ impl XdpReceiver {
     /// Where there was nothing twice, asks whether anything can come at all.
     fn check(&mut self) -> Result<(), PathError> {
         if self.was_empty && !self.is_gone {
-            // The only error that comes up is that of an interface that is no more, and it comes up once.
+            // The only error that comes up is that of an interface that is no more, and it comes up
+            // once.
             self.is_gone = take_error(self.sockets.first()).is_err();
         }
         self.was_empty = true;
-        match self.is_gone {
-            true => Err(PathError(Errno::NETDOWN.into())),
-            false => Ok(()),
+        if self.is_gone {
+            Err(PathError(Errno::NETDOWN.into()))
+        } else {
+            Ok(())
         }
     }
 
-    /// The queue whose turn it is among those with frames, and how many pieces the next one has there.
+    /// The queue whose turn it is among those with frames, and how many pieces the next one has
+    /// there.
     #[inline]
     fn next(&mut self) -> Option<(usize, u32)> {
         for _ in 0..self.incoming.len() {
@@ -170,8 +174,8 @@ impl Pieces<'_> {
     /// The frame in one piece; `None` if `whole` has no room for it.
     #[allow(unsafe_code, reason = "frames are shared with the kernel")]
     fn octets<'o>(&'o self, whole: &'o mut [u8]) -> Option<&'o [u8]> {
-        // SAFETY: the kernel has put it into the ring, and it goes back only when `self` is dropped, which is borrowed as long as
-        // the octets are.
+        // SAFETY: the kernel has put it into the ring, and it goes back only when `self` is
+        // dropped, which is borrowed as long as the octets are.
         let octets = |piece: Piece| unsafe { self.frames.read(piece.address, piece.len as usize) };
         if self.count == 1 {
             return self.iter().next().map(octets);

@@ -1,5 +1,6 @@
-//! What the classes of an interface share, since the kernel wants it so: the ring by which it is given empty frames, the ring by
-//! which it gives back frames that were sent, and which of these are free.
+//! What the classes of an interface share, since the kernel wants it so: the ring by which it is
+//! given empty frames, the ring by which it gives back frames that were sent, and which of these
+//! are free.
 //!
 //! Nobody waits here, and who is called away in the midst of it hinders nobody.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -8,10 +9,11 @@ use super::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The fill ring: many threads put frames in, the kernel takes them out.
 ///
-/// A slot is claimed and written in one step. The address of a frame leaves the low bits free, which the kernel does not
-/// look at; they say in which lap the slot was written, so that who is late cannot take it for free: unless it is late by
-/// exactly as many laps as these bits can count, 2,048 at least, and finds the same frame there again. There are no more
-/// frames than slots, hence it is never full.
+/// A slot is claimed and written in one step. The address of a frame leaves the low bits free,
+/// which the kernel does not look at; they say in which lap the slot was written, so that who is
+/// late cannot take it for free: unless it is late by exactly as many laps as these bits can count,
+/// 2,048 at least, and finds the same frame there again. There are no more frames than slots, hence
+/// it is never full.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fill<'r> {
     /// Where the next frame is put, counted on and on.
@@ -51,7 +53,8 @@ impl Fill<'_> {
         }
     }
 
-    /// What the low bits of a slot say before it is written in the lap of this position (0), and after (1).
+    /// What the low bits of a slot say before it is written in the lap of this position (0), and
+    /// after (1).
     fn lap(self, position: u32, written: u64) -> u64 {
         let laps = position >> self.slots.len().trailing_zeros();
         (u64::from(laps) + written) & (self.frame - 1)
@@ -78,7 +81,8 @@ impl Completion<'_> {
             if self.producer.load(Ordering::Acquire) == position {
                 return None;
             }
-            // The kernel writes here again only once the position is taken: then the exchange fails.
+            // The kernel writes here again only once the position is taken: then the exchange
+            // fails.
             let address =
                 self.slots[position as usize & (self.slots.len() - 1)].load(Ordering::Relaxed);
             let taken = self.consumer.compare_exchange(
@@ -94,7 +98,8 @@ impl Completion<'_> {
     }
 }
 
-/// Which frames are free to be sent: a bit each. Each word of 64 has one owner, who alone takes from it.
+/// Which frames are free to be sent: a bit each. Each word of 64 has one owner, who alone takes
+/// from it.
 #[derive(Debug)]
 pub(super) struct Free {
     words: Box<[AtomicU64]>,
@@ -108,8 +113,8 @@ impl Free {
         }
     }
 
-    /// Finds a run of free frames in an own word, among those whose bits are set: `run`, a power of two, at a multiple of
-    /// that.
+    /// Finds a run of free frames in an own word, among those whose bits are set: `run`, a power of
+    /// two, at a multiple of that.
     #[inline]
     pub(super) fn find(&self, word: usize, run: u32, among: u64) -> Option<u32> {
         // What they hold is read by nobody any more.

@@ -18,11 +18,11 @@ use super::queue::{Queue, socket};
 use super::sync::Ordering;
 use crate::driver::DriverError;
 
-/// The sockets of a class, one for each receive queue. Once both halves of its path are gone they are closed, and its frames go
-/// back.
+/// The sockets of a class, one for each receive queue. Once both halves of its path are gone they
+/// are closed, and its frames go back.
 ///
-/// All is sent by the socket of the first queue: what goes out needs no second one, since nothing waits in any, and so it keeps
-/// its order.
+/// All is sent by the socket of the first queue: what goes out needs no second one, since nothing
+/// waits in any, and so it keeps its order.
 #[derive(Debug)]
 pub(super) struct ClassSockets {
     /// By the numbers of the queues; none after they are closed.

@@ -74,7 +74,8 @@ impl Transmitter for XdpTransmitter {
         };
         let pool = &*self.sockets.pool;
         let address = pool.layout.outgoing(word, place);
-        // SAFETY: the frames from there on are free and of this class, and the kernel gets them below.
+        // SAFETY: the frames from there on are free and of this class, and the kernel gets them
+        // below.
         write(unsafe { pool.frames.write(address, len) });
 
         let ring = &self.sockets.outgoing;
@@ -106,7 +107,8 @@ impl Transmitter for XdpTransmitter {
         let ring = &self.sockets.outgoing;
         while self.is_pending() && ring.wants_a_call() {
             let before = ring.consumer().load(Ordering::Acquire);
-            // The kernel takes some at a time; and none where the interface has no room for now, or is down.
+            // The kernel takes some at a time; and none where the interface has no room for now, or
+            // is down.
             let kicked = self.sockets.kick();
             if let Err(errno @ (Errno::NXIO | Errno::NODEV | Errno::BADF)) = kicked {
                 return Err(PathError(errno.into()));

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::driver::wire::Faults;
 
-/// Sends so many octets from each end to the other at the same time, and looks at each that arrives.
+/// Sends so many octets from each end to the other at the same time, and looks at each that
+/// arrives.
 pub(super) fn exchange(world: &mut World, ends: [At; 2], len: usize) {
     let octet = |from: usize, at: usize| (at * 31 + at / 251 + from * 7) as u8;
     let data = [0, 1].map(|from| (0..len).map(|at| octet(from, at)).collect::<Vec<_>>());

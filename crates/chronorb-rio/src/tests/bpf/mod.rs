@@ -1,4 +1,5 @@
-//! Programs made from rules do what the rules say, in both dialects, run by interpreters of this test.
+//! Programs made from rules do what the rules say, in both dialects, run by interpreters of this
+//! test.
 
 mod classic;
 mod extended;
@@ -39,9 +40,10 @@ fn programs_say(rules: &Rules, frame: &[u8]) -> Verdict {
     }
     for class in (0..MAX_CLASSES).map(class_of) {
         let filter = classifier.filter(class).expect("it can be assembled");
-        let takes = match verdict == Verdict::Class(class) {
-            true => u32::MAX,
-            false => 0,
+        let takes = if verdict == Verdict::Class(class) {
+            u32::MAX
+        } else {
+            0
         };
         assert_eq!(classic::run(&filter, frame, None), takes, "{filter:#?}");
         if let Some((stripped, tag)) = strip(frame) {

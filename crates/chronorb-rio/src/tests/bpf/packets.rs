@@ -69,7 +69,8 @@ pub(crate) fn rules() -> impl Strategy<Value = Rules> {
     })
 }
 
-/// Rules as many as there can be, of which programs are longest: ranges within ranges, and ports side by side.
+/// Rules as many as there can be, of which programs are longest: ranges within ranges, and ports
+/// side by side.
 pub(crate) fn worst_rules() -> [Rules; 3] {
     let all = |rule: fn(u16) -> Rule| {
         let mut rules = Rules::new();

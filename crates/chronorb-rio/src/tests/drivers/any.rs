@@ -52,7 +52,8 @@ pub(crate) fn frames_of_a_class_keep_their_order(subject: &Subject) {
     }
 }
 
-/// As many have room as were asked for at least; a driver whose room is in pieces has room for more short ones.
+/// As many have room as were asked for at least; a driver whose room is in pieces has room for more
+/// short ones.
 pub(crate) fn a_full_queue_drops_what_comes_last_and_counts_it(subject: &Subject) {
     let mut full = subject.open_with(1, &[ports(1, 2001..=2001)], 16);
     let mut other = subject.open_with(2, &[ports(2, 2002..=2002)], 16);
@@ -324,9 +325,10 @@ pub(crate) fn rules_may_name_addresses_code_points_and_priorities(subject: &Subj
             subject.send(&frame.clone().vlan(5, 0)),
             subject.send(&frame),
         ];
-        let receiver = match frame.to.is_ipv4() {
-            true => &mut by_4.receiver,
-            false => &mut by_6.receiver,
+        let receiver = if frame.to.is_ipv4() {
+            &mut by_4.receiver
+        } else {
+            &mut by_6.receiver
         };
         assert_eq!(numbers_of_flows(&mut **receiver, 3), sent);
     }
@@ -370,7 +372,8 @@ pub(crate) fn packets_to_other_hosts_are_no_class_s(subject: &Subject) {
     subject.expect_nothing_more(&mut [(&mut *path.receiver, 2001)]);
 }
 
-/// An interface that listens to all of them sees them, as the end of a wire does: their packets are those of a class.
+/// An interface that listens to all of them sees them, as the end of a wire does: their packets are
+/// those of a class.
 pub(crate) fn frames_to_other_interfaces_and_to_many_are_no_class_s(subject: &Subject) {
     let mut path = subject.open_with(1, &[Rule::all(class(1))], 16);
     let unknown = Unknown::Class(class(1));

@@ -1,8 +1,8 @@
 //! What is true of every driver. A driver joins by one line at the end of this file.
 //!
-//! The statements are functions in the modules, one list for all drivers and one for those that share an interface
-//! with the kernel; each becomes a test of each driver. What only packet sockets have to promise is in a module of
-//! its own.
+//! The statements are functions in the modules, one list for all drivers and one for those that
+//! share an interface with the kernel; each becomes a test of each driver. What only packet sockets
+//! have to promise is in a module of its own.
 
 pub(crate) mod any;
 pub(crate) mod kernel;

@@ -191,9 +191,10 @@ fn a_guarded_port_is_taken_for_all_others() {
             let address = SocketAddr::new(address, 2001);
             let guard = Guard::new(address).expect("it is free");
             assert_eq!(guard.address(), address);
-            let any: IpAddr = match address.is_ipv4() {
-                true => [0; 4].into(),
-                false => [0_u16; 8].into(),
+            let any: IpAddr = if address.is_ipv4() {
+                [0; 4].into()
+            } else {
+                [0_u16; 8].into()
             };
             for ip in [address.ip(), any] {
                 let foreign = TcpListener::bind(SocketAddr::new(ip, 2001));
@@ -325,9 +326,10 @@ fn an_interface_that_goes_is_an_error() {
 }
 
 fn header(family: fn(&IpAddr) -> bool) -> usize {
-    match family(&[0; 4].into()) {
-        true => 14 + 20,
-        false => 14 + 40,
+    if family(&[0; 4].into()) {
+        14 + 20
+    } else {
+        14 + 40
     }
 }
 

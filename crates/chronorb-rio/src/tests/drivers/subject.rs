@@ -39,7 +39,8 @@ impl Subject {
         Some(Self::of_wire_with(|end| Box::new(end)))
     }
 
-    /// A wire in memory, with a driver around that could do something to its frames and does nothing.
+    /// A wire in memory, with a driver around that could do something to its frames and does
+    /// nothing.
     pub(crate) fn of_faulty_wire() -> Option<Self> {
         Some(Self::of_wire_with(|end| {
             Box::new(Faulty::new(end, Faults::default(), 1))
@@ -199,8 +200,8 @@ impl Subject {
         path.expect("the class is not open")
     }
 
-    /// Sends packets that each of these receivers gets one of, at its port, and takes these; so that all that was
-    /// sent before has arrived, or never will.
+    /// Sends packets that each of these receivers gets one of, at its port, and takes these; so
+    /// that all that was sent before has arrived, or never will.
     pub(crate) fn expect_nothing_more(&self, receivers: &mut [(&mut dyn Receiver, u16)]) {
         for (receiver, port) in receivers {
             let last = self.send(&self.frame(*port));
@@ -241,7 +242,8 @@ pub(crate) fn numbers(receiver: &mut dyn Receiver, count: usize) -> Vec<u32> {
     (0..count).map(number).collect()
 }
 
-/// The same of frames of several flows, in the order in which they were sent, since one flow may overtake another.
+/// The same of frames of several flows, in the order in which they were sent, since one flow may
+/// overtake another.
 pub(crate) fn numbers_of_flows(receiver: &mut dyn Receiver, count: usize) -> Vec<u32> {
     let mut numbers = numbers(receiver, count);
     numbers.sort_unstable();

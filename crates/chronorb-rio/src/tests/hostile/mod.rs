@@ -1,5 +1,5 @@
-//! Peers that send anything but what they should: what they take is bounded and counted, classes that they do not send to
-//! notice nothing, and the class that they do send to serves others.
+//! Peers that send anything but what they should: what they take is bounded and counted, classes
+//! that they do not send to notice nothing, and the class that they do send to serves others.
 
 mod segments;
 
@@ -58,7 +58,8 @@ const OTHER: u16 = 4711;
 /// From where hostile peers are answered.
 const HOSTILE_PORTS: std::ops::RangeInclusive<u16> = 7000..=7999;
 
-/// A server with two classes, a peer that is none of the hostile ones, and the hostile ones' own path.
+/// A server with two classes, a peer that is none of the hostile ones, and the hostile ones' own
+/// path.
 struct Scene {
     target: Arc<Class>,
     _other: Arc<Class>,
@@ -433,7 +434,8 @@ fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
             let whole = whole.flags(random.u8(..)).frame();
             let mut frame = whole.clone();
             match number % 3 {
-                // What a peer has written wrongly: the segment's head is all that is left to tell by.
+                // What a peer has written wrongly: the segment's head is all that is left to tell
+                // by.
                 0 => {
                     for octet in &mut frame[14 + 20 + 4..] {
                         *octet = random.u8(..);

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-/// A TCP packet in an Ethernet frame, to be built. The payload is a number, and octets that follow from it.
+/// A TCP packet in an Ethernet frame, to be built. The payload is a number, and octets that follow
+/// from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) hardware: [[u8; 6]; 2],

@@ -66,8 +66,8 @@ pub(crate) fn wired() -> (Wire, [RigHost; 2]) {
     (wire, hosts)
 }
 
-/// The two hosts of the test network, each with this driver, around which `wrap` may put something; `None`, with a word
-/// about it, where this process may not build one.
+/// The two hosts of the test network, each with this driver, around which `wrap` may put something;
+/// `None`, with a word about it, where this process may not build one.
 pub(crate) fn networked(
     choice: Choice,
     mut wrap: impl FnMut(Box<dyn Driver>) -> Arc<dyn Driver>,
@@ -88,7 +88,8 @@ pub(crate) fn networked(
     }))
 }
 
-/// Ports of a host that has no kernel of its own, at the end of a wire in memory: nobody else is there to have them.
+/// Ports of a host that has no kernel of its own, at the end of a wire in memory: nobody else is
+/// there to have them.
 #[derive(Debug)]
 pub(crate) struct FreePorts {
     next: AtomicU16,

@@ -122,18 +122,20 @@ impl Bench {
         let end = |host| {
             let link = self.network.host(host).link().expect("it has one");
             let addresses = self.network.host(host).addresses();
-            let address: IpAddr = match is_v6 {
-                true => addresses.v6.into(),
-                false => addresses.v4.into(),
+            let address: IpAddr = if is_v6 {
+                addresses.v6.into()
+            } else {
+                addresses.v4.into()
             };
             (link.hardware.expect("it is Ethernet"), address)
         };
         Frame::between(end(Host::A), end(Host::B), port)
     }
 
-    /// Frames to this port of a class that come by each of the receive queues in turn, one flow for each. They are found by
-    /// trying, and the class gets those that were tried. In the kernel's stack nothing comes by the last queue of a virtual
-    /// interface, whose packets are there by the queue before the one that they were sent to.
+    /// Frames to this port of a class that come by each of the receive queues in turn, one flow for
+    /// each. They are found by trying, and the class gets those that were tried. In the kernel's
+    /// stack nothing comes by the last queue of a virtual interface, whose packets are there by the
+    /// queue before the one that they were sent to.
     pub(crate) fn flows(&mut self, number: usize, port: u16) -> Vec<Frame> {
         let class = class(number);
         let reached = match self.driver.attachment() {

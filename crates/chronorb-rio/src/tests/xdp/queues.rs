@@ -180,7 +180,8 @@ fn what_comes_by_queues_that_are_new_is_counted_and_goes_to_the_kernel() {
             bench.send(&syn, known..known + 1);
             bench.await_matched(1, u64::from(known + 2 * strayed) + 1);
             if bench.driver.strayed(class(1)) > u64::from(2 * strayed) {
-                // The kernel listens, and answers, which the kernel of A has not expected and resets.
+                // The kernel listens, and answers, which the kernel of A has not expected and
+                // resets.
                 let answer = &receive(&mut *at_a.receiver, 1)[0];
                 assert_eq!(answer[34..36], PORT.to_be_bytes());
                 strayed += 1;

@@ -185,17 +185,16 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
         .args(arguments)
         .output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let said = [output.stdout, output.stderr].concat();
-            let said = String::from_utf8_lossy(&said);
-            Err(format!(
-                "{program} {}: {}",
-                arguments.join(" "),
-                said.trim()
-            ))
-        }
+    if output.status.success() {
+        Ok(())
+    } else {
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        Err(format!(
+            "{program} {}: {}",
+            arguments.join(" "),
+            said.trim()
+        ))
     }
 }
 

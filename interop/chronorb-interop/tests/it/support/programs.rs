@@ -114,7 +114,8 @@ impl Server {
         )
     }
 
-    /// A server of `Interop::Hub` at a socket file, and a reference by which its hub is reached there only.
+    /// A server of `Interop::Hub` at a socket file, and a reference by which its hub is reached
+    /// there only.
     pub(crate) fn start_at_file(side: Side, path: &Path) -> Self {
         let endpoint = side.endpoint_of_file(path);
         let mut this = Self::start_as(side, Role::Server, &[], endpoint, &[]);
@@ -219,7 +220,8 @@ pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> Strin
     passed(client)
 }
 
-/// As [`run_client`], where the client is called back at this endpoint, written as its side writes them.
+/// As [`run_client`], where the client is called back at this endpoint, written as its side writes
+/// them.
 pub(crate) fn run_client_at(
     side: Side,
     reference: &str,

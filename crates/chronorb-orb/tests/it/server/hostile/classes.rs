@@ -1,5 +1,6 @@
 //! Every class of hostile input, one after the other, in a process of its own. After each the
-//! server answers others, and at the end it has the threads, descriptors and memory that it had before.
+//! server answers others, and at the end it has the threads, descriptors and memory that it had
+//! before.
 
 use std::net::Shutdown;
 use std::os::fd::AsFd;

@@ -46,9 +46,10 @@ fn in_fragments(whole: &[u8], size: usize) -> Vec<u8> {
     let mut octets = Vec::new();
     let mut kind = header.kind;
     while let Some(part) = parts.next() {
-        let id = match names_request && kind == MessageType::Fragment {
-            true => &whole[HEADER_LEN..HEADER_LEN + 4],
-            false => &[],
+        let id = if names_request && kind == MessageType::Fragment {
+            &whole[HEADER_LEN..HEADER_LEN + 4]
+        } else {
+            &[]
         };
         let header = MessageHeader {
             kind,
@@ -157,9 +158,10 @@ fn a_oneway_beyond_the_limit_is_skipped_without_an_answer() {
     let mut stream = connect(&s);
     for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
         let oneway = request_of(&s, version, ResponseFlags::None, 3 * LIMIT);
-        let fragmented = match version >= Version::V1_1 {
-            true => in_fragments(&oneway, LIMIT / 2),
-            false => Vec::new(),
+        let fragmented = if version >= Version::V1_1 {
+            in_fragments(&oneway, LIMIT / 2)
+        } else {
+            Vec::new()
         };
         let octets = [oneway, fragmented, request(&s, Version::V1_2)].concat();
         send(&stream, octets);

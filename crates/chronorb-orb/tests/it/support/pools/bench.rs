@@ -112,7 +112,8 @@ impl Bench {
             .expect("the reference reads")
     }
 
-    /// The priority of a client for requests of a class: what a server declares is not for the client to say.
+    /// The priority of a client for requests of a class: what a server declares is not for the
+    /// client to say.
     pub(crate) fn priority_of_client(&self, class: usize) -> Option<i16> {
         let priorities = self.case.priorities();
         match self.case.model {
@@ -122,8 +123,8 @@ impl Bench {
         }
     }
 
-    /// Asks the held servant of a class, on a connection on which nothing else is asked. When this returns it has been
-    /// sent.
+    /// Asks the held servant of a class, on a connection on which nothing else is asked. When this
+    /// returns it has been sent.
     pub(crate) fn hold(&mut self, class: usize, number: u32) -> Asked {
         self.hold_with(class, number, BALLAST)
     }
@@ -194,7 +195,8 @@ impl Bench {
         (lane as u32, priority, priority, native(priority))
     }
 
-    /// A connection by hand for requests of a class: to their endpoint and object, and with their priority.
+    /// A connection by hand for requests of a class: to their endpoint and object, and with their
+    /// priority.
     pub(crate) fn raw(&self, class: usize) -> Raw {
         let mut raw = Raw::to(&self.doors[class]);
         raw.key = key_of(&self.objects[class]);
@@ -204,8 +206,8 @@ impl Bench {
         raw
     }
 
-    /// Returns when the thread that reads for a class has seen to all that came before. Only where all others are
-    /// busy, and requests are buffered: what is no GIOP is answered by who reads it.
+    /// Returns when the thread that reads for a class has seen to all that came before. Only where
+    /// all others are busy, and requests are buffered: what is no GIOP is answered by who reads it.
     pub(crate) fn barrier(&self, class: usize) {
         let mut peer = self.raw(class);
         peer.send(b"Are you there?");

@@ -216,7 +216,8 @@ impl Skeleton for Held {
     }
 }
 
-/// Lane, CORBA priority, that by `RTCORBA::Current` and the native one, as a request that is not held sees them.
+/// Lane, CORBA priority, that by `RTCORBA::Current` and the native one, as a request that is not
+/// held sees them.
 pub(crate) fn look(object: &Object) -> Result<(u32, i16, i16, i32), SystemException> {
     call(object, "look", &|_| Ok(()), |d| {
         Ok((d.read_u32()?, d.read_i16()?, d.read_i16()?, d.read_i32()?))

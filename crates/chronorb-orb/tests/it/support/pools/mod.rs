@@ -1,5 +1,5 @@
-//! Thread pools under virtual load: servants that a test holds and lets go, so that a busy thread is a fact and
-//! not a matter of time, and clients that wait for them.
+//! Thread pools under virtual load: servants that a test holds and lets go, so that a busy thread
+//! is a fact and not a matter of time, and clients that wait for them.
 
 mod bench;
 mod callers;

@@ -110,7 +110,8 @@ pub(crate) fn cases(strategy: ThreadpoolStrategy, lanes: usize) -> Vec<Case> {
 }
 
 impl Case {
-    /// The priorities that requests come at, the least urgent first: their number is a request's class.
+    /// The priorities that requests come at, the least urgent first: their number is a request's
+    /// class.
     pub(crate) fn priorities(&self) -> &'static [i16] {
         match self.lanes {
             1 => &[MID],
@@ -124,7 +125,8 @@ impl Case {
         asked.or_else(|| self.has_queues().then_some(4096))
     }
 
-    /// Whether requests wait in queues by the strategy's nature, and are served in the order of arrival.
+    /// Whether requests wait in queues by the strategy's nature, and are served in the order of
+    /// arrival.
     pub(crate) fn has_queues(&self) -> bool {
         matches!(
             self.strategy,
@@ -132,7 +134,8 @@ impl Case {
         )
     }
 
-    /// The classes of the lanes in the order in which the pool is given them; it is not that of priorities.
+    /// The classes of the lanes in the order in which the pool is given them; it is not that of
+    /// priorities.
     pub(crate) fn order(&self) -> &'static [usize] {
         match self.lanes {
             3 => &[2, 0, 1],
