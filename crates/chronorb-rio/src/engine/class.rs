@@ -1,4 +1,4 @@
-//! The protocol side of a class: what is done with its packets, whichever thread does it.
+//! The protocol engine of a class, run by whichever thread does the class's work.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::collections::VecDeque;
@@ -29,8 +29,7 @@ use crate::status::ClassCounters;
 
 /// The connections of a class, and its path.
 ///
-/// Locks are taken in this order: the way in, a connection, the way out. Each is held for calls of
-/// the protocol only.
+/// Lock order: ingress, a connection, egress. Each lock is held only for calls of the protocol.
 #[derive(Debug)]
 pub(super) struct Protocol {
     slots: Box<[Slot]>,
@@ -38,17 +37,17 @@ pub(super) struct Protocol {
     egress: PiMutex<Egress>,
     timers: Timers,
     alarm: Alarm,
-    /// Readable where packets are there.
+    /// Readable while packets wait.
     packets: OwnedFd,
     hardware: [u8; 6],
     marks: Marks,
     output: Output,
     pub(super) counters: Counters,
-    /// What other processes see; not in tests.
+    /// The counters that other processes can read; `None` in tests.
     pub(super) shown: Option<Shown>,
 }
 
-/// What one thread at a time works at.
+/// The state that only one thread at a time uses.
 #[derive(Debug)]
 struct Ingress {
     receiver: Box<dyn Receiver>,
@@ -56,26 +55,26 @@ struct Ingress {
     handshakes: Handshakes,
 }
 
-/// What a step has done.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Outcome {
-    /// Packets that came in.
+    /// The number of packets that were received.
     pub(super) packets: usize,
-    /// Whether more may be there.
+    /// Whether more packets may wait.
     pub(super) has_more: bool,
 }
 
-/// Why a connection cannot be begun.
+/// The reason why a connection cannot be started.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Busy {
-    /// There is one with the same ends.
+    /// A connection between the same endpoints exists.
     Flow,
     /// All slots are in use.
     Slots,
 }
 
 impl Protocol {
-    /// Everything that connections need from now on.
+    /// Creates the engine with everything that connections will need.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn new(config: &ClassConfig, link: &Link, path: Path) -> io::Result<Self> {
         let marks = Marks {
@@ -120,7 +119,7 @@ impl Protocol {
         })
     }
 
-    /// The same, seen by other processes.
+    /// Publishes the counters to other processes.
     pub(super) fn shown_by(self, status: ClassCounters) -> Self {
         Self {
             shown: Some(Shown::new(status)),
@@ -128,10 +127,10 @@ impl Protocol {
         }
     }
 
-    /// Does what is there to do: takes in at most `budget` packets, and serves timers. In a class
-    /// with scheduled output at most as many go out.
+    /// Performs the pending work: receives at most `budget` packets, and serves timers. In a class
+    /// with scheduled output, it sends at most as many packets.
     ///
-    /// `attended` is a connection to which the caller looks anyway, so that it need not be called.
+    /// `attended` is a connection that the caller checks anyway, so it is not notified.
     pub(super) fn step(
         &self,
         now: Monotonic,
@@ -192,34 +191,35 @@ impl Protocol {
         })
     }
 
-    /// When a step has something to do even if no packet comes.
+    /// Returns the time of the next step that is due without a packet.
     #[cfg(test)]
     pub(super) fn due(&self) -> Option<Monotonic> {
         self.alarm.next()
     }
 
-    /// The number of connections whose time was looked at.
+    /// Returns the number of connections whose time was read.
     #[cfg(test)]
     pub(super) fn times_read(&self) -> usize {
         self.timers.read()
     }
 
-    /// Makes the alarm's descriptor unreadable; a step has to follow.
+    /// Makes the alarm's descriptor unreadable. A step has to follow.
     pub(super) fn drain_alarm(&self, now: Monotonic) {
         self.alarm.drain(now);
     }
 
-    /// Readable from when a step is due by time.
+    /// Returns a descriptor that is readable once a step is due by time.
     pub(super) fn alarm(&self) -> BorrowedFd<'_> {
         self.alarm.as_fd()
     }
 
-    /// Readable where a step would find packets.
+    /// Returns a descriptor that is readable while packets wait.
     pub(super) fn packets(&self) -> BorrowedFd<'_> {
         self.packets.as_fd()
     }
 
-    /// Listens at an address; `None` where somebody does already. `arrivals` tells of connections.
+    /// Starts to listen at an address, and notifies `arrivals` of connections. Returns `None` if
+    /// the address is in use.
     #[allow(clippy::disallowed_methods, reason = "when an endpoint opens")]
     pub(super) fn listen(&self, address: SocketAddr, arrivals: Arc<Wake>) -> Option<usize> {
         let mut ingress = self.ingress.lock();
@@ -241,7 +241,7 @@ impl Protocol {
         Some(index)
     }
 
-    /// Listens no more; who waits to be taken in is refused.
+    /// Stops listening, and refuses connections that were not accepted yet.
     pub(super) fn stop_listening(&self, listener: usize, now: Monotonic) {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
@@ -261,7 +261,7 @@ impl Protocol {
         let _ = self.egress.lock().flush();
     }
 
-    /// Tells all who listen that there is something to know.
+    /// Notifies the threads that wait at all listeners.
     pub(super) fn call_listeners(&self) {
         let ingress = self.ingress.lock();
         for waiting in ingress.demux.listeners.iter().flatten() {
@@ -269,8 +269,8 @@ impl Protocol {
         }
     }
 
-    /// Takes the next connection of a listener, if `prepare` can do what is needed for it; else it
-    /// stays.
+    /// Accepts the next connection of a listener if `prepare` succeeds. Otherwise the connection
+    /// stays queued.
     pub(super) fn accept<R, E>(
         &self,
         listener: usize,
@@ -289,7 +289,7 @@ impl Protocol {
             if at.connection.lock().is_there() {
                 break prepare(at).map(|prepared| Some((slot, prepared)));
             }
-            // It was ended before anybody saw it.
+            // The connection was ended before it was accepted.
             if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
                 waiting.queue.pop_front();
             }
@@ -298,7 +298,7 @@ impl Protocol {
         };
         if let Ok(Some((slot, _))) = taken {
             self.slots[slot].connection.lock().role = Role::Open;
-            // Its bell tells of what has come before anybody had it.
+            // Rings the bell for input that arrived before the connection was accepted.
             self.serve(demux, slot, now, None);
         }
         if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
@@ -312,7 +312,7 @@ impl Protocol {
         taken
     }
 
-    /// Begins to connect.
+    /// Starts to connect.
     pub(super) fn connect(
         &self,
         flow: Flow,
@@ -347,12 +347,12 @@ impl Protocol {
         Ok(slot)
     }
 
-    /// The slot of a connection that somebody has.
+    /// Returns the slot of an accepted connection.
     pub(super) fn slot(&self, slot: usize) -> &Slot {
         &self.slots[slot]
     }
 
-    /// Does something with a connection that somebody has, and what follows from it.
+    /// Performs an operation on an accepted connection and handles its consequences.
     pub(super) fn with<R>(
         &self,
         slot: usize,
@@ -371,7 +371,7 @@ impl Protocol {
         drop(connection);
         at.ring(news, false);
         let mut egress = self.egress.lock();
-        // An interface that fails is noticed by the connection's patience.
+        // After a failure of the interface, the connection times out.
         let _ = egress.flush();
         if let Some(shown) = &self.shown {
             shown.departures(&egress);
@@ -379,7 +379,7 @@ impl Protocol {
         result
     }
 
-    /// Nobody has the connection any more.
+    /// Releases a connection, whose handle was dropped.
     pub(super) fn let_go(&self, slot: usize, now: Monotonic) {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
@@ -388,7 +388,7 @@ impl Protocol {
         let _ = self.egress.lock().flush();
     }
 
-    /// Ends all connections at once, and tells who has them.
+    /// Aborts all connections, and notifies their holders.
     pub(super) fn abort_all(&self, now: Monotonic) {
         let mut ingress = self.ingress.lock();
         ingress.handshakes.clear();
@@ -405,31 +405,31 @@ impl Protocol {
         let _ = self.egress.lock().flush();
     }
 
-    /// Slots in use.
+    /// Returns the number of slots in use.
     pub(super) fn used(&self) -> usize {
         self.ingress.lock().demux.used()
     }
 
-    /// Whether peers have not got all yet that was sent to them.
+    /// Returns whether sent data is not acknowledged yet.
     pub(super) fn owes(&self) -> bool {
         let mut slots = self.slots.iter();
         slots.any(|slot| slot.connection.lock().is_owed())
     }
 
-    /// Handshakes that are not over.
+    /// Returns the number of unfinished handshakes.
     #[cfg(test)]
     pub(super) fn half_open(&self) -> usize {
         self.ingress.lock().handshakes.count()
     }
 
-    /// What came in, and what went out.
+    /// Returns the counts of incoming and outgoing frames.
     #[cfg(test)]
-    pub(super) fn path_counts(&self) -> (crate::path::Received, crate::path::Transmitted) {
+    pub(super) fn path_counts(&self) -> (crate::path::ReceiveCounts, crate::path::TransmitCounts) {
         let received = self.ingress.lock().receiver.counts();
         (received, self.egress.lock().transmitter().counts())
     }
 
-    /// Sorts a frame.
+    /// Processes an incoming frame.
     fn take(
         &self,
         (demux, handshakes): (&mut Demux, &mut Handshakes),
@@ -490,8 +490,8 @@ impl Protocol {
         }
     }
 
-    /// Answers a peer that wants to connect, unless there would be no slot for it. That is no
-    /// secret: always returns that the packet was for somebody.
+    /// Answers a SYN unless no slot would be available for the connection. Always returns true: the
+    /// address has a listener, so the packet must not be refused by a reset.
     fn greet(
         &self,
         demux: &mut Demux,
@@ -515,8 +515,8 @@ impl Protocol {
         true
     }
 
-    /// Makes a connection of a handshake whose answer the peer acknowledges. Returns whether there
-    /// is such a handshake.
+    /// Establishes a connection when a peer acknowledges the answer to its SYN. Returns whether
+    /// there is such a handshake.
     fn establish(
         &self,
         (demux, handshakes): (&mut Demux, &mut Handshakes),
@@ -532,8 +532,8 @@ impl Protocol {
         if let Some(old) = demux.gives_way() {
             self.release(demux, old);
         }
-        // The connection of somebody else is over when that one lets go of it. The peer sends again
-        // what is dropped until then.
+        // An evicted connection keeps its slot until its holder drops it. A packet that is dropped
+        // until then is retransmitted by the peer.
         if !demux.has_room()
             && !handshake.has_made_room
             && let Some(least) = self.least_needed(demux, Some(flow.remote.ip()), now)
@@ -560,18 +560,19 @@ impl Protocol {
                 self.follow(demux, slot, news, attended);
                 demux.soil(slot);
             }
-            // It acknowledges something else, or takes its wish back.
+            // The packet acknowledges something else, or resets the connection.
             _ => self.release(demux, slot),
         }
         true
     }
 
-    /// The connection that gives way where there is no room; to a peer of an address, where that
+    /// Returns the connection to evict if there is no room; `to` is the new peer's address, if it
     /// is proved.
     ///
-    /// First those give way whose peers have never sent anything, then those that are idle, the
-    /// longest idle first. An address that has its share of the slots gets those of its own
-    /// connections alone; from one that has more than its share others take busy ones too.
+    /// Connections whose peers have never sent data come first, then idle ones, the longest idle
+    /// first. For an address that has its share of the slots, only its own connections are
+    /// candidates. Busy connections are candidates only if their address has more than its share
+    /// and the new one does not.
     #[cold]
     fn least_needed(&self, demux: &Demux, to: Option<IpAddr>, now: Monotonic) -> Option<usize> {
         let share = demux.share();
@@ -596,7 +597,7 @@ impl Protocol {
         self.counters.evicted.fetch_add(1, Ordering::Relaxed);
         let mut connection = self.slots[index].connection.lock();
         if connection.role == Role::Queued {
-            // Nobody has it, so that its slot is free at once.
+            // A connection that was not accepted has no holder, so its slot is free at once.
             for waiting in demux.listeners.iter_mut().flatten() {
                 waiting.queue.retain(|queued| *queued as usize != index);
             }
@@ -613,7 +614,7 @@ impl Protocol {
         dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets a connection send what it can, and serves its timers.
+    /// Sends what a connection can send, and serves its timers.
     fn serve(&self, demux: &mut Demux, slot: usize, now: Monotonic, attended: Option<usize>) {
         let at = &self.slots[slot];
         let mut connection = at.connection.lock();
@@ -624,8 +625,8 @@ impl Protocol {
     }
 
     fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
-        // Each time another one is first, so that what a budget leaves over is not always of the
-        // same.
+        // The first slot rotates, so that a short budget does not always disadvantage the same
+        // connections.
         let first = demux.next_first();
         let mut serve = |slot| self.serve(demux, slot, now, attended);
         let mut next = NEVER;
@@ -640,7 +641,7 @@ impl Protocol {
         self.alarm.set(due);
     }
 
-    /// Does for a slot what has changed.
+    /// Acts on the changes of a connection: notifies its holder, queues or frees it.
     fn follow(&self, demux: &mut Demux, slot: usize, news: News, attended: Option<usize>) {
         self.slots[slot].ring(news, attended == Some(slot));
         if let Some(listener) = news.established {
@@ -668,24 +669,24 @@ impl Protocol {
         demux.release(slot, flow);
     }
 
-    /// The interface's hardware address.
+    /// Returns the interface's hardware address.
     pub(super) const fn hardware(&self) -> [u8; 6] {
         self.hardware
     }
 }
 
-/// A packet of a peer that has no connection.
+/// A packet that belongs to no connection.
 struct Newcomer<'a> {
     flow: Flow,
     packet: &'a [u8],
     envelope: Envelope,
 }
 
-/// The headers of a frame with a TCP segment, and its flow.
+/// Reads the headers of a frame with a TCP segment, and its flow.
 fn read(frame: &Frame<'_>) -> Option<(Headers, Flow)> {
     let headers = Headers::read(frame.octets).ok()?;
     let (remote, local) = headers.ends()?;
-    // Options that IPv6 has before TCP are for routers, which this is none of.
+    // IPv6 options before the TCP header are for routers; such packets are dropped.
     let is_plain = headers.from.is_ipv4() || headers.transport - headers.network == IPV6_HEADER;
     let is_from_one = !remote.ip().is_multicast() && !remote.ip().is_unspecified();
     let has_ports = remote.port() != 0 && local.port() != 0;
@@ -693,6 +694,6 @@ fn read(frame: &Frame<'_>) -> Option<(Headers, Flow)> {
 }
 
 const IPV6_HEADER: usize = 40;
-/// How long it is believed that no connection gives way, once it was found so: who floods does not
-/// make it looked for each time.
+/// The time for which a failed search for a connection to evict is remembered, so that a flood does
+/// not cause a search for each packet.
 const CROWDED: Duration = Duration::from_millis(10);

@@ -1,4 +1,4 @@
-//! Where the protocol meets the path of its class.
+//! The connection between the protocol stack and the path of a class.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use chronorb_rt::{PiMutex, PiMutexGuard};
@@ -9,17 +9,17 @@ use smoltcp::time::Instant;
 
 use super::sent::Sent;
 use crate::frame::{Ethernet, Vlan, checksum};
-use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
+use crate::path::{PathError, TransmitCounts, TransmitError, Transmitter};
 
-/// The way out of a class.
+/// The outgoing side of a class.
 #[derive(Debug)]
 pub(super) struct Egress {
     transmitter: Box<dyn Transmitter>,
-    /// Where a packet is written that has lost its room.
+    /// The buffer for a packet that finds no room and is discarded.
     scratch: Box<[u8]>,
-    /// How many frames may still go out in this step, where that is limited.
+    /// The number of frames that may still be sent in this step, if it is limited.
     pub(super) allowance: usize,
-    /// How many segments were sent again.
+    /// The number of retransmitted segments.
     pub(super) sent_again: u64,
 }
 
@@ -33,13 +33,13 @@ impl Egress {
         }
     }
 
-    /// A way that leads nowhere.
+    /// Creates an output that accepts nothing.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn nowhere() -> Self {
         Self::new(Box::new(Nowhere), 0)
     }
 
-    /// A way that takes everything, and leads nowhere.
+    /// Creates an output that accepts and discards all frames.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn sink(mtu: usize) -> Self {
         Self::new(Box::new(Sink), mtu)
@@ -53,8 +53,8 @@ impl Egress {
         self.allowance > 0 && self.transmitter.has_room()
     }
 
-    /// Queues a packet of `len` octets that `write` writes. It is lost where there is no room for
-    /// it.
+    /// Queues a packet of `len` octets that `write` fills in. The packet is discarded if there is
+    /// no room.
     pub(super) fn put<R>(
         &mut self,
         envelope: &Envelope,
@@ -82,7 +82,7 @@ impl Egress {
         }
     }
 
-    /// Sends what is queued, and what the interface has not taken before.
+    /// Sends queued frames, including those that the interface refused before.
     pub(super) fn flush(&mut self) -> Result<(), PathError> {
         if self.transmitter.is_pending() {
             self.transmitter.flush()?;
@@ -91,16 +91,16 @@ impl Egress {
     }
 }
 
-/// What is written around the packets of a connection.
+/// The headers around the packets of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Envelope {
     pub(super) ethernet: Ethernet,
-    /// The differentiated services code point of its packets.
+    /// The differentiated services code point of the packets.
     pub(super) dscp: u8,
 }
 
 impl Envelope {
-    /// That of the answer to a frame.
+    /// Returns the envelope of the answer to a frame.
     pub(super) fn of_answer(to: &Ethernet, hardware: [u8; 6], marks: Marks) -> Self {
         let vlan = to.vlan.map(|vlan| Vlan {
             priority: marks.vlan_priority.unwrap_or(vlan.priority),
@@ -138,16 +138,17 @@ impl Envelope {
     }
 }
 
-/// How the packets of a class are marked for the network.
+/// The marks of a class's packets for the network.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Marks {
     pub(super) dscp: u8,
     pub(super) vlan_priority: Option<u8>,
 }
 
-/// The device of one connection for one call of the protocol: at most one packet comes in by it.
+/// The smoltcp device of one connection for one call of the protocol. At most one packet is
+/// received by it.
 ///
-/// The way out is locked from the first packet that goes out to the end of the call.
+/// The output is locked from the first outgoing packet to the end of the call.
 pub(super) struct Port<'a> {
     arrived: Option<&'a [u8]>,
     egress: &'a PiMutex<Egress>,
@@ -211,7 +212,7 @@ impl Device for Port<'_> {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ip;
         capabilities.max_transmission_unit = self.mtu;
-        // What comes in was checked before, where that was not done by the interface.
+        // The checksums of incoming packets were verified before.
         let mut checksums = ChecksumCapabilities::ignored();
         checksums.ipv4 = Checksum::Tx;
         checksums.tcp = Checksum::Tx;
@@ -247,7 +248,7 @@ impl TxToken for Departure<'_> {
     }
 }
 
-/// What a class sends by that is over.
+/// The output of a closed class.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -268,12 +269,12 @@ impl Transmitter for Nowhere {
         false
     }
 
-    fn counts(&self) -> Transmitted {
-        Transmitted::default()
+    fn counts(&self) -> TransmitCounts {
+        TransmitCounts::default()
     }
 }
 
-/// What takes all frames, and sends none.
+/// A transmitter that accepts all frames and sends none.
 #[derive(Debug)]
 struct Sink;
 
@@ -294,8 +295,8 @@ impl Transmitter for Sink {
         false
     }
 
-    fn counts(&self) -> Transmitted {
-        Transmitted::default()
+    fn counts(&self) -> TransmitCounts {
+        TransmitCounts::default()
     }
 }
 

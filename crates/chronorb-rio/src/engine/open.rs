@@ -1,4 +1,4 @@
-//! A class that is open.
+//! An open class.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::driver::Driver;
 use crate::frame::Ethernet;
 use crate::neighbours::Neighbours;
 
-/// A class of packets that is open: a path, a thread and connections.
+/// An open class of packets: a path, a thread and connections.
 ///
-/// It ends when the last that holds it, a listener or a stream of it is dropped. Connections that
-/// are not over then still end in order.
+/// It ends when its last handle, listener or stream is dropped. Connections that are still open
+/// then are closed in order.
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(super) protocol: Arc<Protocol>,
@@ -35,33 +35,34 @@ pub(crate) struct Class {
     pub(super) driver: Arc<dyn Driver>,
     pub(super) ports: Arc<dyn Ports>,
     pub(super) neighbours: Arc<dyn Neighbours>,
-    /// Ports of this class; those of a listener stay, since its connections may outlive it.
+    /// Ports of this class. The port of a listener stays reserved after the listener, because its
+    /// connections may live longer.
     pub(super) own: Arc<PiMutex<Vec<ReservedPort>>>,
-    /// Those that connections go out by, with their address.
+    /// The addresses with the reserved ports of outgoing connections.
     pub(super) outgoing: PiMutex<Vec<SocketAddr>>,
     pub(super) next_outgoing: AtomicUsize,
     pub(super) _promise: Promise,
 }
 
 impl Class {
-    /// What it was opened with.
+    /// Returns the configuration of the class.
     pub(crate) fn config(&self) -> &ClassConfig {
         &self.config
     }
 
-    /// Its number.
+    /// Returns the number of the class.
     #[cfg(test)]
     pub(crate) const fn id(&self) -> ClassId {
         self.id
     }
 
-    /// Whether the interface fails, or its subsystem is no more: then nothing is to be had of it,
-    /// and never will be.
+    /// Returns whether the interface failed or its subsystem has ended. The class is permanently
+    /// unusable then.
     pub(crate) fn has_ended(&self) -> bool {
         self.control.has_ended()
     }
 
-    /// What has happened to it.
+    /// Returns the counts of the class.
     #[cfg(test)]
     pub(crate) fn counts(&self) -> ClassCounts {
         let protocol = &self.protocol;
@@ -70,11 +71,11 @@ impl Class {
             .counts(protocol.path_counts(), protocol.used())
     }
 
-    /// Listens at an address of the interface, at any free port where that is 0. A scope in it says
-    /// nothing: it is that of the interface.
+    /// Listens at an address of the interface; port 0 stands for any free one. The scope of the
+    /// address is ignored, since it is that of the interface.
     ///
     /// # Errors
-    /// [`OpenError`]; all is as before then.
+    /// [`OpenError`]; nothing is changed then.
     pub(crate) fn listen(self: &Arc<Self>, address: SocketAddr) -> Result<Listener, OpenError> {
         self.is_own(address.ip())?;
         let port = self
@@ -103,11 +104,11 @@ impl Class {
         Ok(Listener::new(self.clone(), index, address, arrivals, set))
     }
 
-    /// Connects to a peer, and waits for it. A scope in its address says nothing: it is reached by
-    /// the interface.
+    /// Connects to a peer, and blocks until it answers. The scope of the address is ignored, since
+    /// the interface determines it.
     ///
     /// # Errors
-    /// [`ConnectFault`]; at the latest when the deadline has passed.
+    /// [`ConnectFault`]; after the deadline at the latest.
     pub(crate) fn connect(
         self: &Arc<Self>,
         remote: SocketAddr,
@@ -138,7 +139,7 @@ impl Class {
             ConnectFault::NoDescriptor(error)
         })?;
         let stream = Stream::new(self.clone(), slot, bell);
-        // What is begun later than this is ended with the class.
+        // A connection that is started later ends with the class.
         if self.has_ended() {
             return Err(ConnectFault::Ended);
         }
@@ -146,7 +147,7 @@ impl Class {
         Ok(stream)
     }
 
-    /// Begins to connect by the next port whose flow is free.
+    /// Starts to connect from the next port whose flow is free.
     fn begin(
         &self,
         local: IpAddr,
@@ -183,7 +184,7 @@ impl Class {
         }
     }
 
-    /// Reserves some more ports for connections that go out, in one range, which is one rule.
+    /// Reserves further ports for outgoing connections, in one range, which needs one rule.
     fn reserve_outgoing(&self, local: IpAddr) -> Result<(), OpenError> {
         let failed = |source| OpenError::Failed {
             what: "reserving a port",
@@ -223,7 +224,7 @@ impl Class {
         }
     }
 
-    /// The address as the kernel has to be told it: one of a link alone, with the link.
+    /// Returns the address with the scope that the kernel needs for a link-local address.
     fn on_link(&self, address: SocketAddr) -> SocketAddr {
         match address {
             SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
@@ -242,7 +243,7 @@ impl Class {
         }
     }
 
-    /// The address of the interface that is in the same network, or else in the same family.
+    /// Returns the interface's address in the same network, or else one of the same family.
     fn address_towards(&self, remote: IpAddr) -> Result<IpAddr, ConnectFault> {
         let own = &self.driver.link().addresses;
         let near = own
@@ -254,7 +255,7 @@ impl Class {
             .ok_or(ConnectFault::NoAddress(remote))
     }
 
-    /// A set that is readable where protocol work is to be done, or a connection is there.
+    /// Creates a set that is readable while protocol work is pending or a connection waits.
     fn set(&self, arrivals: &Wake) -> Result<std::os::fd::OwnedFd, OpenError> {
         use rustix::event::epoll;
         let made = || {
@@ -275,7 +276,7 @@ impl Drop for Class {
     }
 }
 
-/// Whether an address is in the network of another one.
+/// Returns whether an address is in the network of another one.
 fn is_in_network(address: IpAddr, of: IpAddr, prefix: u8) -> bool {
     match (address, of) {
         (IpAddr::V4(a), IpAddr::V4(b)) => {
@@ -290,7 +291,8 @@ fn is_in_network(address: IpAddr, of: IpAddr, prefix: u8) -> bool {
     }
 }
 
-/// Whether who is behind a router can answer to `own`, as far as its family says.
+/// Returns whether a host behind a router can answer to `own`, as far as the kinds of addresses
+/// show.
 fn is_far_reaching(own: IpAddr, remote: IpAddr) -> bool {
     match (own, remote) {
         (IpAddr::V4(_), IpAddr::V4(_)) => true,
@@ -306,5 +308,5 @@ pub(super) fn no_descriptor(source: std::io::Error) -> OpenError {
     }
 }
 
-/// Ports that are reserved at a time.
+/// The number of ports that are reserved at a time.
 const OUTGOING: usize = 16;

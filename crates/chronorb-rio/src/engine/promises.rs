@@ -1,4 +1,4 @@
-//! What the classes that are open are promised, and whether one more can be opened beside them.
+//! The reservations of open classes, and the admission of further ones.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::class::ClassId;
 use crate::driver::Link;
 use crate::plan::{DriverKind, Interface, Refusal, Reservation, admit};
 
-/// The promises of an interface.
+/// The admitted reservations of an interface.
 #[derive(Debug, Default)]
 pub(super) struct Promises(PiMutex<Vec<(ClassId, Reservation)>>);
 
-/// A promise, as long as somebody has it.
+/// An admitted reservation, in force until it is dropped.
 #[derive(Debug)]
 pub(super) struct Promise {
     id: ClassId,
@@ -21,7 +21,7 @@ pub(super) struct Promise {
 }
 
 impl Promises {
-    /// Promises something that can be kept beside all others.
+    /// Admits a reservation if it can be kept beside all others.
     pub(super) fn admit(
         self: &Arc<Self>,
         link: &Link,
@@ -37,8 +37,8 @@ impl Promises {
         let mut open = self.0.lock();
         let refusals =
             |open: &[(ClassId, Reservation)]| admit(&interface, &told_apart(open)).refusals;
-        // Those of a plan may not fit together where each of its classes is open twice, which is no
-        // fault of this one.
+        // The classes of a plan may exceed it if each of them is open twice. This reservation is
+        // not refused for that.
         let before = refusals(&open);
         let is_known = |refusal: &Refusal| {
             let mut before = before.iter();
@@ -58,7 +58,7 @@ impl Promises {
         }
     }
 
-    /// Promises something of a plan that was admitted.
+    /// Adds a reservation of an admitted plan without a check.
     pub(super) fn give(self: &Arc<Self>, id: ClassId, reservation: Reservation) -> Promise {
         self.0.lock().push((id, reservation));
         self.promise(id)
@@ -78,7 +78,7 @@ impl Drop for Promise {
     }
 }
 
-/// Reservations with names of their own, which classes need not have.
+/// Returns the reservations with unique names, which classes need not have.
 fn told_apart(open: &[(ClassId, Reservation)]) -> Vec<Reservation> {
     let each = open.iter().enumerate().map(|(number, (id, reservation))| {
         let mut reservation = reservation.clone();
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// A class whose packets take 100 µs each, so many in 10 ms.
+    /// Returns a class whose packets take 100 µs each, with a budget per 10 ms.
     fn periodic(name: &str, priority: u8, budget: usize) -> ClassConfig {
         let period = TEN_MS;
         ClassConfig {
@@ -131,8 +131,8 @@ mod tests {
         }
     }
 
-    /// Opens the class of a number beside those that are open, or says whose promise could not be
-    /// kept, and why.
+    /// Opens the class with this number beside those that are open. On refusal, returns the class
+    /// whose reservation could not be kept, and the reason.
     fn open(
         promises: &Arc<Promises>,
         number: usize,
@@ -228,7 +228,7 @@ mod tests {
             let id = ClassId::new(number).expect("there is one");
             promises.give(id, (&periodic(name, 80, 60)).into())
         };
-        // One of the plan that serves and that calls.
+        // One class of the plan serves, the other calls.
         let _planned = [planned(0, "video"), planned(1, "to-video")];
         let rest = class("rest", 0, Processing::OnDemand { cap: None });
         let rest = ClassConfig {

@@ -10,7 +10,7 @@ use smoltcp::wire::{IpAddress, IpProtocol, IpRepr, TcpControl, TcpPacket, TcpRep
 use super::device::{Egress, Envelope};
 use crate::frame::Headers;
 
-/// Tells who has sent this that nobody is there; a reset is not answered.
+/// Answers a segment that belongs to no connection with a reset. A reset is not answered.
 pub(super) fn answer(headers: &Headers, envelope: &Envelope, egress: &PiMutex<Egress>) {
     let Some(tcp) = headers.tcp.filter(|tcp| !tcp.flags.has_rst()) else {
         return;

@@ -1,19 +1,19 @@
-//! Which segments of a connection are sent again.
+//! Detection of retransmitted segments.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-/// How far a connection has sent.
+/// The send position of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
-    /// The sequence number behind the last octet; `None` before the first segment.
+    /// The sequence number behind the last sent octet; `None` before the first segment.
     end: Option<u32>,
-    /// The sequence number behind what was given to be sent, where something was sent.
+    /// The sequence number behind the last queued octet. Valid once something was sent.
     given: u32,
 }
 
 impl Sent {
-    /// Whether all that an IP packet with a segment of TCP carries was sent before. A segment that
-    /// carries nothing, such as an acknowledgement, never was; one that asks for a sign of life has
-    /// an octet that was.
+    /// Records an IP packet with a TCP segment. Returns whether all of its sequence numbers were
+    /// sent before. An empty segment, such as an acknowledgement, never counts as sent before; a
+    /// keep-alive probe has one octet that was.
     pub(super) fn note(&mut self, packet: &[u8]) -> bool {
         let Some((begin, len)) = extent(packet).filter(|(_, len)| *len > 0) else {
             return false;
@@ -29,12 +29,12 @@ impl Sent {
         is_again
     }
 
-    /// So many octets more are to be sent.
+    /// Records that this many further octets are queued.
     pub(super) fn give(&mut self, octets: usize) {
         self.given = self.given.wrapping_add(octets as u32);
     }
 
-    /// How many octets were never sent.
+    /// Returns the number of octets that were never sent.
     pub(super) fn left(&self) -> usize {
         let left = self
             .end
@@ -43,8 +43,8 @@ impl Sent {
     }
 }
 
-/// The sequence number of the segment in an IP packet without extension headers, and how many it
-/// takes.
+/// Returns the sequence number of the segment in an IP packet without extension headers, and the
+/// length of the sequence space that it takes.
 fn extent(packet: &[u8]) -> Option<(u32, u32)> {
     let at = match packet.first()? >> 4 {
         4 => usize::from(packet[0] & 0xf) * 4,

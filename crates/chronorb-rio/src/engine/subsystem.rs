@@ -1,4 +1,4 @@
-//! An interface, and the classes that are open on it.
+//! An interface, and its open classes.
 
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ use crate::status::{ClassCounters, Page};
 
 /// The subsystem of one network interface.
 ///
-/// Dropping it waits until peers have what was sent to them, at most as long as connections linger.
+/// On drop, it waits until the peers have acknowledged all sent data, at most as long as
+/// connections linger.
 #[derive(Debug)]
 pub(crate) struct Subsystem {
     driver: Arc<dyn Driver>,
@@ -31,12 +32,12 @@ pub(crate) struct Subsystem {
     taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
     promises: Arc<Promises>,
     threads: PiMutex<Vec<(Thread<()>, Arc<Control>)>>,
-    /// What other processes see of its classes, from the first on.
+    /// The page with the counters that other processes can read. Created with the first class.
     page: PiMutex<Option<Page>>,
 }
 
 impl Subsystem {
-    /// That of the interface of a driver.
+    /// Creates the subsystem of a driver's interface.
     pub(crate) fn new(
         driver: Arc<dyn Driver>,
         ports: Arc<dyn Ports>,
@@ -53,34 +54,34 @@ impl Subsystem {
         }
     }
 
-    /// That of an interface of this host, by its driver: with the kernel's ports and neighbours, of
-    /// the network namespace of the calling thread.
+    /// Creates the subsystem of an interface of this host, with the ports and neighbours of the
+    /// calling thread's network namespace.
     ///
     /// # Errors
-    /// [`DriverError`] where the namespace cannot be held.
+    /// [`DriverError`] if the namespace cannot be opened.
     pub(crate) fn of_host(driver: Arc<dyn Driver>) -> Result<Self, DriverError> {
         let neighbours = KernelNeighbours::of(driver.link().index)?;
         let ports = GuardedPorts::here()?;
         Ok(Self::new(driver, Arc::new(ports), Arc::new(neighbours)))
     }
 
-    /// The interface.
+    /// Returns the interface.
     pub(crate) fn link(&self) -> &Link {
         self.driver.link()
     }
 
-    /// Opens a class, with its thread, if it and all that are open on this interface can have what
-    /// they are promised then.
+    /// Opens a class with its thread, if the reservations of all open classes on this interface can
+    /// still be kept.
     ///
-    /// That is found out as for a [plan](crate::plan::admit), as far as classes say it: queues by
-    /// their connections and buffers; processors by budgets, caps and
-    /// [expected](ClassConfig::expected) packets, priorities and CPUs, where the
-    /// [cost](ClassConfig::cost) of packets is known; and in any case that nothing without a bound
-    /// comes before a promise. What no class says is not looked at: the rate of the interface,
-    /// threads of others, and classes of other processes.
+    /// The check is that of a [plan](crate::plan::admit), as far as classes specify the values:
+    /// queues by their connections and buffers; processors by budgets, caps and
+    /// [expected](ClassConfig::expected) packets, priorities and CPUs, if the
+    /// [cost](ClassConfig::cost) of packets is known. In any case, no unbounded class may precede a
+    /// reservation. The rate of the interface, other threads, and classes of other processes are
+    /// not considered.
     ///
     /// # Errors
-    /// [`OpenError`]; all is as before then.
+    /// [`OpenError`]; nothing is changed then.
     pub(crate) fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
         check(&config, self.driver.link())?;
         let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
@@ -89,11 +90,11 @@ impl Subsystem {
         self.open_promised(config, ticket, promise)
     }
 
-    /// Opens a class of a plan that was [admitted](crate::plan::admit) with all of its classes,
-    /// which need not be found out again. Classes without a plan have to fit beside it.
+    /// Opens a class of a plan that was [admitted](crate::plan::admit) as a whole, without a
+    /// further check. Classes without a plan have to fit beside it.
     ///
     /// # Errors
-    /// [`OpenError`]; all is as before then.
+    /// [`OpenError`]; nothing is changed then.
     pub(crate) fn open_planned(
         &self,
         config: ClassConfig,
@@ -153,7 +154,7 @@ impl Subsystem {
         Ok(Arc::new(class))
     }
 
-    /// Where a class shows what it does.
+    /// Returns the published counters of a class.
     fn status(&self, class: ClassId, config: &ClassConfig) -> io::Result<ClassCounters> {
         let mut page = self.page.lock();
         if page.is_none() {
@@ -177,7 +178,7 @@ impl Drop for Subsystem {
     }
 }
 
-/// What a class has of the interface, for as long as its thread runs. It is given back in this
+/// The resources of a class at the interface, held while its thread runs. They are released in this
 /// order.
 struct Tenancy {
     protocol: Arc<Protocol>,
@@ -187,7 +188,7 @@ struct Tenancy {
     _ticket: Ticket,
 }
 
-/// The number of a class.
+/// The number of a class, released on drop.
 struct Ticket {
     id: ClassId,
     taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
@@ -236,7 +237,7 @@ fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError
     Ok(thread)
 }
 
-/// Whether a class can be opened so.
+/// Checks that a class can be opened with this configuration.
 fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
     let value = |what, value: u128, possible, is_possible| {
         if is_possible {
@@ -306,5 +307,5 @@ fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Octets of the headers of IPv6 and TCP, the longer ones.
+/// The length of the headers of IPv6 and TCP with all options, in octets.
 const HEADERS: usize = 60;

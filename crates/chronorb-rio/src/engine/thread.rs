@@ -1,4 +1,4 @@
-//! The thread of a class: protocol work by packets, by periods, and by budgets.
+//! The thread of a class: protocol work driven by packets, periods and budgets.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io;
@@ -14,8 +14,8 @@ use super::config::Processing;
 use super::control::{Control, Order};
 use crate::path::PathError;
 
-/// What the thread of a class waits for, where it works on demand; each is told of as long as it is
-/// there.
+/// Creates the set of events for the thread of a class that works on demand. All are
+/// level-triggered.
 pub(super) fn tasks(protocol: &Protocol, control: &Control) -> io::Result<Reactor> {
     let tasks = Reactor::new()?;
     tasks.add(protocol.packets(), PACKETS, Interest::Everyone)?;
@@ -24,26 +24,26 @@ pub(super) fn tasks(protocol: &Protocol, control: &Control) -> io::Result<Reacto
     Ok(tasks)
 }
 
-/// Works until it is told to end, or the interface fails; then all connections have ended.
+/// Works until it is commanded to end, or the interface fails. All connections have ended then.
 pub(super) fn work(
     protocol: &Protocol,
     control: &Control,
     tasks: &Reactor,
     processing: Processing,
 ) {
-    // What goes wrong with the interface is told by the end.
+    // A failure of the interface is visible by the end of the class.
     let _ = match processing {
         Processing::OnArrival => on_demand(protocol, control, tasks, None),
         Processing::OnDemand { cap } => on_demand(protocol, control, tasks, cap),
         Processing::Periodic { period, budget } => periodic(protocol, control, period, budget),
     };
-    // Whatever is left has nobody who works for it any more, nor has what is begun after this.
+    // No thread works for the remaining connections, nor for those that are started later.
     control.end();
     protocol.abort_all(Monotonic::now());
     protocol.call_listeners();
 }
 
-/// Whether the thread may end.
+/// Returns whether the thread may end.
 fn is_done(protocol: &Protocol, order: Order) -> bool {
     match order {
         Order::Work => false,
@@ -64,9 +64,9 @@ fn on_demand(
         if is_done(protocol, order) {
             return Ok(());
         }
-        // Who hurries does not rely on others, who may have nothing to wait for any more.
+        // At the end, the thread does not rely on lane threads, which may no longer wait.
         if order < Order::Hurry && control.is_attended() {
-            // A signal ends it early, which does no harm.
+            // A signal ends the wait early, which does no harm.
             let _ = poll(&mut [PollFd::new(control, PollFlags::IN)], None);
             control.listen();
             continue;
@@ -92,8 +92,7 @@ fn on_demand(
                 continue;
             }
         }
-        // What it was told to bring about may be so by this step, and nothing follows that would
-        // wake it.
+        // This step may have met the condition to end, and no further event would wake the thread.
         if !outcome.has_more && !is_done(protocol, order) {
             let event = tasks.wait(None)?;
             if event.is_some_and(|event| event.token == ORDER) {
@@ -151,7 +150,7 @@ impl Account {
         }
     }
 
-    /// What is left of the budget at this time.
+    /// Returns the rest of the budget at this time.
     pub(super) fn left(&mut self, now: Monotonic) -> usize {
         if now >= self.end {
             self.begin(now);
@@ -159,18 +158,18 @@ impl Account {
         self.left
     }
 
-    /// So many packets of it were used.
+    /// Records that this many packets of the budget were used.
     pub(super) fn take(&mut self, packets: usize) {
         self.left = self.left.saturating_sub(packets);
     }
 
-    /// When the present period ends.
+    /// Returns the end of the present period.
     pub(super) const fn end(&self) -> Monotonic {
         self.end
     }
 
-    /// Begins the period of this time, which may be the next one. Returns how many were missed
-    /// altogether.
+    /// Begins the period at this time, which may be the next one. Returns the number of periods
+    /// that were missed altogether.
     pub(super) fn begin(&mut self, now: Monotonic) -> u64 {
         self.left = self.budget;
         let late = now.since(self.end).as_nanos();
@@ -184,7 +183,7 @@ impl Account {
     }
 }
 
-/// Packets between two looks at anything else.
+/// The number of packets processed between two checks of other events.
 const BATCH: usize = 64;
 const PACKETS: u64 = 0;
 const ALARM: u64 = 1;

@@ -5,7 +5,7 @@
 //! 1024.
 
 use crate::class::{ClassId, Rule, Unknown};
-use crate::driver::wire::{FaultCounts, Faults, Faulty, Side};
+use crate::driver::wire::{FaultCounts, Faults, FaultyDriver, Side};
 use crate::driver::{Choice, Driver, DriverError, Link};
 use crate::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
 use crate::path::Path;
@@ -212,7 +212,7 @@ fn streams_arrive_intact_by_each_driver() {
             let mut faulty = Vec::new();
             let hosts = networked(choice, |driver| {
                 let seed = faulty.len() as u64 + 1;
-                let made = Arc::new(Faulty::new(Opened(driver), FAULTS, seed));
+                let made = Arc::new(FaultyDriver::new(Opened(driver), FAULTS, seed));
                 faulty.push(made.clone());
                 made
             });

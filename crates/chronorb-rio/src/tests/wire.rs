@@ -1,7 +1,7 @@
 //! The wire in memory: what its faults do, and that they do it again.
 
 use crate::class::{ClassId, Rule};
-use crate::driver::wire::{self, FaultCounts, Faults, Faulty, Side, Wire};
+use crate::driver::wire::{self, FaultCounts, Faults, FaultyDriver, Side, Wire};
 use crate::driver::{Driver, Link};
 use crate::path::{Path, Receiver, Transmitter};
 use chronorb_rt::Monotonic;
@@ -172,7 +172,7 @@ fn a_driver_can_be_made_faulty() {
         ..Faults::default()
     };
     let (_, left, right) = wire::join(link(1), link(2), 16);
-    let left = Faulty::new(left, faults, 1);
+    let left = FaultyDriver::new(left, faults, 1);
     let mut here = open(&left);
     let mut there = open(&right);
     let mut arrived = 0;

@@ -1,10 +1,10 @@
-//! Who waits is told, and told again, and not told of nothing.
+//! Notification of holders: once for each event, again for the next, and not without one.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::*;
 
-/// Whether the bell of a connection has rung since it was drained.
+/// Returns whether the bell of a connection has rung since it was drained.
 fn has_rung(world: &World, at: At) -> bool {
     let bell = world.protocol(at.host).slot(at.slot).bell();
     poll(
@@ -13,7 +13,7 @@ fn has_rung(world: &World, at: At) -> bool {
     ) == Ok(1)
 }
 
-/// Receives as who has the connection does, which drains the bell where nothing is there.
+/// Receives as the holder of the connection does. Drains the bell if there is nothing.
 fn receive(world: &World, at: At, room: &mut [u8]) -> Result<usize, IoError> {
     let protocol = world.protocol(at.host);
     let bell = protocol.slot(at.slot).bell();

@@ -1,4 +1,4 @@
-//! However much arrives, only so much is worked on.
+//! Bounds of the work for any number of arriving packets.
 
 use super::super::thread::Account;
 use super::*;
@@ -86,7 +86,7 @@ fn a_cap_is_used_to_the_full_though_its_thread_wakes_late() {
     let mut account = Account::new(CAP, PERIOD, world.now);
     let (mut received, mut packets) = (0, 0);
     for period in 0..100 {
-        // The first packets of a period are there when it begins, others come in it.
+        // The first packets of a period are there when it begins; others arrive during it.
         loop {
             while world.send(near, &octets).is_ok() {}
             let budget = account.left(world.now).min(4);

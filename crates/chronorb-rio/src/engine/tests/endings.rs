@@ -1,4 +1,4 @@
-//! Connections end, in whatever order their ends do.
+//! Closing of connections, with the ends in any order.
 
 use super::*;
 use crate::driver::wire::Faults;
@@ -160,7 +160,7 @@ fn a_port_can_be_used_again_while_its_last_connection_is_waited_out() {
     let listener = world.listen();
     for _ in 0..20 {
         let (near, far) = world.pair(listener, 40_000);
-        // The server ends first, so that the slot that waits is its.
+        // The server closes first, so that its slot is in TIME-WAIT.
         world.let_go(far);
         world.pass(Duration::from_millis(1));
         world.let_go(near);

@@ -1,9 +1,9 @@
-//! Whatever peers do, slots are bounded and come free again.
+//! Slots under floods: their number is bounded, and they become free again.
 
 use super::*;
 use crate::driver::wire::Faults;
 
-/// Has the client wish for connections from so many ports, and forget about them.
+/// Makes the client request connections from these ports, and forget them.
 fn flood(world: &World, ports: std::ops::Range<u16>) {
     let silent = Faults {
         loss: 1.0,
@@ -11,7 +11,7 @@ fn flood(world: &World, ports: std::ops::Range<u16>) {
     };
     for port in ports {
         let at = world.connect(port).expect("it is free");
-        // What it would say when it hears of the connection again is lost.
+        // The client's resets of the forgotten connections are lost.
         world.wire.disturb(Side::Left, silent, 0);
         world.protocol(CLIENT).abort_all(world.now);
         assert_eq!(world.protocol(CLIENT).used(), 0, "{at:?}");
@@ -20,7 +20,7 @@ fn flood(world: &World, ports: std::ops::Range<u16>) {
         server
             .step(world.now, 10, None)
             .expect("a wire does not fail");
-        // The client's answers to that are lost too.
+        // The client's answers to the retransmissions are lost too.
         world.wire.disturb(Side::Left, silent, 0);
         let client = world.protocol(CLIENT);
         client
@@ -41,7 +41,7 @@ fn half_open_connections_are_bounded_and_the_oldest_gives_way() {
         server.counters.counts(server.path_counts(), 0).gave_way,
         996
     );
-    // Who means it comes in all the same.
+    // A peer that completes its handshake is accepted all the same.
     world.pair(listener, 50_000);
 }
 
@@ -140,7 +140,7 @@ fn a_flood_of_one_class_takes_nothing_from_another() {
     for port in 0..10 {
         wish(50_000 + port, 1000);
     }
-    // Each comes with the reset that gives it up.
+    // Each SYN is followed by the reset that gives it up.
     let outcome = quiet.step(now, 100, None).expect("a wire does not fail");
     assert_eq!(outcome.packets, 20);
     assert_eq!(quiet.path_counts().0.dropped, 0);
@@ -159,7 +159,7 @@ fn what_makes_no_sense_is_dropped_and_counted() {
     let server = world.protocol(SERVER);
     let mut frame = Vec::new();
     frame.extend([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 8, 0]);
-    // IPv4 from the client to the server with TCP, whose header claims to have 60 octets.
+    // IPv4 from the client to the server with TCP, whose header claims a length of 60 octets.
     frame.extend([
         0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
     ]);
@@ -180,13 +180,13 @@ fn what_makes_no_sense_is_dropped_and_counted() {
         .step(world.now, 10, None)
         .expect("a wire does not fail");
     let counts = server.counters.counts(server.path_counts(), server.used());
-    // The wire has no class for what is malformed, so that at most the second comes by.
+    // The wire classifies no malformed packets, so only the second one may arrive.
     assert_eq!(counts.packets, counts.malformed + counts.wrong_checksums);
     assert_eq!(counts.wrong_checksums, 1);
     assert_eq!(counts.slots, 0);
 }
 
-/// Has the client forget about its connections, of which the server hears nothing.
+/// Makes the client forget its connections without notice to the server.
 fn vanish(world: &World) {
     let silent = Faults {
         loss: 1.0,
@@ -197,7 +197,7 @@ fn vanish(world: &World) {
     world.wire.disturb(Side::Left, Faults::default(), 0);
 }
 
-/// Lets go of those connections of the server that have ended.
+/// Drops the server's handles of connections that have ended.
 fn let_go_of_ended(world: &World, all: &mut Vec<At>) {
     all.retain(|at| {
         let ended = !matches!(
@@ -211,7 +211,7 @@ fn let_go_of_ended(world: &World, all: &mut Vec<At>) {
     });
 }
 
-/// As many connections as the server can have, by peers that are silent from now on.
+/// Fills the server with connections whose peers are silent from now on.
 fn fill(world: &mut World, listener: usize, octets: &[u8]) -> Vec<At> {
     let mut all = Vec::new();
     for port in 0..8 {
@@ -224,13 +224,13 @@ fn fill(world: &mut World, listener: usize, octets: &[u8]) -> Vec<At> {
         }
         all.push(far);
     }
-    // Acknowledgements are not held back for longer.
+    // Acknowledgements are not delayed longer than this.
     world.pass(Duration::from_millis(10));
     vanish(world);
     all
 }
 
-/// Begins to connect from another address of the client.
+/// Starts to connect from another address of the client.
 fn connect_from(world: &World, last: u8, port: u16) -> At {
     let flow = Flow {
         local: ([10, 0, 0, last], port).into(),
@@ -247,7 +247,7 @@ fn connect_from(world: &World, last: u8, port: u16) -> At {
     At { host: CLIENT, slot }
 }
 
-/// Whether a new peer comes in, and gets an octet through, within a time.
+/// Returns whether a new peer is accepted, and gets an octet through, within a time.
 fn comes_in(
     world: &mut World,
     near: At,
@@ -272,7 +272,7 @@ fn comes_in(
 
 #[test]
 fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
-    // Answers to forged addresses are not the client's.
+    // Answers to forged addresses are not for the client.
     let mut world = World::with_client_ports(&ClassConfig::default(), 40_000..=49_999);
     let listener = world.listen();
     let delay = Faults {
@@ -380,7 +380,7 @@ fn an_address_with_more_than_its_share_makes_room_for_others_only() {
     let listener = world.listen();
     let mut all = fill(&mut world, listener, b"x");
     let patience = Duration::from_secs(1);
-    // All are busy: to another one of the same address nobody gives way.
+    // All are busy: no connection is evicted for another one of the same address.
     let near = world.connect(50_000).expect("it is free");
     assert!(!comes_in(&mut world, near, listener, &mut all, patience));
     assert_eq!(all.len(), 8);

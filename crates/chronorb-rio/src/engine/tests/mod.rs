@@ -1,4 +1,4 @@
-//! Both ends of a wire in one thread, in a time that only tests advance.
+//! Both ends of a wire in one thread, with a time that only tests advance.
 
 mod bells;
 mod budgets;
@@ -30,7 +30,7 @@ use crate::driver::wire::{self, End, Side, Wire};
 use crate::driver::{Driver, Link};
 use crate::frame::Ethernet;
 
-/// Two hosts, each with a class that has all packets.
+/// Two hosts, each with a class for all packets.
 struct World {
     wire: Wire,
     now: Monotonic,
@@ -62,7 +62,7 @@ impl World {
         Self::of(config, mtu, None)
     }
 
-    /// The same, where the client's class has only packets to these ports.
+    /// Creates a world in which the client's class has only packets to these ports.
     fn with_client_ports(config: &ClassConfig, ports: RangeInclusive<u16>) -> Self {
         Self::of(config, 1500, Some(ports))
     }
@@ -128,7 +128,7 @@ impl World {
         Some(At { host: SERVER, slot })
     }
 
-    /// Both ends of a connection.
+    /// Returns both ends of a new connection.
     fn pair(&mut self, listener: usize, port: u16) -> (At, At) {
         let near = self.connect(port).expect("it is free");
         let far = self.until("it is connected", |world| world.accept(listener));
@@ -160,7 +160,7 @@ impl World {
         let _ = protocol.with(at.slot, self.now, |it| it.shut_down());
     }
 
-    /// Has both hosts do what is there to be done, and lets time pass to when there is more.
+    /// Lets both hosts do their pending work, and advances the time to the next event.
     fn turn(&mut self) {
         let packets = [CLIENT, SERVER].map(|host| {
             let outcome = self.protocol(host).step(self.now, usize::MAX, None);
@@ -179,7 +179,7 @@ impl World {
         self.wire.advance(now);
     }
 
-    /// Lets so much time pass.
+    /// Advances the time.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
@@ -187,7 +187,7 @@ impl World {
         }
     }
 
-    /// Turns until `look` finds something, for an hour at most.
+    /// Takes turns until `look` returns something, for an hour at most.
     fn until<R>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Option<R>) -> R {
         let end = self.now + Duration::from_secs(3600);
         while self.now < end {
@@ -207,7 +207,7 @@ fn link(host: usize, mtu: usize) -> Link {
         hardware: [2, 0, 0, 0, 0, host as u8],
         mtu,
         addresses: match host {
-            // It can be several peers.
+            // The client can have several addresses.
             CLIENT => [1, 10, 11, 12, 13, 77, 99]
                 .map(|last| ([10, 0, 0, last].into(), 24))
                 .into(),
@@ -220,7 +220,7 @@ fn address(host: usize, port: u16) -> SocketAddr {
     ([10, 0, 0, host as u8 + 1], port).into()
 }
 
-/// One of many flows.
+/// Returns one of many flows.
 pub(super) fn flow_of(number: u32) -> Flow {
     let remote = SocketAddr::new((0x0b00_0000 + number / 1000).to_be_bytes().into(), 1024);
     Flow {
@@ -229,12 +229,12 @@ pub(super) fn flow_of(number: u32) -> Flow {
     }
 }
 
-/// The packet by which a peer wants to connect.
+/// Returns the packet with which a peer requests a connection.
 fn syn_of(flow: &Flow) -> Vec<u8> {
     handshakes::tests::syn_of(flow)
 }
 
-/// Room for handshakes.
+/// Creates a table of handshakes.
 pub(super) fn handshakes(most: usize, patience: Duration) -> Handshakes {
     let patient = Patience {
         acknowledgement: patience,
@@ -251,7 +251,7 @@ pub(super) fn handshakes(most: usize, patience: Duration) -> Handshakes {
     Handshakes::new(most, patience, greeter, 1500)
 }
 
-/// A class that is not large.
+/// Returns the configuration of a small class.
 fn small() -> ClassConfig {
     ClassConfig {
         connections: 8,

@@ -1,4 +1,4 @@
-//! What other processes see of a class is what it did.
+//! The published counters of a class.
 
 use std::process;
 
@@ -8,7 +8,7 @@ use crate::driver::wire::Faults;
 use crate::engine::shown::Shown;
 use crate::status::{self, ClassSnapshot, Count, Level, Page, Snapshot};
 
-/// A world whose server shows what it does on the page of an interface.
+/// Creates a world whose server publishes its counters on the page of an interface.
 fn shown(interface: &str) -> World {
     let mut world = World::new(&small());
     let page = Page::create(interface).expect("there is memory");
@@ -18,7 +18,7 @@ fn shown(interface: &str) -> World {
     world
 }
 
-/// What is seen of the only class of an interface.
+/// Reads the counters of the only class of an interface.
 fn seen(interface: &str) -> ClassSnapshot {
     let looked = status::find(Some(process::id())).expect("this process is there");
     let pages = looked.found.iter().flat_map(|found| &found.pages);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::class::{ClassId, Rule};
 use crate::driver::packet::Packet;
 use crate::driver::tap::Tap;
-use crate::driver::wire::{self, End, Faults, Faulty};
+use crate::driver::wire::{self, End, Faults, FaultyDriver};
 use crate::driver::{Driver, DriverError, Link};
 use crate::path::{Path, Receiver, Transmitter};
 use chronorb_net::NetworkNamespace;
@@ -43,7 +43,7 @@ impl Subject {
     /// nothing.
     pub(crate) fn of_faulty_wire() -> Option<Self> {
         Some(Self::of_wire_with(|end| {
-            Box::new(Faulty::new(end, Faults::default(), 1))
+            Box::new(FaultyDriver::new(end, Faults::default(), 1))
         }))
     }
 

@@ -7,7 +7,7 @@ use crate::class::{MAX_RULES, Rule, Unknown};
 use crate::driver::bpf::Attachment;
 use crate::driver::xdp::{Mode, Options, Xdp};
 use crate::driver::{Driver, DriverError};
-use crate::path::{Path, Received, TransmitError};
+use crate::path::{Path, ReceiveCounts, TransmitError};
 use bench::{Bench, MODES, OTHER, PORT, QUEUES, class, is_empty, numbers, open, receive, send, to};
 use chronorb_net::Offloads;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
@@ -438,8 +438,8 @@ fn both_ways(
     mut path: Path,
     frames: &[Frame; 2],
     count: u32,
-    is_over: impl Fn(Received) -> bool,
-) -> Received {
+    is_over: impl Fn(ReceiveCounts) -> bool,
+) -> ReceiveCounts {
     let mut last = None;
     let mut sent = 0;
     loop {
