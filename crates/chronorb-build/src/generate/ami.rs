@@ -123,8 +123,8 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
 
     let plain = &method.rust_name;
     let begin_doc = format!(
-        " As [`{plain}`](Self::{plain}), without waiting for the reply: what comes back is taken from \
-         what this gives, when it is there."
+        " As [`{plain}`](Self::{plain}), without waiting for the reply: what comes back is taken \
+        from what this gives, when it is there."
     );
     let send_doc = format!(
         " As [`{begin}`](Self::{begin}), with a handler that is told of what comes back, once."
@@ -211,8 +211,8 @@ fn handler(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStrea
     let name = suffixed(&handle, "ReplyHandler");
     let standard = &context.model.get(id).name;
     let doc = format!(
-        " Told of the replies to asynchronous calls of [`{handle}`], each by the method of its operation: \
-         `AMI_{standard}Handler` of the standard."
+        " Told of the replies to asynchronous calls of [`{handle}`], each by the method of its \
+        operation: `AMI_{standard}Handler` of the standard."
     );
     let bases = context.handlers_of_bases(interface);
     let bounds = if bases.is_empty() {

@@ -87,8 +87,8 @@ pub enum GenerateError {
 
     /// All code together has more than 128 MiB.
     #[error(
-        "the code has more than 128 MiB with that of {place}\n  \
-         hint: divide the IDL into files, and generate each by itself, with extern_path for the others"
+        "the code has more than 128 MiB with that of {place}\n  hint: divide the IDL into files, \
+        and generate each by itself, with extern_path for the others"
     )]
     TooMuchText {
         /// The definition that goes beyond it.

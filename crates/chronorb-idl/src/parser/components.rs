@@ -187,7 +187,8 @@ impl Parser<'_> {
             Some("consumes") => PortKind::Consumes,
             _ => {
                 let diagnostic = self.unexpected_here("a port or an attribute").hint(
-                    "a port begins with provides, uses, emits, publishes, consumes, port or mirrorport",
+                    "a port begins with provides, uses, emits, publishes, consumes, port or \
+                    mirrorport",
                 );
                 self.sink.push(diagnostic);
                 return None;

@@ -106,7 +106,8 @@ impl Parser<'_> {
                 let hint = if matches!(word, "oneway" | "attribute" | "readonly" | "void") {
                     "operations and attributes stand inside of an interface"
                 } else {
-                    "a definition begins with module, interface, struct, union, enum, exception, typedef or const"
+                    "a definition begins with module, interface, struct, union, enum, exception, \
+                    typedef or const"
                 };
                 let diagnostic = self.unexpected_here("a definition").hint(hint);
                 self.sink.push(diagnostic);

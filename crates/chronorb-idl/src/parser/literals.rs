@@ -173,7 +173,8 @@ impl Parser<'_> {
         self.bad(
             span,
             message,
-            "the escapes are \\n \\t \\v \\b \\r \\f \\a \\\\ \\? \\' \\\" \\ooo \\xhh, and \\uhhhh in wide literals",
+            "the escapes are \\n \\t \\v \\b \\r \\f \\a \\\\ \\? \\' \\\" \\ooo \\xhh, and \
+            \\uhhhh in wide literals",
         )
     }
 }

@@ -105,7 +105,8 @@ impl Parser<'_> {
             }
             _ => {
                 let diagnostic = self.unexpected_here("a parameter of the template module").hint(
-                    "a parameter begins with typename, interface, valuetype, eventtype, struct, union, exception, enum, sequence or const",
+                    "a parameter begins with typename, interface, valuetype, eventtype, struct, \
+                    union, exception, enum, sequence or const",
                 );
                 self.sink.push(diagnostic);
                 return None;

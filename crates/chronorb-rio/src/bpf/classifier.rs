@@ -25,7 +25,8 @@ pub(crate) const MAX_ADDRESSES: usize = 32;
 /// The interface has more than [`MAX_ADDRESSES`] addresses.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error(
-    "the interface has {0} addresses, more than the {MAX_ADDRESSES} that packets can be told apart by"
+    "the interface has {0} addresses, more than the {MAX_ADDRESSES} that packets can be told apart \
+    by"
 )]
 pub(crate) struct TooManyAddresses(pub usize);
 

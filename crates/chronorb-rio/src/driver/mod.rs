@@ -163,7 +163,8 @@ pub enum DriverError {
     Rule(#[from] RuleError),
     /// The interface was opened with less room than the queue needs.
     #[error(
-        "a queue of {asked} packets, where there is room for {left} more; open the interface with more"
+        "a queue of {asked} packets, where there is room for {left} more; open the interface with \
+        more"
     )]
     NoRoom {
         /// The requested queue length in packets.

@@ -13,13 +13,13 @@ use chronorb_rt::{Monotonic, PiMutex, Wake};
 
 use super::alarm::Alarm;
 use super::config::{ClassConfig, Output};
-use super::connection::{Connection, Idleness, News, Patience, Role, Slot};
+use super::connection::{Changes, Connection, Idleness, Patience, Role, Slot};
 use super::counts::Counters;
-use super::demux::{Demux, Stage, Waiting};
+use super::demux::{AcceptQueue, Demux, Stage};
 use super::device::{Egress, Envelope, Marks};
 use super::handshakes::{Handshakes, Syn};
+use super::publisher::{StatusPublisher, StepInput};
 use super::reset;
-use super::shown::{Shown, Taken};
 use super::table::Flow;
 use super::timers::{NEVER, Timers};
 use crate::driver::Link;
@@ -31,7 +31,7 @@ use crate::status::ClassCounters;
 ///
 /// Lock order: ingress, a connection, egress. Each lock is held only for calls of the protocol.
 #[derive(Debug)]
-pub(super) struct Protocol {
+pub(super) struct ClassEngine {
     slots: Box<[Slot]>,
     ingress: PiMutex<Ingress>,
     egress: PiMutex<Egress>,
@@ -44,7 +44,7 @@ pub(super) struct Protocol {
     output: Output,
     pub(super) counters: Counters,
     /// The counters that other processes can read; `None` in tests.
-    pub(super) shown: Option<Shown>,
+    pub(super) publisher: Option<StatusPublisher>,
 }
 
 /// The state that only one thread at a time uses.
@@ -73,7 +73,7 @@ pub(super) enum Busy {
     Slots,
 }
 
-impl Protocol {
+impl ClassEngine {
     /// Creates the engine with everything that connections will need.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn new(config: &ClassConfig, link: &Link, path: Path) -> io::Result<Self> {
@@ -115,14 +115,14 @@ impl Protocol {
             marks,
             output: config.output,
             counters: Counters::default(),
-            shown: None,
+            publisher: None,
         })
     }
 
     /// Publishes the counters to other processes.
-    pub(super) fn shown_by(self, status: ClassCounters) -> Self {
+    pub(super) fn with_publisher(self, status: ClassCounters) -> Self {
         Self {
-            shown: Some(Shown::new(status)),
+            publisher: Some(StatusPublisher::new(status)),
             ..self
         }
     }
@@ -147,7 +147,7 @@ impl Protocol {
         if self.output == Output::Scheduled {
             self.egress.lock().allowance = budget;
         }
-        let waiting = self.shown.as_ref().map_or(0, |_| receiver.waiting());
+        let waiting = self.publisher.as_ref().map_or(0, |_| receiver.waiting());
         let mut packets = 0;
         let mut octets = 0;
         let mut take = |frame: Frame<'_>| {
@@ -171,16 +171,16 @@ impl Protocol {
             egress.allowance = 0;
         }
         egress.flush()?;
-        if let Some(shown) = &self.shown {
-            shown.departures(&egress);
-            let taken = Taken {
+        if let Some(publisher) = &self.publisher {
+            publisher.departures(&egress);
+            let input = StepInput {
                 packets,
                 octets,
                 waiting,
                 has_more: packets == budget,
             };
             let half_open = handshakes.count();
-            shown.step(now, taken, &self.counters, &**receiver, half_open, demux);
+            publisher.step(now, input, &self.counters, &**receiver, half_open, demux);
         }
         self.counters
             .packets
@@ -227,7 +227,7 @@ impl Protocol {
         if demux.listener(&address).is_some() {
             return None;
         }
-        let waiting = Waiting {
+        let waiting = AcceptQueue {
             address,
             queue: VecDeque::with_capacity(self.slots.len()),
             arrivals,
@@ -366,15 +366,15 @@ impl Protocol {
             self.note_due(slot, now.as_nanos());
             return result;
         }
-        let news = connection.run(&self.egress, now);
+        let changes = connection.run(&self.egress, now);
         self.note_due(slot, connection.due(now));
         drop(connection);
-        at.ring(news, false);
+        at.ring(changes, false);
         let mut egress = self.egress.lock();
         // After a failure of the interface, the connection times out.
         let _ = egress.flush();
-        if let Some(shown) = &self.shown {
-            shown.departures(&egress);
+        if let Some(publisher) = &self.publisher {
+            publisher.departures(&egress);
         }
         result
     }
@@ -399,7 +399,7 @@ impl Protocol {
                 connection.abort(now);
                 drop(connection);
                 self.serve(demux, index, now, None);
-                slot.ring(News::of_end(), false);
+                slot.ring(Changes::of_end(), false);
             }
         }
         let _ = self.egress.lock().flush();
@@ -468,7 +468,7 @@ impl Protocol {
                 Some(_) if asks_to_connect => {
                     let segment = &frame.octets[headers.transport..headers.end];
                     Syn::read(segment, &flow)
-                        .is_some_and(|syn| self.greet(demux, handshakes, &new, syn, now))
+                        .is_some_and(|syn| self.answer_syn(demux, handshakes, &new, syn, now))
                 }
                 Some(listener) => {
                     self.establish((demux, handshakes), &new, listener, now, attended)
@@ -482,17 +482,17 @@ impl Protocol {
             return;
         };
         let mut connection = self.slots[slot].connection.lock();
-        let news = connection.feed(packet, &self.egress, now);
+        let changes = connection.feed(packet, &self.egress, now);
         drop(connection);
-        self.follow(demux, slot, news, attended);
-        if !news.is_over {
-            demux.soil(slot);
+        self.follow(demux, slot, changes, attended);
+        if !changes.is_over {
+            demux.mark_dirty(slot);
         }
     }
 
     /// Answers a SYN unless no slot would be available for the connection. Always returns true: the
     /// address has a listener, so the packet must not be refused by a reset.
-    fn greet(
+    fn answer_syn(
         &self,
         demux: &mut Demux,
         handshakes: &mut Handshakes,
@@ -556,9 +556,9 @@ impl Protocol {
         );
         drop(connection);
         match resumed {
-            Some(news) if news.established.is_some() => {
-                self.follow(demux, slot, news, attended);
-                demux.soil(slot);
+            Some(changes) if changes.established.is_some() => {
+                self.follow(demux, slot, changes, attended);
+                demux.mark_dirty(slot);
             }
             // The packet acknowledges something else, or resets the connection.
             _ => self.release(demux, slot),
@@ -618,10 +618,10 @@ impl Protocol {
     fn serve(&self, demux: &mut Demux, slot: usize, now: Monotonic, attended: Option<usize>) {
         let at = &self.slots[slot];
         let mut connection = at.connection.lock();
-        let news = connection.run(&self.egress, now);
+        let changes = connection.run(&self.egress, now);
         self.note_due(slot, connection.due(now));
         drop(connection);
-        self.follow(demux, slot, news, attended);
+        self.follow(demux, slot, changes, attended);
     }
 
     fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
@@ -642,9 +642,9 @@ impl Protocol {
     }
 
     /// Acts on the changes of a connection: notifies its holder, queues or frees it.
-    fn follow(&self, demux: &mut Demux, slot: usize, news: News, attended: Option<usize>) {
-        self.slots[slot].ring(news, attended == Some(slot));
-        if let Some(listener) = news.established {
+    fn follow(&self, demux: &mut Demux, slot: usize, changes: Changes, attended: Option<usize>) {
+        self.slots[slot].ring(changes, attended == Some(slot));
+        if let Some(listener) = changes.established {
             demux.enter(slot, Stage::Used);
             match demux.listeners.get_mut(listener) {
                 Some(Some(waiting)) => {
@@ -655,10 +655,10 @@ impl Protocol {
                 _ => self.release(demux, slot),
             }
         }
-        if news.is_waiting_out {
+        if changes.is_waiting_out {
             demux.enter(slot, Stage::WaitingOut);
         }
-        if news.is_over {
+        if changes.is_over {
             self.release(demux, slot);
         }
     }

@@ -16,7 +16,7 @@ use smoltcp::wire::{HardwareAddress, IpCidr};
 
 use super::clock::{protocol_duration, protocol_time, real_time};
 use super::device::{Egress, Envelope, Port};
-use super::sent::Sent;
+use super::send_position::SendPosition;
 use super::table::Flow;
 
 /// A slot for a connection, with the parts that are accessible without its lock.
@@ -37,7 +37,7 @@ pub(super) struct Connection {
     socket: SocketHandle,
     envelope: Envelope,
     mtu: usize,
-    sent: Sent,
+    position: SendPosition,
     patience: Patience,
     pub(super) flow: Option<Flow>,
     pub(super) role: Role,
@@ -102,7 +102,7 @@ pub(super) struct Patience {
 /// The changes that a call of the protocol has caused.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "somebody waits for it"]
-pub(super) struct News {
+pub(super) struct Changes {
     /// The holder, which found no input before, has to be notified of input or the end.
     input: bool,
     /// The holder, which found no room before, has to be notified of room.
@@ -117,7 +117,7 @@ pub(super) struct News {
     pub(super) is_over: bool,
 }
 
-impl News {
+impl Changes {
     /// Returns the changes of a connection that has ended: nothing is left to wait for.
     pub(super) fn of_end() -> Self {
         Self {
@@ -170,13 +170,13 @@ impl Slot {
 
     /// Notifies the threads concerned. Must be called without the connection's lock, which they
     /// need.
-    pub(super) fn ring(&self, news: News, is_attended: bool) {
-        if news.input && !is_attended || news.room {
+    pub(super) fn ring(&self, changes: Changes, is_attended: bool) {
+        if changes.input && !is_attended || changes.room {
             // The notified thread may close the bell of this slot meanwhile.
             let bell = self.bell.lock().clone();
             bell.inspect(|bell| bell.notify());
         }
-        if news.room_for_waiting {
+        if changes.room_for_waiting {
             self.room_bell.get().inspect(|bell| bell.notify());
         }
     }
@@ -200,7 +200,7 @@ impl Connection {
             socket,
             envelope,
             mtu,
-            sent: Sent::default(),
+            position: SendPosition::default(),
             patience,
             flow: None,
             role: Role::Free,
@@ -253,7 +253,7 @@ impl Connection {
             let _ = addresses.push(host(flow.local.ip()));
         });
         self.envelope = envelope;
-        self.sent = Sent::default();
+        self.position = SendPosition::default();
         self.flow = Some(flow);
         self.role = role;
         self.is_inward = false;
@@ -277,13 +277,18 @@ impl Connection {
     }
 
     /// Processes a packet of the connection, and sends immediate answers.
-    pub(super) fn feed(&mut self, packet: &[u8], egress: &PiMutex<Egress>, now: Monotonic) -> News {
+    pub(super) fn feed(
+        &mut self,
+        packet: &[u8],
+        egress: &PiMutex<Egress>,
+        now: Monotonic,
+    ) -> Changes {
         let mut port = Port::new(
             Some(packet),
             egress,
             self.envelope,
             self.mtu,
-            &mut self.sent,
+            &mut self.position,
         );
         self.stack
             .poll_ingress_single(protocol_time(now), &mut port, &mut self.sockets);
@@ -297,7 +302,7 @@ impl Connection {
     }
 
     /// Sends what can be sent, and handles expired timers.
-    pub(super) fn run(&mut self, egress: &PiMutex<Egress>, now: Monotonic) -> News {
+    pub(super) fn run(&mut self, egress: &PiMutex<Egress>, now: Monotonic) -> Changes {
         self.give_up_in_time(now);
         if self.role == Role::Free {
             return self.settle(now);
@@ -305,10 +310,10 @@ impl Connection {
         // If the peer's window ends within a segment, the segment waits until it fits as a whole,
         // because partial packets use up the peer's budget. The last segment of the data is sent at
         // once.
-        let goes_on = self.sent.left() >= self.mtu;
+        let goes_on = self.position.left() >= self.mtu;
         self.socket().set_nagle_enabled(goes_on);
         self.send_all(egress, now);
-        if goes_on && self.sent.left() < self.mtu {
+        if goes_on && self.position.left() < self.mtu {
             self.socket().set_nagle_enabled(false);
             self.send_all(egress, now);
         }
@@ -317,7 +322,7 @@ impl Connection {
 
     fn send_all(&mut self, egress: &PiMutex<Egress>, now: Monotonic) {
         let time = protocol_time(now);
-        let mut port = Port::new(None, egress, self.envelope, self.mtu, &mut self.sent);
+        let mut port = Port::new(None, egress, self.envelope, self.mtu, &mut self.position);
         for _ in 0..BURST {
             let polled = self.stack.poll_egress(time, &mut port, &mut self.sockets);
             if polled == PollResult::None {
@@ -366,8 +371,8 @@ impl Connection {
     }
 
     /// Determines the changes that a call of the protocol has caused.
-    fn settle(&mut self, now: Monotonic) -> News {
-        let mut news = News::default();
+    fn settle(&mut self, now: Monotonic) -> Changes {
+        let mut changes = Changes::default();
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         let state = socket.state();
         let is_owed = match state {
@@ -382,13 +387,13 @@ impl Connection {
         // A refused connection sends nothing more.
         let is_over = state == State::Closed && socket.remote_endpoint().is_none();
         match self.role {
-            Role::Free => news.is_over = true,
+            Role::Free => changes.is_over = true,
             Role::HalfOpen { listener, .. } => match state {
                 State::SynReceived => {}
-                State::Listen | State::Closed => news.is_over = true,
+                State::Listen | State::Closed => changes.is_over = true,
                 _ => {
                     self.role = Role::Queued;
-                    news.established = Some(listener);
+                    changes.established = Some(listener);
                 }
             },
             Role::Lingering { until } => {
@@ -396,28 +401,28 @@ impl Connection {
                     // The data will never be read; a reset tells the peer.
                     socket.abort();
                 }
-                news.is_waiting_out = state == State::TimeWait;
-                news.is_over = is_over || now >= until + self.patience.end;
+                changes.is_waiting_out = state == State::TimeWait;
+                changes.is_over = is_over || now >= until + self.patience.end;
             }
             Role::Queued => {}
             Role::Connecting if state == State::SynSent => {}
             Role::Connecting | Role::Open => {
                 let has_input = socket.can_recv() || !socket.may_recv();
-                news.input = has_input && std::mem::take(&mut self.wants_input);
+                changes.input = has_input && std::mem::take(&mut self.wants_input);
                 if self.role == Role::Connecting && state != State::SynReceived {
                     self.role = Role::Open;
                     // The connecting thread waits for this.
-                    news.input = true;
+                    changes.input = true;
                 }
                 let free = socket.send_capacity() - socket.send_queue();
                 if self.wants_room && (free >= socket.send_capacity() / 4 || !socket.may_send()) {
                     self.wants_room = false;
-                    news.room_for_waiting = std::mem::take(&mut self.sender_waits);
-                    news.room = !news.room_for_waiting;
+                    changes.room_for_waiting = std::mem::take(&mut self.sender_waits);
+                    changes.room = !changes.room_for_waiting;
                 }
             }
         }
-        news
+        changes
     }
 
     /// Returns whether the connection is usable.
@@ -481,7 +486,7 @@ impl Connection {
         if sent == first.len() {
             sent += socket.send_slice(second).unwrap_or(0);
         }
-        self.sent.give(sent);
+        self.position.give(sent);
         self.owes_answer &= sent == 0;
         let len = first.len() + second.len();
         self.wants_room = sent < len;
@@ -507,10 +512,10 @@ impl Connection {
     }
 
     /// Closes both directions.
-    pub(super) fn shut_down(&mut self) -> News {
+    pub(super) fn shut_down(&mut self) -> Changes {
         self.is_shut = true;
         self.socket().close();
-        News::of_end()
+        Changes::of_end()
     }
 
     /// Closes the connection after its handle was dropped.
@@ -593,8 +598,8 @@ fn host(address: IpAddr) -> IpCidr {
 /// Creates the protocol stack below the socket of one connection.
 fn stack(envelope: Envelope, mtu: usize, (seed, now): (u64, Monotonic)) -> Interface {
     let nowhere = PiMutex::new(Egress::nowhere());
-    let mut sent = Sent::default();
-    let mut port = Port::new(None, &nowhere, envelope, mtu, &mut sent);
+    let mut position = SendPosition::default();
+    let mut port = Port::new(None, &nowhere, envelope, mtu, &mut position);
     let mut config = Config::new(HardwareAddress::Ip);
     config.random_seed = seed;
     Interface::new(config, &mut port, protocol_time(now))

@@ -24,7 +24,7 @@ pub(super) struct Demux {
     peers: HashMap<IpAddr, usize>,
     /// The time until which no connection can be evicted, according to the last search.
     pub(super) crowded_until: Monotonic,
-    pub(super) listeners: Vec<Option<Waiting>>,
+    pub(super) listeners: Vec<Option<AcceptQueue>>,
     dirty: Vec<u32>,
     first: usize,
     is_dirty: Box<[bool]>,
@@ -40,7 +40,7 @@ pub(super) enum Stage {
 
 /// A listener, and its connections that wait to be accepted.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct AcceptQueue {
     pub(super) address: SocketAddr,
     pub(super) queue: VecDeque<u32>,
     pub(super) arrivals: Arc<Wake>,
@@ -147,7 +147,7 @@ impl Demux {
     }
 
     /// Marks a slot that has output to send at the end of the step.
-    pub(super) fn soil(&mut self, slot: usize) {
+    pub(super) fn mark_dirty(&mut self, slot: usize) {
         if !std::mem::replace(&mut self.is_dirty[slot], true) {
             self.dirty.push(slot as u32);
         }

@@ -7,7 +7,7 @@ use smoltcp::phy::{
 };
 use smoltcp::time::Instant;
 
-use super::sent::Sent;
+use super::send_position::SendPosition;
 use crate::frame::{Ethernet, Vlan, checksum};
 use crate::path::{PathError, TransmitCounts, TransmitError, Transmitter};
 
@@ -150,61 +150,61 @@ pub(super) struct Marks {
 ///
 /// The output is locked from the first outgoing packet to the end of the call.
 pub(super) struct Port<'a> {
-    arrived: Option<&'a [u8]>,
+    incoming: Option<&'a [u8]>,
     egress: &'a PiMutex<Egress>,
     locked: Option<PiMutexGuard<'a, Egress>>,
     envelope: Envelope,
     mtu: usize,
-    sent: &'a mut Sent,
+    position: &'a mut SendPosition,
 }
 
 impl<'a> Port<'a> {
     pub(super) fn new(
-        arrived: Option<&'a [u8]>,
+        incoming: Option<&'a [u8]>,
         egress: &'a PiMutex<Egress>,
         envelope: Envelope,
         mtu: usize,
-        sent: &'a mut Sent,
+        position: &'a mut SendPosition,
     ) -> Self {
         Self {
-            arrived,
+            incoming,
             egress,
             locked: None,
             envelope,
             mtu,
-            sent,
+            position,
         }
     }
 }
 
 impl Device for Port<'_> {
     type RxToken<'t>
-        = Arrived<'t>
+        = IncomingPacket<'t>
     where
         Self: 't;
     type TxToken<'t>
-        = Departure<'t>
+        = OutgoingPacket<'t>
     where
         Self: 't;
 
-    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Departure<'_>)> {
-        let packet = self.arrived.take()?;
+    fn receive(&mut self, _: Instant) -> Option<(IncomingPacket<'_>, OutgoingPacket<'_>)> {
+        let packet = self.incoming.take()?;
         let locked = self.locked.get_or_insert_with(|| self.egress.lock());
-        let departure = Departure {
+        let outgoing = OutgoingPacket {
             egress: locked,
             envelope: self.envelope,
-            sent: self.sent,
+            position: self.position,
         };
-        Some((Arrived(packet), departure))
+        Some((IncomingPacket(packet), outgoing))
     }
 
-    fn transmit(&mut self, _: Instant) -> Option<Departure<'_>> {
+    fn transmit(&mut self, _: Instant) -> Option<OutgoingPacket<'_>> {
         let locked = self.locked.get_or_insert_with(|| self.egress.lock());
         let envelope = self.envelope;
-        locked.has_room().then_some(Departure {
+        locked.has_room().then_some(OutgoingPacket {
             egress: locked,
             envelope,
-            sent: self.sent,
+            position: self.position,
         })
     }
 
@@ -221,26 +221,26 @@ impl Device for Port<'_> {
     }
 }
 
-pub(super) struct Arrived<'a>(&'a [u8]);
+pub(super) struct IncomingPacket<'a>(&'a [u8]);
 
-impl RxToken for Arrived<'_> {
+impl RxToken for IncomingPacket<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
         f(self.0)
     }
 }
 
-pub(super) struct Departure<'a> {
+pub(super) struct OutgoingPacket<'a> {
     egress: &'a mut Egress,
     envelope: Envelope,
-    sent: &'a mut Sent,
+    position: &'a mut SendPosition,
 }
 
-impl TxToken for Departure<'_> {
+impl TxToken for OutgoingPacket<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
         let mut is_again = false;
         let result = self.egress.put(&self.envelope, len, |packet| {
             let result = f(packet);
-            is_again = self.sent.note(packet);
+            is_again = self.position.note(packet);
             result
         });
         self.egress.sent_again += u64::from(is_again);

@@ -19,7 +19,7 @@ use chronorb_rt::{Monotonic, PiMutex};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{IpAddress, IpProtocol, IpRepr, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber};
 
-use super::connection::{Connection, News, random};
+use super::connection::{Changes, Connection, random};
 use super::device::{Egress, Envelope};
 use super::table::{Flow, FlowTable};
 
@@ -37,7 +37,7 @@ pub(super) struct Handshakes {
     next_look: Monotonic,
     patience: Duration,
     /// The stack that answers SYNs.
-    greeter: Connection,
+    responder: Connection,
     /// The output for packets that were sent before.
     sink: PiMutex<Egress>,
 }
@@ -115,7 +115,7 @@ impl Syn {
 impl Handshakes {
     /// Creates room for `most` handshakes of limited duration.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
-    pub(super) fn new(most: usize, patience: Duration, greeter: Connection, mtu: usize) -> Self {
+    pub(super) fn new(most: usize, patience: Duration, responder: Connection, mtu: usize) -> Self {
         Self {
             cells: std::iter::repeat_n(None, most).collect(),
             table: FlowTable::new(most),
@@ -124,7 +124,7 @@ impl Handshakes {
             count: 0,
             next_look: Monotonic::from_nanos(0),
             patience,
-            greeter,
+            responder,
             sink: PiMutex::new(Egress::sink(mtu)),
         }
     }
@@ -198,11 +198,11 @@ impl Handshakes {
         } = *handshake;
         let mut room = [0; SYN];
         let len = handshake.syn.write(&flow, &mut room);
-        let greeter = &mut self.greeter;
-        greeter.await_peer(flow, envelope, 0, seed, now);
-        let _ = greeter.feed(&room[..len], egress, now);
-        let _ = greeter.run(egress, now);
-        greeter.forget();
+        let responder = &mut self.responder;
+        responder.await_peer(flow, envelope, 0, seed, now);
+        let _ = responder.feed(&room[..len], egress, now);
+        let _ = responder.run(egress, now);
+        responder.forget();
     }
 
     /// Brings an unused connection to the state of a flow's handshake, and passes it the packet
@@ -215,7 +215,7 @@ impl Handshakes {
         envelope: Envelope,
         egress: &PiMutex<Egress>,
         now: Monotonic,
-    ) -> Option<News> {
+    ) -> Option<Changes> {
         let handshake = *self.get(&flow)?;
         let mut room = [0; SYN];
         let len = handshake.syn.write(&flow, &mut room);
@@ -224,11 +224,11 @@ impl Handshakes {
         connection.await_peer(flow, envelope, listener, handshake.seed, then);
         let _ = connection.feed(&room[..len], &self.sink, then);
         let _ = connection.run(&self.sink, then);
-        let news = connection.feed(packet, egress, now);
-        if news.established.is_some() || news.is_over {
+        let changes = connection.feed(packet, egress, now);
+        if changes.established.is_some() || changes.is_over {
             self.remove(&flow);
         }
-        Some(news)
+        Some(changes)
     }
 
     /// Ends the handshakes whose time is over.

@@ -57,21 +57,21 @@ impl Listener {
     /// [`AcceptError::Exhausted`] while no file descriptor is left; [`AcceptError::Failed`] if the
     /// interface fails or its subsystem has ended.
     pub(crate) fn accept(&self) -> Result<Option<Stream>, AcceptError> {
-        let protocol = &self.class.protocol;
+        let engine = &self.class.engine;
         self.arrivals.drain();
         if self.class.control.has_ended() {
             return Err(AcceptError::Failed(Errno::NETDOWN));
         }
         let now = Monotonic::now();
         if self.set.is_some() {
-            protocol.drain_alarm(now);
-            let outcome = protocol.step(now, BATCH, None);
+            engine.drain_alarm(now);
+            let outcome = engine.step(now, BATCH, None);
             if outcome.map_err(|error| failed(&error.0))?.has_more {
                 // Threads that serve connections get a turn before the rest of a flood.
                 self.arrivals.notify();
             }
         }
-        let taken = protocol.accept(self.index, now, |slot| {
+        let taken = engine.accept(self.index, now, |slot| {
             slot.open_bell()
                 .map_err(|error| match Errno::from_io_error(&error) {
                     Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => AcceptError::Exhausted,
@@ -85,7 +85,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.class
-            .protocol
+            .engine
             .stop_listening(self.index, Monotonic::now());
         if self.set.is_some() {
             self.class.control.leave();

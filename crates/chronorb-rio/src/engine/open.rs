@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chronorb_rt::{Deadline, Monotonic, PiMutex, Wake};
 
-use super::class::{Busy, Protocol};
+use super::class::{Busy, ClassEngine};
 use super::config::{ClassConfig, Processing};
 use super::control::{Control, Order};
 #[cfg(test)]
@@ -14,7 +14,7 @@ use super::counts::ClassCounts;
 use super::error::{ConnectFault, OpenError};
 use super::listener::Listener;
 use super::ports::{Ports, ReservedPort};
-use super::promises::Promise;
+use super::reservations::ReservationGuard;
 use super::stream::Stream;
 use super::table::Flow;
 use crate::class::{ClassId, Rule};
@@ -28,7 +28,7 @@ use crate::neighbours::Neighbours;
 /// then are closed in order.
 #[derive(Debug)]
 pub(crate) struct Class {
-    pub(super) protocol: Arc<Protocol>,
+    pub(super) engine: Arc<ClassEngine>,
     pub(super) control: Arc<Control>,
     pub(super) id: ClassId,
     pub(super) config: ClassConfig,
@@ -41,7 +41,7 @@ pub(crate) struct Class {
     /// The addresses with the reserved ports of outgoing connections.
     pub(super) outgoing: PiMutex<Vec<SocketAddr>>,
     pub(super) next_outgoing: AtomicUsize,
-    pub(super) _promise: Promise,
+    pub(super) _reservation: ReservationGuard,
 }
 
 impl Class {
@@ -65,10 +65,8 @@ impl Class {
     /// Returns the counts of the class.
     #[cfg(test)]
     pub(crate) fn counts(&self) -> ClassCounts {
-        let protocol = &self.protocol;
-        protocol
-            .counters
-            .counts(protocol.path_counts(), protocol.used())
+        let engine = &self.engine;
+        engine.counters.counts(engine.path_counts(), engine.used())
     }
 
     /// Listens at an address of the interface; port 0 stands for any free one. The scope of the
@@ -93,11 +91,11 @@ impl Class {
         let on_arrival = self.config.processing == Processing::OnArrival;
         let set = on_arrival.then(|| self.set(&arrivals)).transpose()?;
         let index = self
-            .protocol
+            .engine
             .listen(address, arrivals.clone())
             .ok_or(OpenError::InUse(address))?;
         if let Err(error) = self.driver.add(&self.rule(address, address.port())) {
-            self.protocol.stop_listening(index, Monotonic::now());
+            self.engine.stop_listening(index, Monotonic::now());
             return Err(error.into());
         }
         self.own.lock().push(port);
@@ -126,7 +124,7 @@ impl Class {
         })?;
         let ethernet = Ethernet {
             to: hardware,
-            from: self.protocol.hardware(),
+            from: self.engine.hardware(),
             vlan: None,
             kind: match remote {
                 SocketAddr::V4(_) => Ethernet::IPV4,
@@ -134,8 +132,8 @@ impl Class {
             },
         };
         let slot = self.begin(local, remote, ethernet)?;
-        let bell = self.protocol.slot(slot).open_bell().map_err(|error| {
-            self.protocol.let_go(slot, Monotonic::now());
+        let bell = self.engine.slot(slot).open_bell().map_err(|error| {
+            self.engine.let_go(slot, Monotonic::now());
             ConnectFault::NoDescriptor(error)
         })?;
         let stream = Stream::new(self.clone(), slot, bell);
@@ -174,7 +172,7 @@ impl Class {
             };
             tried += 1;
             let flow = Flow { local, remote };
-            match self.protocol.connect(flow, ethernet, Monotonic::now()) {
+            match self.engine.connect(flow, ethernet, Monotonic::now()) {
                 Ok(slot) => return Ok(slot),
                 Err(Busy::Flow) => {}
                 Err(Busy::Slots) => {
@@ -261,8 +259,8 @@ impl Class {
         let made = || {
             let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             let data = epoll::EventData::new_u64(0);
-            epoll::add(&set, self.protocol.packets(), data, epoll::EventFlags::IN)?;
-            epoll::add(&set, self.protocol.alarm(), data, epoll::EventFlags::IN)?;
+            epoll::add(&set, self.engine.packets(), data, epoll::EventFlags::IN)?;
+            epoll::add(&set, self.engine.alarm(), data, epoll::EventFlags::IN)?;
             epoll::add(&set, arrivals, data, epoll::EventFlags::IN)?;
             Ok::<_, rustix::io::Errno>(set)
         };

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use super::class::Protocol;
+use super::class::ClassEngine;
 use super::config::Processing;
 use super::connection::Slot;
 use super::error::ConnectFault;
@@ -58,7 +58,7 @@ impl Stream {
     /// [`IoError::WouldBlock`] if there are none; then the descriptor signals the next ones.
     pub(crate) fn try_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let now = Monotonic::now();
-        self.protocol().with(self.slot, now, |connection| {
+        self.engine().with(self.slot, now, |connection| {
             connection.receive(room, || {
                 self.bell.drain();
             })
@@ -71,7 +71,7 @@ impl Stream {
     /// [`IoError::WouldBlock`] if nothing fits; then the descriptor signals room.
     pub(crate) fn try_send(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let now = Monotonic::now();
-        self.protocol()
+        self.engine()
             .with(self.slot, now, |connection| connection.send(first, second))
     }
 
@@ -170,11 +170,11 @@ impl Stream {
 
     /// Closes both directions, and ends all waits.
     pub(crate) fn shut_down(&self) {
-        let protocol = self.protocol();
-        let news = protocol.with(self.slot, Monotonic::now(), |connection| {
+        let engine = self.engine();
+        let changes = engine.with(self.slot, Monotonic::now(), |connection| {
             connection.shut_down()
         });
-        protocol.slot(self.slot).ring(news, false);
+        engine.slot(self.slot).ring(changes, false);
     }
 
     /// Waits until an outgoing connection is established.
@@ -228,11 +228,11 @@ impl Stream {
     /// Does pending protocol work if the waiting thread is responsible for it.
     fn attend(&self, attended: Option<usize>) {
         if self.is_attending() {
-            let protocol = self.protocol();
+            let engine = self.engine();
             let now = Monotonic::now();
-            protocol.drain_alarm(now);
+            engine.drain_alarm(now);
             // After a failure of the interface, the connection times out.
-            let _ = protocol.step(now, BATCH, attended);
+            let _ = engine.step(now, BATCH, attended);
         }
     }
 
@@ -246,14 +246,14 @@ impl Stream {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: limit.subsec_nanos().into(),
         });
-        let protocol = self.protocol();
+        let engine = self.engine();
         // A signal ends the wait, as it must.
         let _ = if self.is_attending() {
             poll(
                 &mut [
                     PollFd::new(bell, PollFlags::IN),
-                    PollFd::from_borrowed_fd(protocol.packets(), PollFlags::IN),
-                    PollFd::from_borrowed_fd(protocol.alarm(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(engine.packets(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(engine.alarm(), PollFlags::IN),
                 ],
                 limit.as_ref(),
             )
@@ -263,11 +263,11 @@ impl Stream {
     }
 
     fn slot(&self) -> &Slot {
-        self.protocol().slot(self.slot)
+        self.engine().slot(self.slot)
     }
 
-    fn protocol(&self) -> &Protocol {
-        &self.class.protocol
+    fn engine(&self) -> &ClassEngine {
+        &self.class.engine
     }
 }
 
@@ -275,7 +275,7 @@ impl Drop for Stream {
     fn drop(&mut self) {
         // The slot can get another connection as soon as it is released.
         self.slot().close_bell();
-        self.protocol().let_go(self.slot, Monotonic::now());
+        self.engine().let_go(self.slot, Monotonic::now());
     }
 }
 

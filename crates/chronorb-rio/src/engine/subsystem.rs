@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicUsize;
 
 use chronorb_rt::{PiMutex, Thread, ThreadBuilder, reserve_for};
 
-use super::class::Protocol;
+use super::class::ClassEngine;
 use super::config::{ClassConfig, Processing, Urgency};
 use super::control::{Control, Order};
 use super::error::OpenError;
 use super::open::{Class, no_descriptor};
 use super::ports::{GuardedPorts, Ports, ReservedPort};
-use super::promises::{Promise, Promises};
+use super::reservations::{AdmittedReservations, ReservationGuard};
 use super::thread;
 use crate::class::{ClassId, MAX_CLASSES};
 use crate::driver::{Driver, DriverError, Link};
@@ -30,7 +30,7 @@ pub(crate) struct Subsystem {
     ports: Arc<dyn Ports>,
     neighbours: Arc<dyn Neighbours>,
     taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
-    promises: Arc<Promises>,
+    reservations: Arc<AdmittedReservations>,
     threads: PiMutex<Vec<(Thread<()>, Arc<Control>)>>,
     /// The page with the counters that other processes can read. Created with the first class.
     page: PiMutex<Option<Page>>,
@@ -48,7 +48,7 @@ impl Subsystem {
             ports,
             neighbours,
             taken: Arc::default(),
-            promises: Arc::default(),
+            reservations: Arc::default(),
             threads: PiMutex::new(Vec::new()),
             page: PiMutex::new(None),
         }
@@ -84,10 +84,10 @@ impl Subsystem {
     /// [`OpenError`]; nothing is changed then.
     pub(crate) fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
         check(&config, self.driver.link())?;
-        let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
-        let (link, promised) = (self.driver.link(), Reservation::from(&config));
-        let promise = self.promises.admit(link, ticket.id, promised)?;
-        self.open_promised(config, ticket, promise)
+        let number = ClassNumber::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let (link, reservation) = (self.driver.link(), Reservation::from(&config));
+        let guard = self.reservations.admit(link, number.id, reservation)?;
+        self.open_admitted(config, number, guard)
     }
 
     /// Opens a class of a plan that was [admitted](crate::plan::admit) as a whole, without a
@@ -101,35 +101,35 @@ impl Subsystem {
         reservation: &Reservation,
     ) -> Result<Arc<Class>, OpenError> {
         check(&config, self.driver.link())?;
-        let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
-        let promised = Reservation {
+        let number = ClassNumber::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let reservation = Reservation {
             name: config.name.clone(),
             ..reservation.clone()
         };
-        let promise = self.promises.give(ticket.id, promised);
-        self.open_promised(config, ticket, promise)
+        let guard = self.reservations.give(number.id, reservation);
+        self.open_admitted(config, number, guard)
     }
 
-    fn open_promised(
+    fn open_admitted(
         &self,
         config: ClassConfig,
-        ticket: Ticket,
-        promise: Promise,
+        number: ClassNumber,
+        guard: ReservationGuard,
     ) -> Result<Arc<Class>, OpenError> {
-        let mut path = self.driver.open(ticket.id, &[], config.queue)?;
+        let mut path = self.driver.open(number.id, &[], config.queue)?;
         let ordered = path.transmitter.set_priority(config.packet_priority);
         ordered.map_err(|error| OpenError::Failed {
             what: "giving packets their priority",
             source: error.0,
         })?;
-        let protocol = Protocol::new(&config, self.driver.link(), path).map_err(no_descriptor)?;
-        let status = self.status(ticket.id, &config).map_err(no_descriptor)?;
-        let protocol = Arc::new(protocol.shown_by(status));
+        let engine = ClassEngine::new(&config, self.driver.link(), path).map_err(no_descriptor)?;
+        let status = self.status(number.id, &config).map_err(no_descriptor)?;
+        let engine = Arc::new(engine.with_publisher(status));
         let control = Arc::new(Control::new().map_err(no_descriptor)?);
         let own: Arc<PiMutex<Vec<ReservedPort>>> = Arc::default();
-        let id = ticket.id;
+        let id = number.id;
         let class = Class {
-            protocol: protocol.clone(),
+            engine: engine.clone(),
             control: control.clone(),
             id,
             driver: self.driver.clone(),
@@ -139,13 +139,13 @@ impl Subsystem {
             outgoing: PiMutex::default(),
             next_outgoing: AtomicUsize::new(0),
             config,
-            _promise: promise,
+            _reservation: guard,
         };
-        let tenancy = Tenancy {
-            protocol,
+        let tenancy = ClassResources {
+            engine,
             control: control.clone(),
             _own: own,
-            _ticket: ticket,
+            _ticket: number,
         };
         let thread = start(&class.config, tenancy)?;
         let mut threads = self.threads.lock();
@@ -180,21 +180,21 @@ impl Drop for Subsystem {
 
 /// The resources of a class at the interface, held while its thread runs. They are released in this
 /// order.
-struct Tenancy {
-    protocol: Arc<Protocol>,
+struct ClassResources {
+    engine: Arc<ClassEngine>,
     control: Arc<Control>,
     /// From here on the kernel answers for these ports again.
     _own: Arc<PiMutex<Vec<ReservedPort>>>,
-    _ticket: Ticket,
+    _ticket: ClassNumber,
 }
 
 /// The number of a class, released on drop.
-struct Ticket {
+struct ClassNumber {
     id: ClassId,
     taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
 }
 
-impl Ticket {
+impl ClassNumber {
     fn take(taken: &Arc<PiMutex<[bool; MAX_CLASSES]>>) -> Option<Self> {
         let mut all = taken.lock();
         let free = all.iter().position(|is_taken| !is_taken)?;
@@ -206,13 +206,13 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for ClassNumber {
     fn drop(&mut self) {
         self.taken.lock()[self.id.index()] = false;
     }
 }
 
-fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError> {
+fn start(config: &ClassConfig, tenancy: ClassResources) -> Result<Thread<()>, OpenError> {
     let mut builder = ThreadBuilder::new(format!("rio-{}", config.name));
     if let Urgency::Native(scheduling) = config.urgency {
         builder = builder.scheduling(scheduling);
@@ -222,9 +222,9 @@ fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError
     }
     let processing = config.processing;
     let control = tenancy.control.clone();
-    let tasks = thread::tasks(&tenancy.protocol, &control).map_err(no_descriptor)?;
+    let tasks = thread::tasks(&tenancy.engine, &control).map_err(no_descriptor)?;
     let thread = builder.spawn(move || {
-        thread::work(&tenancy.protocol, &tenancy.control, &tasks, processing);
+        thread::work(&tenancy.engine, &tenancy.control, &tasks, processing);
         drop(tenancy);
     })?;
     if let Urgency::Deadline(reservation) = config.urgency

@@ -1,4 +1,4 @@
-//! What is admitted, and what is said of the rest.
+//! Admission: plans that are admitted, and refusals and warnings of the others.
 
 use std::time::Duration;
 
@@ -175,8 +175,8 @@ fn what_nothing_bounds_may_not_come_before_what_has_a_promise() {
     };
     let admission = admit(&interface(), &[video, promised]);
     assert!(admission.is_admitted(), "{:?}", admission.refusals);
-    // It may come at any time: twice at once, at the end of one time and at the beginning of the
-    // next.
+    // The work may come at any time: twice in succession, at the end of one period and at the start
+    // of the next.
     assert_eq!(admission.classes[1].response, Some(micros(1000)));
 }
 
@@ -510,7 +510,7 @@ fn interface() -> Interface {
     }
 }
 
-/// One that carries whatever there is, in short.
+/// Returns an interface of unknown rate.
 fn interface_without_rate() -> Interface {
     Interface {
         rate: Some(u64::MAX),
@@ -518,7 +518,7 @@ fn interface_without_rate() -> Interface {
     }
 }
 
-/// A class with a period in milliseconds and the cost of a packet in microseconds.
+/// Returns a class with a period in milliseconds and the cost of a packet in microseconds.
 fn periodic(name: &str, priority: u8, period: u64, budget: u32, cost: u64) -> Reservation {
     Reservation {
         name: name.to_owned(),

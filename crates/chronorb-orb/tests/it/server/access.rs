@@ -359,9 +359,9 @@ fn rules_are_settings_and_name_what_is_wrong_with_them() {
     let error = read(&["-ORBServerTransportRule", "10.0.0.0/8 udp tcp"]).expect_err("it is none");
     assert_eq!(
         error.to_string(),
-        "command line: -ORBServerTransportRule: at character 12: \"udp\" is no condition; expected a \
-         condition: *, localhost, an address such as 10.0.0.0/8 or fd00::/8, subject=, san=, uid= or \
-         gid="
+        "command line: -ORBServerTransportRule: at character 12: \"udp\" is no condition; expected \
+        a condition: *, localhost, an address such as 10.0.0.0/8 or fd00::/8, subject=, san=, uid= \
+        or gid="
     );
     let mut unknown = OrbConfig::default();
     unknown.client_transport_rules = rules(&["* ssl", "* tcpp"]);

@@ -158,8 +158,9 @@ fn register(anchor: &OwnedFd, frames: &Frames, layout: &Layout) -> Result<(), Dr
         Errno::NOBUFS => DriverError::Failed {
             what: "frames for AF_XDP",
             source: io::Error::other(format!(
-                "{} MiB for {} receive queues are more memory than the process may lock: raise LimitMEMLOCK, grant \
-                 cap_ipc_lock, or have the interface use fewer queues (`ethtool -L`)",
+                "{} MiB for {} receive queues are more memory than the process may lock: raise \
+                LimitMEMLOCK, grant cap_ipc_lock, or have the interface use fewer queues (`ethtool \
+                -L`)",
                 frames.len().div_ceil(1 << 20),
                 layout.queues
             )),

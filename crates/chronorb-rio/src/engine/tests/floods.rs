@@ -13,16 +13,16 @@ fn flood(world: &World, ports: std::ops::Range<u16>) {
         let at = world.connect(port).expect("it is free");
         // The client's resets of the forgotten connections are lost.
         world.wire.disturb(Side::Left, silent, 0);
-        world.protocol(CLIENT).abort_all(world.now);
-        assert_eq!(world.protocol(CLIENT).used(), 0, "{at:?}");
+        world.engine(CLIENT).abort_all(world.now);
+        assert_eq!(world.engine(CLIENT).used(), 0, "{at:?}");
         world.wire.disturb(Side::Left, Faults::default(), 0);
-        let server = world.protocol(SERVER);
+        let server = world.engine(SERVER);
         server
             .step(world.now, 10, None)
             .expect("a wire does not fail");
         // The client's answers to the retransmissions are lost too.
         world.wire.disturb(Side::Left, silent, 0);
-        let client = world.protocol(CLIENT);
+        let client = world.engine(CLIENT);
         client
             .step(world.now, 10, None)
             .expect("a wire does not fail");
@@ -35,7 +35,7 @@ fn half_open_connections_are_bounded_and_the_oldest_gives_way() {
     let mut world = World::new(&small());
     let listener = world.listen();
     flood(&world, 40_000..41_000);
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     assert_eq!((server.half_open(), server.used()), (4, 0));
     assert_eq!(
         server.counters.counts(server.path_counts(), 0).gave_way,
@@ -50,14 +50,14 @@ fn half_open_connections_end_after_a_time() {
     let mut world = World::new(&small());
     world.listen();
     flood(&world, 40_000..40_003);
-    assert_eq!(world.protocol(SERVER).half_open(), 3);
+    assert_eq!(world.engine(SERVER).half_open(), 3);
     let silent = Faults {
         loss: 1.0,
         ..Faults::default()
     };
     world.wire.disturb(Side::Left, silent, 0);
     world.pass(Duration::from_secs(6));
-    assert_eq!(world.protocol(SERVER).half_open(), 0);
+    assert_eq!(world.engine(SERVER).half_open(), 0);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn connections_over_the_limit_are_not_begun_and_counted() {
     );
     world.pass(Duration::from_millis(10));
     vanish(&world);
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     let counts = || server.counters.counts(server.path_counts(), server.used());
     let before = counts();
     connect_from(&world, 99, 50_000);
@@ -98,7 +98,7 @@ fn who_asks_where_nobody_listens_is_refused() {
     let outcome = world.until("it is refused", |world| world.is_connected(at));
     assert_eq!(outcome, Err(IoError::Closed));
     world.let_go(at);
-    assert_eq!(world.protocol(CLIENT).used(), 0);
+    assert_eq!(world.engine(CLIENT).used(), 0);
 }
 
 #[test]
@@ -113,13 +113,13 @@ fn a_flood_of_one_class_takes_nothing_from_another() {
     let now = Monotonic::from_nanos(1);
     let open = |number, port| {
         let path = right.open(class(number), &[rule(number, port)], 64);
-        Protocol::new(&config, right.link(), path.expect("it is new")).expect("descriptors")
+        ClassEngine::new(&config, right.link(), path.expect("it is new")).expect("descriptors")
     };
     let (quiet, flooded) = (open(0, 1000), open(1, 2000));
     let path = left
         .open(class(0), &[Rule::all(class(0))], 512)
         .expect("it is the first");
-    let client = Protocol::new(&config, left.link(), path).expect("descriptors");
+    let client = ClassEngine::new(&config, left.link(), path).expect("descriptors");
     let ethernet = Ethernet {
         to: right.link().hardware,
         from: left.link().hardware,
@@ -156,7 +156,7 @@ fn what_makes_no_sense_is_dropped_and_counted() {
     let end = &world.hosts[CLIENT].end;
     let class = ClassId::new(5).expect("there are several");
     let mut path = end.open(class, &[], 16).expect("it is new");
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     let mut frame = Vec::new();
     frame.extend([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 8, 0]);
     // IPv4 from the client to the server with TCP, whose header claims a length of 60 octets.
@@ -193,7 +193,7 @@ fn vanish(world: &World) {
         ..Faults::default()
     };
     world.wire.disturb(Side::Left, silent, 0);
-    world.protocol(CLIENT).abort_all(world.now);
+    world.engine(CLIENT).abort_all(world.now);
     world.wire.disturb(Side::Left, Faults::default(), 0);
 }
 
@@ -242,7 +242,7 @@ fn connect_from(world: &World, last: u8, port: u16) -> At {
         vlan: None,
         kind: Ethernet::IPV4,
     };
-    let slot = world.protocol(CLIENT).connect(flow, ethernet, world.now);
+    let slot = world.engine(CLIENT).connect(flow, ethernet, world.now);
     let slot = slot.expect("it is free");
     At { host: CLIENT, slot }
 }
@@ -314,7 +314,7 @@ fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
             clients.push(world.connect(40_000 + tick).expect("it is free"));
         }
         for host in [CLIENT, SERVER] {
-            let outcome = world.protocol(host).step(world.now, usize::MAX, None);
+            let outcome = world.engine(host).step(world.now, usize::MAX, None);
             outcome.expect("a wire does not fail");
         }
         taken_in += usize::from(world.accept(listener).is_some());
@@ -324,7 +324,7 @@ fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
     for near in clients {
         assert_eq!(world.is_connected(near), Some(Ok(())));
     }
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     let counts = server.counters.counts(server.path_counts(), server.used());
     assert!(counts.gave_way > 10_000, "{counts:?}");
     assert_eq!((counts.slots, counts.evicted), (20, 0));
@@ -341,7 +341,7 @@ fn idle_connections_make_room() {
         let patience = Duration::from_secs(1);
         assert!(comes_in(&mut world, near, listener, &mut all, patience));
         assert_eq!(all.len(), 7, "one is enough");
-        let server = world.protocol(SERVER);
+        let server = world.engine(SERVER);
         assert_eq!(server.counters.counts(server.path_counts(), 0).evicted, 1);
     }
 }
@@ -362,7 +362,7 @@ fn connections_that_nobody_has_taken_in_make_room_at_once() {
     world.pass(Duration::from_millis(10));
     let ports: Vec<_> = std::iter::from_fn(|| world.accept(listener))
         .map(|at| {
-            let slot = world.protocol(SERVER).slot(at.slot);
+            let slot = world.engine(SERVER).slot(at.slot);
             let remote = slot.connection.lock().remote();
             remote.expect("it has a peer").port()
         })

@@ -17,7 +17,7 @@ fn times_read(idle: usize) -> usize {
         world.pair(listener, 40_000 + port as u16);
     }
     let (near, far) = world.pair(listener, 50_000);
-    let before = world.protocol(SERVER).times_read();
+    let before = world.engine(SERVER).times_read();
     let mut room = [0; 1000];
     for _ in 0..20 {
         assert_eq!(world.send(near, &[7; 1000]), Ok(1000));
@@ -25,11 +25,11 @@ fn times_read(idle: usize) -> usize {
         // The acknowledgement is delayed, which sets a timer of this connection.
         world.advance(world.now + Duration::from_millis(20));
         for host in [SERVER, CLIENT] {
-            let outcome = world.protocol(host).step(world.now, usize::MAX, None);
+            let outcome = world.engine(host).step(world.now, usize::MAX, None);
             outcome.expect("a wire does not fail");
         }
     }
-    world.protocol(SERVER).times_read() - before
+    world.engine(SERVER).times_read() - before
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod endings;
 mod floods;
 mod idle;
 mod memory;
-mod shown;
+mod status;
 mod transfers;
 
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use chronorb_rt::{Monotonic, Wake};
 use chronorb_transport::IoError;
 
-use super::class::{Busy, Protocol};
+use super::class::{Busy, ClassEngine};
 use super::config::ClassConfig;
 use super::connection::{Connection, Patience};
 use super::device::Envelope;
@@ -39,7 +39,7 @@ struct World {
 
 struct Host {
     end: End,
-    protocol: Protocol,
+    engine: ClassEngine,
 }
 
 /// A connection of one of the hosts.
@@ -77,9 +77,9 @@ impl World {
             };
             let path = end.open(class, &[rule], config.queue);
             let path = path.expect("it is the first");
-            let protocol = Protocol::new(config, end.link(), path);
-            let protocol = protocol.expect("there are descriptors");
-            Host { end, protocol }
+            let engine = ClassEngine::new(config, end.link(), path);
+            let engine = engine.expect("there are descriptors");
+            Host { end, engine }
         });
         Self {
             wire,
@@ -88,15 +88,13 @@ impl World {
         }
     }
 
-    fn protocol(&self, host: usize) -> &Protocol {
-        &self.hosts[host].protocol
+    fn engine(&self, host: usize) -> &ClassEngine {
+        &self.hosts[host].engine
     }
 
     fn listen(&self) -> usize {
         let arrivals = Arc::new(Wake::new().expect("there are descriptors"));
-        let listener = self
-            .protocol(SERVER)
-            .listen(address(SERVER, PORT), arrivals);
+        let listener = self.engine(SERVER).listen(address(SERVER, PORT), arrivals);
         listener.expect("it is the first")
     }
 
@@ -115,13 +113,13 @@ impl World {
             vlan: None,
             kind: Ethernet::IPV4,
         };
-        let slot = self.protocol(CLIENT).connect(flow, ethernet, self.now)?;
+        let slot = self.engine(CLIENT).connect(flow, ethernet, self.now)?;
         Ok(At { host: CLIENT, slot })
     }
 
     fn accept(&self, listener: usize) -> Option<At> {
         let taken = self
-            .protocol(SERVER)
+            .engine(SERVER)
             .accept(listener, self.now, |_| Ok::<_, Infallible>(()));
         let Ok(taken) = taken;
         let (slot, ()) = taken?;
@@ -137,37 +135,37 @@ impl World {
     }
 
     fn is_connected(&self, at: At) -> Option<Result<(), IoError>> {
-        let slot = self.protocol(at.host).slot(at.slot);
+        let slot = self.engine(at.host).slot(at.slot);
         slot.connection.lock().is_connected()
     }
 
     fn send(&self, at: At, octets: &[u8]) -> Result<usize, IoError> {
-        self.protocol(at.host)
+        self.engine(at.host)
             .with(at.slot, self.now, |it| it.send(octets, &[]))
     }
 
     fn receive(&self, at: At, room: &mut [u8]) -> Result<usize, IoError> {
-        self.protocol(at.host)
+        self.engine(at.host)
             .with(at.slot, self.now, |it| it.receive(room, || ()))
     }
 
     fn let_go(&self, at: At) {
-        self.protocol(at.host).let_go(at.slot, self.now);
+        self.engine(at.host).let_go(at.slot, self.now);
     }
 
     fn shut_down(&self, at: At) {
-        let protocol = self.protocol(at.host);
-        let _ = protocol.with(at.slot, self.now, |it| it.shut_down());
+        let engine = self.engine(at.host);
+        let _ = engine.with(at.slot, self.now, |it| it.shut_down());
     }
 
     /// Lets both hosts do their pending work, and advances the time to the next event.
     fn turn(&mut self) {
         let packets = [CLIENT, SERVER].map(|host| {
-            let outcome = self.protocol(host).step(self.now, usize::MAX, None);
+            let outcome = self.engine(host).step(self.now, usize::MAX, None);
             outcome.expect("a wire does not fail").packets
         });
         if packets == [0, 0] {
-            let due = self.hosts.each_ref().map(|host| host.protocol.due());
+            let due = self.hosts.each_ref().map(|host| host.engine.due());
             let next = due.into_iter().chain([self.wire.next()]).flatten().min();
             let next = next.unwrap_or(self.now + Duration::from_secs(1));
             self.advance(next.max(self.now + Duration::from_micros(1)));
@@ -247,8 +245,8 @@ pub(super) fn handshakes(most: usize, patience: Duration) -> Handshakes {
         vlan: None,
         kind: Ethernet::IPV4,
     };
-    let greeter = Connection::new(Envelope { ethernet, dscp: 0 }, 1500, 2048, patient);
-    Handshakes::new(most, patience, greeter, 1500)
+    let responder = Connection::new(Envelope { ethernet, dscp: 0 }, 1500, 2048, patient);
+    Handshakes::new(most, patience, responder, 1500)
 }
 
 /// Returns the configuration of a small class.

@@ -1,4 +1,4 @@
-//! What files say, and where they are wrong.
+//! Parsing of plan files, and the positions of errors.
 
 use std::time::Duration;
 

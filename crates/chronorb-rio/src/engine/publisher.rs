@@ -14,7 +14,7 @@ use crate::status::{ClassCounters, Count, Level};
 
 /// The published counters of a class.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct StatusPublisher {
     status: ClassCounters,
     /// The time of the next query to the driver for lost packets, in nanoseconds.
     next_losses: AtomicU64,
@@ -22,7 +22,7 @@ pub(super) struct Shown {
 
 /// The input of a step.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct StepInput {
     pub(super) packets: usize,
     pub(super) octets: usize,
     /// The number of frames that waited before the step.
@@ -31,7 +31,7 @@ pub(super) struct Taken {
     pub(super) has_more: bool,
 }
 
-impl Shown {
+impl StatusPublisher {
     pub(super) fn new(status: ClassCounters) -> Self {
         Self {
             status,
@@ -43,21 +43,21 @@ impl Shown {
     pub(super) fn step(
         &self,
         now: Monotonic,
-        taken: Taken,
+        input: StepInput,
         counters: &Counters,
         receiver: &dyn Receiver,
         half_open: usize,
         demux: &Demux,
     ) {
         let status = &self.status;
-        if taken.packets > 0 {
+        if input.packets > 0 {
             let latency = Monotonic::now().since(now);
-            status.delivered_after(latency, taken.packets as u64);
-            status.add(Count::PacketsIn, taken.packets as u64);
-            status.add(Count::OctetsIn, taken.octets as u64);
+            status.delivered_after(latency, input.packets as u64);
+            status.add(Count::PacketsIn, input.packets as u64);
+            status.add(Count::OctetsIn, input.octets as u64);
         }
-        status.set(Level::Queue, taken.waiting as u64);
-        let left = if taken.has_more {
+        status.set(Level::Queue, input.waiting as u64);
+        let left = if input.has_more {
             receiver.waiting()
         } else {
             0
