@@ -153,7 +153,7 @@ fn what_was_sent_is_taken_out_once() {
             thread::spawn(move || [take(&ring), take(&ring)])
         };
         let first = take(&ring);
-        // Whoever has taken one out: the kernel has room for another one now.
+        // A position was taken out, so the kernel has room for another frame.
         assert_ne!(ring.consumer.load(Ordering::Acquire), 0);
         ring.kernel_puts(3);
         let second = take(&ring);

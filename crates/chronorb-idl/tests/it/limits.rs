@@ -258,7 +258,10 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(512)
+    })]
 
     #[test]
     fn random_text_does_not_panic(text in "(?s).{0,150}") {

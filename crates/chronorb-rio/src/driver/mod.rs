@@ -145,7 +145,7 @@ pub enum DriverError {
         capability: &'static str,
     },
     /// The kernel, or the interface's driver, does not support the operation.
-    #[error("{what} cannot be had here: {source}")]
+    #[error("{what} is not available here: {source}")]
     Unsupported {
         /// The attempted operation.
         what: &'static str,
@@ -173,10 +173,10 @@ pub enum DriverError {
         left: usize,
     },
     /// The queue is longer than [`MAX_QUEUE`].
-    #[error("a queue of {0} packets is longer than any can be: take at most {MAX_QUEUE}")]
+    #[error("a queue of {0} packets is too long: take at most {MAX_QUEUE}")]
     LongQueue(usize),
     /// The kernel's own TCP was chosen, which has no driver.
-    #[error("the kernel's own TCP hands out no packets: it has sockets")]
+    #[error("the kernel's own TCP is not a driver of packets: it has sockets")]
     Kernel,
     /// The interface already runs another XDP program.
     #[error(

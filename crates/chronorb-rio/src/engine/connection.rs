@@ -550,10 +550,12 @@ impl Connection {
             (true, false) => IDLE,
             (true, true) => SERVING,
         };
-        let idleness = match self.has_received {
-            _ if idle < patience => Idleness::Busy,
-            false => Idleness::Silent,
-            true => Idleness::Idle,
+        let idleness = if idle < patience {
+            Idleness::Busy
+        } else if self.has_received {
+            Idleness::Idle
+        } else {
+            Idleness::Silent
         };
         Some((idleness, self.moved))
     }

@@ -18,8 +18,10 @@ pub(crate) enum OpenError {
     TooManyClasses,
     /// The queue could overflow though all peers respect their windows.
     #[error(
-        "the queue of {queue} frames is shorter than what peers may send unasked: {connections} connections of {frames} \
-         frames each are {}; make the queue longer, or connections or buffer smaller", connections * frames
+        "the queue of {queue} frames is shorter than the windows of the peers: {connections} \
+         connections of {frames} frames each are {}; make the queue longer, or connections or \
+         buffer smaller",
+        connections * frames
     )]
     ShortQueue {
         /// The length of the queue in frames.
@@ -80,7 +82,7 @@ pub(crate) enum OpenError {
 #[non_exhaustive]
 pub(crate) enum ConnectFault {
     /// The peer refused the connection.
-    #[error("nobody listens there")]
+    #[error("the peer refused the connection")]
     Refused,
     /// The deadline passed.
     #[error("no answer in time")]
@@ -89,7 +91,7 @@ pub(crate) enum ConnectFault {
     #[error("the interface has no address to reach {0} from")]
     NoAddress(IpAddr),
     /// The next hop's hardware address is unknown.
-    #[error("no way to {to}: {source}")]
+    #[error("no route to {to}: {source}")]
     NoWay {
         /// The peer.
         to: IpAddr,

@@ -60,7 +60,8 @@ pub(crate) fn check(class: &Reservation) -> Result<(), Unkept> {
 /// The error of a reservation that the kernel cannot enforce.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error(
-    "class {class:?} has {what}, and the kernel's TCP has no thread of the class for it: leave it out, or take another driver"
+    "class {class:?} has {what}, and the kernel's TCP has no thread of the class for it: leave it \
+    out, or take another driver"
 )]
 pub struct Unkept {
     /// The class.

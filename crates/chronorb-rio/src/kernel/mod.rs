@@ -204,13 +204,14 @@ pub enum KernelError {
     Unkept(#[from] Unkept),
     /// The kernel enforces another plan already.
     #[error(
-        "the kernel keeps another plan on the interface {0}: give programs the same one as `chronorb rio setup --kernel`"
+        "the kernel keeps another plan on the interface {0}: give programs the same one as \
+        `chronorb rio setup --kernel`"
     )]
     Another(String),
     /// The interface has a queueing discipline that was set by another program.
     #[error(
-        "the interface {interface} has the queueing discipline {kind}, which was set by somebody: take it away first \
-         (`tc qdisc del dev {interface} root`)"
+        "the interface {interface} has the queueing discipline {kind}, which another program has \
+        set: remove it first (`tc qdisc del dev {interface} root`)"
     )]
     Taken {
         /// The interface.
@@ -236,6 +237,6 @@ pub enum KernelError {
     #[error("the threads that take packets in: {0}")]
     Threads(io::Error),
     /// The thread that would undo the changes cannot be started.
-    #[error("nobody would undo it: {0}")]
+    #[error("the thread that undoes it cannot be started: {0}")]
     Untold(io::Error),
 }

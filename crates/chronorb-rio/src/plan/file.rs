@@ -228,21 +228,24 @@ impl ClassTable {
                     Ok((Processing::OnArrival, Some(Cap { packets, period })))
                 }
                 (_, _, Some(_)) => Err(self.wrong(
-                    "is processed on arrival, where nothing can keep a cap: processing = \"demand\" does",
+                    "is processed on arrival, where nothing can keep a cap: processing = \
+                    \"demand\" does",
                 )),
                 _ => Err(self.wrong(
-                    "is processed on arrival: give it both the period and the budget that its peers keep to, or \
-                     neither",
+                    "is processed on arrival: give it both the period and the budget that its \
+                    peers keep to, or neither",
                 )),
             },
             ProcessingValue::Demand if self.budget.is_some() => Err(self.wrong(
-                "is processed on demand and has a budget: cap is what limits it, processing = \"periodic\" what gives it a \
-                 budget",
+                "is processed on demand and has a budget: cap is what limits it, processing = \
+                \"periodic\" what gives it a budget",
             )),
             ProcessingValue::Demand => {
                 let cap = match (self.cap, period) {
                     (None, None) => None,
-                    (None, Some(_)) => return Err(self.wrong("has a period and no cap: give it one")),
+                    (None, Some(_)) => {
+                        return Err(self.wrong("has a period and no cap: give it one"));
+                    }
                     (Some(cap), period) => Some(self.cap(cap, period, interface)?),
                 };
                 Ok((Processing::OnDemand { cap }, None))
@@ -265,8 +268,8 @@ impl ClassTable {
                 let packet = self.packet.map_or(interface.mtu, |packet| packet as usize);
                 interface.cap(share, packet, period).ok_or_else(|| {
                     self.wrong(
-                        "has a cap in percent, and the interface no rate: give it rate = \"100 Mbit\", or the cap in \
-                         packets",
+                        "has a cap in percent, and the interface no rate: give it rate = \"100 \
+                        Mbit\", or the cap in packets",
                     )
                 })
             }

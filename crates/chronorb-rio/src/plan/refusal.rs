@@ -183,7 +183,8 @@ impl fmt::Display for Why {
                 let over = packet - mtu;
                 write!(
                     f,
-                    "packets of {packet} octets are {over} longer than the interface carries: at most {mtu}"
+                    "packets of {packet} octets are {over} longer than the interface carries: at \
+                    most {mtu}"
                 )
             }
             Self::TooManyClasses => write!(f, "an interface has at most {MAX_CLASSES} classes"),
@@ -198,9 +199,9 @@ impl fmt::Display for Why {
                 buffer,
             } => write!(
                 f,
-                "its {connections} connections with {buffer} octets of buffer each can have {frames} frames under \
-                 way, {} more than its queue of {queue} holds: give it queue = {}, fewer connections or smaller \
-                 buffers",
+                "its {connections} connections with {buffer} octets of buffer each can have \
+                {frames} frames under way, {} more than its queue of {queue} holds: give it queue \
+                = {}, fewer connections or smaller buffers",
                 frames.saturating_sub(*queue),
                 frames.checked_next_power_of_two().unwrap_or(usize::MAX),
             ),
@@ -225,8 +226,8 @@ impl fmt::Display for Why {
                 };
                 write!(
                     f,
-                    "its packets are processed {processing} without end, and class {other:?} waits as long: give it \
-                     {bound}, or a native priority below {priority}"
+                    "its packets are processed {processing} without end, and class {other:?} waits \
+                    as long: give it {bound}, or a native priority below {priority}"
                 )
             }
             Self::Late {
@@ -236,8 +237,8 @@ impl fmt::Display for Why {
             } => {
                 write!(
                     f,
-                    "its work takes at least {at_least:?} with what comes before it, {:?} more than its period of \
-                     {period:?}: ",
+                    "its work takes at least {at_least:?} with what comes before it, {:?} more \
+                    than its period of {period:?}: ",
                     at_least.saturating_sub(*period),
                 )?;
                 what_fits(f, *fits)
@@ -273,16 +274,18 @@ impl fmt::Display for Warning {
         match self {
             Self::Order { longer, shorter } => write!(
                 f,
-                "class {longer:?} has a longer period than class {shorter:?} and a higher priority: the other way round more \
-                 would fit (rate-monotonic order)"
+                "class {longer:?} has a longer period than class {shorter:?} and a higher \
+                priority: the other way round more would fit (rate-monotonic order)"
             ),
             Self::NoCost(classes) => write!(
                 f,
-                "the cost of a packet is not known of {}: processor time is not looked at where these come in",
+                "the cost of a packet is not known of {}: processor time is not looked at where \
+                these come in",
                 classes.join(", ")
             ),
             Self::NoRate => f.write_str(
-                "the rate of the interface is not known: the network is not looked at; give it rate = \"100 Mbit\"",
+                "the rate of the interface is not known: the network is not looked at; give it \
+                rate = \"100 Mbit\"",
             ),
             Self::Cap { class, cap, left } => write!(
                 f,
@@ -296,8 +299,8 @@ impl fmt::Display for Warning {
                 frames,
             } => write!(
                 f,
-                "class {class:?} can have {frames} frames under way, and its queue holds {queue}: packets are lost if \
-                 its thread is late"
+                "class {class:?} can have {frames} frames under way, and its queue holds {queue}: \
+                packets are lost if its thread is late"
             ),
             Self::Window {
                 class,
@@ -305,12 +308,13 @@ impl fmt::Display for Warning {
                 budget,
             } => write!(
                 f,
-                "class {class:?} has {window} octets of windows, less than the {budget} of its budget: it will not get \
-                 all of it"
+                "class {class:?} has {window} octets of windows, less than the {budget} of its \
+                budget: it will not get all of it"
             ),
             Self::Shadowed { class, by } => write!(
                 f,
-                "class {class:?} gets no packet by its rules: all of them are of class {by:?}, which is before it"
+                "class {class:?} gets no packet by its rules: all of them are of class {by:?}, \
+                which is before it"
             ),
         }
     }

@@ -276,7 +276,8 @@ impl fmt::Display for Policy {
 pub enum ReservationError {
     /// The policy does not have the priority.
     #[error(
-        "policy {policy} has no native priority {priority}: fifo and rr have 1 to {MAX_NATIVE}, others only 0"
+        "policy {policy} has no native priority {priority}: fifo and rr have 1 to {MAX_NATIVE}, \
+        others only 0"
     )]
     Priority {
         /// The policy.
@@ -300,12 +301,14 @@ pub enum ReservationError {
     Period(Duration),
     /// Expected packets are given for a mode with its own bound.
     #[error(
-        "packets are expected only where they are processed on arrival: on demand has a cap, periodic a budget"
+        "packets are expected only where they are processed on arrival: on demand has a cap, \
+        periodic a budget"
     )]
     NotOnArrival,
     /// Scheduled output is given for a mode without a thread.
     #[error(
-        "output is scheduled, and processing on arrival has no thread of its own for it: it has to be direct"
+        "output is scheduled, and processing on arrival has no thread of its own for it: it has to \
+        be direct"
     )]
     NoThread,
     /// A size is out of range.

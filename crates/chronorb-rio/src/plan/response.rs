@@ -199,7 +199,8 @@ mod tests {
                 1..6,
             ),
         ) {
-            let tasks: Vec<_> = tasks.into_iter().map(|(period, cost)| (period, cost.min(period))).collect();
+            let tasks = tasks.into_iter().map(|(period, cost)| (period, cost.min(period)));
+            let tasks: Vec<_> = tasks.collect();
             let played = play(&tasks);
             for (i, (told, shown)) in responses(&tasks).into_iter().zip(played).enumerate() {
                 prop_assert_eq!(told, shown, "task {} of {:?}", i, tasks);
@@ -213,7 +214,8 @@ mod tests {
         ) {
             // The other tasks start at any time. The job starts at 100, when all of them have run
             // for long.
-            let tasks: Vec<_> = above.iter().map(|(period, cost, _)| task(*period, *cost)).collect();
+            let tasks = above.iter().map(|(period, cost, _)| task(*period, *cost));
+            let tasks: Vec<_> = tasks.collect();
             if let Ok(told) = response(cost, 1000, 0, &tasks) {
                 let mut left = vec![0; above.len()];
                 let mut own = cost;

@@ -1,5 +1,4 @@
-//! Where in a page what lies. Everything is a word of eight octets, in the byte order of the
-//! machine.
+//! The layout of a page. It consists of words of eight octets, in the byte order of the machine.
 //!
 //! ```text
 //! 0        magic

@@ -242,13 +242,13 @@ pub enum SnapshotError {
     NoPage,
     /// The page was written by another version of chronorb.
     #[error(
-        "the counters have layout {0}, and this program reads another, {known}: use the `chronorb` of the version \
-         that the process was built with",
+        "the counters have layout {0}, and this program reads another, {known}: use the `chronorb` \
+        of the version that the process was built with",
         known = layout::VERSION
     )]
     Version(u64),
     /// The values of a class are invalid.
-    #[error("the counters of class {0} say what cannot be: they were overwritten")]
+    #[error("the counters of class {0} are invalid: they were overwritten")]
     Malformed(ClassId),
     /// The file cannot be read.
     #[error("the counters cannot be read: {0}")]

@@ -127,7 +127,10 @@ fn a_process_that_is_not_there_is_an_error() {
 
 proptest! {
     #[test]
-    fn a_page_with_any_words_is_read_or_refused(changes in vec((8..layout::PAGE, any::<u64>()), 0..200), kinds in vec(0..4_u64, 64)) {
+    fn a_page_with_any_words_is_read_or_refused(
+        changes in vec((8..layout::PAGE, any::<u64>()), 0..200),
+        kinds in vec(0..4_u64, 64),
+    ) {
         let mut words = words();
         for (at, value) in changes {
             words[at] = value;

@@ -158,8 +158,9 @@ pub(super) fn check(
         .find(|name| endpoint.option(name).is_some());
     if let Some(name) = of_threads {
         return Err(endpoint.error(format!(
-            "the option {name} is not for driver=kernel, whose TCP works on packets as they come: promise something to a class of \
-             a plan that `chronorb rio setup --kernel` keeps, and name it by class=NAME"
+            "the option {name} is not for driver=kernel, whose TCP works on packets as they come: \
+            reserve something for a class of a plan that `chronorb rio setup --kernel` keeps, and \
+            name it by class=NAME"
         )));
     }
     match (endpoint.option("class"), planned) {
@@ -327,19 +328,20 @@ pub(super) fn link(interface: &str) -> io::Result<Link> {
 enum KernelTcpError {
     /// No queue enforces the class's share.
     #[error(
-        "class {class:?} is promised a share of the interface {interface}, and nobody keeps it there: \
-         `chronorb rio setup --kernel PLAN` does, as long as it runs"
+        "class {class:?} is promised a share of the interface {interface}, and no queue there \
+        enforces it: `chronorb rio setup --kernel PLAN` does, as long as it runs"
     )]
     NobodyKeeps { class: String, interface: String },
     /// Only the sockets can assign packets to the class, and the process lacks the right.
     #[error(
-        "naming the kernel's class of {0:?} needs CAP_NET_ADMIN: run as root, grant it (`setcap cap_net_admin+ep PROGRAM`), or \
-         give the class a port or a code point (dscp) of its own"
+        "naming the kernel's class of {0:?} needs CAP_NET_ADMIN: run as root, grant it (`setcap \
+        cap_net_admin+ep PROGRAM`), or give the class a port or a code point (dscp) of its own"
     )]
     Denied(String),
     /// Kernel sockets do not support the option.
     #[error(
-        "class {0:?} has a vlan_priority, which sockets cannot give to packets: leave it out, or take another driver"
+        "class {0:?} has a vlan_priority, which sockets cannot give to packets: leave it out, or \
+        take another driver"
     )]
     Vlan(String),
     /// The kernel would silently provide a smaller buffer.

@@ -83,21 +83,26 @@ pub(super) const fn needs_zone(address: IpAddr) -> bool {
 #[derive(Debug, Error)]
 pub(super) enum ZoneError {
     /// An address that is not link-local has a zone.
-    #[error("{0:?} has a zone (%), which only addresses of one link have: fe80::1%eth0")]
+    #[error("{0:?} has a zone (%), which only link-local addresses have: fe80::1%eth0")]
     Elsewhere(String),
     /// A link-local address has no zone, and no interface is given.
     #[error(
-        "{0} is an address of one link, and nothing says of which: name its interface, as in {0}%eth0 or by -ORBRioInterface"
+        "{0} is a link-local address without an interface: name its interface, as in {0}%eth0 or \
+        by -ORBRioInterface"
     )]
     Missing(IpAddr),
     /// Several interfaces have the address.
-    #[error("{address} is an address of {}: say which, as in {address}%{}", interfaces.join(" and of "), interfaces[0])]
+    #[error(
+        "{address} is an address of {}: say which, as in {address}%{}",
+        interfaces.join(" and of "),
+        interfaces[0]
+    )]
     Several {
         address: IpAddr,
         interfaces: Vec<String>,
     },
     /// The zone contradicts the given interface.
-    #[error("{zone} is another interface than {interface}, by which this goes")]
+    #[error("{zone} is another interface than the given {interface}")]
     Other { zone: String, interface: String },
     /// There is no interface with this index.
     #[error(

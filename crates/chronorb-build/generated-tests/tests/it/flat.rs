@@ -137,7 +137,10 @@ where
 macro_rules! alike {
     ($($name:ident: $t:ty;)*) => {
         proptest! {
-            #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+            #![proptest_config(ProptestConfig {
+                failure_persistence: None,
+                ..ProptestConfig::default()
+            })]
             $(
                 #[test]
                 fn $name(octets in octets(), cut in 0..260usize, n in 0..7usize, way in way()) {

@@ -125,7 +125,8 @@ impl Xdp {
     /// was closed a moment ago, this may wait until the kernel has released it.
     ///
     /// # Errors
-    /// [`DriverError`]: there is no such interface, it does not support XDP, another program is attached, or a right is missing.
+    /// [`DriverError`]: there is no such interface, it does not support XDP, another program is
+    /// attached, or a right is missing.
     pub(crate) fn open(interface: &str, options: Options) -> Result<Self, DriverError> {
         let link = Link::read(&mut Netlink::open()?, interface)?;
         // An interface that does not report its queues has one.
