@@ -15,7 +15,7 @@ codes! {
     UNREADABLE = "E0001";
     /// An included file stands in none of the searched places.
     INCLUDE_NOT_FOUND = "E0002";
-    /// A file includes itself, directly or through others, without end.
+    /// A file includes itself without end, directly or through others.
     INCLUDE_CYCLE = "E0003";
     /// Bytes that are not UTF-8 outside of a comment.
     NOT_UTF8 = "E0004";
@@ -77,9 +77,9 @@ codes! {
     DECLARATION_MISMATCH = "E0208";
     /// A struct that is declared but never defined.
     NEVER_DEFINED = "E0209";
-    /// An import of what no file defines, or of what cannot be imported.
+    /// An import of a name that no file defines, or that cannot be imported.
     BAD_IMPORT = "E0230";
-    /// An instance of what is no template module.
+    /// An instance of a name that is no template module.
     NOT_A_TEMPLATE = "E0231";
     /// Arguments that do not fit the parameters of a template module.
     TEMPLATE_ARGUMENT = "E0232";

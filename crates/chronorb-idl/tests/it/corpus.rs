@@ -1,4 +1,4 @@
-//! Small IDL files: those in `accept/` compile, those in `reject/` get the error that their first
+//! Small IDL files: those in `accept/` compile; those in `reject/` get the error that their first
 //! line names.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! How errors look, and how they are limited.
+//! The rendering of errors, and their limits.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! How errors in value types, components and template modules look.
+//! The rendering of errors in value types, components and template modules.
 
 use chronorb_idl::{Options, compile_text};
 

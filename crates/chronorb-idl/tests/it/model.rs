@@ -1,4 +1,4 @@
-//! What the model says about correct files.
+//! The model of correct files.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What the model says about annotations.
+//! Annotations in the model.
 
 use chronorb_idl::model::{Annotation, ConstValue, DefKind, Enumerator, Member, Model, Type};
 use chronorb_idl::{Options, compile_text};

@@ -37,7 +37,7 @@ fn type_name(model: &Model, ty: &Type) -> String {
     }
 }
 
-/// An operation as one would write it.
+/// Returns an operation in IDL syntax.
 fn written(model: &Model, operation: &Operation) -> String {
     let result = operation.result.as_ref();
     let result = result.map_or_else(|| "void".to_owned(), |ty| type_name(model, ty));
