@@ -1,4 +1,4 @@
-//! How names of the IDL become those of Rust, and what happens where they collide.
+//! The conversion of IDL names to those of Rust, and collisions.
 
 use chronorb_build::{GenerateError, GenerateOptions, generate, real_time_annotations};
 use chronorb_idl::model::Model;
