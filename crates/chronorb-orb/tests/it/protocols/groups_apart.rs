@@ -13,9 +13,9 @@ use crate::support::descriptors::spawn;
 use crate::support::group::{Ears, group, group_orb_with, tell_octets};
 use crate::support::name_of;
 
-/// Says in the environment of a process on one of the machines what it shall do.
+/// The environment variable that tells a process on one of the machines its part.
 const PART: &str = "CHRONORB_TEST_PART";
-/// What a process says after this mark is for the test.
+/// The mark before output for the test.
 const MARK: &str = "TOLD: ";
 
 const GROUPS: [&str; 2] = [
@@ -23,7 +23,7 @@ const GROUPS: [&str; 2] = [
     "corbaloc:miop:1.0@1.0-Apart-2/[ff15::7]:7002",
 ];
 
-/// A machine's part; on its own it does nothing.
+/// The body of a machine's process; it does nothing in the test's own process.
 #[test]
 fn a_part() {
     match env::var(PART).as_deref() {
@@ -184,7 +184,7 @@ struct Part {
 }
 
 impl Part {
-    /// The next that it tells.
+    /// Returns the next output of the process.
     fn word(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -196,7 +196,7 @@ impl Part {
         }
     }
 
-    /// Waits for its success.
+    /// Waits until the process succeeds.
     fn finish(mut self) {
         while self.output.read_line(&mut String::new()).unwrap_or(0) > 0 {}
         let status = self.child.wait().expect("it ends");
