@@ -17,8 +17,8 @@
 //! }
 //! ```
 //!
-//! The program includes what it made by [`include_idl!`], implements the servant trait of an
-//! interface, and activates it:
+//! The program includes the generated code by [`include_idl!`], implements the servant trait of
+//! an interface, and activates it:
 //!
 //! ```ignore
 //! use chronorb::prelude::*;
@@ -55,8 +55,8 @@
 //!
 //! # Priorities
 //!
-//! A thread pool with lanes serves each priority by threads of its own; a POA says where the
-//! priority of requests comes from:
+//! A thread pool with lanes serves each priority by separate threads. A POA's policies determine
+//! where the priority of requests comes from:
 //!
 //! ```no_run
 //! use chronorb::prelude::*;
@@ -73,7 +73,7 @@
 //!     Policy::Threadpool(pool),
 //!     Policy::PriorityModel(PriorityModel::ClientPropagated, low),
 //! ])?;
-//! // A client's thread says how urgent its calls are:
+//! // A client's thread sets the priority of its calls:
 //! orb.rt_current().set_priority(high)?;
 //! # let _ = poa;
 //! # Ok(())
@@ -82,13 +82,13 @@
 //!
 //! # Features
 //! Settings of a feature that is left out are refused with its name. `default-features = false`
-//! turns off those that are on by default.
+//! disables those that are on by default.
 //!
-//! | Feature | Default | What it brings |
+//! | Feature | Default | Contents |
 //! |---|---|---|
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), and suggestions for names of settings that do not exist |
-//! | `monitor` | on | the monitor that `chronorb top` asks (`-ORBMonitor`) |
+//! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
 //! | `uiop` | on | IIOP over Unix-domain sockets |
 //! | `shmiop` | on | shared memory |
 //! | `diop` | on | datagrams, over UDP |
@@ -97,8 +97,8 @@
 //! | `tracing` | on | events for subscribers of `tracing`, and lines on standard error (`-ORBLog`) |
 //! | `ssliop` | off | IIOP over TLS, by rustls and ring |
 //! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
-//! | `faults` | off | transports that are disturbed, for tests (`-ORBFaults`) |
-//! | `trace` | off | transports that are written down, for Wireshark (`-ORBTraceFile`) |
+//! | `faults` | off | disturbed transports, for tests (`-ORBFaults`) |
+//! | `trace` | off | traced transports, for Wireshark (`-ORBTraceFile`) |
 //!
 //! # Minimum Rust version
 //! 1.91.
@@ -131,7 +131,7 @@ pub use chronorb_orb::{
 #[cfg(feature = "access")]
 pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules};
 
-/// What most programs need.
+/// The items that most programs use.
 pub mod prelude {
     pub use chronorb_orb::poa::{
         AdapterActivator, IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId,
@@ -150,10 +150,10 @@ pub mod prelude {
 #[doc(hidden)]
 pub use chronorb_orb::codegen as __runtime;
 
-/// Includes the Rust that `chronorb_build::compile("….idl")` made in `build.rs`, by the name of
-/// the IDL file without its ending.
+/// Includes the Rust that `chronorb_build::compile("….idl")` generated in `build.rs`, by the name
+/// of the IDL file without its extension.
 ///
-/// Best put into a module of its own, since it brings in everything that the IDL defines.
+/// A separate module is best, since this defines everything in the IDL.
 #[macro_export]
 macro_rules! include_idl {
     ($name:literal) => {

@@ -1,4 +1,4 @@
-//! The same two programs by the real-time I/O subsystem: only their options say so.
+//! The same two programs with the real-time I/O subsystem, selected only by their options.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -47,7 +47,7 @@ impl Drop for Server {
     }
 }
 
-/// The two hosts; `None` where they cannot be had.
+/// Returns the two hosts; `None` if they are not available.
 fn network() -> Option<Network> {
     match Network::build(&Layout::default()) {
         Ok(network) => Some(network),
@@ -135,7 +135,7 @@ fn by_the_kernels_own_tcp_a_class_has_the_share_that_the_kernel_keeps() {
     let options = options(&endpoint);
     let options = options.each_ref().map(String::as_str);
 
-    // Nobody keeps it yet.
+    // Nothing enforces it yet.
     let mut command = Command::new(env!("CARGO_BIN_EXE_quoter-server"));
     command.args(options);
     let output = network.host(Host::B).enter(|| command.output());

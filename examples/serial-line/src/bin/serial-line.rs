@@ -34,7 +34,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Serves at the near end of a line, and prints the reference for who is at its far end.
+/// Serves at the near end of a line, and prints the reference for the client at its far end.
 fn serve(config: OrbConfig) -> Result<(), Box<dyn Error>> {
     let orb = Orb::with_config(config)?;
     let root = orb.root_poa()?;
