@@ -13,7 +13,7 @@ fn main() -> Result<(), BuildError> {
     // With asynchronous calls, for the tests of these.
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     let dir = Path::new(&out_dir).join("asynchronous");
-    // If that fails, the file cannot be written, which is told with its path.
+    // If that fails, the file cannot be written either, and that error names its path.
     let _ = fs::create_dir_all(&dir);
     chronorb_build::configure()
         .out_dir(dir)

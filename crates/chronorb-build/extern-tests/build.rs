@@ -1,4 +1,4 @@
-//! Compiles the IDL, but for what `chronorb-generated-tests` has compiled.
+//! Compiles the IDL, except for the files that `chronorb-generated-tests` has compiled.
 
 use std::path::Path;
 use std::{env, fs};
@@ -12,7 +12,7 @@ fn main() -> Result<(), BuildError> {
         .compile(&["idl/cellar.idl"])?;
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;
     let shared = Path::new(&out_dir).join("shared");
-    // If that fails, the files cannot be written, which is told with their path.
+    // If that fails, the files cannot be written either, and that error names their path.
     let _ = fs::create_dir_all(&shared);
     configure()
         .include("idl")

@@ -31,7 +31,7 @@ fn main() -> Result<(), BuildError> {
         ("linear_search", OperationDemux::LinearSearch),
     ] {
         let dir = Path::new(&out_dir).join(name);
-        // If that fails, the file cannot be written, which is told with its path.
+        // If that fails, the file cannot be written either, and that error names its path.
         let _ = fs::create_dir_all(&dir);
         configure()
             .out_dir(dir)

@@ -16,13 +16,14 @@ fn main() -> Result<(), BuildError> {
     configure().compile(&[&file])
 }
 
-/// Each word in each position. With the underscore before it any word is a name in IDL.
+/// Returns IDL with each word in each position. With an underscore before it, any word is a name in
+/// IDL.
 fn idl() -> String {
     let mut idl = String::new();
     for (list, words) in [("keywords", KEYWORDS), ("library", LIBRARY), ("own", OWN)] {
         for (kind, definition) in TYPES.iter().enumerate() {
-            // Each word as one kind of type: a name that hides what generated code needs does so for
-            // all code in its module.
+            // Each word as one kind of type: a name that hides an item which generated code needs
+            // does so for all code in its module.
             let words = words.iter().skip(kind).step_by(TYPES.len());
             let _ = writeln!(idl, "module {list}_types{kind} {{");
             for (index, word) in words.clone().enumerate() {
@@ -84,7 +85,7 @@ fn idl() -> String {
 }
 
 fn members<'w>(words: impl Iterator<Item = &'w &'w str>, kind: usize) -> String {
-    // Exceptions are no types of members.
+    // Exceptions cannot be types of members.
     if kind == EXCEPTION {
         return "long none;".to_owned();
     }
@@ -104,7 +105,7 @@ fn numbered(words: &[&str], format: impl Fn(usize, &str) -> String) -> String {
     words.map(|(index, word)| format(index, word)).collect()
 }
 
-/// What every reference has, or would have twice; the generator tells of these as collisions.
+/// The methods of every reference; the generator reports these names as collisions.
 const OF_REFERENCES: &[&str] = &["as_object", "as_view_in", "narrow", "unchecked_narrow"];
 
 const EXCEPTION: usize = 2;
@@ -121,7 +122,7 @@ const TYPES: &[&str] = &[
     "struct _WORD { struct Inside { string text; } part; };",
 ];
 
-/// The keywords of Rust, and those that it keeps for later.
+/// The keywords of Rust, including reserved ones.
 const KEYWORDS: &[&str] = &[
     "abstract",
     "as",
@@ -182,7 +183,7 @@ const KEYWORDS: &[&str] = &[
     "default",
 ];
 
-/// What the prelude of Rust has, its primitive types and crates, and names of traits' methods.
+/// The names in the prelude of Rust, its primitive types and crates, and names of traits' methods.
 const LIBRARY: &[&str] = &[
     "Box",
     "Vec",
@@ -244,7 +245,7 @@ const LIBRARY: &[&str] = &[
     "fmt",
 ];
 
-/// What generated code and the runtime call their own.
+/// The names that generated code and the runtime use.
 const OWN: &[&str] = &[
     "a",
     "answer",

@@ -1,6 +1,7 @@
-//! Compiles every IDL file of the compiler, the laboratory and `interop/`, and what Debian's `omniorb-idl` has, one module for each.
+//! Compiles every IDL file of the compiler, the laboratory and `interop/`, and those of Debian's
+//! `omniorb-idl`, one module for each.
 //!
-//! Each file is generated once, and takes what it includes from the modules of the included files.
+//! Each file is generated once, and uses the modules of the files that it includes.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -9,7 +10,7 @@ use chronorb_build::{BuildError, configure};
 
 const OMNIORB: &str = "/usr/share/idl/omniORB";
 
-/// Files of the services that break rules of CORBA 3; `crates/chronorb-idl/tests/omniidl` tells which.
+/// Files of the services that break rules of CORBA 3; see `crates/chronorb-idl/tests/omniidl`.
 const WRONG: [&str; 9] = [
     "CosTSPortability",
     "NRService",
@@ -43,7 +44,7 @@ fn main() -> Result<(), BuildError> {
         name: "omniorb",
         folders: vec![omniorb.join("COS"), omniorb],
         search: vec![omg],
-        // Files ask for it where they need what compilers of CORBA 2 do not have.
+        // Files test this macro if they need extensions of omniidl.
         defines: &[("__OMNIIDL__", "1")],
         left_out: &WRONG,
     }
@@ -54,9 +55,10 @@ fn main() -> Result<(), BuildError> {
 struct Set {
     /// The module with their modules.
     name: &'static str,
-    /// Where they are, and where includes are searched first. What is not there has no files.
+    /// The directories of the files, which are searched first for includes. A missing directory has
+    /// no files.
     folders: Vec<PathBuf>,
-    /// Where includes are searched then.
+    /// Further directories for includes.
     search: Vec<PathBuf>,
     defines: &'static [(&'static str, &'static str)],
     left_out: &'static [&'static str],
@@ -72,13 +74,14 @@ impl Set {
         })?;
         let files = self.files();
         if files.is_empty() {
-            // `cargo xtask test` installs them; with CHRONORB_PEERS=required it fails where it cannot.
+            // `cargo xtask test` installs them; with CHRONORB_PEERS=required it fails where it
+            // cannot.
             println!("cargo::warning=NOT RUN: {} has no IDL files", self.name);
         }
         let mut builder = configure()
             .out_dir(dir)
             .shared(format!("crate::{}", self.name))
-            // Warnings about files of others help nobody here.
+            // Warnings about third-party files are of no use here.
             .emit_rerun_if_changed(false);
         for folder in self.folders.iter().chain(&self.search) {
             builder = builder.include(folder);

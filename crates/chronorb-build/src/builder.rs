@@ -1,4 +1,4 @@
-//! IDL files to Rust files.
+//! Compilation of IDL files to Rust files.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -64,27 +64,27 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The directory for the generated files; without it `OUT_DIR`.
+    /// Sets the directory for the generated files; the default is `OUT_DIR`.
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(dir.into());
         self
     }
 
-    /// One more directory in which `#include` searches.
+    /// Adds a directory in which `#include` searches.
     pub fn include(mut self, dir: impl Into<PathBuf>) -> Self {
         self.include_dirs.push(dir.into());
         self
     }
 
-    /// A macro of the preprocessor, as by `#define NAME VALUE`.
+    /// Defines a macro of the preprocessor, as by `#define NAME VALUE`.
     pub fn define(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.defines.push((name.into(), value.into()));
         self
     }
 
-    /// Whether to tell cargo which files were read, and to show warnings
-    /// through it. It is on; a program that is no build script turns it off, and
-    /// has warnings on standard error.
+    /// Sets whether to tell cargo which files were read, and to show warnings through it. The
+    /// default is on. A program that is not a build script turns it off, and gets warnings on
+    /// standard error.
     pub fn emit_rerun_if_changed(mut self, on: bool) -> Self {
         self.emit_rerun_if_changed = on;
         self
@@ -96,38 +96,38 @@ impl Builder {
         self
     }
 
-    /// Generates only what never allocates: types have no owned twins, and operations whose results
-    /// or exceptions borrow are called with a scope, by the methods that end in `_in`. Operations
-    /// that carry object references are refused.
+    /// Generates only code that never allocates: types have no owned twins, and operations whose
+    /// results or exceptions borrow are called with a scope, by the methods that end in `_in`.
+    /// Operations that carry object references are refused.
     pub fn no_alloc(mut self, on: bool) -> Self {
         self.options.no_alloc = on;
         self
     }
 
-    /// Refuses `@verbatim(language="rust")`, the text of which is Rust code as it stands. It is for
-    /// IDL files of others; without it such a file is code and is trusted like code.
+    /// Refuses `@verbatim(language="rust")`, whose text becomes Rust code unchanged. It is for IDL
+    /// files from others. Without it such a file is code, and is trusted like code.
     pub fn no_verbatim(mut self, on: bool) -> Self {
         self.options.no_verbatim = on;
         self
     }
 
-    /// Generates methods for asynchronous calls of all operations and attributes, as `@ami` does for single ones; see
-    /// [`GenerateOptions::ami`].
+    /// Generates methods for asynchronous calls of all operations and attributes, as `@ami` does
+    /// for single ones; see [`GenerateOptions::ami`].
     pub fn ami(mut self, on: bool) -> Self {
         self.options.ami = on;
         self
     }
 
-    /// How skeletons find operations: by a perfect hash, if nothing else is said. The default is
-    /// right for every program that does not compare them.
+    /// Sets the lookup of operations in skeletons. The default, a perfect hash, is right for every
+    /// program that does not compare lookups.
     pub fn operation_demux(mut self, strategy: OperationDemux) -> Self {
         self.options.operation_demux = strategy;
         self
     }
 
-    /// Takes what another crate, or another module, has generated already, in place of generating
-    /// it once more: `idl` is a module, as `::CosNaming`, or a file that is included, as
-    /// `TimeBase.idl`; `rust` is the absolute path of the Rust module that holds what that defines.
+    /// Uses what another crate, or another module, has generated already, instead of generating
+    /// it again. `idl` is a module, as `::CosNaming`, or an included file, as `TimeBase.idl`.
+    /// `rust` is the absolute path of the Rust module with the generated items.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), chronorb_build::BuildError> {
@@ -139,16 +139,16 @@ impl Builder {
     /// # }
     /// ```
     ///
-    /// What the main file itself defines is never external, even where it reopens such a module.
-    /// The innermost of several modules decides, and a module rather than a file.
+    /// Definitions of the main file are never external, even if it reopens such a module. Of
+    /// several nested modules the innermost decides; a module takes precedence over a file.
     pub fn extern_path(mut self, idl: impl Into<String>, rust: impl Into<String>) -> Self {
         self.options.extern_paths.push((idl.into(), rust.into()));
         self
     }
 
-    /// Generates each file once, those that are included too, as a module of its own in the module
-    /// with this absolute path, so that files that include the same one agree about its types. `mod.rs`
-    /// declares all of them:
+    /// Generates each file once, including included files, as a separate module in the module
+    /// with this absolute path. Thus files that include the same one agree about its types.
+    /// `mod.rs` declares all of them:
     ///
     /// ```no_run
     /// # fn main() -> Result<(), chronorb_build::BuildError> {
@@ -159,9 +159,10 @@ impl Builder {
     /// # }
     /// ```
     ///
-    /// The program takes them in with `mod services { chronorb::include_idl!("mod"); }`, and has
-    /// `services::cos_naming` and `services::cos_trading`, or has the files in `src/services`. Files that are built into the compiler,
-    /// as `orb.idl`, are among them where others use what they define.
+    /// The program includes them with `mod services { chronorb::include_idl!("mod"); }`, and has
+    /// `services::cos_naming` and `services::cos_trading`, or has the files in `src/services`.
+    /// Files that are built into the compiler, as `orb.idl`, are among them if others use their
+    /// definitions.
     ///
     /// [`file_per_module`](Self::file_per_module) has no effect then.
     pub fn shared(mut self, module: impl Into<String>) -> Self {
@@ -169,19 +170,19 @@ impl Builder {
         self
     }
 
-    /// Writes a file for each module of the IDL at file level: `NAME.rs`, which a program takes in
-    /// by `mod NAME;`, and beside it `NAME/MODULE.rs`. That is for code that is checked in; for
-    /// `include!` one file is right.
+    /// Writes a file for each module of the IDL at file level: `NAME.rs`, which a program includes
+    /// by `mod NAME;`, and beside it `NAME/MODULE.rs`. It is for code that is checked in. For
+    /// `include!`, one file is right.
     pub fn file_per_module(mut self, on: bool) -> Self {
         self.file_per_module = on;
         self
     }
 
-    /// Compiles the files, each `NAME.idl` to `NAME.rs`, and to `NAME.rt.toml`
-    /// where it has real-time annotations ([`crate::real_time_annotations`]).
+    /// Compiles the files, each `NAME.idl` to `NAME.rs`, and to `NAME.rt.toml` if it has real-time
+    /// annotations ([`crate::real_time_annotations`]).
     ///
-    /// Files are written after all was compiled without an error, and each
-    /// replaces its predecessor at once.
+    /// Files are written after all have been compiled without an error. Each replaces its
+    /// predecessor atomically.
     ///
     /// # Errors
     ///
@@ -200,8 +201,8 @@ impl Builder {
         output.commit()
     }
 
-    /// Writes what [`Builder::compile`] writes, for files that were compiled before: each path with
-    /// what [`chronorb_idl::compile`] made of it. It reports nothing.
+    /// Writes the output of [`Builder::compile`] for files that were compiled before: each path
+    /// with the result of [`chronorb_idl::compile`]. It reports nothing.
     ///
     /// # Errors
     ///
@@ -229,14 +230,14 @@ impl Builder {
     }
 }
 
-/// Files that are generated and not yet in their places.
+/// Generated files that are not yet in their places.
 struct Output<'a> {
     builder: &'a Builder,
     dir: PathBuf,
     staged: Staged,
     /// The IDL file of each Rust file.
     sources: HashMap<String, PathBuf>,
-    /// External paths that nothing has needed.
+    /// External paths that were not used.
     unused: Vec<&'a str>,
     /// The lines of `mod.rs`.
     modules: String,
@@ -291,7 +292,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Adds the file, and all that it includes, as far as they are not there yet.
+    /// Adds the file and all that it includes, unless they were added before.
     fn add_shared(
         &mut self,
         file: &Path,
@@ -314,7 +315,7 @@ impl<'a> Output<'a> {
             let idl = idl.replace(char::is_control, " ");
             let _ = write!(
                 self.modules,
-                "\n/// What `{idl}` defines.\n#[path = \"{name}.rs\"]\npub mod {name};\n"
+                "\n/// The definitions of `{idl}`.\n#[path = \"{name}.rs\"]\npub mod {name};\n"
             );
         }
         if let Some(text) = real_time_annotations(model) {
@@ -350,7 +351,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Makes a directory inside the one for generated files, if it is not there.
+/// Creates a directory inside the one for generated files, unless it exists.
 fn make(dir: &Path) -> Result<(), BuildError> {
     match fs::create_dir(dir) {
         Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(BuildError::Write {
@@ -361,11 +362,10 @@ fn make(dir: &Path) -> Result<(), BuildError> {
     }
 }
 
-/// Why IDL files did not become Rust files. Nothing was written then, or, for
-/// [`BuildError::Write`], nothing half.
+/// An error of the compilation of IDL files to Rust files. No file was written then, or, for
+/// [`BuildError::Write`], no file was written partially.
 ///
-/// `Debug` shows the same as `Display`, because that is what a build script
-/// that returns the error prints.
+/// `Debug` shows the same as `Display`, because a build script that returns the error prints that.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -377,8 +377,12 @@ pub enum BuildError {
     #[error(transparent)]
     Generate(#[from] GenerateError),
 
-    /// Two files would become the same Rust file.
-    #[error("{first} and {second} would both be written to the same file", first = .first.display(), second = .second.display())]
+    /// Two files would be written to the same Rust file.
+    #[error(
+        "{first} and {second} would both be written to the same file",
+        first = .first.display(),
+        second = .second.display()
+    )]
     SameName {
         /// The first of them.
         first: PathBuf,
@@ -386,15 +390,14 @@ pub enum BuildError {
         second: PathBuf,
     },
 
-    /// No file has the module, or includes the file, that an external path is for.
+    /// No file defines the module, or includes the file, of an external path.
     #[error("no file defines or includes `{idl}`, for which there is an extern_path")]
     UnusedExternPath {
         /// The module or file.
         idl: String,
     },
 
-    /// There is no `OUT_DIR`, as outside of build scripts, and no directory was
-    /// given.
+    /// `OUT_DIR` is not set, as outside of build scripts, and no directory was given.
     #[error("OUT_DIR is not set; name a directory with out_dir")]
     NoOutDir,
 

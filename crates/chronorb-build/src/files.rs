@@ -1,20 +1,19 @@
-//! Writing files so that nothing half-written stays behind.
+//! Writing of files without leaving partially written ones behind.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::{fs, process};
 
-/// Files that wait, complete, beside their places. Dropped before
-/// [`Staged::commit`] it removes them.
+/// Complete temporary files beside their destinations. If dropped before [`Staged::commit`], it
+/// removes them.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     files: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Staged {
-    /// Writes the text to a temporary file in the directory of `path`. A file
-    /// that has the text already is left as it is, so that nothing is built
-    /// again for it.
+    /// Writes the text to a temporary file in the directory of `path`. A file with the same text is
+    /// left unchanged, so that nothing is rebuilt.
     pub(crate) fn add(&mut self, path: &Path, text: &str) -> io::Result<()> {
         if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
             return Ok(());
@@ -25,7 +24,7 @@ impl Staged {
         fs::write(temporary, text)
     }
 
-    /// Puts all files into their places.
+    /// Moves all files to their destinations.
     pub(crate) fn commit(mut self) -> Result<(), (PathBuf, io::Error)> {
         while let Some((temporary, path)) = self.files.first() {
             if let Err(error) = fs::rename(temporary, path) {
@@ -40,7 +39,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         for (temporary, _) in &self.files {
-            // There is nobody to tell, and the file may not exist at all.
+            // The error cannot be reported, and the file may not exist at all.
             let _ = fs::remove_file(temporary);
         }
     }

@@ -1,4 +1,4 @@
-//! IDL to Rust for chronorb, to be called from `build.rs`.
+//! Compilation of IDL to Rust for chronorb, to be called from `build.rs`.
 //!
 //! ```no_run
 //! // build.rs
@@ -9,9 +9,9 @@
 //! }
 //! ```
 //!
-//! The program takes each of them in with `chronorb::include_idl!("quoter")`.
+//! The program includes each of them with `chronorb::include_idl!("quoter")`.
 //!
-//! # What becomes of the IDL
+//! # Mapping
 //!
 //! | IDL | Rust |
 //! |---|---|
@@ -28,8 +28,8 @@
 //! | operation that raises | `Result` with an enum, `GetQuoteError` |
 //! | result of variable size | owned from `get_quote`, borrowed from `get_quote_in` |
 //!
-//! Names take the case that Rust expects. Where two become the same, or for a
-//! better one, there is `@rust::name("x")`.
+//! Names take the case that Rust expects. `@rust::name("x")` gives another name, for example if
+//! two become the same.
 
 mod builder;
 mod files;

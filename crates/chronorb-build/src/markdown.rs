@@ -1,10 +1,10 @@
-//! Texts of the IDL as Markdown in which nothing is code for `rustdoc`.
+//! Texts of the IDL as Markdown without code for `rustdoc`.
 //!
 //! `rustdoc` compiles and runs the code blocks of comments that name no other language, in lists
-//! and block quotes too, and passes HTML on to its pages. So a code block is one that this module
-//! makes, of the language `text`, and there is no HTML.
+//! and block quotes too, and passes HTML on to its pages. Therefore each code block is one that
+//! this module writes, with the language `text`, and there is no HTML.
 
-/// The text as Markdown without code and HTML.
+/// Returns the text as Markdown without code and HTML.
 ///
 /// Fenced code blocks keep their lines. Other lines are not indented, and have one blank between
 /// words, so that none is an indented code block within a list or quote.
@@ -21,7 +21,7 @@ pub(crate) fn tamed(text: &str) -> String {
         let content: Vec<String> = content.map(fit).collect();
         let longest = content.iter().map(|line| longest_run(line)).max();
         let marks = "`".repeat(longest.map_or(0, |longest| longest + 1).max(3));
-        // A paragraph or the title of a link could otherwise go on in the fence.
+        // Otherwise a paragraph or the title of a link could continue in the fence.
         tamed.push(String::new());
         tamed.push(format!("{marks}text"));
         tamed.extend(content);
@@ -30,25 +30,25 @@ pub(crate) fn tamed(text: &str) -> String {
     tamed.join("\n")
 }
 
-/// Whether a character may not stand in a comment of Rust: controls, and those
-/// that turn the direction of the text.
+/// Returns whether a character may not be in a comment of Rust: control characters, and those that
+/// change the direction of the text.
 pub(crate) fn is_unfit(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The line without what may not stand in a comment.
+/// Returns the line without characters that may not be in a comment.
 fn fit(line: &str) -> String {
     line.replace(is_unfit, " ").trim_end().to_owned()
 }
 
-/// The words of a line with one blank between them.
+/// Returns the words of a line with one blank between them.
 fn words(line: &str) -> String {
     let words = line.split(|c| c == ' ' || is_unfit(c));
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     words.join(" ")
 }
 
-/// The line with references to characters in place of those that could begin code or HTML.
+/// Returns the line with references to characters in place of those that could begin code or HTML.
 ///
 /// A piece between two single backticks stays as it is, unless it has a `<`: the first of them may
 /// belong to the address of a link.
@@ -95,7 +95,7 @@ fn escaped(line: &str) -> String {
                 escaped.push_str(&"&lt;".repeat(run));
                 run
             }
-            // The note of a footnote may hold blocks.
+            // A footnote may contain blocks.
             '[' if rest.starts_with("[^") => {
                 escaped.push_str("&#91;");
                 1
@@ -110,7 +110,7 @@ fn escaped(line: &str) -> String {
     escaped + rest
 }
 
-/// The piece between single backticks, with them, that a text begins with.
+/// Returns the piece between single backticks, with them, that a text begins with.
 fn code_span(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('`')?;
     let end = inner.find('`').filter(|&end| end > 0)?;
@@ -118,7 +118,7 @@ fn code_span(text: &str) -> Option<&str> {
     (!text[span.len()..].starts_with('`')).then_some(span)
 }
 
-/// The length of the longest run of backticks.
+/// Returns the length of the longest run of backticks.
 fn longest_run(line: &str) -> usize {
     let runs = line.split(|c| c != '`').map(str::len);
     runs.max().unwrap_or(0)
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Those of `rustdoc`.
+    /// Returns the options of `rustdoc`.
     fn options() -> Options {
         Options::ENABLE_TABLES
             | Options::ENABLE_FOOTNOTES
@@ -161,7 +161,7 @@ mod tests {
             | Options::ENABLE_SMART_PUNCTUATION
     }
 
-    /// The parts of the Markdown that would be compiled, or are HTML.
+    /// Returns the parts of the Markdown that would be compiled, or are HTML.
     fn code(markdown: &str) -> Vec<String> {
         let code = Parser::new_ext(markdown, options()).filter(|event| match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => &**info != "text",

@@ -1,22 +1,22 @@
-//! How skeletons find operations.
+//! The choice of operation lookup in skeletons.
 
-/// How a skeleton finds the operation of a request, from its name.
+/// The lookup of a request's operation by its name.
 ///
-/// The default is right for every program. The others are what the literature on real-time ORBs
-/// compares it with, and are there for such comparisons.
+/// The default is right for every program. The others exist for comparisons, because the literature
+/// on real-time ORBs uses them.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum OperationDemux {
-    /// A perfect hash, made at generation time: the same time for each of the operations, however
-    /// many there are. Four or fewer are told apart by comparisons in the code, which is still faster.
+    /// A perfect hash, computed at generation time. The time is independent of the number of
+    /// operations. Four or fewer operations use comparisons in the code, which are faster still.
     #[default]
     PerfectHash,
-    /// A search among sorted names, for the least memory: the time grows with the logarithm of the
-    /// number of operations.
+    /// A binary search in sorted names, for the least memory. The time grows with the logarithm of
+    /// the number of operations.
     BinarySearch,
-    /// A hash table of the standard library, made at the first request, which allocates. On average
-    /// the time does not grow, but names that collide take longer.
+    /// A hash table of the standard library, created at the first request, which allocates. On
+    /// average the time is constant, but colliding names take longer.
     DynamicHash,
-    /// A search among all names: the time grows with the number of operations.
+    /// A linear search. The time grows with the number of operations.
     LinearSearch,
 }

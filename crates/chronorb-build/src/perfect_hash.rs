@@ -1,36 +1,37 @@
-//! The perfect hash by which a skeleton finds an operation from its name.
+//! The perfect hash by which a skeleton finds an operation by its name.
 //!
-//! It is searched here, at generation time; the lookup stands in the runtime (`OperationTable`),
-//! which holds the same [`hash`] and [`displaced`].
+//! It is computed here, at generation time. The lookup is in the runtime (`OperationTable`), which
+//! has the same functions [`hash`] and [`displaced`].
 
 use std::cmp::Reverse;
 
 /// A hash without collisions over a set of names: the parts of the runtime's `OperationTable`.
 ///
-/// It has two levels ("hash and displace"). A name's hash says its bucket, and the bucket's
-/// displacement where the names of the bucket go in the slots. So the table has at most two and a
-/// half slots for each name, and a lookup takes the same steps for few names and for many.
+/// It has two levels ("hash and displace"). A name's hash selects its bucket, and the bucket's
+/// displacement determines the slots of its names. The table has at most two and a half slots per
+/// name, and a lookup takes constant time.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PerfectHash {
-    /// What the hash begins with.
+    /// The seed of the hash.
     pub seed: u64,
-    /// By bucket; the length is a power of two.
+    /// The displacements by bucket; their number is a power of two.
     pub displacements: Vec<u16>,
-    /// The position of the name that has the slot, or [`PerfectHash::EMPTY`]; the length is a power
-    /// of two.
+    /// The position of the name in each slot, or [`PerfectHash::EMPTY`]; their number is a power of
+    /// two.
     pub slots: Vec<u16>,
 }
 
 impl PerfectHash {
-    /// The value in a slot that no name has.
+    /// The value of an unused slot.
     pub const EMPTY: u16 = u16::MAX;
 }
 
 /// Searches a perfect hash over the names, for the runtime's `OperationTable`. The same names give
 /// the same one.
 ///
-/// There is none, and the result is `None`, where a name occurs twice, and for 65,535 names or more.
+/// There is none, and the result is `None`, where a name occurs twice, and for 65,535 names or
+/// more.
 ///
 /// ```
 /// let names = ["bind", "rebind", "resolve", "unbind"];
@@ -77,7 +78,7 @@ fn with_seed<S: AsRef<[u8]>>(seed: u64, names: &[S]) -> Option<PerfectHash> {
     })
 }
 
-/// Puts the names of a bucket into the slots; where one is taken, it puts none and is false.
+/// Puts the names of a bucket into the slots. If one is taken, puts none and returns false.
 fn place(names: &[(u64, u16)], displacement: u16, slots: &mut [u16]) -> bool {
     let mask = slots.len() - 1;
     let slot = |hash| displaced(hash, displacement) as usize & mask;
@@ -93,7 +94,7 @@ fn place(names: &[(u64, u16)], displacement: u16, slots: &mut [u16]) -> bool {
     true
 }
 
-/// A hash of all octets and of the length. The runtime holds the same function.
+/// Returns a hash of all octets and of the length. The runtime has the same function.
 fn hash(seed: u64, name: &[u8]) -> u64 {
     let (mut head, tail) = ends(name);
     if name.len() > 16 {
@@ -107,7 +108,7 @@ fn hash(seed: u64, name: &[u8]) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// The first and the last octets, which of a name of up to 16 are all.
+/// Returns the first and the last eight octets. For a name of up to 16 octets, these are all.
 fn ends(name: &[u8]) -> (u64, u64) {
     if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
         return (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
@@ -122,15 +123,15 @@ fn ends(name: &[u8]) -> (u64, u64) {
     (head, 0)
 }
 
-/// The slot of a hash in a bucket with this displacement, in the lowest bits.
+/// Returns the slot of a hash in a bucket with this displacement, in the lowest bits.
 const fn displaced(hash: u64, displacement: u16) -> u64 {
     hash.wrapping_mul(MULTIPLIER.wrapping_add(2 * displacement as u64)) >> 32
 }
 
-/// An odd number whose ones are well spread (the golden ratio).
+/// An odd number with well-distributed ones (the golden ratio).
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One step of SplitMix64.
+/// Returns one step of SplitMix64.
 const fn next_random(state: u64) -> u64 {
     let state = state.wrapping_add(MULTIPLIER);
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -139,7 +140,8 @@ const fn next_random(state: u64) -> u64 {
 }
 
 const FIRST_SEED: u64 = 0x6368_726f_6e6f_7262;
-/// Nearly always the first will do.
+/// The maximum number of seeds; nearly always the first succeeds.
 const SEEDS: u32 = 64;
-/// With more of them the displacements take less room, and longer to find.
+/// The average number of names per bucket. More names need less memory for displacements, and a
+/// longer search for them.
 const NAMES_PER_BUCKET: usize = 3;

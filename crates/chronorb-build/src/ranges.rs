@@ -1,22 +1,22 @@
-//! The values that `@range`, `@min` and `@max` allow, and those that `@default` gives.
+//! The values that `@range`, `@min` and `@max` allow, and those of `@default`.
 
 use chronorb_idl::model::{Annotation, ConstValue, DefKind, Member, Model, Type};
 
 use crate::shape;
 
-/// The least and the greatest value that is allowed, as far as they are given.
+/// The least and the greatest allowed value, if they are given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Range {
     pub(crate) min: Option<ConstValue>,
     pub(crate) max: Option<ConstValue>,
 }
 
-/// The range of a member: its own, or that of the typedef that it names.
+/// Returns the range of a member: its own, or that of the typedef that it names.
 pub(crate) fn of_member(model: &Model, member: &Member) -> Option<Range> {
     of(model, &member.annotations, &member.ty)
 }
 
-/// The range of what has these annotations and this type; types that are no numbers have none.
+/// Returns the range of a value with these annotations and this type; only numbers have one.
 pub(crate) fn of(model: &Model, annotations: &[Annotation], ty: &Type) -> Option<Range> {
     let mut range = Range::default();
     range.narrow(annotations);
@@ -31,7 +31,7 @@ pub(crate) fn of(model: &Model, annotations: &[Annotation], ty: &Type) -> Option
     (is_number(ty) && range != Range::default()).then_some(range)
 }
 
-/// The value that `@default` gives to a member whose type has constants.
+/// Returns the value that `@default` gives to a member whose type has constants.
 pub(crate) fn default_of<'m>(model: &Model, member: &'m Member) -> Option<&'m ConstValue> {
     let annotation = member.annotations.iter().find(|a| a.name == "default")?;
     let (_, value) = annotation.params.first()?;
@@ -48,7 +48,7 @@ pub(crate) fn default_of<'m>(model: &Model, member: &'m Member) -> Option<&'m Co
 }
 
 impl Range {
-    /// Takes over what the annotations say where nothing nearer said so.
+    /// Adopts the limits in the annotations, unless an inner definition has set them.
     fn narrow(&mut self, annotations: &[Annotation]) {
         for annotation in annotations {
             for (key, value) in &annotation.params {
@@ -80,7 +80,8 @@ fn is_number(ty: &Type) -> bool {
     )
 }
 
-/// Whether all values of the integer type are on one side of it, so that there is nothing to check.
+/// Returns whether all values of the integer type are on one side of the bound, so that no check is
+/// needed.
 pub(crate) fn is_limit_of(ty: &Type, bound: &ConstValue) -> bool {
     let ConstValue::Integer(bound) = *bound else {
         return false;

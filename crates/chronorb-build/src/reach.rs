@@ -1,4 +1,4 @@
-//! What other files need of the definitions of the language itself.
+//! The definitions of the language's built-in files that other files use.
 
 use std::collections::HashSet;
 
@@ -6,9 +6,9 @@ use chronorb_idl::model::{
     Attribute, DefId, DefKind, Definition, Factory, Model, Operation, Param, Type,
 };
 
-/// The built-in files that define the modules `CORBA` and `Components`. A file with one event type
-/// has all of them in its model. Other built-in files are in a model only where they are included
-/// by name, and are generated as a whole, as files on disk are.
+/// The built-in files that define the modules `CORBA` and `Components`. The model of a file with a
+/// single event type contains all of them. Other built-in files are only in a model if they are
+/// included by name, and are generated as a whole, like files on disk.
 const LANGUAGE: [&str; 4] = [
     "<orb.idl>",
     "<CORBA.idl>",
@@ -16,7 +16,7 @@ const LANGUAGE: [&str; 4] = [
     "<Components.idl>",
 ];
 
-/// The definitions of these files that no other file uses, directly or through others.
+/// Returns the definitions of these files that no other file uses, directly or through others.
 pub(crate) fn unused_built_in(model: &Model) -> HashSet<DefId> {
     let is_built_in = |definition: &Definition| {
         let path = model.path(&definition.location);
@@ -37,16 +37,16 @@ pub(crate) fn unused_built_in(model: &Model) -> HashSet<DefId> {
             }
         }
     }
-    // Modules are there where something in them is.
+    // Modules are generated if something in them is.
     unused.retain(|&id| !matches!(model.get(id).kind, DefKind::Module { .. }));
     unused
 }
 
-/// What the code of a definition names.
+/// Returns the definitions that the code of a definition names.
 fn uses(model: &Model, id: DefId) -> Vec<DefId> {
     let definition = model.get(id);
     let mut uses = Uses { ids: Vec::new() };
-    // What stands inside of something else is generated with that, and that with all in it.
+    // A nested definition is generated with its parent, and the parent with all that it contains.
     uses.ids.extend(definition.parent);
     match &definition.kind {
         DefKind::Module { .. } => return Vec::new(),

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use chronorb_idl::model::{Annotation, ConstValue, DefKind, Model};
 
-/// The real-time annotations of all operations and attributes as TOML, or
-/// `None` where there are none.
+/// Returns the real-time annotations of all operations and attributes as TOML, or `None` if there
+/// are none.
 ///
-/// Each `[[operation]]` has `interface` (the repository identifier),
-/// `operation` (the name on the wire), and a key for each annotation of
-/// `@rt::priority`, `@rt::lane`, `@rt::wcet`, `@rt::period`, `@rt::deadline` and
-/// `@rt::max_size`. An annotation with several parameters is an inline table.
+/// Each `[[operation]]` has `interface` (the repository identifier), `operation` (the name on the
+/// wire), and a key for each annotation of `@rt::priority`, `@rt::lane`, `@rt::wcet`,
+/// `@rt::period`, `@rt::deadline` and `@rt::max_size`. An annotation with several parameters is an
+/// inline table.
 pub fn real_time_annotations(model: &Model) -> Option<String> {
     let mut text = String::new();
     for (_, definition) in model.iter() {
@@ -83,7 +83,7 @@ fn scalar(value: &ConstValue) -> String {
     }
 }
 
-/// A basic string of TOML.
+/// Returns a basic string of TOML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

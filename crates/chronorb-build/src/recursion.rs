@@ -1,18 +1,18 @@
-//! Which definitions hold themselves, by way of others too.
+//! Recursive definitions, which contain themselves directly or through others.
 
 use chronorb_idl::model::{DefId, DefKind, Model, Type};
 
 use crate::shape;
 
-/// The definitions of a model by the cycles that they are in.
+/// The definitions of a model by the cycles to which they belong.
 #[derive(Debug)]
 pub(crate) struct Recursion {
-    /// By definition: the number of its cycle; 0 for those in none.
+    /// The number of each definition's cycle; 0 for those in none.
     cycles: Vec<u32>,
 }
 
 impl Recursion {
-    /// Finds all cycles, in a time that grows with the model.
+    /// Finds all cycles in linear time.
     pub(crate) fn new(model: &Model) -> Self {
         let count = model.definitions.len();
         let mut search = Search {
@@ -30,14 +30,14 @@ impl Recursion {
         }
     }
 
-    /// Whether each of the two holds the other.
+    /// Returns whether each of the two contains the other.
     pub(crate) fn are_in_one_cycle(&self, a: DefId, b: DefId) -> bool {
         let (a, b) = (self.cycles[a.0 as usize], self.cycles[b.0 as usize]);
         a != 0 && a == b
     }
 
-    /// Whether the type code of the definition, in which what is in a cycle is written out, has at
-    /// most so many types.
+    /// Returns whether the definition's type code has at most `limit` types. In it, the types of a
+    /// cycle are written out.
     pub(crate) fn unfolds_within(&self, model: &Model, id: DefId, limit: u32) -> bool {
         let mut left = limit;
         self.unfold(model, id, &mut Vec::new(), &mut left)
@@ -61,8 +61,7 @@ impl Recursion {
     }
 }
 
-/// Whether the type codes of others always have all of it in them, because there is no Rust type
-/// that has it.
+/// Returns whether the type codes of others always contain all of it, because no Rust type has it.
 pub(crate) fn is_written_out(model: &Model, id: DefId) -> bool {
     match &model.get(id).kind {
         DefKind::Interface(interface) => interface.local || interface.is_abstract,
@@ -72,12 +71,12 @@ pub(crate) fn is_written_out(model: &Model, id: DefId) -> bool {
 
 const MAX_DEPTH: usize = 100;
 
-/// Tarjan's search for strongly connected components, with a stack of its own: a chain of types
-/// may be longer than the thread's stack is deep.
+/// Tarjan's search for strongly connected components, with an explicit stack: a chain of types may
+/// be longer than the thread's stack is deep.
 struct Search<'m> {
     model: &'m Model,
     visits: Vec<Option<Visit>>,
-    /// What is visited and belongs to no component yet.
+    /// Visited definitions without a component.
     open: Vec<DefId>,
     cycles: Vec<u32>,
     found: u32,
@@ -86,7 +85,7 @@ struct Search<'m> {
 #[derive(Clone, Copy)]
 struct Visit {
     order: u32,
-    /// The earliest that can be reached.
+    /// The earliest reachable definition.
     least: u32,
     is_open: bool,
 }
@@ -140,7 +139,7 @@ impl Search<'_> {
         }
     }
 
-    /// Everything that was opened after `id`, and that itself, is one component.
+    /// Closes the component of `id` and all definitions that were opened after it.
     fn close(&mut self, id: DefId) {
         let start = self.open.iter().rposition(|&open| open == id);
         let component = self.open.split_off(start.unwrap_or_default());
@@ -157,7 +156,7 @@ impl Search<'_> {
     }
 }
 
-/// The definitions whose values are part of those of `id`.
+/// Returns the definitions whose values are part of those of `id`.
 fn held_by(model: &Model, id: DefId) -> Vec<DefId> {
     let mut held = Vec::new();
     for part in shape::parts(model, id) {

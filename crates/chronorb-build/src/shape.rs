@@ -1,7 +1,7 @@
-//! What the types of a model are like, whatever their names.
+//! Properties of the types of a model, independent of their names.
 //!
-//! A type can hold itself only through a sequence or a map. Most questions stop there; those that
-//! look through them keep a list of what they have seen.
+//! A type can contain itself only through a sequence or a map. Most functions stop there; those
+//! that look through them keep a list of visited types.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use chronorb_idl::model::{BitField, ConstValue, DefId, DefKind, Member, Model, T
 
 use crate::ranges;
 
-/// The type behind its typedefs.
+/// Returns the type behind its typedefs.
 pub(crate) fn resolve<'t>(model: &'t Model, ty: &'t Type) -> &'t Type {
     let mut ty = ty;
     while let Type::Named(id) = ty
@@ -20,7 +20,8 @@ pub(crate) fn resolve<'t>(model: &'t Model, ty: &'t Type) -> &'t Type {
     ty
 }
 
-/// Whether it is passed as a reference that may be nil: an object, typed or not, or a value.
+/// Returns whether it is passed as a reference that may be nil: an object, typed or not, or a
+/// value.
 pub(crate) fn is_reference(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
         Type::Object | Type::NonNil(_) | Type::ValueBase | Type::AbstractBase => true,
@@ -32,8 +33,8 @@ pub(crate) fn is_reference(model: &Model, ty: &Type) -> bool {
     }
 }
 
-/// Whether it is or holds something that cannot leave the process: a local interface, or a native
-/// type. It has one Rust type then, which owns.
+/// Returns whether it is or contains something that cannot leave the process: a local interface, or
+/// a native type. It has only one Rust type then, which owns its contents.
 pub(crate) fn is_local(model: &Model, ty: &Type) -> bool {
     some_type(model, ty, |ty| match ty {
         Type::Named(id) => match &model.get(*id).kind {
@@ -44,13 +45,12 @@ pub(crate) fn is_local(model: &Model, ty: &Type) -> bool {
     })
 }
 
-/// Whether it is an object reference that is never nil.
+/// Returns whether it is an object reference that is never nil.
 pub(crate) fn is_nonnil(model: &Model, ty: &Type) -> bool {
     matches!(resolve(model, ty), Type::NonNil(_))
 }
 
-/// Whether its Rust type borrows: strings, sequences, references and all that
-/// holds one.
+/// Returns whether its Rust type borrows: strings, sequences, references and all that contain one.
 pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
         Type::String { .. }
@@ -73,15 +73,15 @@ pub(crate) fn is_variable(model: &Model, ty: &Type) -> bool {
     }
 }
 
-/// Whether it has two Rust types as a result, one borrowed and one owned; an
-/// object reference by itself is always owned.
+/// Returns whether it has two Rust types as a result, one borrowed and one owned. An object
+/// reference by itself is always owned.
 pub(crate) fn has_twin(model: &Model, ty: &Type) -> bool {
     is_variable(model, ty) && !is_reference(model, ty)
 }
 
-/// Whether the runtime's `Cdr` for its Rust type reads and writes it as the
-/// IDL says. It does not for wide strings and for what is bounded, whose Rust
-/// types are those of narrow and of unbounded ones.
+/// Returns whether the runtime's `Cdr` for its Rust type encodes it according to the IDL. It does
+/// not for wide strings and for bounded types, whose Rust types are those of narrow and of
+/// unbounded ones.
 pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
         Type::WString { .. } | Type::Map { .. } => false,
@@ -92,7 +92,7 @@ pub(crate) fn is_plain(model: &Model, ty: &Type) -> bool {
     }
 }
 
-/// Whether all its values have the same layout on the wire, so that its Rust type has the
+/// Returns whether all its values have the same layout on the wire, so that its Rust type has the
 /// runtime's `Flat`.
 pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
@@ -111,9 +111,9 @@ pub(crate) fn is_flat(model: &Model, ty: &Type) -> bool {
     }
 }
 
-/// Whether there are values of its Rust type that cannot be marshalled: text with characters that
-/// CORBA or the wire has not, what is longer than its bound or out of its range, and unions whose
-/// discriminator is not one of their arm.
+/// Returns whether some values of its Rust type cannot be marshalled: text with characters that
+/// CORBA or the wire does not have, values beyond a bound or a range, and unions with a
+/// discriminator of another arm.
 pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
     some_type(model, ty, |ty| match ty {
         Type::Char
@@ -132,13 +132,13 @@ pub(crate) fn can_be_refused(model: &Model, ty: &Type) -> bool {
     })
 }
 
-/// Whether there is an `any` in its values.
+/// Returns whether its values contain an `any`.
 pub(crate) fn holds_any(model: &Model, ty: &Type) -> bool {
     some_type(model, ty, |ty| *ty == Type::Any)
 }
 
-/// Whether its values may have slices of octets or numbers that are great enough to be sent from
-/// where they are.
+/// Returns whether its values may have slices of octets or numbers that are long enough to be sent
+/// without copying.
 pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {
     const GREAT: u64 = 64 << 10;
     some_type(model, ty, |ty| {
@@ -170,11 +170,11 @@ pub(crate) fn may_be_great(model: &Model, ty: &Type) -> bool {
     })
 }
 
-/// Whether one of the types that its values are made of, itself included and looked through
-/// sequences and maps, is such.
+/// Returns whether `is_such` holds for one of the types that its values consist of, including
+/// itself and the contents of sequences and maps.
 fn some_type(model: &Model, ty: &Type, is_such: impl Fn(&Type) -> bool) -> bool {
     let mut seen = HashSet::new();
-    // Not by recursion: a chain of types may be longer than the thread's stack is deep.
+    // Without recursion: a chain of types may be longer than the thread's stack is deep.
     let mut open = vec![ty];
     while let Some(ty) = open.pop() {
         let ty = resolve(model, ty);
@@ -193,8 +193,8 @@ fn some_type(model: &Model, ty: &Type, is_such: impl Fn(&Type) -> bool) -> bool 
     false
 }
 
-/// Whether a view of the owned twin needs room in an arena, for a sequence
-/// whose elements are themselves views, and for what owns in a form of its own.
+/// Returns whether a view of the owned twin needs room in an arena: for a sequence whose elements
+/// are views, and for types with a special owned form.
 pub(crate) fn needs_arena(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
         Type::Map { .. } | Type::Any | Type::TypeCode => true,
@@ -205,7 +205,7 @@ pub(crate) fn needs_arena(model: &Model, ty: &Type) -> bool {
     }
 }
 
-/// Whether its Rust types have a `Default`.
+/// Returns whether its Rust types have a `Default`.
 pub(crate) fn has_default(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
         Type::Array {
@@ -225,12 +225,12 @@ pub(crate) fn has_default(model: &Model, ty: &Type) -> bool {
     }
 }
 
-/// [`has_default`] of a member, which `@default` and `@optional` give one.
+/// As [`has_default`] for a member, which `@default` and `@optional` can give one.
 pub(crate) fn member_has_default(model: &Model, member: &Member) -> bool {
     member.optional || ranges::default_of(model, member).is_some() || has_default(model, &member.ty)
 }
 
-/// Whether its owned Rust type has a total order, as the keys of maps need.
+/// Returns whether its owned Rust type has a total order, as the keys of maps need.
 pub(crate) fn has_order(model: &Model, ty: &Type) -> bool {
     match resolve(model, ty) {
         Type::Boolean
@@ -256,7 +256,7 @@ pub(crate) fn has_order(model: &Model, ty: &Type) -> bool {
     }
 }
 
-/// The fewest octets that a value takes on the wire, padding not counted.
+/// Returns the fewest octets that a value takes on the wire, padding not counted.
 pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
     match resolve(model, ty) {
         Type::Boolean | Type::Octet | Type::Int8 | Type::UInt8 | Type::Char | Type::WChar => 1,
@@ -282,9 +282,10 @@ pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
             DefKind::Bitset { .. } => u64::from(carrier_bits(bitset_bits(model, *id)) / 8),
             DefKind::Union(union) => min_size(model, &union.discriminator),
             _ => parts(model, *id).fold(0, |size, member| {
-                let least = match member.optional {
-                    true => 1,
-                    false => min_size(model, &member.ty),
+                let least = if member.optional {
+                    1
+                } else {
+                    min_size(model, &member.ty)
                 };
                 size.saturating_add(least)
             }),
@@ -293,12 +294,12 @@ pub(crate) fn min_size(model: &Model, ty: &Type) -> u64 {
     }
 }
 
-/// The bits that an enum of this bit bound has on the wire: 8, 16 or 32.
+/// Returns the bits that an enum of this bit bound has on the wire: 8, 16 or 32.
 pub(crate) fn enum_bits(bit_bound: u8) -> u8 {
     carrier_bits(bit_bound).min(32)
 }
 
-/// The bits of the unsigned integer that carries as many: 8, 16, 32 or 64.
+/// Returns the bits of the unsigned integer that carries as many: 8, 16, 32 or 64.
 pub(crate) fn carrier_bits(bits: u8) -> u8 {
     match bits {
         0..=8 => 8,
@@ -308,7 +309,7 @@ pub(crate) fn carrier_bits(bits: u8) -> u8 {
     }
 }
 
-/// The bits of a bit set, those of its bases counted.
+/// Returns the bits of a bit set, those of its bases counted.
 pub(crate) fn bitset_bits(model: &Model, id: DefId) -> u8 {
     let fields = bit_fields(model, id);
     let ends = fields
@@ -317,7 +318,7 @@ pub(crate) fn bitset_bits(model: &Model, id: DefId) -> u8 {
     ends.max().unwrap_or(0)
 }
 
-/// The fields of a bit set, those of its bases first.
+/// Returns the fields of a bit set, those of its bases first.
 pub(crate) fn bit_fields(model: &Model, id: DefId) -> Vec<&BitField> {
     let DefKind::Bitset { base, fields } = &model.get(id).kind else {
         return Vec::new();
@@ -326,7 +327,7 @@ pub(crate) fn bit_fields(model: &Model, id: DefId) -> Vec<&BitField> {
     inherited.into_iter().chain(fields).collect()
 }
 
-/// Whether there are values of the discriminator that select no member of the union.
+/// Returns whether some values of the discriminator select no member of the union.
 pub(crate) fn has_implicit_default(model: &Model, union: &Union) -> bool {
     if union.cases.iter().any(|case| case.is_default) {
         return false;
@@ -339,7 +340,7 @@ pub(crate) fn has_implicit_default(model: &Model, union: &Union) -> bool {
     union.unlabelled.is_some() || is_open
 }
 
-/// Whether an enum has an arm for numbers that it does not know.
+/// Returns whether an enum has a variant for unknown numbers.
 pub(crate) fn is_appendable(model: &Model, id: DefId) -> bool {
     model.get(id).annotations.iter().any(|annotation| {
         let word = annotation.params.first().map(|(_, value)| value);
@@ -353,8 +354,8 @@ pub(crate) fn is_appendable(model: &Model, id: DefId) -> bool {
     })
 }
 
-/// The types that a value of the definition is made of, one for each member: those of the bases of
-/// a struct first, those of a union by its cases. Other definitions have none.
+/// Returns the types that a value of the definition is made of, one for each member: those of the
+/// bases of a struct first, those of a union by its cases. Other definitions have none.
 pub(crate) fn parts(model: &Model, id: DefId) -> impl Iterator<Item = &Member> {
     let (members, cases) = match &model.get(id).kind {
         DefKind::Union(union) => (Vec::new(), union.cases.as_slice()),
@@ -364,7 +365,7 @@ pub(crate) fn parts(model: &Model, id: DefId) -> impl Iterator<Item = &Member> {
     members.into_iter().chain(cases)
 }
 
-/// The members of a struct or exception, those of its bases first.
+/// Returns the members of a struct or exception, those of its bases first.
 pub(crate) fn members(model: &Model, id: DefId) -> Option<Vec<&Member>> {
     match &model.get(id).kind {
         DefKind::Exception { members, .. } => Some(members.iter().collect()),
@@ -383,7 +384,7 @@ pub(crate) fn members(model: &Model, id: DefId) -> Option<Vec<&Member>> {
     }
 }
 
-/// What people call a definition of this kind.
+/// Returns the usual name of a definition's kind.
 pub(crate) fn kind_name(kind: &DefKind) -> &'static str {
     match kind {
         DefKind::Module { .. } => "module",

@@ -1,4 +1,4 @@
-//! The syntax tree: what was written, names not yet resolved.
+//! The syntax tree: the text's structure, with names not yet resolved.
 
 use std::rc::Rc;
 
@@ -55,7 +55,7 @@ pub(crate) enum Item {
     Event(Event),
 }
 
-/// What the preprocessor saw between two tokens.
+/// An event of the preprocessor between two tokens.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// An included file begins.
@@ -83,7 +83,7 @@ pub(crate) enum Event {
 pub(crate) struct Ident {
     pub(crate) name: Rc<str>,
     pub(crate) span: Span,
-    /// It was written with a leading `_`.
+    /// Whether it was written with a leading `_`.
     pub(crate) escaped: bool,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct ScopedName {
 }
 
 impl ScopedName {
-    /// The name when it is a single identifier.
+    /// Returns the name when it is a single identifier.
     pub(crate) fn single(&self) -> Option<&Ident> {
         match self.parts.as_slice() {
             [part] if !self.absolute => Some(part),
@@ -134,7 +134,7 @@ impl std::fmt::Display for ScopedName {
     }
 }
 
-/// What may stand before anything.
+/// The annotations and documentation before a definition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meta {
     pub(crate) doc: Option<Rc<str>>,
@@ -202,13 +202,13 @@ pub(crate) struct Import {
     pub(crate) span: Span,
 }
 
-/// The beginning of a value type or event type.
+/// The head of a value type or event type.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueHead {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
     pub(crate) is_abstract: bool,
-    /// Where `custom` stands.
+    /// The place of `custom`.
     pub(crate) custom: Option<Span>,
     /// `eventtype`
     pub(crate) event: bool,
@@ -217,7 +217,7 @@ pub(crate) struct ValueHead {
 #[derive(Clone, Debug)]
 pub(crate) struct ValueDef {
     pub(crate) head: ValueHead,
-    /// Where `truncatable` stands.
+    /// The place of `truncatable`.
     pub(crate) truncatable: Option<Span>,
     pub(crate) bases: Vec<ScopedName>,
     pub(crate) supports: Vec<ScopedName>,
@@ -235,7 +235,7 @@ pub(crate) struct ValueBox {
 #[derive(Clone, Debug)]
 pub(crate) struct StateDef {
     pub(crate) public: bool,
-    /// Where `public` or `private` stands.
+    /// The place of `public` or `private`.
     pub(crate) keyword: Span,
     pub(crate) member: MemberDef,
 }
@@ -244,7 +244,7 @@ pub(crate) struct StateDef {
 #[derive(Clone, Debug)]
 pub(crate) struct FactoryDef {
     pub(crate) meta: Meta,
-    /// Where `factory` or `finder` stands.
+    /// The place of `factory` or `finder`.
     pub(crate) keyword: Span,
     pub(crate) name: Ident,
     pub(crate) params: Vec<ParamDef>,
@@ -292,7 +292,7 @@ pub(crate) enum PortKind {
     Consumes,
     /// The ports of a port type.
     Port,
-    /// The same, seen from the other side.
+    /// The ports of a port type with their directions reversed.
     MirrorPort,
 }
 
@@ -490,7 +490,7 @@ pub(crate) struct TypeSpec {
 }
 
 impl TypeSpec {
-    /// A type without annotations.
+    /// Returns a type without annotations.
     pub(crate) fn new(kind: TypeKind, span: Span) -> Self {
         Self {
             annotations: Vec::new(),
@@ -502,7 +502,7 @@ impl TypeSpec {
 
 #[derive(Clone, Debug)]
 pub(crate) enum TypeKind {
-    /// A type that its keywords say completely.
+    /// A basic type.
     Basic(crate::model::Type),
     String {
         wide: bool,

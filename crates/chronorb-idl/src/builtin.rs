@@ -62,21 +62,21 @@ pub(crate) fn text(name: &str) -> Option<&'static str> {
     file.map(|(_, text)| *text)
 }
 
-/// Returns the built-in file that an include with a directory, or in other letters, may mean: other
-/// compilers keep theirs in directories, as `tao/orb.idl`.
+/// Returns the built-in file that an include with a directory, or with different case, may mean.
+/// Other compilers keep theirs in directories, as `tao/orb.idl`.
 pub(crate) fn similar(name: &str) -> Option<&'static str> {
     let last = name.rsplit('/').next()?;
     let mut names = FILES.iter().map(|(known, _)| *known);
     names.find(|known| known.eq_ignore_ascii_case(last))
 }
 
-/// What such a file is called in messages and in the model.
+/// Returns the path of such a file in messages and in the model.
 pub(crate) fn path(name: &str) -> PathBuf {
     format!("<{name}>").into()
 }
 
-/// The file with the module `Components`, if there are components, homes or events that need it
-/// and nothing that defines it.
+/// Returns the file with the module `Components` if components, homes or events need it and no file
+/// defines it.
 pub(crate) fn implied(items: &[Item]) -> Option<&'static str> {
     (needs_components(items) && !defines_components(items)).then_some("Components.idl")
 }
@@ -103,7 +103,7 @@ fn defines_components(items: &[Item]) -> bool {
     })
 }
 
-/// Whether this is such a path.
+/// Returns whether a path is that of a built-in file.
 pub(crate) fn is_built_in(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     path.starts_with(b"<") && path.ends_with(b">")

@@ -15,7 +15,7 @@ codes! {
     UNREADABLE = "E0001";
     /// An included file stands in none of the searched places.
     INCLUDE_NOT_FOUND = "E0002";
-    /// A file includes itself, directly or through others, without end.
+    /// A file includes itself without end, directly or through others.
     INCLUDE_CYCLE = "E0003";
     /// Bytes that are not UTF-8 outside of a comment.
     NOT_UTF8 = "E0004";
@@ -77,9 +77,9 @@ codes! {
     DECLARATION_MISMATCH = "E0208";
     /// A struct that is declared but never defined.
     NEVER_DEFINED = "E0209";
-    /// An import of what no file defines, or of what cannot be imported.
+    /// An import of a name that no file defines, or that cannot be imported.
     BAD_IMPORT = "E0230";
-    /// An instance of what is no template module.
+    /// An instance of a name that is no template module.
     NOT_A_TEMPLATE = "E0231";
     /// Arguments that do not fit the parameters of a template module.
     TEMPLATE_ARGUMENT = "E0232";
@@ -102,7 +102,8 @@ codes! {
     BASE_NOT_VALUE = "E0320";
     /// A base with state, or a supported interface that is not abstract, that is not the first one.
     BASE_NOT_FIRST = "E0321";
-    /// `truncatable` where a value cannot be truncated: in front of no base with state, or with `custom`.
+    /// `truncatable` where a value cannot be truncated: in front of no base with state, or with
+    /// `custom`.
     TRUNCATABLE = "E0322";
     /// Supported interfaces of a value type and its bases of which none is derived from the others.
     SUPPORTS_CLASH = "E0323";
@@ -221,7 +222,8 @@ codes! {
     NAME_TOO_LONG = "E0808";
     /// A model of more than 256 MiB.
     MODEL_TOO_LARGE = "E0809";
-    /// Template modules that expand to more than 100 000 definitions, or port types to as many ports.
+    /// Template modules that expand to more than 100 000 definitions, or port types to as many
+    /// ports.
     TEMPLATE_LIMIT = "E0830";
     /// A string longer than 1 MiB, or all strings together longer than 16 MiB.
     STRING_TOO_LONG = "E0807";

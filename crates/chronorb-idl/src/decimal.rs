@@ -1,7 +1,7 @@
 //! Decimal numbers of up to 31 digits, and their arithmetic (CORBA 3.3 part 1, 7.10.3).
 //!
-//! Zeros before the first digit, and behind the last one after the point, do not count.
-//! What a result has beyond 31 digits is cut off behind the point; before it, there is no result.
+//! Leading zeros, and trailing zeros behind the point, do not count. Digits of a result beyond 31
+//! are cut off behind the point; before it, there is no result.
 
 /// The number of digits of the largest decimal number.
 pub(crate) const MAX_DIGITS: u8 = 31;
@@ -14,7 +14,8 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `12.50`. `None` if this is no number, or has more than 31 digits.
+    /// Parses a number such as `12.50`. Returns `None` if it is invalid, or has more than 31
+    /// digits.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (before, behind) = text.split_once('.').unwrap_or((text, ""));
         let digits = || before.chars().chain(behind.chars());
@@ -33,14 +34,14 @@ impl Decimal {
         })
     }
 
-    /// How many digits it has, at least those behind the point, at least one.
+    /// Returns the number of digits, at least those behind the point, and at least one.
     pub(crate) fn digits(self) -> u8 {
         let significant = self.unscaled.unsigned_abs().checked_ilog10();
         let significant = significant.map_or(1, |log| log as u8 + 1);
         significant.max(self.scale)
     }
 
-    /// The same number without zeros at its end behind the point.
+    /// Returns the same number without zeros at its end behind the point.
     pub(crate) fn shortened(mut self) -> Self {
         while self.scale > 0 && self.unscaled % 10 == 0 {
             self.unscaled /= 10;
@@ -90,7 +91,7 @@ impl Decimal {
         Self::shortest(negative, carried(&product), scale)
     }
 
-    /// The quotient; the divisor is not 0.
+    /// Returns the quotient; the divisor is not 0.
     pub(crate) fn over(self, other: Self) -> Option<Self> {
         // Enough for 31 digits of the smallest dividend over the largest divisor.
         const FURTHER: u8 = 2 * MAX_DIGITS;
@@ -113,8 +114,8 @@ impl Decimal {
         Self::shortest(negative, quotient, scale.into())
     }
 
-    /// The same number with so many digits behind the point, further ones cut off,
-    /// and whether there were such. `None` if it has more than `digits` then.
+    /// Returns the unscaled number with `scale` digits behind the point, further ones cut off, and
+    /// whether there were such. Returns `None` if it has more than `digits` digits then.
     pub(crate) fn fitted(self, digits: u8, scale: u8) -> Option<(i128, bool)> {
         let (unscaled, cut) = if self.scale > scale {
             let power = 10i128.pow(u32::from(self.scale - scale));
@@ -127,7 +128,7 @@ impl Decimal {
         (unscaled.unsigned_abs() < limit).then_some((unscaled, cut))
     }
 
-    /// Leaves out what does not count, and cuts off what is too long.
+    /// Normalizes a number: removes insignificant zeros, and cuts off excess digits.
     fn shortest(negative: bool, mut digits: Vec<u8>, mut scale: usize) -> Option<Self> {
         let most = usize::from(MAX_DIGITS);
         while digits.last() == Some(&0) {
@@ -168,7 +169,7 @@ impl std::fmt::Display for Decimal {
     }
 }
 
-/// The decimal digits of the magnitude, the last one first, none for 0.
+/// Returns the decimal digits of the magnitude, the last one first, none for 0.
 fn digits_of(number: i128) -> Vec<u8> {
     let mut rest = number.unsigned_abs();
     let mut digits = Vec::new();
@@ -179,7 +180,7 @@ fn digits_of(number: i128) -> Vec<u8> {
     digits
 }
 
-/// The number times ten to the power of `places`.
+/// Returns the number times ten to the power of `places`.
 fn shifted(digits: Vec<u8>, places: u8) -> Vec<u8> {
     if digits.is_empty() {
         return digits;
@@ -197,7 +198,7 @@ fn sum(a: &[u8], b: &[u8]) -> Vec<u8> {
     carried(&sums)
 }
 
-/// `a - b`, where `a` is not the smaller one.
+/// Returns `a - b`; `a` is not the smaller one.
 fn difference(a: &[u8], b: &[u8]) -> Vec<u8> {
     let mut borrow = 0;
     a.iter()
@@ -210,7 +211,7 @@ fn difference(a: &[u8], b: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Digits from sums of digits.
+/// Converts sums of digits to digits by carrying.
 fn carried(sums: &[u32]) -> Vec<u8> {
     let mut carry = 0;
     let mut digits: Vec<u8> = sums

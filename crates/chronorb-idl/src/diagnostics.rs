@@ -1,4 +1,4 @@
-//! Errors and warnings, and how they look.
+//! Errors and warnings, and their rendering.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -12,13 +12,13 @@ use crate::Failure;
 use crate::model::Location;
 use crate::source::{Region, SourceFile, Sources, Span};
 
-/// How grave a [`Diagnostic`] is.
+/// The severity of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Severity {
-    /// There is no model.
+    /// An error; there is no model.
     Error,
-    /// The model is sound, but something is remarkable.
+    /// A warning; the model is sound.
     Warning,
 }
 
@@ -28,16 +28,16 @@ pub enum Severity {
 pub struct Diagnostic {
     /// The stable code, for example `E0200`; see [`crate::codes`].
     pub code: &'static str,
-    /// How grave it is.
+    /// The severity.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// A one-line description of the problem.
     pub message: String,
-    /// The places it is about: first where the fault is, then earlier definitions and the like.
-    /// Empty only when the main file could not be read.
+    /// The places concerned: first the fault, then for example earlier definitions. Empty only if
+    /// the main file could not be read.
     pub labels: Vec<Label>,
-    /// What else is worth knowing.
+    /// Further information.
     pub notes: Vec<String>,
-    /// What to do.
+    /// A suggested remedy.
     pub hint: Option<String>,
 }
 
@@ -45,11 +45,11 @@ pub struct Diagnostic {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Label {
-    /// The file, by what `#line` directives say where there are any.
+    /// The file, according to `#line` directives if there are any.
     pub path: PathBuf,
-    /// Where the marked text begins in it.
+    /// The start of the marked text.
     pub location: Location,
-    /// Where it ends: behind its last character.
+    /// The end of the marked text, behind its last character.
     pub end: Location,
     /// The remark.
     pub text: String,
@@ -58,7 +58,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// The bytes that are marked, counted from the start of the file that was read.
+    /// Returns the marked bytes, counted from the start of the file that was read.
     pub fn bytes(&self) -> Range<u32> {
         self.span.start..self.span.end
     }
@@ -72,32 +72,32 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// The findings.
+    /// Returns the findings.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.items.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of findings.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The paths of the files that were read, the main file first.
+    /// Returns the paths of the files that were read, the main file first.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
 
-    /// The findings as text for people, with colours of ANSI terminals or without.
+    /// Renders the findings as text for people, with or without ANSI colours.
     pub fn render(&self, color: bool) -> String {
         self.render_each(color).join("\n")
     }
 
-    /// Each finding as text for people; see [`Self::render`].
+    /// Renders each finding as text for people; see [`Self::render`].
     pub fn render_each(&self, color: bool) -> Vec<String> {
         let mut excerpts = Excerpts {
             files: &self.files,
@@ -111,7 +111,7 @@ impl Diagnostics {
         self.items.iter().map(render).collect()
     }
 
-    /// Makes errors of the warnings for which `denied` holds, and says whether there were any.
+    /// Turns the warnings for which `denied` holds into errors. Returns whether there were any.
     pub fn deny(&mut self, denied: impl Fn(&Diagnostic) -> bool) -> bool {
         let mut any = false;
         for item in &mut self.items {
@@ -241,7 +241,7 @@ impl Diagnostic {
         }
     }
 
-    /// The form without an excerpt: for lines that are too long to show.
+    /// Renders the finding without an excerpt, for lines that are too long to show.
     fn render_plain(&self, out: &mut String) {
         let kind = match self.severity {
             Severity::Error => "Error",
@@ -279,11 +279,12 @@ pub(crate) struct Sink {
     stopped: bool,
 }
 
-/// Errors after which compiling stops, and warnings after which they are dropped.
+/// The number of errors after which compiling stops, and of warnings after which they are dropped.
 const MAX_FINDINGS: usize = 50;
 
 impl Sink {
-    /// Records a finding, unless one with the same code at the same place is recorded, or there are too many.
+    /// Records a finding, unless one with the same code is recorded at the same place, or there are
+    /// too many.
     pub(crate) fn push(&mut self, mut item: Diagnostic) {
         let count = match item.severity {
             Severity::Error => &mut self.errors,
@@ -304,17 +305,17 @@ impl Sink {
         self.items.push(item);
     }
 
-    /// What is found until [`Self::leave`] is found for an instance of a template module.
+    /// Attributes findings to an instance of a template module, until [`Self::leave`].
     pub(crate) fn enter(&mut self, instance: Span) {
         self.instances.push(instance);
     }
 
-    /// Ends what [`Self::enter`] began.
+    /// Ends the effect of [`Self::enter`].
     pub(crate) fn leave(&mut self) {
         self.instances.pop();
     }
 
-    /// Records an error behind which there is nothing more to find.
+    /// Records an error after which no further ones are searched.
     pub(crate) fn stop(&mut self, item: Diagnostic) {
         self.push(item);
         self.stopped = true;
@@ -324,12 +325,12 @@ impl Sink {
         self.errors > 0
     }
 
-    /// Whether looking for more errors is no help.
+    /// Returns whether the search for errors should stop.
     pub(crate) fn is_full(&self) -> bool {
         self.stopped || self.errors >= MAX_FINDINGS
     }
 
-    /// The warnings, or all findings where there are errors.
+    /// Returns the warnings, or all findings if there are errors.
     pub(crate) fn finish(mut self, sources: &Sources) -> Result<Diagnostics, Failure> {
         if self.errors >= MAX_FINDINGS
             && let Some(last) = self
@@ -342,7 +343,7 @@ impl Sink {
         }
         for label in self.items.iter_mut().flat_map(|item| &mut item.labels) {
             label.region = sources.region(label.span);
-            // What a macro spans may reach into the next region.
+            // The span of a macro may reach into the next region.
             label.span.end = label.span.end.min(label.region.span.end);
             label.location = sources.location(label.span);
             label.end = Location {
@@ -392,7 +393,7 @@ const MAX_EXCERPT: usize = 400;
 /// The greatest number of lines that are put before an excerpt to give its lines their numbers.
 const MAX_PADDING: usize = 20_000;
 
-/// The texts as ariadne reads them: each region is one.
+/// The texts in the form that ariadne reads. Each region is a text.
 struct Excerpts<'a> {
     files: &'a [Arc<SourceFile>],
     sources: HashMap<Region, (String, Source<String>)>,
@@ -408,7 +409,7 @@ impl Excerpts<'_> {
         if shown {
             self.sources.entry(label.region).or_insert_with(|| {
                 let Span { start, end, .. } = label.region.span;
-                // Empty lines in front give the others their numbers, also in the margin.
+                // Preceding empty lines give the others their numbers, also in the margin.
                 let padding = label.region.padding();
                 let mut text = "\n".repeat(padding);
                 text += &printable(&file.text[start as usize..end as usize]);
@@ -420,7 +421,7 @@ impl Excerpts<'_> {
         shown
     }
 
-    /// The marked characters, counted as ariadne does.
+    /// Returns the marked characters, counted as ariadne does.
     fn range(&self, label: &Label) -> (Region, Range<usize>) {
         let text = &self.files[label.span.file as usize].text;
         let boundary = |at: u32| text.ceil_char_boundary(at as usize);
@@ -435,7 +436,7 @@ impl Excerpts<'_> {
         (label.region, characters(start)..characters(end))
     }
 
-    /// How many characters stand before a byte of a region that can be shown.
+    /// Returns the number of characters before a byte of a region that can be shown.
     fn characters(&self, region: Region, byte: usize) -> usize {
         let counted = self.sources.get(&region).and_then(|(_, source)| {
             let (line, _, column) = source.get_byte_line(byte)?;
@@ -447,7 +448,7 @@ impl Excerpts<'_> {
 }
 
 impl Region {
-    /// The number of lines put before its text: none where there would be too many.
+    /// Returns the number of empty lines before its text; none if there would be too many.
     fn padding(self) -> usize {
         let lines = self.line_offset as usize;
         if lines <= MAX_PADDING { lines } else { 0 }
@@ -467,7 +468,7 @@ impl ariadne::Cache<Region> for &mut Excerpts<'_> {
     }
 }
 
-/// The text with every character that steers a terminal replaced by as many bytes of `?`.
+/// Returns the text with every control character replaced by as many bytes of `?`.
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Cuts a text into tokens, for the preprocessor and the parser alike.
+//! The lexer, which cuts a text into tokens for the preprocessor and the parser.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::source::{SourceFile, Span};
 
-/// A token. One from a macro has the place where the macro was used.
+/// A token. A token from a macro has the place at which the macro was used.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
     pub(crate) span: Span,
-    /// Blanks or a comment stand before it.
+    /// Whether blanks or a comment precede it.
     pub(crate) space: bool,
-    /// It is the first token of its line.
+    /// Whether it is the first token of its line.
     pub(crate) first: bool,
     /// A macro name that must not be expanded any more.
     pub(crate) frozen: bool,
@@ -70,7 +70,7 @@ struct Text {
     lossy: bool,
 }
 
-/// What stands between two tokens.
+/// The gap between two tokens.
 struct Gap {
     space: bool,
     end_of_line: bool,
@@ -94,7 +94,7 @@ impl Lexer {
         }
     }
 
-    /// A lexer over a text that is no file; the spans of its tokens mean nothing.
+    /// Creates a lexer over a text that is no file; the spans of its tokens mean nothing.
     pub(crate) fn over(text: &str) -> Self {
         Self {
             source: Text {
@@ -108,7 +108,7 @@ impl Lexer {
         }
     }
 
-    /// The next token, across lines.
+    /// Reads the next token, across lines.
     pub(crate) fn next(&mut self, sink: &mut Sink) -> Token {
         loop {
             let gap = self.skip_gap(false, sink);
@@ -122,7 +122,7 @@ impl Lexer {
         }
     }
 
-    /// The next token of this line; `None` at its end, which is left to [`Self::next`].
+    /// Reads the next token of this line; `None` at its end, which is left to [`Self::next`].
     pub(crate) fn next_in_line(&mut self, sink: &mut Sink) -> Option<Token> {
         loop {
             let gap = self.skip_gap(true, sink);
@@ -136,13 +136,13 @@ impl Lexer {
         }
     }
 
-    /// The remaining tokens of this line.
+    /// Reads the remaining tokens of this line.
     pub(crate) fn rest_of_line(&mut self, sink: &mut Sink) -> Vec<Token> {
         std::iter::from_fn(|| self.next_in_line(sink)).collect()
     }
 
-    /// The remaining text of this line, trimmed and with continued lines joined, and its place.
-    /// It need not be made of tokens.
+    /// Reads the remaining text of this line, trimmed and with continued lines joined, and its
+    /// place. It need not be made of tokens.
     pub(crate) fn raw_rest_of_line(&mut self, sink: &mut Sink) -> (String, Span) {
         self.skip_gap(true, sink);
         let start = self.at;
@@ -179,7 +179,8 @@ impl Lexer {
         (text.trim().to_owned(), self.span(start, end))
     }
 
-    /// The name between `<` and `>`, if such a name is next in this line, with the place of both.
+    /// Reads the name between `<` and `>`, if such a name is next in this line, with the place of
+    /// both.
     pub(crate) fn header_name(&mut self, sink: &mut Sink) -> Option<(String, Span)> {
         self.skip_gap(true, sink);
         let rest = self.rest().strip_prefix('<')?;
@@ -190,7 +191,8 @@ impl Lexer {
         Some((name, self.span(start, self.at)))
     }
 
-    /// The word that is next in this line, and its place. What is behind it need not be made of tokens.
+    /// Reads the word that is next in this line, and its place. What is behind it need not be made
+    /// of tokens.
     pub(crate) fn word(&mut self, sink: &mut Sink) -> (String, Span) {
         self.skip_gap(true, sink);
         let rest = self.rest();
@@ -203,7 +205,8 @@ impl Lexer {
         (word, self.span(start, self.at))
     }
 
-    /// Goes on behind the next `#` that begins a directive; gives its place, or `None` at the end of the text.
+    /// Skips to the position behind the next `#` that begins a directive. Returns the place of the
+    /// `#`, or `None` at the end of the text.
     pub(crate) fn skip_to_directive(&mut self, sink: &mut Sink) -> Option<Span> {
         loop {
             self.skip_gap(false, sink);
@@ -223,7 +226,7 @@ impl Lexer {
         }
     }
 
-    /// The documentation comment directly before the last token, if there is one.
+    /// Returns the documentation comment directly before the last token, if there is one.
     pub(crate) fn take_doc(&mut self) -> Option<Rc<str>> {
         self.doc.take()
     }
@@ -331,7 +334,7 @@ impl Lexer {
         {
             let line = body.strip_prefix(' ').unwrap_or(body).trim_end();
             self.doc = Some(match &self.doc {
-                // A doc comment of many lines is as good as its beginning.
+                // A documentation comment of many lines is cut off.
                 Some(doc) if doc.len() > MAX_DOC => Rc::clone(doc),
                 Some(doc) => format!("{doc}\n{line}").into(),
                 None => line.into(),
@@ -443,7 +446,8 @@ impl Lexer {
         }
     }
 
-    /// Goes on behind the closing quote, or to the end of the line; says whether there was a quote.
+    /// Skips to the position behind the closing quote, or to the end of the line. Returns whether
+    /// there was a quote.
     fn skip_quoted(&mut self, quote: char) -> bool {
         while let Some(b) = self.byte(0) {
             match b {
@@ -509,7 +513,7 @@ impl Lexer {
 /// The length in bytes after which a documentation comment is cut off.
 const MAX_DOC: usize = 16 * 1024;
 
-/// The text of a `/** */` comment without the stars in front of its lines.
+/// Returns the text of a `/** */` comment without the stars in front of its lines.
 fn undecorated(body: &str) -> Rc<str> {
     let lines: Vec<&str> = body
         .lines()

@@ -1,8 +1,8 @@
 //! OMG IDL front end of chronorb: preprocessor, parser, checker, model.
 //!
-//! [`compile`] reads an IDL file with everything that it includes and gives a
-//! checked [`model::Model`], or a [`Failure`] that holds every error found, each
-//! with its code, its place, a marked excerpt and a hint:
+//! [`compile`] reads an IDL file with everything that it includes. It returns a checked
+//! [`model::Model`], or a [`Failure`] with every error found, each with its code, its place, a
+//! marked excerpt and a hint:
 //!
 //! ```
 //! use chronorb_idl::{Options, compile_text};
@@ -14,23 +14,21 @@
 //! assert_eq!(error.hint.as_deref(), Some("did you mean `long`?"));
 //! ```
 //!
-//! # The way of a file
+//! # Stages
 //!
-//! `source` keeps the texts, `lexer` cuts them into tokens, `preprocessor` follows
-//! `#` directives and expands macros, `parser` builds the syntax tree and goes on
-//! after errors, and `check` resolves names, evaluates constants and builds the
-//! model.
+//! `source` keeps the texts, `lexer` cuts them into tokens, `preprocessor` executes `#` directives
+//! and expands macros, `parser` builds the syntax tree and continues after errors, and `check`
+//! resolves names, evaluates constants and builds the model.
 //!
 //! # Features
 //!
-//! `json` adds the module [`json`](https://docs.rs/chronorb-idl), models and diagnostics for
+//! `json` adds the module [`json`](https://docs.rs/chronorb-idl): models and diagnostics for
 //! programs in other languages.
 //!
 //! # Bad input
 //!
-//! Nothing that stands in a file makes the compiler panic, hang or grow without
-//! bound: sizes, nesting, includes and macro expansion have limits, and passing one
-//! is an error with a code of its own ([`codes`], `E08xx`).
+//! No file makes the compiler panic, hang or grow without bound. Sizes, nesting, includes and macro
+//! expansion have limits, and exceeding one is an error with its own code ([`codes`], `E08xx`).
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -59,7 +57,7 @@ use diagnostics::Sink;
 use model::Model;
 use source::{ReadError, Sources};
 
-/// What the compiler is told beside the main file.
+/// The options of the compiler.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Directories in which `#include` searches, in order.
@@ -68,10 +66,10 @@ pub struct Options {
     pub defines: Vec<(String, String)>,
 }
 
-/// A correct file: its model, and what was remarkable.
+/// The result of a correct file: its model, and warnings.
 #[derive(Clone, Debug)]
 pub struct Compilation {
-    /// What the definitions mean.
+    /// The checked definitions.
     pub model: Model,
     /// Warnings; empty for most files.
     pub warnings: Diagnostics,
@@ -93,8 +91,8 @@ impl fmt::Display for Failure {
 /// A file without macros, conditions and includes.
 #[derive(Clone, Debug)]
 pub struct Preprocessed {
-    /// The text of the file and of all that it includes. Line markers (`# 12 "file.idl"`) say where
-    /// each line comes from; it compiles to the same model without the options that made it.
+    /// The text of the file and of all that it includes. Line markers (`# 12 "file.idl"`) give the
+    /// origin of each line. The text compiles to the same model without the options that made it.
     pub text: String,
     /// Every file that was read from a directory, the main file first.
     pub files: Vec<PathBuf>,
@@ -122,13 +120,13 @@ pub fn compile_text(name: &str, text: &str, options: &Options) -> Result<Compila
     Front::of_text(name, text).compile(options)
 }
 
-/// Compiles what a reader gives, as standard input, as if it stood in a file called `name`.
+/// Compiles the output of a reader, such as standard input, as if it stood in a file called `name`.
 ///
 /// Files that it includes are searched beside `name` and in the include directories.
 ///
 /// # Errors
 ///
-/// Those of the reader, and every error in what it gives and in the files that this includes; see
+/// Those of the reader, and every error in its output and in the files that this includes; see
 /// [`codes`].
 pub fn compile_from(
     name: &str,
@@ -138,7 +136,7 @@ pub fn compile_from(
     Front::read_from(name, reader).compile(options)
 }
 
-/// Preprocesses an IDL file with everything that it includes, and does not look at what it says.
+/// Preprocesses an IDL file with everything that it includes, without checking its contents.
 ///
 /// # Errors
 ///
@@ -156,7 +154,7 @@ pub fn preprocess_text(name: &str, text: &str, options: &Options) -> Result<Prep
     Front::of_text(name, text).preprocess(options)
 }
 
-/// Preprocesses what a reader gives, as if it stood in a file called `name`.
+/// Preprocesses the output of a reader as if it stood in a file called `name`.
 ///
 /// # Errors
 ///
@@ -169,7 +167,7 @@ pub fn preprocess_from(
     Front::read_from(name, reader).preprocess(options)
 }
 
-/// What is read, and what was found.
+/// The texts that were read, and the findings.
 #[derive(Default)]
 struct Front {
     sources: Sources,
@@ -205,7 +203,7 @@ impl Front {
             let stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
             let mut tree = parser::parse(&stream, &mut self.sink);
             if let Some(name) = builtin::implied(&tree) {
-                // Once more from the beginning, behind the file that the definitions imply.
+                // Restarts from the beginning, behind the file that the definitions imply.
                 self.sink = Sink::default();
                 let (sources, sink) = (&mut self.sources, &mut self.sink);
                 let stream = preprocessor::run_after(Some(name), sources, sink, options);

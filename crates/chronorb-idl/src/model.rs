@@ -1,9 +1,9 @@
-//! The checked model: what a correct set of IDL files means.
+//! The checked model of a correct set of IDL files.
 //!
-//! Everything in it is resolved: names are [`DefId`]s, constants are values,
-//! repository identifiers are final. Definitions stand in one table in the
-//! order of their introduction, so that a definition comes after everything
-//! that it uses; only what is recursive, or declared before it is defined, is used earlier.
+//! Everything in it is resolved: names are [`DefId`]s, constants are values, repository identifiers
+//! are final. Definitions are in one table in the order of their introduction, so a definition
+//! comes after everything that it uses. Only recursive definitions, and those that are declared
+//! before they are defined, are used earlier.
 
 use std::path::{Path, PathBuf};
 
@@ -17,30 +17,31 @@ pub struct Model {
     /// Every file that was read, the main file first. A file that is part of the compiler has a
     /// name in angle brackets, as `<orb.idl>`; [`Self::files_on_disk`] leaves these out.
     pub files: Vec<PathBuf>,
-    /// Names of files that were not read and that `#line` directives give; a [`Location`] counts
-    /// them behind `files`.
+    /// Names in `#line` directives of files that were not read. A [`Location`] counts them behind
+    /// `files`.
     pub line_files: Vec<PathBuf>,
 }
 
 impl Model {
-    /// The definition with this number.
+    /// Returns the definition with this number.
     pub fn get(&self, id: DefId) -> &Definition {
         &self.definitions[id.0 as usize]
     }
 
-    /// Every file that was read from a directory, the main file first; for `rerun-if-changed`.
+    /// Returns every file that was read from a directory, the main file first; for
+    /// `rerun-if-changed`.
     pub fn files_on_disk(&self) -> impl Iterator<Item = &Path> {
         let files = self.files.iter().map(PathBuf::as_path);
         files.filter(|path| !crate::builtin::is_built_in(path))
     }
 
-    /// The file of a location.
+    /// Returns the file of a location.
     pub fn path(&self, location: &Location) -> Option<&Path> {
         let mut files = self.files.iter().chain(&self.line_files);
         files.nth(location.file as usize).map(PathBuf::as_path)
     }
 
-    /// All definitions with their numbers, in order of introduction.
+    /// Returns all definitions with their numbers, in order of introduction.
     pub fn iter(&self) -> impl Iterator<Item = (DefId, &Definition)> {
         self.definitions
             .iter()
@@ -64,19 +65,19 @@ pub struct Definition {
     pub repository_id: String,
     /// The module, interface, struct or exception that it stands in.
     pub parent: Option<DefId>,
-    /// Where its name stands.
+    /// The place of its name.
     pub location: Location,
-    /// Whether it stands in the main file (and not in an included one).
+    /// Whether it stands in the main file, and not in an included one.
     pub in_main_file: bool,
     /// The documentation comment before it (`/** … */` or `///` lines), without the marks.
     pub doc: Option<String>,
     /// The annotations applied to it, in order.
     pub annotations: Vec<Annotation>,
-    /// What it is.
+    /// The kind of definition.
     pub kind: DefKind,
 }
 
-/// A place in a file, as `#line` directives say where there are any.
+/// A place in a file, according to `#line` directives if there are any.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Location {
     /// Index into [`Model::files`], or behind their end into [`Model::line_files`].
@@ -92,12 +93,12 @@ pub struct Location {
 pub struct Annotation {
     /// The name as written, for example `rt::priority`.
     pub name: String,
-    /// The parameters that are written. One without its name has that of the only parameter of
-    /// the annotation, which is `value` for all standard ones and for those that are not known.
+    /// The parameters that are written. One without its name gets that of the annotation's only
+    /// parameter, which is `value` for all standard and unknown annotations.
     pub params: Vec<(String, ConstValue)>,
 }
 
-/// What a definition is.
+/// The kind of a definition.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum DefKind {
@@ -132,14 +133,14 @@ pub enum DefKind {
         enumerators: Vec<Enumerator>,
         /// The index of the enumerator marked by `@default_literal`, else 0.
         default: u32,
-        /// The bits that it has on the wire, 1 to 32: 32 if `@bit_bound` says nothing else.
+        /// The number of bits on the wire, 1 to 32: 32 without `@bit_bound`.
         bit_bound: u8,
     },
     /// A bit mask (IDL 4.2).
     Bitmask {
         /// The flags in order.
         flags: Vec<BitFlag>,
-        /// The number of bits, 1 to 64: 32 if `@bit_bound` says nothing else.
+        /// The number of bits, 1 to 64: 32 without `@bit_bound`.
         bit_bound: u8,
     },
     /// A bit set (IDL 4.2).
@@ -158,7 +159,7 @@ pub enum DefKind {
         /// Types defined inside it.
         nested: Vec<DefId>,
     },
-    /// A native type: the mapping of each language says what it is.
+    /// A native type, which each language mapping defines.
     Native,
     /// The declaration of an annotation (`@annotation name { … };`).
     Annotation {
@@ -191,8 +192,8 @@ pub struct Union {
     pub discriminator_annotations: Vec<Annotation>,
     /// Its cases in order.
     pub cases: Vec<Case>,
-    /// A value of the discriminator that no label names, the least such; `None` where the labels
-    /// name all. With a `default:` it is a value that selects that, without one it selects nothing.
+    /// The least value of the discriminator that no label names; `None` if the labels name all. It
+    /// selects `default:` if there is one, and otherwise no member.
     pub unlabelled: Option<ConstValue>,
     /// Types defined inside it.
     pub nested: Vec<DefId>,
@@ -214,7 +215,7 @@ pub struct Case {
 pub struct BitFlag {
     /// The identifier as written.
     pub name: String,
-    /// Where its name stands.
+    /// The place of its name.
     pub location: Location,
     /// The documentation comment before it.
     pub doc: Option<String>,
@@ -229,7 +230,7 @@ pub struct BitFlag {
 pub struct BitField {
     /// The identifier as written; `None` for padding.
     pub name: Option<String>,
-    /// Where its name, or the field, stands.
+    /// The place of its name, or of the field.
     pub location: Location,
     /// The documentation comment before it.
     pub doc: Option<String>,
@@ -237,9 +238,9 @@ pub struct BitField {
     pub annotations: Vec<Annotation>,
     /// Its first bit, from 0, bits of the bases counted.
     pub position: u8,
-    /// How many bits it has, 1 to 64.
+    /// The number of bits, 1 to 64.
     pub bits: u8,
-    /// The type that its value is given as: the one written, or the smallest that holds the bits.
+    /// The type of its value: the one written, or the smallest that holds the bits.
     pub ty: Type,
 }
 
@@ -252,7 +253,7 @@ pub struct ValueType {
     pub is_abstract: bool,
     /// `custom valuetype`: the program marshals it.
     pub custom: bool,
-    /// It inherits `truncatable` from its concrete base.
+    /// Whether it inherits `truncatable` from its concrete base.
     pub truncatable: bool,
     /// Declared as `eventtype`.
     pub event: bool,
@@ -290,7 +291,7 @@ pub struct StateMember {
 pub struct Factory {
     /// The identifier as written.
     pub name: String,
-    /// Where its name stands.
+    /// The place of its name.
     pub location: Location,
     /// The documentation comment before it.
     pub doc: Option<String>,
@@ -309,11 +310,11 @@ pub struct AnnotationMember {
     pub name: String,
     /// Its type; `None` for `any`, which takes every constant.
     pub ty: Option<Type>,
-    /// What it is where an application says nothing.
+    /// The value of the parameter if an application does not give it.
     pub default: Option<ConstValue>,
 }
 
-/// What an interface was declared as.
+/// The keyword that an interface was declared with.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum InterfaceOrigin {
@@ -324,9 +325,9 @@ pub enum InterfaceOrigin {
     Component,
     /// `home`: this is its equivalent interface.
     Home,
-    /// The interface `NAMEExplicit` of a home, with what was written in it.
+    /// The interface `NAMEExplicit` of a home, with the contents of its declaration.
     HomeExplicit,
-    /// The interface `NAMEImplicit` of a home, with what every home has.
+    /// The interface `NAMEImplicit` of a home, with the operations that every home has.
     HomeImplicit,
     /// Another interface that the declaration of a component, of a port or of an event type
     /// implies, as `EVENTConsumer`.
@@ -336,7 +337,7 @@ pub enum InterfaceOrigin {
 /// An interface.
 #[derive(Clone, Debug, Default)]
 pub struct Interface {
-    /// What it was declared as.
+    /// The origin of the interface.
     pub origin: InterfaceOrigin,
     /// Only declared (`interface X;`), never defined in these files.
     pub forward_only: bool,
@@ -361,7 +362,7 @@ pub struct Interface {
 pub struct Operation {
     /// The identifier as written; the name on the wire.
     pub name: String,
-    /// Where its name stands.
+    /// The place of its name.
     pub location: Location,
     /// The documentation comment before it.
     pub doc: Option<String>,
@@ -408,7 +409,7 @@ pub enum ParamMode {
 pub struct Attribute {
     /// The identifier as written; `_get_NAME` and `_set_NAME` on the wire.
     pub name: String,
-    /// Where its name stands.
+    /// The place of its name.
     pub location: Location,
     /// The documentation comment before it.
     pub doc: Option<String>,
@@ -429,7 +430,7 @@ pub struct Attribute {
 pub struct Member {
     /// The identifier as written.
     pub name: String,
-    /// Where its name stands.
+    /// The place of its name.
     pub location: Location,
     /// The documentation comment before it.
     pub doc: Option<String>,
@@ -469,7 +470,7 @@ pub enum Type {
     ULong,
     LongLong,
     ULongLong,
-    /// `int8`; the other types of IDL 4.2 with a width in their names are those without.
+    /// `int8`; the other types of IDL 4.2 with a width in their names map to the types without.
     Int8,
     /// `uint8`.
     UInt8,
@@ -540,9 +541,9 @@ pub enum ConstValue {
     Fixed {
         /// All digits, with the sign.
         unscaled: i128,
-        /// How many digits there are, leading zeros not counted, 1 to 31.
+        /// The number of digits without leading zeros, 1 to 31.
         digits: u8,
-        /// How many of them stand behind the point.
+        /// The number of digits behind the point.
         scale: u8,
     },
     /// A boolean.

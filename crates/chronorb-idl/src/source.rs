@@ -24,7 +24,8 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// From the start of this to the end of the other, or this alone when they stand in different files.
+    /// Returns the span from the start of this one to the end of the other, or this one if they are
+    /// in different files.
     pub(crate) fn to(self, other: Self) -> Self {
         if other.file == self.file && other.end >= self.start {
             Self {
@@ -36,7 +37,7 @@ impl Span {
         }
     }
 
-    /// The empty span behind this.
+    /// Returns the empty span behind this.
     pub(crate) fn after(self) -> Self {
         Self {
             start: self.end,
@@ -52,10 +53,10 @@ pub(crate) struct SourceFile {
     pub(crate) path: PathBuf,
     /// The text; bytes that are not UTF-8 stand in it as U+FFFD.
     pub(crate) text: Arc<str>,
-    /// Whether there were such bytes.
+    /// Whether the file has bytes that are not UTF-8.
     pub(crate) lossy: bool,
     lines: Vec<u32>,
-    /// How many characters stand before every multiple of [`STRIDE`]; empty where each byte is one.
+    /// The number of characters before every multiple of [`STRIDE`]; empty if the text is ASCII.
     characters: Vec<u32>,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct SourceFile {
 const STRIDE: usize = 1024;
 
 impl SourceFile {
-    /// Line and column of a byte offset, both from 1; the column counts characters.
+    /// Returns line and column of a byte offset, both from 1. The column counts characters.
     pub(crate) fn line_column(&self, offset: u32) -> (u32, u32) {
         let line = self.lines.partition_point(|&start| start <= offset).max(1);
         let start = self.lines[line - 1];
@@ -80,7 +81,7 @@ impl SourceFile {
         self.characters[stride] + characters(rest)
     }
 
-    /// The text of a line from 1, without its end.
+    /// Returns the text of a line from 1, without its end.
     pub(crate) fn line_text(&self, line: u32) -> &str {
         let start = self.lines[line as usize - 1] as usize;
         let end = self
@@ -91,7 +92,7 @@ impl SourceFile {
     }
 }
 
-/// How many characters begin in these bytes of UTF-8.
+/// Returns the number of characters that begin in these bytes of UTF-8.
 fn characters(bytes: &[u8]) -> u32 {
     bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u32
 }
@@ -107,19 +108,19 @@ pub(crate) struct Sources {
     names: Vec<PathBuf>,
 }
 
-/// What a `#line` directive says about the lines behind it.
+/// The effect of a `#line` directive on the lines behind it.
 #[derive(Debug)]
 struct Renumbering {
     /// The offset of the line behind the directive.
     from: u32,
     /// The line of the directive.
     line: u32,
-    /// The number that the next line is given.
+    /// The number of the next line.
     number: u32,
     name: Name,
 }
 
-/// The file that a line is said to stand in.
+/// The file of a line according to a directive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Name {
     /// The text with this number.
@@ -138,7 +139,7 @@ pub(crate) struct Region {
 }
 
 impl Sources {
-    /// The number of the file at a path, which is read unless it was read before.
+    /// Returns the number of the file at a path, and reads it on first use.
     pub(crate) fn read(&mut self, path: &Path) -> Result<u32, ReadError> {
         let canonical = fs::canonicalize(path)?;
         if let Some(&known) = self.by_path.get(&canonical) {
@@ -149,7 +150,7 @@ impl Sources {
         Ok(number)
     }
 
-    /// Adds what a reader gives, as if it stood at a path.
+    /// Adds the output of a reader as if it stood at a path.
     pub(crate) fn read_from(&mut self, path: &Path, reader: impl Read) -> Result<u32, ReadError> {
         let mut bytes = Vec::new();
         reader.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
@@ -171,7 +172,7 @@ impl Sources {
         Ok(self.add(path, text.to_owned(), false))
     }
 
-    /// The number of a text that is part of the compiler.
+    /// Returns the number of a text that is part of the compiler.
     pub(crate) fn built_in(&mut self, name: &str, text: &str) -> u32 {
         let path = builtin::path(name);
         if let Some(&known) = self.by_path.get(&path) {
@@ -211,8 +212,8 @@ impl Sources {
         &self.files[file as usize]
     }
 
-    /// The place of the start of a span, as `#line` directives say if there are any before it.
-    /// Files that only they name are counted behind the others.
+    /// Returns the place of the start of a span, as `#line` directives say if there are any before
+    /// it. Files that only they name are counted behind the others.
     pub(crate) fn location(&self, span: Span) -> Location {
         let (line, column) = self.get(span.file).line_column(span.start);
         let Some(last) = self.renumbering(span) else {
@@ -233,7 +234,7 @@ impl Sources {
         }
     }
 
-    /// The path of [`Self::location`].
+    /// Returns the path of [`Self::location`].
     pub(crate) fn path(&self, span: Span) -> &Path {
         match self.renumbering(span).map(|last| last.name) {
             Some(Name::Given(name)) => &self.names[name as usize],
@@ -242,7 +243,7 @@ impl Sources {
         }
     }
 
-    /// Notes a `#line` directive; gives the start of the line behind it.
+    /// Records a `#line` directive. Returns the start of the line behind it.
     pub(crate) fn renumber(&mut self, at: Span, number: u32, name: Option<&str>) -> Span {
         let file = self.get(at.file);
         let (line, _) = file.line_column(at.start);
@@ -251,7 +252,7 @@ impl Sources {
         };
         let name = name.map(|name| self.name(Path::new(name)));
         let list = self.renumbered.entry(at.file).or_default();
-        // A file that is included again brings the same directives.
+        // A file that is included again has the same directives.
         if list.last().is_none_or(|last| last.from < from) {
             let before = list.last().map_or(Name::Text(at.file), |last| last.name);
             list.push(Renumbering {
@@ -278,14 +279,14 @@ impl Sources {
         name
     }
 
-    /// The last `#line` directive before a place.
+    /// Returns the last `#line` directive before a place.
     fn renumbering(&self, span: Span) -> Option<&Renumbering> {
         let list = self.renumbered.get(&span.file)?;
         let index = list.partition_point(|r| r.from <= span.start);
         list.get(index.checked_sub(1)?)
     }
 
-    /// The region of a place.
+    /// Returns the region of a place.
     pub(crate) fn region(&self, span: Span) -> Region {
         let file = self.get(span.file);
         let list = self.renumbered.get(&span.file).map_or(&[][..], |list| list);
@@ -302,7 +303,7 @@ impl Sources {
         }
     }
 
-    /// Whether a place is in the main file, also by what line directives say.
+    /// Returns whether a place is in the main file, also according to line directives.
     pub(crate) fn is_main(&self, span: Span) -> bool {
         let main = self.main();
         span.file == 0
@@ -311,7 +312,7 @@ impl Sources {
                 .is_none_or(|last| last.name == main || last.name == Name::Text(0))
     }
 
-    /// The path of the main file, also by what line directives say.
+    /// Returns the path of the main file, also by what line directives say.
     pub(crate) fn main_path(&self) -> &Path {
         match self.main() {
             Name::Given(name) => &self.names[name as usize],
@@ -325,7 +326,7 @@ impl Sources {
         first.map_or(Name::Text(0), |first| first.name)
     }
 
-    /// The names that only `#line` directives give.
+    /// Returns the names that only `#line` directives give.
     pub(crate) fn names(&self) -> &[PathBuf] {
         &self.names
     }
@@ -350,7 +351,7 @@ fn open(path: &Path) -> Result<File, ReadError> {
     if !fs::metadata(path)?.is_file() {
         return Err(ReadError::NotAFile);
     }
-    // The file may be another one by now, and some regular files of /proc wait for data.
+    // The file may have been replaced since the check, and some regular files of /proc block.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
@@ -361,7 +362,7 @@ fn open(path: &Path) -> Result<File, ReadError> {
     Ok(file)
 }
 
-/// Why a file was not read.
+/// The error of a file that was not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error("it is larger than 16 MiB")]
@@ -373,7 +374,8 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// The diagnostic for this error at the directive that asked for the file, if there is one.
+    /// Returns the diagnostic for this error at the directive that asked for the file, if there is
+    /// one.
     pub(crate) fn into_diagnostic(self, path: &Path, at: Option<Span>) -> Diagnostic {
         let code = match self {
             Self::TooLarge => codes::FILE_TOO_LARGE,

@@ -1,9 +1,9 @@
-//! "Did you mean": the closest of the names that could have been meant.
+//! Suggestions ("did you mean"): the closest of the possible names.
 
 use strsim::osa_distance;
 
-/// Returns the candidate with the least edit distance to the name, if it is close. Case does not
-/// count, and two letters that are swapped are one mistake.
+/// Returns the candidate with the least edit distance to the name, if it is close. Case is ignored,
+/// and two swapped letters are one error.
 pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,

@@ -1,11 +1,12 @@
-//! Classes of packets, and the rules that say which packet is of which.
+//! Classes of packets, and the rules that classify packets.
 //!
-//! The [rules](Rules) of an interface are asked in their order, and the first that matches decides. They are asked for
-//! packets of TCP only that are whole and go to an address of the interface: all else is the kernel's, and so is
-//! what cannot be read. [`Rules::classify`] says it for drivers that look at frames themselves; the programs that
-//! other drivers give to the kernel say the same, and where they cannot read a packet they leave it to the kernel.
+//! The [rules](Rules) of an interface are evaluated in order, and the first match decides. They
+//! apply only to whole TCP packets for an address of the interface. All other packets, and those
+//! that cannot be parsed, go to the kernel. [`Rules::classify`] implements the rules for drivers
+//! that inspect frames themselves. Other drivers give the kernel programs with the same semantics,
+//! which also leave a packet that they cannot parse to the kernel.
 //!
-//! The number of a VLAN is not looked at: a driver is opened for the interface that has the addresses.
+//! The VLAN number is not inspected: a driver is opened for the interface that has the addresses.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,10 +16,10 @@ use thiserror::Error;
 
 use crate::frame::Headers;
 
-/// Classes that an interface can have.
+/// The maximum number of classes of an interface.
 pub const MAX_CLASSES: usize = 32;
 
-/// Rules that an interface can have, over all of its classes.
+/// The maximum number of rules of an interface, over all of its classes.
 pub const MAX_RULES: usize = 128;
 
 /// The greatest differentiated services code point (RFC 2474).
@@ -27,14 +28,14 @@ pub const MAX_DSCP: u8 = 63;
 /// The greatest priority of a VLAN tag (802.1Q).
 pub const MAX_VLAN_PRIORITY: u8 = 7;
 
-/// A class of packets: those that share a queue, a thread and a priority.
+/// A class of packets, which share a queue, a thread and a priority.
 ///
-/// A number below [`MAX_CLASSES`], which says nothing of the priority.
+/// Its number is below [`MAX_CLASSES`] and implies no priority.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ClassId(u8);
 
 impl ClassId {
-    /// The class of this number; `None` from [`MAX_CLASSES`] on.
+    /// Creates the class with this number. Returns `None` if it is [`MAX_CLASSES`] or more.
     pub const fn new(number: usize) -> Option<Self> {
         if number < MAX_CLASSES {
             Some(Self(number as u8))
@@ -43,7 +44,7 @@ impl ClassId {
         }
     }
 
-    /// Its number.
+    /// Returns the number of the class.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -55,45 +56,46 @@ impl fmt::Display for ClassId {
     }
 }
 
-/// TCP packets of one class. What is `None` may be anything.
+/// A rule that selects TCP packets for a class. A field that is `None` matches anything.
 ///
-/// Only packets to an address of the interface that are whole are matched: fragments, packets of other protocols, and frames to
-/// another hardware address than the interface's go to the kernel whatever the rules say.
+/// A rule matches only whole packets for an address of the interface. Fragments, packets of other
+/// protocols, and frames for another hardware address always go to the kernel.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rule {
-    /// The class.
+    /// The class of matching packets.
     pub class: ClassId,
-    /// To this address.
+    /// The destination address.
     pub to: Option<IpAddr>,
-    /// To one of these ports.
+    /// The destination ports.
     pub ports: Option<RangeInclusive<u16>>,
-    /// With this differentiated services code point, 0 to 63.
+    /// The differentiated services code point, 0 to 63.
     pub dscp: Option<u8>,
-    /// With this priority in its VLAN tag (802.1Q), 0 to 7; a packet without a tag has none.
+    /// The priority of the VLAN tag (802.1Q), 0 to 7. A packet without a tag has none.
     pub vlan_priority: Option<u8>,
 }
 
-/// Where TCP packets to the host go that no rule matches.
+/// The destination of TCP packets to the host that no rule matches.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Unknown {
-    /// To the kernel, as if nobody had looked.
+    /// The kernel, as without RIO.
     #[default]
     Kernel,
-    /// Into a class, for example that of best effort.
+    /// A class, for example that of best effort.
     Class(ClassId),
 }
 
-/// Where a packet goes.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
-    /// To the kernel, as if nobody had looked.
+    /// The kernel, as without RIO.
     Kernel,
-    /// To this class.
+    /// This class.
     Class(ClassId),
 }
 
 impl Rule {
-    /// All TCP packets to the interface, for this class; further fields make it narrower.
+    /// Creates a rule that matches all TCP packets to the interface. Set further fields to narrow
+    /// it.
     pub const fn all(class: ClassId) -> Self {
         Self {
             class,
@@ -104,10 +106,10 @@ impl Rule {
         }
     }
 
-    /// Whether any packet can match it.
+    /// Checks that the rule can match some packet.
     ///
     /// # Errors
-    /// [`RuleError`], where none can.
+    /// [`RuleError`] if it cannot.
     pub fn check(&self) -> Result<(), RuleError> {
         if let Some(dscp) = self.dscp.filter(|dscp| *dscp > MAX_DSCP) {
             return Err(RuleError::Dscp(dscp));
@@ -124,7 +126,8 @@ impl Rule {
         }
     }
 
-    /// Whether a whole TCP packet is of this rule. Whether it goes to an address of the interface is not asked here.
+    /// Returns whether the rule matches a whole TCP packet. The caller has already checked that it
+    /// is for an address of the interface.
     #[inline]
     fn matches(&self, headers: &Headers, port: u16) -> bool {
         self.to.is_none_or(|to| to == headers.to)
@@ -134,16 +137,16 @@ impl Rule {
     }
 }
 
-/// The rules of an interface, in the order in which they are asked.
+/// The rules of an interface, in order of evaluation.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// With room for all that there can be, so that it never moves.
+    /// Allocated with its final capacity, so that it never reallocates.
     rules: Vec<Rule>,
     unknown: Unknown,
 }
 
 impl Rules {
-    /// None: all packets go to the kernel.
+    /// Creates an empty list, which leaves all packets to the kernel.
     pub fn new() -> Self {
         Self {
             rules: Vec::with_capacity(MAX_RULES),
@@ -151,7 +154,8 @@ impl Rules {
         }
     }
 
-    /// Where a packet with these headers goes, if the interface has this hardware address and these addresses.
+    /// Classifies a packet by its headers, for an interface with this hardware address and these
+    /// addresses.
     #[inline]
     pub fn classify(&self, headers: &Headers, hardware: [u8; 6], own: &[(IpAddr, u8)]) -> Verdict {
         let Some(tcp) = headers.tcp else {
@@ -171,10 +175,10 @@ impl Rules {
         }
     }
 
-    /// Adds a rule behind all others.
+    /// Appends a rule.
     ///
     /// # Errors
-    /// [`RuleError`]; all is as before then.
+    /// [`RuleError`]; the list is unchanged then.
     pub fn add(&mut self, rule: Rule) -> Result<(), RuleError> {
         rule.check()?;
         if self.rules.len() == MAX_RULES {
@@ -184,13 +188,13 @@ impl Rules {
         Ok(())
     }
 
-    /// Takes away the first rule that is the same, and says whether there was one.
+    /// Removes the first equal rule. Returns whether there was one.
     pub fn remove(&mut self, rule: &Rule) -> bool {
         let at = self.rules.iter().position(|it| it == rule);
         at.map(|at| self.rules.remove(at)).is_some()
     }
 
-    /// Takes away all rules of a class.
+    /// Removes all rules of a class.
     pub fn remove_class(&mut self, class: ClassId) {
         self.rules.retain(|rule| rule.class != class);
         if self.unknown == Unknown::Class(class) {
@@ -198,17 +202,17 @@ impl Rules {
         }
     }
 
-    /// Says where TCP packets to the interface go that no rule matches.
+    /// Sets the destination of TCP packets to the interface that no rule matches.
     pub const fn set_unknown(&mut self, unknown: Unknown) {
         self.unknown = unknown;
     }
 
-    /// Where these go.
+    /// Returns the destination of packets that no rule matches.
     pub const fn unknown(&self) -> Unknown {
         self.unknown
     }
 
-    /// The rules, in their order.
+    /// Returns the rules in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Rule> {
         self.rules.iter()
     }
@@ -220,24 +224,24 @@ impl Default for Rules {
     }
 }
 
-/// Why a rule cannot be.
+/// An error of a rule.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum RuleError {
-    /// There is no such code point.
+    /// The code point is out of range.
     #[error("the code point (dscp) {0} is not of 0 to {MAX_DSCP}")]
     Dscp(u8),
-    /// There is no such priority.
+    /// The VLAN priority is out of range.
     #[error("the VLAN priority {0} is not of 0 to {MAX_VLAN_PRIORITY}")]
     VlanPriority(u8),
-    /// No port is in the range; 0 is none.
+    /// The range of ports is empty, or contains only port 0.
     #[error("there is no port from {first} to {last}")]
     Ports {
-        /// The first of the range.
+        /// The first port of the range.
         first: u16,
-        /// The last.
+        /// The last port of the range.
         last: u16,
     },
-    /// The interface has as many as it can have.
+    /// The interface has the maximum number of rules.
     #[error("an interface has at most {MAX_RULES} rules")]
     TooMany,
 }

@@ -1,30 +1,29 @@
 //! RIO: the real-time I/O subsystem of chronorb.
 //!
-//! Packets are told apart by priority before any protocol work. Protocol work is done by scheduled
-//! threads that go with the lanes of the ORB. Each priority has its own path through the stack, in
-//! both directions: early demultiplexing, schedule-driven protocol processing and dedicated
-//! streams, as in *The Design and Performance of an I/O Subsystem for Real-time ORB Endsystem
-//! Middleware* (§3.3).
+//! Packets are demultiplexed by priority before any protocol work. Threads that belong to the lanes
+//! of the ORB do the protocol work under their own schedule. Each priority has its own path through
+//! the stack in both directions. The design (early demultiplexing, schedule-driven protocol
+//! processing and dedicated streams) is that of *The Design and Performance of an I/O Subsystem for
+//! Real-time ORB Endsystem Middleware* (§3.3).
 //!
-//! Applications use it as a transport, [`Riop`]. Beside it are
+//! Applications use it as a transport, [`Riop`]. The other public modules are
 //!
-//! * [`plan`]: what each class of packets is promised, and whether all of it can be kept;
-//! * [`status`]: what each class has done, for any process that looks;
-//! * [`kernel`]: promises that the kernel's own network keeps, without a driver;
-//! * [`class`] and [`frame`]: the rules by which packets are told apart, and the headers that they
-//!   look at.
+//! * [`plan`]: the reservations of each class of packets, and their admission control;
+//! * [`status`]: the counters of each class, readable by any process;
+//! * [`kernel`]: reservations that the kernel's own network stack enforces, without a driver;
+//! * [`class`] and [`frame`]: the classification rules, and the headers that they inspect.
 //!
-//! Inside, a module uses those above it in this list:
+//! A module uses only modules above it in this list:
 //!
 //! * `frame`, `class`: headers and rules;
-//! * `bpf`: rules as programs that the kernel runs for each packet;
-//! * `path`: what a driver gives each class, a receiver and a transmitter of its own;
-//! * `driver`: a network interface, and the kernel's part of early demultiplexing;
-//! * `neighbours`: where packets go on the link;
-//! * `plan`, `status`: promises and counters;
-//! * `engine`: classes' threads and budgets, and connections, each with its own TCP/IP;
-//! * `kernel`: plans kept by queueing disciplines;
-//! * `transport`: all of it as a transport of the ORB.
+//! * `bpf`: rules compiled to programs that the kernel runs for each packet;
+//! * `path`: the receiver and the transmitter that a driver gives each class;
+//! * `driver`: access to a network interface, and the kernel's part of early demultiplexing;
+//! * `neighbours`: hardware addresses of next hops;
+//! * `plan`, `status`: reservations and counters;
+//! * `engine`: the threads and budgets of classes, and connections, each with its own TCP/IP;
+//! * `kernel`: plans enforced by queueing disciplines;
+//! * `transport`: the transport of the ORB.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
@@ -51,6 +50,6 @@ pub use driver::{
 pub use engine::{ClassConfig, Output, Processing, Urgency};
 pub use transport::{Riop, RiopError, RiopSettings};
 
-// The statements of `chronorb-transport` name it so.
+// The conformance tests of `chronorb-transport` are macros that expect this path.
 #[cfg(test)]
 use tests::conformance;

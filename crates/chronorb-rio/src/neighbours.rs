@@ -1,6 +1,6 @@
-//! Which hardware address the next hop to a peer has.
+//! Hardware addresses of next hops.
 //!
-//! Who is connected to by a peer needs no answer: the peer's frames say where they come from. Who connects asks here.
+//! Only a connecting end needs a lookup. An accepting end takes the address from the peer's frames.
 
 use std::fmt;
 use std::io;
@@ -12,28 +12,29 @@ use chronorb_rt::Deadline;
 use crate::driver::DriverError;
 use crate::driver::home::Home;
 
-/// Finds out where packets to a host go on the link.
+/// A resolver of IP addresses to hardware addresses on the link.
 pub(crate) trait Neighbours: fmt::Debug + Send + Sync {
-    /// The hardware address of the host itself, or of the router before it.
+    /// Returns the hardware address of the host itself, or of the router on the way to it.
     ///
     /// # Errors
-    /// Where there is no way, or nobody has answered until the deadline (`TimedOut`).
+    /// An error if there is no route, or if no answer arrives before the deadline (`TimedOut`).
     fn next_hop(&self, to: IpAddr, deadline: Deadline) -> io::Result<[u8; 6]>;
 }
 
-/// The neighbours that the kernel knows, or asks for.
+/// The kernel's routing and neighbour tables.
 #[derive(Debug)]
 pub(crate) struct KernelNeighbours {
     home: Home,
-    /// The number of the interface.
+    /// The index of the interface.
     index: u32,
 }
 
 impl KernelNeighbours {
-    /// Those of an interface of the network namespace of the calling thread, by its number there.
+    /// Creates the resolver for the interface with this index in the calling thread's network
+    /// namespace.
     ///
     /// # Errors
-    /// Where the namespace cannot be held.
+    /// [`DriverError`] if the namespace cannot be opened.
     pub(crate) fn of(index: u32) -> Result<Self, DriverError> {
         let home = Home::here()?;
         Ok(Self { home, index })

@@ -1,7 +1,7 @@
 //! The path of a class: its own way into and out of a network interface.
 //!
-//! Nothing of a path is shared with another class, so that no class waits for another. Each half is used by one
-//! thread at a time. Neither allocates.
+//! No part of a path is shared with another class, so no class waits for another. Each half is used
+//! by one thread at a time. Neither half allocates.
 
 use std::fmt;
 use std::io;
@@ -12,114 +12,119 @@ use thiserror::Error;
 /// Both halves of a path.
 #[derive(Debug)]
 pub(crate) struct Path {
-    /// What comes in.
+    /// The incoming half.
     pub receiver: Box<dyn Receiver>,
-    /// What goes out.
+    /// The outgoing half.
     pub transmitter: Box<dyn Transmitter>,
 }
 
-/// The frames of a class that come in. Its descriptor is readable, as a level, where there are some.
+/// The incoming frames of a class. Its descriptor is readable (level-triggered) while frames wait.
 ///
-/// Frames are Ethernet frames without their check sequence, with a VLAN tag where they came with one. When it is dropped,
-/// packets of the class go where unknown ones go.
+/// Frames are Ethernet frames without their check sequence. They keep the VLAN tag that they
+/// arrived with. After the receiver is dropped, packets of the class are handled as unknown
+/// packets.
 pub(crate) trait Receiver: AsFd + fmt::Debug + Send {
-    /// Gives the next frame to `take`, and its room back to the interface; `false` where there is none. Never waits.
+    /// Passes the next frame to `take` and returns its buffer to the interface. Returns `false` if
+    /// no frame waits. Never blocks.
     ///
     /// # Errors
-    /// [`PathError`] where the interface is gone.
+    /// [`PathError`] if the interface is gone.
     fn receive(&mut self, take: &mut dyn FnMut(Frame<'_>)) -> Result<bool, PathError>;
 
-    /// Frames that are there and were not received yet; pieces of them, where a driver has its frames in pieces.
+    /// Returns the number of frames that have arrived and were not received yet. A driver that
+    /// receives frames in pieces counts pieces.
     fn waiting(&self) -> usize;
 
-    /// What has come by it since it was opened.
-    fn counts(&self) -> Received;
+    /// Returns the counts of incoming frames since the path was opened.
+    fn counts(&self) -> ReceiveCounts;
 }
 
-/// A frame that has come in.
+/// An incoming frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
-    /// Its octets, from the Ethernet header on.
+    /// The octets of the frame, from the Ethernet header on.
     pub octets: &'a [u8],
-    /// Whether its checksums were found right already, or were never made since it has not left this machine.
+    /// Whether the checksums need no verification: they were verified before, or were never
+    /// computed because the frame has not left this machine.
     pub is_checked: bool,
 }
 
-/// The frames of a class that go out.
+/// The outgoing frames of a class.
 pub(crate) trait Transmitter: fmt::Debug + Send {
-    /// Has `write` write a frame of `len` octets, from the Ethernet header on, and queues it. Never waits.
-    /// The room may hold anything before.
+    /// Queues a frame of `len` octets, from the Ethernet header on, which `write` fills in. The
+    /// buffer is not cleared before. Never blocks.
     ///
     /// # Errors
-    /// [`TransmitError`]; nothing was written then.
+    /// [`TransmitError`]; `write` was not called then.
     fn transmit(
         &mut self,
         len: usize,
         write: &mut dyn FnMut(&mut [u8]),
     ) -> Result<(), TransmitError>;
 
-    /// Whether another frame can be queued.
+    /// Returns whether another frame can be queued.
     fn has_room(&mut self) -> bool;
 
-    /// Sends what is queued, as far as the interface takes it now. Never waits.
+    /// Sends queued frames as far as the interface accepts them now. Never blocks.
     ///
     /// # Errors
-    /// [`PathError`] where the interface is gone.
+    /// [`PathError`] if the interface is gone.
     fn flush(&mut self) -> Result<(), PathError>;
 
-    /// Whether something is queued that another [`flush`](Self::flush) has to send.
+    /// Returns whether queued frames need another [`flush`](Self::flush).
     fn is_pending(&self) -> bool;
 
-    /// Gives its frames this priority in the queues of the interface that they have in common with others, higher is more urgent
-    /// (`SO_PRIORITY`, socket(7)); 0 at first. Where there is no such queue it is without effect.
+    /// Sets the priority of the frames in queues that the interface shares among classes
+    /// (`SO_PRIORITY`, socket(7)). Higher is more urgent; the default is 0. Has no effect if there
+    /// is no such queue.
     ///
     /// # Errors
-    /// [`PathError`] where the kernel refuses: above 6 that takes `CAP_NET_RAW` or `CAP_NET_ADMIN`.
+    /// [`PathError`] if the kernel refuses. Values above 6 need `CAP_NET_RAW` or `CAP_NET_ADMIN`.
     fn set_priority(&mut self, _priority: u32) -> Result<(), PathError> {
         Ok(())
     }
 
-    /// What has gone by it since it was opened.
-    fn counts(&self) -> Transmitted;
+    /// Returns the counts of outgoing frames since the path was opened.
+    fn counts(&self) -> TransmitCounts;
 }
 
-/// What a path has received, in frames.
+/// Counts of incoming frames of a path.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Received {
-    /// Given to who received.
+pub(crate) struct ReceiveCounts {
+    /// Frames that were received.
     pub frames: u64,
-    /// Octets of these.
+    /// Octets of the received frames.
     pub octets: u64,
-    /// Lost because the queue of the class was full.
+    /// Frames lost because the queue of the class was full.
     pub dropped: u64,
-    /// Lost for another reason: too long for the interface's room, no room at all, a receive queue that the interface has got since
-    /// it was opened.
+    /// Frames lost for another reason: longer than a buffer, no buffer available, or received by a
+    /// queue that was added to the interface after it was opened.
     pub failed: u64,
 }
 
-/// What a path has transmitted, in frames.
+/// Counts of outgoing frames of a path.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Transmitted {
-    /// Queued.
+pub(crate) struct TransmitCounts {
+    /// Frames that were queued.
     pub frames: u64,
-    /// Octets of these.
+    /// Octets of the queued frames.
     pub octets: u64,
-    /// Times that a frame was not taken since the queue was full.
+    /// The number of times that a full queue refused a frame.
     pub full: u64,
 }
 
-/// Why a frame was not queued.
+/// An error of [`Transmitter::transmit`].
 #[derive(Debug, Error)]
 pub(crate) enum TransmitError {
-    /// All room is taken: try again after a [`flush`](Transmitter::flush).
+    /// The queue is full: try again after a [`flush`](Transmitter::flush).
     #[error("the transmit queue is full")]
     Full,
-    /// It is longer than the interface can take.
+    /// The frame is longer than the interface accepts.
     #[error("a frame of {len} octets is longer than the {max} that the interface takes")]
     TooLong {
-        /// Its octets.
+        /// The length of the frame in octets.
         len: usize,
-        /// Octets of the longest frame.
+        /// The length of the longest frame in octets.
         max: usize,
     },
     /// The interface is gone.
@@ -127,7 +132,7 @@ pub(crate) enum TransmitError {
     Failed(#[from] PathError),
 }
 
-/// The interface is gone, or down for good.
+/// The error of an interface that is gone or permanently down.
 #[derive(Debug, Error)]
 #[error("the network interface fails: {0}")]
 pub(crate) struct PathError(#[from] pub io::Error);

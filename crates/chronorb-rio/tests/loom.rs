@@ -1,5 +1,5 @@
-//! The rings that the classes of an interface share, and the timers of a class, by the model checker:
-//! `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rio --release --test loom`.
+//! The rings that the classes of an interface share, and the timers of a class, by the model
+//! checker: `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rio --release --test loom`.
 #![cfg(loom)]
 #![allow(unsafe_code, reason = "loom asks for it")]
 
@@ -153,7 +153,7 @@ fn what_was_sent_is_taken_out_once() {
             thread::spawn(move || [take(&ring), take(&ring)])
         };
         let first = take(&ring);
-        // Whoever has taken one out: the kernel has room for another one now.
+        // A position was taken out, so the kernel has room for another frame.
         assert_ne!(ring.consumer.load(Ordering::Acquire), 0);
         ring.kernel_puts(3);
         let second = take(&ring);
@@ -264,7 +264,8 @@ fn no_time_is_lost_that_is_set_during_a_search() {
         for thread in threads {
             thread.join().unwrap();
         }
-        // The search may have found the first time of slot 0 once more, and corrects the bounds then.
+        // The search may have found the first time of slot 0 once more, and corrects the bounds
+        // then.
         let mut served = Vec::new();
         let left = timers.serve(&(0..9), 4, &mut |slot| {
             served.push(slot);

@@ -1,9 +1,9 @@
 //! A real-time CORBA ORB: remote calls that keep their priority end to end.
 //!
-//! chronorb speaks GIOP/IIOP, as other ORBs do, and keeps the priority of a call from the
-//! client's thread over the wire to the servant's thread: each priority has its own connection,
-//! its own endpoint and its own threads in the server, and a request never waits behind one of
-//! lower priority.
+//! chronorb speaks GIOP/IIOP, as other ORBs do, and keeps the priority of a call from the client's
+//! thread over the wire to the servant's thread: each priority has its own connection, its own
+//! endpoint and its own threads in the server, and a request never waits behind one of lower
+//! priority.
 //!
 //! # From IDL to a call
 //!
@@ -17,8 +17,8 @@
 //! }
 //! ```
 //!
-//! The program includes what it made by [`include_idl!`], implements the servant trait of an
-//! interface, and activates it:
+//! The program includes the generated code by [`include_idl!`], implements the servant trait of
+//! an interface, and activates it:
 //!
 //! ```ignore
 //! use chronorb::prelude::*;
@@ -55,8 +55,8 @@
 //!
 //! # Priorities
 //!
-//! A thread pool with lanes serves each priority by threads of its own; a POA says where the
-//! priority of requests comes from:
+//! A thread pool with lanes serves each priority by separate threads. A POA's policies determine
+//! where the priority of requests comes from:
 //!
 //! ```no_run
 //! use chronorb::prelude::*;
@@ -73,7 +73,7 @@
 //!     Policy::Threadpool(pool),
 //!     Policy::PriorityModel(PriorityModel::ClientPropagated, low),
 //! ])?;
-//! // A client's thread says how urgent its calls are:
+//! // A client's thread sets the priority of its calls:
 //! orb.rt_current().set_priority(high)?;
 //! # let _ = poa;
 //! # Ok(())
@@ -81,14 +81,14 @@
 //! ```
 //!
 //! # Features
-//! Settings of a feature that is left out are refused with its name. `default-features = false` turns off
-//! those that are on by default.
+//! Settings of a feature that is left out are refused with its name. `default-features = false`
+//! disables those that are on by default.
 //!
-//! | Feature | Default | What it brings |
+//! | Feature | Default | Contents |
 //! |---|---|---|
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), and suggestions for names of settings that do not exist |
-//! | `monitor` | on | the monitor that `chronorb top` asks (`-ORBMonitor`) |
+//! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
 //! | `uiop` | on | IIOP over Unix-domain sockets |
 //! | `shmiop` | on | shared memory |
 //! | `diop` | on | datagrams, over UDP |
@@ -98,8 +98,8 @@
 //! | `ssliop` | off | IIOP over TLS, by rustls and ring |
 //! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
 //! | `baselines` | off | architectures that the papers measure, for comparison: the thread pools `worker-pool` and `filter-chain`, and the `active` connection |
-//! | `faults` | off | transports that are disturbed, for tests (`-ORBFaults`) |
-//! | `trace` | off | transports that are written down, for Wireshark (`-ORBTraceFile`) |
+//! | `faults` | off | disturbed transports, for tests (`-ORBFaults`) |
+//! | `trace` | off | traced transports, for Wireshark (`-ORBTraceFile`) |
 //!
 //! # Minimum Rust version
 //! 1.91.
@@ -134,7 +134,7 @@ pub use chronorb_orb::{Filtered, FilteredRequest, RequestFilter, RequestFilters}
 #[cfg(feature = "access")]
 pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules};
 
-/// What most programs need.
+/// The items that most programs use.
 pub mod prelude {
     pub use chronorb_orb::poa::{
         AdapterActivator, IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectId,
@@ -153,10 +153,10 @@ pub mod prelude {
 #[doc(hidden)]
 pub use chronorb_orb::codegen as __runtime;
 
-/// Includes the Rust that `chronorb_build::compile("….idl")` made in `build.rs`, by the name of
-/// the IDL file without its ending.
+/// Includes the Rust that `chronorb_build::compile("….idl")` generated in `build.rs`, by the name
+/// of the IDL file without its extension.
 ///
-/// Best put into a module of its own, since it brings in everything that the IDL defines.
+/// A separate module is best, since this defines everything in the IDL.
 #[macro_export]
 macro_rules! include_idl {
     ($name:literal) => {

@@ -1,6 +1,6 @@
-//! A server with a low and a high lane that buffer and lend, and a client that has its connections
-//! before it calls: `cargo run -p lanes-example -- [-ORB…]`. Prints what the kernel says of the
-//! ORB's threads, and what the lanes have done.
+//! A server with a low and a high lane that buffer and lend, and a client that connects before it
+//! calls: `cargo run -p lanes-example -- [-ORB…]`. Prints the kernel's view of the ORB's threads,
+//! and the counters of the lanes.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A POA whose requests keep their clients' priorities, on a pool with two lanes.
+/// Returns a POA whose requests keep their clients' priorities, on a pool with two lanes.
 fn serve(orb: &Orb, low: Priority, high: Priority) -> Result<Poa, Box<dyn Error>> {
     let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
         lanes: vec![

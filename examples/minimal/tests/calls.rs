@@ -1,4 +1,4 @@
-//! The smallest server is a whole one.
+//! The smallest server serves complete calls.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

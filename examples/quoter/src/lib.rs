@@ -9,12 +9,12 @@ chronorb::include_idl!("quoter");
 pub struct Book {
     /// The symbol.
     pub symbol: String,
-    /// What is offered, the best first.
+    /// The offers, the best first.
     pub levels: Vec<Level>,
 }
 
 impl Book {
-    /// A small book of the symbol `ACME`.
+    /// Returns a small book of the symbol `ACME`.
     pub fn acme() -> Self {
         let levels = (0..3).map(|n| Level {
             px: 100.0 + 0.5 * f64::from(n),

@@ -1,4 +1,4 @@
-//! A connection by a line.
+//! A connection over a serial line.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,20 +15,20 @@ use crate::line::Line;
 /// The one connection of a line.
 #[derive(Debug)]
 pub(crate) struct LineConnection {
-    /// The line, as a descriptor of its own: the ORB may wait on that of the acceptor at the same time.
+    /// The line, by a separate descriptor: the ORB may wait on the acceptor's at the same time.
     file: OwnedFd,
-    /// Readable while no thread shall wait, or nothing comes any more.
+    /// Readable while waits are interrupted, or after the end of the connection.
     called: OwnedFd,
     ended: AtomicBool,
     _taken: Taken,
 }
 
-/// The line, which is given back at the end of the connection.
+/// The line of a connection, which is released on drop.
 #[derive(Debug)]
 struct Taken(Arc<Line>);
 
 impl LineConnection {
-    /// `None` where there is one already.
+    /// Returns `None` if there is a connection already.
     pub(crate) fn new(line: Arc<Line>) -> io::Result<Option<Self>> {
         if !line.take() {
             return Ok(None);
@@ -42,7 +42,7 @@ impl LineConnection {
         }))
     }
 
-    /// Waits until the line is ready; returns whether it is, and not called away or out of time.
+    /// Waits until the line is ready. Returns whether it is; false means interrupted or timed out.
     fn wait(
         &self,
         what: PollFlags,
@@ -57,7 +57,7 @@ impl LineConnection {
             PollFd::new(&self.file, what),
             PollFd::new(&self.called, PollFlags::IN),
         ];
-        // Who waits for room, or for a reply, is not called away.
+        // A thread that waits for room, or for a reply, is not interrupted.
         let watched = if may_be_called { 2 } else { 1 };
         match poll(&mut waited[..watched], limit.as_ref()) {
             Ok(_) => Ok(!waited[0].revents().is_empty()),
@@ -69,7 +69,7 @@ impl LineConnection {
     fn wait_until(&self, what: PollFlags, deadline: Deadline) -> Result<(), IoError> {
         let left = deadline.remaining().ok_or(IoError::TimedOut)?;
         self.check()?;
-        // A shutdown is seen at the next look.
+        // A shutdown is noticed at the next check.
         self.wait(what, Some(left.min(LOOK_AGAIN)), false).map(drop)
     }
 
@@ -93,10 +93,7 @@ impl LineConnection {
     }
 
     fn check(&self) -> Result<(), IoError> {
-        match self.ended.load(Ordering::Acquire) {
-            true => Err(IoError::Closed),
-            false => Ok(()),
-        }
+        if self.ended.load(Ordering::Acquire) { Err(IoError::Closed) } else { Ok(()) }
     }
 }
 
@@ -106,7 +103,7 @@ impl Connection for LineConnection {
             return Err(IoError::Ended);
         }
         match rustix::io::read(&self.file, room) {
-            // The other end is not open, or not any more.
+            // The other end is not open, or no longer.
             Ok(0) | Err(Errno::IO) => Err(IoError::Ended),
             Ok(n) => Ok(n),
             Err(error) => Err(io::Error::from(error).into()),
@@ -154,7 +151,7 @@ impl Connection for LineConnection {
 
     fn resume(&self) {
         if self.check().is_ok() {
-            // It may not have been called.
+            // It may not have been set.
             let _ = rustix::io::read(&self.called, &mut [0; 8]);
         }
     }
@@ -186,7 +183,7 @@ impl Connection for LineConnection {
     }
 
     fn options(&self) -> io::Result<SocketOptions> {
-        // A line has none of them.
+        // A line has no socket options.
         Ok(SocketOptions::default())
     }
 
@@ -207,5 +204,5 @@ impl Drop for Taken {
     }
 }
 
-/// How soon a thread that is not called away notices that the connection was ended.
+/// The maximum delay until a thread that is not interrupted notices the end of the connection.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);

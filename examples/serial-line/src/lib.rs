@@ -1,15 +1,16 @@
 //! A protocol of an application, plugged into the ORB from outside: GIOP over a serial line.
 //!
-//! A line leads to one peer. The server has its end open and waits; a client opens the other one. Nothing in a
-//! line tells that a peer has come or gone, so that the server's connection is there with the first octet, and a new
-//! one with the first octet after that has ended.
+//! A line leads to one peer. The server has its end open and waits; a client opens the other one.
+//! Nothing in a line tells that a peer has come or gone, so that the server's connection is there
+//! with the first octet, and a new one with the first octet after that has ended.
 //!
 //! ```no_run
 //! use chronorb::OrbConfig;
 //!
 //! let mut config = OrbConfig::read(&mut std::env::args().collect())?;
 //! config.add_protocol(serial_line_example::protocol());
-//! config.listen_endpoints = chronorb::parse_endpoints("serial:///dev/ttyS1|far=/dev/ttyUSB0&baud=115200")?;
+//! let endpoint = "serial:///dev/ttyS1|far=/dev/ttyUSB0&baud=115200";
+//! config.listen_endpoints = chronorb::parse_endpoints(endpoint)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -30,16 +31,17 @@ use chronorb::{AddressForm, PluggableProtocol};
 use self::connection::LineConnection;
 use self::line::Line;
 
-/// The protocol, as [`OrbConfig::add_protocol`](chronorb::OrbConfig::add_protocol) takes it.
+/// Returns the protocol, as [`OrbConfig::add_protocol`](chronorb::OrbConfig::add_protocol) takes
+/// it.
 pub fn protocol() -> PluggableProtocol {
     PluggableProtocol::new(Arc::new(Serial), TAG_SERIAL, AddressForm::PATH)
 }
 
-/// The tag of profiles with the path of a line, in the range for one's own experiments.
+/// The tag of profiles with the path of a line, in the range for experiments.
 pub const TAG_SERIAL: u32 = 0x7f00_5e41;
 
-/// Serial lines: `serial:///dev/ttyS1|far=/dev/ttyUSB0&baud=115200`. References tell the path of the far end, where
-/// the client is; it is the same as here where nothing is said.
+/// Serial lines: `serial:///dev/ttyS1|far=/dev/ttyUSB0&baud=115200`. References contain the path of
+/// the far end, where the client is; the default is the same path as here.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Serial;
 
@@ -99,7 +101,7 @@ fn path_of(address: &Address) -> Option<&Path> {
     path.starts_with('/').then(|| Path::new(path))
 }
 
-/// The speed that the endpoint asks for; that of the line stays, where it asks for none.
+/// Returns the requested speed of the endpoint; `None` leaves the speed of the line unchanged.
 fn baud(endpoint: &Endpoint) -> Result<Option<u32>, EndpointError> {
     let Some(text) = endpoint.option("baud") else {
         return Ok(None);
@@ -119,7 +121,7 @@ struct LineAcceptor {
 impl Acceptor for LineAcceptor {
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError> {
         match LineConnection::new(self.line.clone()) {
-            // The one that there can be is there still.
+            // The only possible connection still exists.
             Ok(None) => Ok(None),
             Ok(Some(connection)) => Ok(Some(Box::new(connection))),
             Err(_) => Err(AcceptError::Exhausted),

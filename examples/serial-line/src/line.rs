@@ -1,4 +1,4 @@
-//! An open serial line, raw, and read without waiting.
+//! An open serial line in raw, non-blocking mode.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{self, OptionalActions};
 
-/// A line. One connection at a time goes by it.
+/// A line. It carries one connection at a time.
 #[derive(Debug)]
 pub(crate) struct Line {
     file: OwnedFd,
@@ -16,7 +16,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Opens a line at a speed of so many bauds, or at the one that it has.
+    /// Opens a line with this speed in baud, or with its present speed.
     pub(crate) fn open(path: &Path, baud: Option<u32>) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::empty())?;
@@ -32,7 +32,8 @@ impl Line {
         })
     }
 
-    /// Whether nobody had it; the caller has it now, until [`give_back`](Self::give_back).
+    /// Returns whether the line was unused. Then the caller owns it until
+    /// [`give_back`](Self::give_back).
     pub(crate) fn take(&self) -> bool {
         !self.taken.swap(true, Ordering::AcqRel)
     }

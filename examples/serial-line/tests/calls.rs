@@ -1,4 +1,4 @@
-//! Calls over a line, which is a pair of pseudo-terminals joined here.
+//! Calls over a line, which consists of a pair of joined pseudo-terminals.
 
 use std::os::fd::OwnedFd;
 use std::thread;
@@ -8,7 +8,7 @@ use chronorb::{OrbConfig, parse_endpoints};
 use quoter_example::{Book, Quoter, QuoterSkeleton};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// One end of a line: what a program opens, and the cable behind it.
+/// Returns one end of a line: the path that a program opens, and the cable behind it.
 fn end() -> (String, OwnedFd) {
     let cable = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal is free");
     grantpt(&cable).expect("it is ours");
@@ -35,7 +35,7 @@ fn join(one: OwnedFd, other: OwnedFd) {
                             }
                         }
                     }
-                    // Nobody has the end open just now.
+                    // The end is not open at present.
                     Err(rustix::io::Errno::IO) => thread::yield_now(),
                     _ => return,
                 }

@@ -1,4 +1,5 @@
-//! The samples of `idl/anys.idl`: anys of every kind of value, made by type and known again by it.
+//! The samples of `idl/anys.idl`: anys of every kind of value, created and recognized by their
+//! types.
 
 use chronorb::prelude::*;
 use chronorb::{Any, AnyBuf, CdrError, Char, TypeCode, Typed, WideStr};
@@ -6,7 +7,7 @@ use chronorb::{Any, AnyBuf, CdrError, Char, TypeCode, Typed, WideStr};
 use crate::Failure;
 use idl::*;
 
-/// What `idl/anys.idl` defines.
+/// The definitions of `idl/anys.idl`.
 pub mod idl {
     chronorb::include_idl!("anys");
 
@@ -101,10 +102,10 @@ fn price() -> Price {
     Price::from_unscaled(-123_456_789).unwrap_or_default()
 }
 
-/// The sample of that kind; `this` is what the reference refers to.
+/// Returns the sample of that kind; `this` is the target of its reference.
 ///
 /// # Errors
-/// None that is expected.
+/// None is expected.
 pub fn make_sample(kind: Sample, this: &Mirror) -> Result<AnyBuf, CdrError> {
     match kind {
         Sample::Nothing => Ok(AnyBuf::default()),
@@ -147,10 +148,10 @@ pub fn make_sample(kind: Sample, this: &Mirror) -> Result<AnyBuf, CdrError> {
     }
 }
 
-/// Whether the any, made here or elsewhere, is the sample of that kind.
+/// Returns whether the any, created here or elsewhere, is the sample of that kind.
 ///
 /// # Errors
-/// Whatever keeps it from being read.
+/// An error of decoding the any.
 pub fn is_sample(kind: Sample, any: &Any<'_>) -> Result<bool, CdrError> {
     Ok(match kind {
         Sample::Nothing => *any.type_code() == TypeCode::Null,
@@ -203,7 +204,7 @@ pub fn is_sample(kind: Sample, any: &Any<'_>) -> Result<bool, CdrError> {
 /// Activates a mirror.
 ///
 /// # Errors
-/// Whatever keeps the ORB from serving.
+/// Any error of the ORB.
 pub fn serve_mirror(orb: &Orb) -> Result<Mirror, Failure> {
     let root = orb.root_poa()?;
     let mirror = root.serve(MirrorSkeleton::new(MirrorObject))?;

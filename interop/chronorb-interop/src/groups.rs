@@ -6,30 +6,30 @@ use chronorb::prelude::*;
 
 use idl::*;
 
-/// What `idl/groups.idl` defines.
+/// The definitions of `idl/groups.idl`.
 pub mod idl {
     chronorb::include_idl!("groups");
 
     pub use self::groups::*;
 }
 
-/// A member that hands on what it is told.
+/// A member that forwards the messages that it receives.
 #[derive(Debug)]
 pub struct TellingMember {
     tell: Sender<Heard>,
 }
 
-/// What a member was told.
+/// A message that a member received.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Heard {
     /// A text, and octets.
     Told(String, Vec<u8>),
-    /// To leave.
+    /// The request to end.
     Leave,
 }
 
 impl TellingMember {
-    /// One that tells everything there.
+    /// Creates a member that forwards all messages to `tell`.
     #[must_use]
     pub const fn new(tell: Sender<Heard>) -> Self {
         Self { tell }
@@ -38,7 +38,7 @@ impl TellingMember {
 
 impl MemberServant for TellingMember {
     fn tell(&self, _: &Call<'_>, text: &str, data: &[u8]) -> Result<(), SystemException> {
-        // Who does not listen any more does not want it.
+        // The receiver may have ended.
         let _ = self.tell.send(Heard::Told(text.to_owned(), data.to_vec()));
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! chronorb's side of the interoperability programs: the servants of `idl/interop.idl`, and the
 //! checks of any ORB's server of them.
 //!
-//! The modules [`adapters`], [`anys`] and [`groups`] are the same for `idl/adapters.idl`, `idl/anys.idl` and
-//! `idl/groups.idl`.
+//! The modules [`adapters`], [`anys`] and [`groups`] do the same for `idl/adapters.idl`,
+//! `idl/anys.idl` and `idl/groups.idl`.
 //!
-//! The programs `chronorb-interop-server` and `chronorb-interop-client` stand beside those of
-//! other ORBs in `interop/`: each client checks each server.
+//! The programs `chronorb-interop-server` and `chronorb-interop-client` are beside those of other
+//! ORBs in `interop/`. Each client checks each server.
 
 pub mod adapters;
 pub mod anys;
@@ -19,14 +19,14 @@ mod values;
 
 use std::fs;
 
-/// What `idl/interop.idl` defines.
+/// The definitions of `idl/interop.idl`.
 pub mod idl {
     chronorb::include_idl!("interop");
 
     pub use self::interop::*;
 }
 
-/// What `idl/values.idl` defines.
+/// The definitions of `idl/values.idl`.
 pub mod value_types {
     chronorb::include_idl!("values");
 
@@ -49,10 +49,10 @@ pub use server::serve;
 /// An error of any kind, for people.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Writes a line to a file, which other processes see complete or not at all.
+/// Writes a line to a file atomically: other processes see it complete or not at all.
 ///
 /// # Errors
-/// Whatever keeps the file from being written.
+/// Any error of writing the file.
 pub fn write_file(path: &str, text: &str) -> Result<(), Failure> {
     let partial = format!("{path}.part");
     fs::write(&partial, format!("{text}\n"))?;

@@ -1,4 +1,4 @@
-//! The naming service, as a client sees it.
+//! The naming service, from a client's point of view.
 
 use chronorb::prelude::*;
 use chronorb_giop::url::ObjectUrl;
@@ -6,8 +6,8 @@ use chronorb_giop::url::ObjectUrl;
 use crate::Failure;
 use crate::cos_naming::{NameComponent, NamingContextExt};
 
-/// The object that a text stands for: what [`Orb::string_to_object`] reads, or `corbaname:…`,
-/// whose name is resolved by the naming service there.
+/// Returns the object of a text: one for [`Orb::string_to_object`], or `corbaname:…`, whose name is
+/// resolved by its naming service.
 ///
 /// # Errors
 /// Those of the ORB, and those of the naming service.
@@ -28,7 +28,7 @@ pub fn resolve(orb: &Orb, text: &str) -> Result<Object, Failure> {
         .ok_or("a nil reference is bound to the name")?)
 }
 
-/// Binds an object to a name in the initial reference `NameService`, whatever was bound there.
+/// Binds an object to a name in the initial reference `NameService`, and replaces a former binding.
 ///
 /// # Errors
 /// Those of the ORB, and those of the naming service.
@@ -45,7 +45,7 @@ fn context(orb: &Orb, url: &str) -> Result<NamingContextExt, Failure> {
     Ok(NamingContextExt::narrow(&object)?.ok_or(NO_CONTEXT)?)
 }
 
-/// The `corbaloc:` of the naming context in a `corbaname:`.
+/// Returns the `corbaloc:` of the naming context in a `corbaname:`.
 fn context_url(corbaname: &str) -> String {
     let rest = corbaname.split_once(':').map_or("", |(_, rest)| rest);
     let context = rest.split('#').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Counts checks and prints one line for each.
+//! Counting of checks, with one line of output for each.
 
 use std::fmt::Display;
 
@@ -12,18 +12,18 @@ pub struct Report {
 }
 
 impl Report {
-    /// Prints the closing line; true if nothing failed.
+    /// Prints the closing line. Returns whether nothing failed.
     pub fn finish(&self) -> bool {
         println!("{} passed, {} failed", self.passed, self.failed);
         self.failed == 0
     }
 
-    /// Heads the checks that follow.
+    /// Prints the heading of the checks that follow.
     pub(crate) fn group(&self, name: &str) {
         println!("# {name}");
     }
 
-    /// A check is over; the detail says why it failed.
+    /// Reports the result of a check, with the reason of a failure.
     pub(crate) fn ok(&mut self, passed: bool, name: &str, detail: &str) {
         *(if passed {
             &mut self.passed
@@ -38,14 +38,14 @@ impl Report {
         }
     }
 
-    /// A check that is not made counts as passed.
+    /// Reports a skipped check, which counts as passed.
     pub(crate) fn skip(&mut self, name: &str, reason: &str) {
         self.passed += 1;
         let number = self.passed + self.failed;
         println!("ok {number} - {name} # SKIP {reason}");
     }
 
-    /// `body` returns whether the check passed; an error is a failure.
+    /// Runs a check. `body` returns whether it passed; an error is a failure.
     pub(crate) fn check(&mut self, name: &str, body: impl FnOnce() -> Result<bool, Failure>) {
         match body() {
             Ok(passed) => self.ok(passed, name, ""),
@@ -53,7 +53,7 @@ impl Report {
         }
     }
 
-    /// Sends `v`, and `w` where the argument goes both ways, and checks the three ways back.
+    /// Sends `v`, and `w` as the inout argument, and checks the three values that come back.
     pub(crate) fn echo<T, E>(
         &mut self,
         name: &str,
@@ -72,7 +72,7 @@ impl Report {
         );
     }
 
-    /// Whether the result, the `out` and the `inout` argument of one echo are what they have to be.
+    /// Reports whether the result, the `out` and the `inout` argument of one echo are right.
     pub(crate) fn echoed<E: Display>(&mut self, name: &str, echoed: Result<[bool; 3], E>) {
         let (echoed, detail) = match echoed {
             Ok(echoed) => (echoed, String::new()),
@@ -83,7 +83,7 @@ impl Report {
         }
     }
 
-    /// The call is expected to fail with an exception for which `is_right` holds.
+    /// Reports whether the call fails with an exception for which `is_right` holds.
     pub(crate) fn raises<T, E: Display>(
         &mut self,
         name: &str,

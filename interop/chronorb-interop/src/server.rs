@@ -10,12 +10,12 @@ use crate::servants::{
     RelationsObject, WidesObject,
 };
 
-/// Activates an object of each interface, and gives the hub that leads to them.
+/// Activates an object of each interface, and returns the hub that refers to them.
 ///
 /// The hub is also found as `corbaloc::HOST:PORT/Hub`.
 ///
 /// # Errors
-/// Whatever keeps the ORB from serving.
+/// Any error of the ORB.
 pub fn serve(orb: &Orb) -> Result<Hub, Failure> {
     let root = orb.root_poa()?;
     let poa = root.create_poa(
@@ -60,8 +60,8 @@ fn deactivated(poa: &Poa) -> Result<Echo, Failure> {
     Ok(reference)
 }
 
-/// A reference under whose key no object is served: the ORB forwards its requests to `target`,
-/// as to any initial reference.
+/// Returns a reference with a key of no object: the ORB forwards its requests to `target`, as to
+/// any initial reference.
 fn forwarded(orb: &Orb, target: &Echo) -> Result<Echo, Failure> {
     let name = "Forwarded";
     orb.register_initial_reference(name, target.as_object())?;

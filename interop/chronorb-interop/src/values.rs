@@ -6,7 +6,7 @@ use chronorb_giop::Ior;
 use crate::idl::shapes::{Point, Segment};
 use crate::idl::*;
 
-/// The text of a nil reference.
+/// Returns the text of a nil reference.
 pub(crate) fn nil_text() -> String {
     Ior::nil().to_string()
 }
@@ -38,7 +38,8 @@ pub(crate) fn keywords(r#type: i32, class: &str, context: bool) -> KeywordsBuf {
     }
 }
 
-/// A document in which every member depends on `n`; the lengths of its parts go up to `n` % 5.
+/// Returns a document in which every member depends on `n`; the lengths of its parts are at most
+/// `n` % 5.
 pub(crate) fn document(n: i32) -> DocumentBuf {
     let part = n % 5;
     let text = |prefix: &str, i: i32| format!("{prefix}{}", n * 10 + i);
@@ -65,22 +66,22 @@ fn color(n: i32) -> Color {
     [Color::Red, Color::Green, Color::Blue, Color::Violet][n as usize % 4]
 }
 
-/// `count` octets as those that `fill` gives.
+/// Returns `count` octets, as those of `fill`.
 pub(crate) fn filling(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i % 251) as u8).collect()
 }
 
-/// The strings, as they are sent and come back.
+/// Returns the strings in their owned form.
 pub(crate) fn words<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
 }
 
-/// Views of the strings, or of the sequences, of a sequence.
+/// Returns views of the strings, or of the sequences, in a sequence.
 pub(crate) fn views<T: AsRef<V>, V: ?Sized>(items: &[T]) -> Vec<&V> {
     items.iter().map(AsRef::as_ref).collect()
 }
 
-/// Views of the documents; what they need room for goes into the arena.
+/// Returns views of the documents; the arena provides the room.
 pub(crate) fn document_views<'a>(
     documents: &'a [DocumentBuf],
     arena: &'a Arena,

@@ -1,4 +1,4 @@
-//! What `chronorb-build` makes of IDL files of which another crate has compiled a part.
+//! The output of `chronorb-build` for IDL files of which another crate has compiled a part.
 
 #![warn(
     clippy::all,
@@ -9,12 +9,12 @@
     unused_lifetimes
 )]
 
-/// A module that another crate has begun; what is external is named by its file.
+/// A module that another crate has begun; external definitions are named by their file.
 pub mod cellar {
     chronorb::include_idl!("cellar");
 }
 
-/// What is external is named by its module.
+/// A module whose external definitions are named by their module.
 pub mod street {
     chronorb::include_idl!("street");
 }
@@ -24,5 +24,5 @@ pub mod shared {
     chronorb::include_idl!("shared/mod");
 }
 
-/// Code that is checked in, a file for each module; a test keeps it as the compiler writes it.
+/// Checked-in code, one file per module; a test compares it with the compiler's output.
 pub mod town;

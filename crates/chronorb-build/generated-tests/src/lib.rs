@@ -1,5 +1,5 @@
-//! What `chronorb-build` makes of IDL files that use all of the language, under the
-//! strictest lints; `tests` call it.
+//! The output of `chronorb-build` for IDL files that use the whole language, under the strictest
+//! lints; `tests` call it.
 
 #![warn(
     clippy::all,
@@ -10,7 +10,7 @@
     unused_lifetimes
 )]
 
-/// What another crate builds on.
+/// The definitions that another crate builds on.
 pub mod base {
     chronorb::include_idl!("base");
 }
@@ -40,17 +40,17 @@ pub mod shapes {
     chronorb::include_idl!("shapes");
 }
 
-/// What the book's chapter on asynchronous calls shows.
+/// The examples of the book's chapter on asynchronous calls.
 pub mod feed {
     chronorb::include_idl!("feed");
 }
 
-/// What can be called asynchronously.
+/// Operations with asynchronous calls.
 pub mod queue {
     chronorb::include_idl!("queue");
 }
 
-/// All of the above, where everything can be called asynchronously.
+/// All of the above with asynchronous calls of everything.
 pub mod asynchronous {
     /// All types and parameter modes.
     pub mod types {
@@ -68,19 +68,19 @@ pub mod asynchronous {
     }
 }
 
-/// The same shapes, whose skeletons find operations in other ways.
+/// The same shapes with other operation lookups in their skeletons.
 pub mod shapes_by {
-    /// By a search among sorted names.
+    /// A binary search in sorted names.
     pub mod binary_search {
         chronorb::include_idl!("binary_search/shapes");
     }
 
-    /// By a hash table that is made when the program runs.
+    /// A hash table that is created at run time.
     pub mod dynamic_hash {
         chronorb::include_idl!("dynamic_hash/shapes");
     }
 
-    /// By a search among all names.
+    /// A linear search.
     pub mod linear_search {
         chronorb::include_idl!("linear_search/shapes");
     }
@@ -91,7 +91,7 @@ pub mod unions {
     chronorb::include_idl!("unions");
 }
 
-/// Types that hold themselves.
+/// Recursive types.
 pub mod recursive {
     chronorb::include_idl!("recursive");
 }
@@ -101,7 +101,7 @@ pub mod dynamic {
     chronorb::include_idl!("dynamic");
 }
 
-/// What IDL 4 adds to the language.
+/// Additions of IDL 4 to the language.
 pub mod extended {
     chronorb::include_idl!("extended");
 }
@@ -111,12 +111,12 @@ pub mod components {
     chronorb::include_idl!("components");
 }
 
-/// Bits, and what annotations make of types.
+/// Bits, and the effects of annotations on types.
 pub mod marked {
     chronorb::include_idl!("marked");
 }
 
-/// Consumers and suppliers of the notification service, as the OMG has them.
+/// Consumers and suppliers of the OMG's notification service.
 pub mod notification {
     chronorb::include_idl!("notification");
 }

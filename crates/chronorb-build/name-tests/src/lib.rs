@@ -1,4 +1,4 @@
-//! Awkward names in every position: that this compiles is the test.
+//! Awkward names in every position. The test is that this compiles.
 
 #![warn(clippy::all, clippy::nursery, clippy::pedantic, missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What `chronorb-build` makes of IDL for programs that do not allocate.
+//! The output of `chronorb-build` for programs that do not allocate.
 
 #![warn(
     clippy::all,
@@ -14,12 +14,12 @@ pub mod gauge {
     chronorb::include_idl!("gauge");
 }
 
-/// Maps, and structs that extend others: that the code compiles is the test.
+/// Maps, and structs that extend others. The test is that the code compiles.
 pub mod extended {
     chronorb::include_idl!("extended");
 }
 
-/// Types that hold themselves.
+/// Recursive types.
 pub mod recursive {
     chronorb::include_idl!("recursive");
 }

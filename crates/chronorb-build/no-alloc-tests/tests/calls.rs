@@ -1,5 +1,4 @@
-//! Every kind of operation is called, served and answered without a single allocation on either
-//! side, exceptions included.
+//! Calls of every kind without a single allocation in client or server, including exceptions.
 
 use chronorb::prelude::*;
 use chronorb_no_alloc_tests::gauge::plant::{

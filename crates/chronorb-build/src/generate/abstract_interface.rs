@@ -8,8 +8,8 @@ use super::context::{Context, rt};
 use super::local::declarations;
 use super::signature::Signature;
 
-/// The trait, if the interface is abstract; and what makes its reference one of the abstract
-/// interfaces that it is or has as bases.
+/// Returns the trait of an abstract interface, and the implementations that make a reference one of
+/// the abstract interfaces that it is or inherits from.
 pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
     let is_abstract = |id: &DefId| match &context.model.get(*id).kind {
         DefKind::Interface(interface) => interface.is_abstract,
@@ -73,15 +73,15 @@ fn definition(context: Context<'_>, id: DefId, interface: &Interface) -> TokenSt
     quote! {
         #doc
         #[doc = ""]
-        #[doc = " What stands behind it is an object or a value."]
+        #[doc = " The implementation is an object or a value."]
         pub trait #name: #bounds { #methods }
 
         impl dyn #name {
             #[doc = " The repository identifier."]
             pub const REPOSITORY_ID: &'static str = #repository_id;
 
-            #[doc = " What it is as a `V`: a typed reference, the struct of a value box, or the trait"]
-            #[doc = " of a value type. `None` if it is none."]
+            #[doc = " Returns it as a `V`: a typed reference, the struct of a value box, or the"]
+            #[doc = " trait of a value type. `None` if it is of another type."]
             pub fn narrow<V: ?Sized + 'static>(
                 this: &::std::sync::Arc<Self>,
             ) -> ::core::option::Option<::std::sync::Arc<V>> {
@@ -89,7 +89,7 @@ fn definition(context: Context<'_>, id: DefId, interface: &Interface) -> TokenSt
             }
         }
 
-        #[doc = " Whether both are one and the same."]
+        #[doc = " Returns whether both are the same object or value."]
         impl ::core::cmp::PartialEq for dyn #name {
             fn eq(&self, other: &Self) -> bool {
                 ::core::ptr::addr_eq(self, other)

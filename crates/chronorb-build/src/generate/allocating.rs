@@ -1,4 +1,4 @@
-//! What cannot be had without allocation.
+//! Refusal of definitions whose code would have to allocate.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use super::external::Externals;
 use crate::names::Place;
 use crate::shape;
 
-/// Refuses value types, and operations and attributes whose values are allocated where they are
-/// decoded: object references.
+/// Refuses value types, and operations and attributes with object references, which are allocated
+/// when they are decoded.
 pub(super) fn refuse(model: &Model, externals: &Externals) -> Result<(), GenerateError> {
     for (id, definition) in model.iter() {
         if externals.get(id).is_some() {
@@ -46,7 +46,7 @@ pub(super) fn refuse(model: &Model, externals: &Externals) -> Result<(), Generat
     Ok(())
 }
 
-/// Whether a value of the type cannot be decoded without allocation.
+/// Returns whether a value of the type cannot be decoded without allocation.
 fn allocates(model: &Model, ty: &Type) -> bool {
     fn within(model: &Model, ty: &Type, seen: &mut HashSet<DefId>) -> bool {
         match shape::resolve(model, ty) {

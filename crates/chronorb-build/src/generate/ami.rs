@@ -1,5 +1,5 @@
-//! Asynchronous calls: methods of the handle that send a request and do not wait for the reply, and the trait of those
-//! who are told of it.
+//! Asynchronous calls: methods of the handle that send a request without waiting for the reply, and
+//! the trait of reply handlers.
 
 use chronorb_idl::model::{DefId, DefKind, Interface, ParamMode};
 use proc_macro2::{Ident, TokenStream};
@@ -11,7 +11,8 @@ use super::handle::{encode_input, exceptions};
 use super::types::Lifetime;
 use crate::names::{Method, MethodParam};
 
-/// The methods `begin_…` and `send_…` of the handle, the trait `…ReplyHandler`, and the structs for what comes back.
+/// Returns the methods `begin_…` and `send_…` of the handle, the trait `…ReplyHandler`, and the
+/// structs for replies.
 pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
     let all = context.names.all_methods(id, interface);
     let all: Vec<_> = all
@@ -37,18 +38,19 @@ pub(super) fn items(context: Context<'_>, id: DefId, interface: &Interface) -> T
 
 impl Context<'_> {
     fn is_asynchronous(self, method: &Method<'_>) -> bool {
-        // What another crate generated of its own accord is not known here.
+        // The options that another crate was generated with are not known here.
         let by_default = self.options.ami && !self.is_external(method.interface);
         !self.options.no_alloc && method.is_asynchronous(by_default)
     }
 
-    /// Whether the interface has a `…ReplyHandler`: whether it declares anything that can be called asynchronously.
+    /// Returns whether the interface has a `…ReplyHandler`, because it declares something that can
+    /// be called asynchronously.
     fn has_handler(self, id: DefId) -> bool {
         let mut own = self.names.own_methods(id).iter();
         own.any(|method| self.is_asynchronous(method))
     }
 
-    /// The nearest of the interface's bases that have a `…ReplyHandler`.
+    /// Returns the nearest of the interface's bases that have a `…ReplyHandler`.
     fn handlers_of_bases(self, interface: &Interface) -> Vec<DefId> {
         let mut found = Vec::new();
         for &base in &interface.bases {
@@ -63,7 +65,7 @@ impl Context<'_> {
         found
     }
 
-    /// The type of all that a reply has: result, outs and inouts, owned.
+    /// Returns the type of a whole reply: result, outs and inouts, owned.
     fn reply_type(self, method: &Method<'_>) -> TokenStream {
         if let Some(reply) = &method.reply {
             return self.path_beside(method.interface, reply);
@@ -79,7 +81,7 @@ impl Context<'_> {
         }
     }
 
-    /// A value of that type, of owned values by their names.
+    /// Returns a value of that type, made of owned values by their names.
     fn reply_value(self, method: &Method<'_>) -> TokenStream {
         let outputs = method.outputs();
         let names: Vec<_> = outputs.iter().map(|(name, _)| ident(name)).collect();
@@ -102,7 +104,7 @@ impl Context<'_> {
     }
 }
 
-/// Both methods for an operation, or for the reading or setting of an attribute.
+/// Returns both methods for an operation, or for the reading or setting of an attribute.
 fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream {
     let rt = rt();
     let (begin, send) = (begin_name(method), send_name(method));
@@ -121,11 +123,11 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
 
     let plain = &method.rust_name;
     let begin_doc = format!(
-        " As [`{plain}`](Self::{plain}), without waiting for the reply: what comes back is taken from \
-         what this gives, when it is there."
+        " As [`{plain}`](Self::{plain}), without waiting for the reply. The result is taken from \
+        the returned value when the reply has arrived."
     );
     let send_doc = format!(
-        " As [`{begin}`](Self::{begin}), with a handler that is told of what comes back, once."
+        " As [`{begin}`](Self::{begin}), with a handler that is called once with the reply."
     );
     let body = if method.interface == id || context.is_external(method.interface) {
         begin_body(context, method, &inputs)
@@ -157,7 +159,7 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
     }
 }
 
-/// Sends the request, and says how its reply is read.
+/// Returns the body that sends the request, with a function that reads its reply.
 fn begin_body(
     context: Context<'_>,
     method: &Method<'_>,
@@ -203,14 +205,14 @@ fn begin_body(
     }
 }
 
-/// The trait for those who are told of replies.
+/// Returns the trait of reply handlers.
 fn handler(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
     let handle = context.ident(id);
     let name = suffixed(&handle, "ReplyHandler");
     let standard = &context.model.get(id).name;
     let doc = format!(
-        " Told of the replies to asynchronous calls of [`{handle}`], each by the method of its operation: \
-         `AMI_{standard}Handler` of the standard."
+        " A handler of the replies to asynchronous calls of [`{handle}`], with a method for each \
+        operation: `AMI_{standard}Handler` of the standard."
     );
     let bases = context.handlers_of_bases(interface);
     let bounds = if bases.is_empty() {
@@ -222,7 +224,7 @@ fn handler(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStrea
     let own = context.names.own_methods(id).iter();
     let methods = own.filter(|method| context.is_asynchronous(method));
     let methods = methods.map(|method| {
-        let doc = format!(" What came back from {}.", method.what);
+        let doc = format!(" Handles the reply to {}.", method.what);
         let name = method.ident();
         let output = context.reply_type(method);
         let error = context.error_type(method, Form::Owned, Lifetime::Elided);
@@ -237,13 +239,13 @@ fn handler(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStrea
     }
 }
 
-/// The struct for a reply that has too much for a tuple.
+/// Returns the struct for a reply with too many values for a tuple.
 fn reply(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let Some(name) = &method.reply else {
         return TokenStream::new();
     };
     let name = ident(name);
-    let doc = format!(" What comes back from {}.", method.what);
+    let doc = format!(" The reply to {}.", method.what);
     let outputs = method.outputs();
     let fields = outputs.iter().map(|(name, ty)| {
         let doc = format!(" The value of `{name}`.");
@@ -257,7 +259,7 @@ fn reply(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     }
 }
 
-/// An inout is passed as it is, and comes back as a value.
+/// Converts an inout to an in parameter; its new value is part of the reply.
 fn as_in<'m>(param: &MethodParam<'m>) -> MethodParam<'m> {
     MethodParam {
         mode: ParamMode::In,

@@ -1,4 +1,4 @@
-//! What annotations add to the items of a definition.
+//! Additions by annotations to the items of a definition.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use super::context::Context;
 use super::{GenerateError, GenerateOptions};
 use crate::names::Place;
 
-/// What stands around the item, and in its derive.
+/// The additions around an item, and to its derive.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
     /// Attributes and items before it.
@@ -21,7 +21,8 @@ pub(super) struct Applied {
 }
 
 impl Context<'_> {
-    /// What the annotations of the definition say, which [`refuse_invalid`] has looked at.
+    /// Returns the additions by the annotations of the definition, which [`refuse_invalid`] has
+    /// checked.
     pub(super) fn applied(self, id: DefId) -> Applied {
         let definition = self.model.get(id);
         let mut applied = of(&definition.annotations).unwrap_or_default();
@@ -37,7 +38,7 @@ impl Context<'_> {
     }
 }
 
-/// Refuses what the annotations of a model want to add and is not Rust, or is not to be added.
+/// Refuses additions by the annotations of a model that are not Rust, or are not permitted.
 pub(super) fn refuse_invalid(
     model: &Model,
     options: &GenerateOptions,
@@ -59,7 +60,7 @@ pub(super) fn refuse_invalid(
     Ok(())
 }
 
-/// The text of an annotation that is not Rust where it is to stand.
+/// The text of an annotation that is not valid Rust at its place.
 struct Invalid {
     annotation: &'static str,
     text: String,
@@ -81,7 +82,7 @@ fn of(annotations: &[Annotation]) -> Result<Applied, Invalid> {
     Ok(applied)
 }
 
-/// Traits that all generated types have anyway are left out.
+/// Adds traits to derive. Traits that all generated types have anyway are left out.
 fn derive(text: String, derives: &mut Vec<TokenStream>) -> Result<(), Invalid> {
     for name in text
         .split(',')
@@ -103,8 +104,8 @@ fn derive(text: String, derives: &mut Vec<TokenStream>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Texts for other languages are not ours, nor are those within a declaration, which has another
-/// form in Rust.
+/// Adds the text of a `@verbatim`. Texts for other languages are ignored, and those within a
+/// declaration, which has another form in Rust.
 fn verbatim(annotation: &Annotation, applied: &mut Applied) -> Result<(), Invalid> {
     let param = |key: &str| {
         let mut params = annotation.params.iter();
@@ -128,7 +129,7 @@ fn verbatim(annotation: &Annotation, applied: &mut Applied) -> Result<(), Invali
             });
         }
     };
-    // What stands before it may be an attribute of the declaration.
+    // The text before it may be an attribute of the declaration.
     let is_rust = syn::parse_file(&format!("{text}\n{context}")).is_ok();
     match TokenStream::from_str(&text) {
         Ok(tokens) if is_rust => {
@@ -156,5 +157,5 @@ fn place(model: &Model, definition: &Definition, location: &Location) -> Place {
 
 const ALWAYS: &[&str] = &["Clone", "Copy", "Debug", "Default", "PartialEq"];
 
-/// What enums, bitmasks and bitsets have as well.
+/// The traits that enums, bitmasks and bitsets have as well.
 const ALWAYS_OF_NUMBERS: &[&str] = &["Eq", "Hash", "Ord", "PartialOrd"];

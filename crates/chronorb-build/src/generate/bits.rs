@@ -10,7 +10,7 @@ use super::flat;
 use super::types::Lifetime;
 use crate::{names, shape};
 
-/// A newtype with a constant for each flag.
+/// Returns a newtype with a constant for each flag.
 pub(super) fn mask(
     context: Context<'_>,
     id: DefId,
@@ -81,27 +81,27 @@ pub(super) fn mask(
 
             #(#constants)*
 
-            #[doc = " The mask of these bits."]
+            #[doc = " Creates the mask of these bits."]
             pub const fn from_bits(bits: #carrier) -> Self {
                 Self(bits)
             }
 
-            #[doc = " Its bits."]
+            #[doc = " Returns the bits."]
             pub const fn bits(self) -> #carrier {
                 self.0
             }
 
-            #[doc = " Whether no bit is set."]
+            #[doc = " Returns whether no bit is set."]
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            #[doc = " Whether all bits of `other` are set in it."]
+            #[doc = " Returns whether all bits of `other` are set."]
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            #[doc = " The bits of both, as `|`, for constants."]
+            #[doc = " Returns the bits of both, as `|`, for constants."]
             pub const fn union(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
@@ -117,7 +117,7 @@ pub(super) fn mask(
             }
         }
 
-        #[doc = " The names of the flags that are set, with ` | ` between them."]
+        #[doc = " Writes the names of the set flags, separated by ` | `."]
         impl ::core::fmt::Display for #name {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 #rt::display_flags(f, ::core::convert::From::from(self.0), &[#(#names),*])
@@ -135,7 +135,7 @@ pub(super) fn mask(
     }
 }
 
-/// A newtype with a getter and a setter for each field.
+/// Returns a newtype with a getter and a setter for each field.
 pub(super) fn set(context: Context<'_>, id: DefId) -> TokenStream {
     let Applied {
         before,
@@ -160,7 +160,7 @@ pub(super) fn set(context: Context<'_>, id: DefId) -> TokenStream {
         let fallback = format!("IDL field `{field_name}`.");
         let doc = context.doc(field.doc.as_deref(), &fallback);
         let setter_doc = format!(
-            " The same with another `{field_name}`; of the value the lowest {} bits are taken.",
+            " Returns the set with another `{field_name}`, the lowest {} bits of the value.",
             field.bits
         );
         let ty = context.view(&field.ty, Lifetime::Static);
@@ -205,12 +205,12 @@ pub(super) fn set(context: Context<'_>, id: DefId) -> TokenStream {
             #[doc = " The repository identifier."]
             pub const REPOSITORY_ID: &'static str = #repository_id;
 
-            #[doc = " The set of these bits."]
+            #[doc = " Creates the set of these bits."]
             pub const fn from_bits(bits: #carrier) -> Self {
                 Self(bits)
             }
 
-            #[doc = " All its bits, those of the first field the lowest."]
+            #[doc = " Returns all bits; the first field has the lowest."]
             pub const fn bits(self) -> #carrier {
                 self.0
             }

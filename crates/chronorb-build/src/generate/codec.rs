@@ -1,9 +1,8 @@
 //! The statements that encode a value, and the expressions that decode one.
 //!
-//! The Rust type alone does not say how a value travels: a wide string and a
-//! narrow one are both `&str`, a bounded sequence and an unbounded one both a
-//! slice. So the code follows the type of IDL, and leaves to the runtime's
-//! `Cdr` what that reads and writes the same way.
+//! The Rust type alone does not determine the encoding: a wide string and a narrow one are both
+//! `&str`, a bounded sequence and an unbounded one are both slices. Therefore the code follows the
+//! IDL type, and uses the runtime's `Cdr` if that has the same encoding.
 
 use chronorb_idl::model::Type;
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -20,7 +19,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The expression is the value.
+    /// Creates a place whose expression is the value.
     pub(super) fn value(tokens: TokenStream) -> Self {
         Self {
             tokens,
@@ -28,7 +27,7 @@ impl Place {
         }
     }
 
-    /// The expression is a reference to the value.
+    /// Creates a place whose expression is a reference to the value.
     pub(super) fn reference(tokens: TokenStream) -> Self {
         Self {
             tokens,
@@ -36,7 +35,7 @@ impl Place {
         }
     }
 
-    /// The value itself, which has to be `Copy` behind a reference.
+    /// Returns the value itself, which must be `Copy` behind a reference.
     pub(super) fn by_value(&self) -> TokenStream {
         let tokens = &self.tokens;
         if self.is_reference {
@@ -46,7 +45,7 @@ impl Place {
         }
     }
 
-    /// A reference to the value.
+    /// Returns a reference to the value.
     pub(super) fn by_reference(&self) -> TokenStream {
         let tokens = &self.tokens;
         if self.is_reference {
@@ -56,13 +55,13 @@ impl Place {
         }
     }
 
-    /// What stands before the dot of a method call on the value.
+    /// Returns the receiver of a method call on the value.
     pub(super) fn receiver(&self) -> &TokenStream {
         &self.tokens
     }
 }
 
-/// Which of its two Rust types a value has.
+/// The choice between the two Rust types of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Form {
     /// The borrowed one.
@@ -72,8 +71,8 @@ pub(super) enum Form {
 }
 
 impl Context<'_> {
-    /// A statement that encodes the value into the encoder `e`, a variable
-    /// of type `&mut Encoder`, and leaves with `?` where it fails.
+    /// Returns a statement that encodes the value into the encoder `e`, a variable of type `&mut
+    /// Encoder`, and returns an error with `?`.
     pub(super) fn encode(self, ty: &Type, value: &Place, form: Form, e: &Ident) -> TokenStream {
         let rt = rt();
         let resolved = shape::resolve(self.model, ty);
@@ -186,7 +185,7 @@ impl Context<'_> {
         }
     }
 
-    /// A map travels as a sequence of its entries.
+    /// Encodes a map as a sequence of its entries.
     fn encode_map(
         self,
         [key, value]: [&Type; 2],
@@ -229,9 +228,8 @@ impl Context<'_> {
         quote! { for item in #items { #item } }
     }
 
-    /// An expression, a `Result` with `CdrError`, that decodes a view from the
-    /// decoder `d`, a variable of type `&mut Decoder`. What surrounds it has
-    /// to say the type.
+    /// Returns an expression, a `Result` with `CdrError`, that decodes a view from the decoder `d`,
+    /// a variable of type `&mut Decoder`. The surrounding code must determine the type.
     pub(super) fn decode(self, ty: &Type, d: &Ident) -> TokenStream {
         let rt = rt();
         let resolved = shape::resolve(self.model, ty);
@@ -267,7 +265,7 @@ impl Context<'_> {
         }
     }
 
-    /// [`Self::decode`] for a parameter or result: references are owned there.
+    /// As [`Self::decode`] for a parameter or result, where references are owned.
     pub(super) fn decode_value(self, ty: &Type, d: &Ident) -> TokenStream {
         let rt = rt();
         if shape::is_nonnil(self.model, ty) {
@@ -279,7 +277,7 @@ impl Context<'_> {
         }
     }
 
-    /// [`Self::decode`] for a sequence that is decoded bit by bit.
+    /// As [`Self::decode`] for a sequence that is decoded element by element.
     pub(super) fn decode_lazy(self, ty: &Type, d: &Ident) -> TokenStream {
         let rt = rt();
         let bound = match shape::resolve(self.model, ty) {
@@ -319,7 +317,7 @@ impl Context<'_> {
     }
 }
 
-/// A statement that leaves where `items` are more than the bound.
+/// Returns a statement that returns an error if `items` are more than the bound.
 fn check_bound(bound: Option<&Literal>) -> Option<TokenStream> {
     let rt = rt();
     bound.map(|bound| {
@@ -331,7 +329,7 @@ fn check_bound(bound: Option<&Literal>) -> Option<TokenStream> {
     })
 }
 
-/// An expression of an `Option` with the bound.
+/// Returns an expression of an `Option` with the bound.
 fn optional(bound: Option<u32>) -> TokenStream {
     match bound.map(Literal::u32_unsuffixed) {
         None => quote! { None },
@@ -343,7 +341,7 @@ fn is_octet(ty: &Type) -> bool {
     matches!(ty, Type::Octet | Type::UInt8)
 }
 
-/// What the runtime's `read_` and `write_` methods call the basic types.
+/// Returns the suffix of the runtime's `read_` and `write_` methods for a basic type.
 fn basic_name(ty: &Type) -> Option<&'static str> {
     Some(match ty {
         Type::Boolean => "bool",

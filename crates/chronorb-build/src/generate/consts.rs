@@ -23,8 +23,8 @@ pub(super) fn constant(
 }
 
 impl Context<'_> {
-    /// A value of the type, which is resolved, as an expression; it is a pattern too where the type
-    /// is an integer, an enum or such.
+    /// Returns a value of the type, which is resolved, as an expression. It is a pattern too if the
+    /// type is an integer, an enum or similar.
     pub(super) fn literal(self, ty: &Type, value: &ConstValue) -> TokenStream {
         let rt = rt();
         match value {
@@ -65,7 +65,7 @@ impl Context<'_> {
         }
     }
 
-    /// An integer, as which a number of any type may be written.
+    /// Returns an integer literal, which is valid for a number of any type.
     fn integer(self, ty: &Type, value: i128) -> TokenStream {
         let literal = number(Literal::i128_unsuffixed(value.wrapping_abs()), value < 0);
         match ty {
@@ -82,7 +82,7 @@ impl Context<'_> {
     }
 }
 
-/// A decimal number, with the digits behind the point that the type has.
+/// Returns a decimal number with the type's digits behind the point.
 fn fixed(ty: &Type, unscaled: i128, scale: u8) -> TokenStream {
     let rt = rt();
     let Type::Fixed {
@@ -106,7 +106,7 @@ fn fixed(ty: &Type, unscaled: i128, scale: u8) -> TokenStream {
         Literal::u8_unsuffixed(digits),
         Literal::u8_unsuffixed(wanted),
     );
-    // The checked model holds none that has more digits than its type.
+    // No value in the checked model has more digits than its type.
     quote! { const { #rt::Fixed::<#digits, #scale>::from_unscaled(#unscaled).unwrap() } }
 }
 
@@ -118,7 +118,7 @@ fn number(magnitude: Literal, negative: bool) -> TokenStream {
     }
 }
 
-/// A `long double` of this value, as the bits of IEEE binary128.
+/// Returns a `long double` of this value, as the bits of IEEE binary128.
 fn long_double(value: f64) -> TokenStream {
     let rt = rt();
     let bits = value.to_bits();

@@ -1,4 +1,4 @@
-//! What all parts of the generator share.
+//! The context that all parts of the generator share.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub(super) struct Context<'g> {
 }
 
 impl<'g> Context<'g> {
-    /// The same, for code inside the Rust module of this path.
+    /// Returns the context for code inside the Rust module of this path.
     pub(super) fn within<'h>(self, module: &'h [String]) -> Context<'h>
     where
         'g: 'h,
@@ -37,24 +37,25 @@ impl<'g> Context<'g> {
         Context { module, ..self }
     }
 
-    /// The name of the definition's item.
+    /// Returns the name of the definition's item.
     pub(super) fn ident(self, id: DefId) -> Ident {
         ident(self.names.name(id))
     }
 
-    /// The path of the definition's item, or of one named after it:
+    /// Returns the path of the definition's item, or of an item with a suffix:
     /// `super::market::Quote` + suffix.
     pub(super) fn path(self, id: DefId, suffix: &str) -> TokenStream {
         let name = format!("{}{suffix}", self.names.name(id));
         self.path_beside(id, &name)
     }
 
-    /// The name of an interface's typed reference: that of an abstract one is a trait.
+    /// Returns the name of an interface's typed reference. The name of an abstract interface is
+    /// that of a trait.
     pub(super) fn handle_ident(self, id: DefId) -> Ident {
         format_ident!("{}{}", self.ident(id), self.handle_suffix(id))
     }
 
-    /// The path of an interface's typed reference.
+    /// Returns the path of an interface's typed reference.
     pub(super) fn handle_path(self, id: DefId) -> TokenStream {
         self.path(id, self.handle_suffix(id))
     }
@@ -66,7 +67,7 @@ impl<'g> Context<'g> {
         }
     }
 
-    /// The path of an item in the same module as the definition's.
+    /// Returns the path of an item in the same module as the definition's.
     pub(super) fn path_beside(self, id: DefId, name: &str) -> TokenStream {
         let module = self.names.module(id);
         match self.externals.get(id) {
@@ -75,12 +76,13 @@ impl<'g> Context<'g> {
         }
     }
 
-    /// Whether another crate generated it.
+    /// Returns whether another crate generated it.
     pub(super) fn is_external(self, id: DefId) -> bool {
         self.externals.get(id).is_some()
     }
 
-    /// Whether something is generated for it: it is not external, or a module that holds what is not.
+    /// Returns whether something is generated for it: it is not external, or it is a module with
+    /// content that is not external.
     pub(super) fn is_generated(self, id: DefId) -> bool {
         match &self.model.get(id).kind {
             DefKind::Module { members } if !members.is_empty() => {
@@ -90,7 +92,7 @@ impl<'g> Context<'g> {
         }
     }
 
-    /// A name for a generic parameter that would hide no generated type.
+    /// Returns a name for a generic parameter that would hide no generated type.
     pub(super) fn type_parameter(self, name: &str) -> Ident {
         if self.names.is_taken(name) {
             format_ident!("{name}_")
@@ -116,7 +118,7 @@ impl<'g> Context<'g> {
     }
 }
 
-/// An identifier, raw where an edition of Rust has a keyword of that name.
+/// Returns an identifier, raw where an edition of Rust has a keyword of that name.
 pub(super) fn ident(name: &str) -> Ident {
     match syn::parse_str(name) {
         Ok(ident) if name != "gen" => ident,
@@ -124,13 +126,13 @@ pub(super) fn ident(name: &str) -> Ident {
     }
 }
 
-/// What each generated module calls the runtime. No name from the IDL begins
-/// with two underscores.
+/// Returns the name of the runtime in each generated module. No name from the IDL begins with two
+/// underscores.
 pub(super) fn rt() -> TokenStream {
     quote! { __rt }
 }
 
-/// `Name` + suffix, as one identifier.
+/// Returns `Name` + suffix as one identifier.
 pub(super) fn suffixed(name: &Ident, suffix: &str) -> Ident {
     format_ident!("{name}{suffix}")
 }

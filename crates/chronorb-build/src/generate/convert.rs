@@ -1,5 +1,4 @@
-//! The expressions between the two Rust types of a value: owned from
-//! borrowed, and borrowed from owned.
+//! The conversions between the two Rust types of a value: from borrowed to owned and back.
 
 use chronorb_idl::model::Type;
 use proc_macro2::{Literal, TokenStream};
@@ -10,7 +9,7 @@ use super::context::{Context, rt};
 use crate::shape;
 
 impl Context<'_> {
-    /// An expression for the owned form of a view.
+    /// Returns an expression for the owned form of a view.
     pub(super) fn to_owned(self, ty: &Type, view: &Place) -> TokenStream {
         let receiver = view.receiver();
         if !shape::is_variable(self.model, ty) {
@@ -56,9 +55,8 @@ impl Context<'_> {
         quote! { #receiver.map(|item| #item) }
     }
 
-    /// An expression for the view of an owned value. Where the type needs one
-    /// it allocates from `arena`, a variable in scope, and leaves with `?`
-    /// where that is full.
+    /// Returns an expression for the view of an owned value. If the type needs it, the expression
+    /// allocates from `arena`, a variable in scope, and returns an error with `?` if that is full.
     pub(super) fn as_view(self, ty: &Type, owned: &Place) -> TokenStream {
         let receiver = owned.receiver();
         if !shape::is_variable(self.model, ty) {

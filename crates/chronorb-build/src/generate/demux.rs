@@ -1,4 +1,4 @@
-//! The expression by which a skeleton comes from an operation's name to its code.
+//! The expression by which a skeleton finds an operation's code by its name.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -8,11 +8,11 @@ use crate::names::Method;
 use crate::operation_demux::OperationDemux;
 use crate::perfect_hash::{PerfectHash, perfect_hash};
 
-/// Up to so many operations are told apart by comparing their names.
+/// The maximum number of operations that are found by comparing their names.
 const FEW: usize = 4;
 
-/// Goes to the arm, an expression with its comma, of the method whose name is in the variable
-/// `operation`.
+/// Returns an expression that selects the arm, an expression with its comma, of the method whose
+/// name is in the variable `operation`.
 pub(super) fn demux(
     context: Context<'_>,
     methods: &[&Method<'_>],
@@ -53,7 +53,7 @@ pub(super) fn demux(
     }
 }
 
-/// Type and value of a table, as of those below.
+/// Returns type and value of a perfect hash table, as the functions below do for other tables.
 fn perfect(hash: &PerfectHash, names: &[&str]) -> TokenStream {
     let rt = rt();
     let seed = Literal::u64_unsuffixed(hash.seed);

@@ -1,5 +1,5 @@
-//! A call of a servant in the same process, without marshalling, and with the same results and
-//! exceptions as with it.
+//! Direct calls of a servant in the same process, without marshalling, but with the same results
+//! and exceptions.
 
 use chronorb_idl::model::{ParamMode, Type};
 use proc_macro2::{Ident, TokenStream};
@@ -12,14 +12,14 @@ use super::types::Lifetime;
 use crate::names::{Method, MethodParam};
 use crate::shape;
 
-/// A statement that calls the servant behind `object` directly, and returns what that gives; goes
-/// on where it is not to be called so.
+/// Returns a statement that calls the servant behind `object` directly and returns its result. It
+/// continues if the servant cannot be called directly.
 pub(super) fn direct(
     context: Context<'_>,
     method: &Method<'_>,
     object: &TokenStream,
 ) -> TokenStream {
-    // What a client puts into an any can be taken out again only when it was marshalled.
+    // A value in an any can only be extracted after it was marshalled.
     let mut inputs = method.inputs();
     if inputs.any(|param| shape::holds_any(context.model, param.ty)) {
         return TokenStream::new();
@@ -56,8 +56,8 @@ pub(super) fn direct(
     }
 }
 
-/// An expression of what the servant gives back: a `Result` of owned values, and after those the
-/// new values of the inouts.
+/// Returns an expression of the servant's results: a `Result` of owned values, followed by the new
+/// values of the inouts.
 fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ident) -> TokenStream {
     let rt = rt();
     let interface = context.path(method.interface, "Servant");
@@ -128,7 +128,8 @@ fn upcall(context: Context<'_>, method: &Method<'_>, servant: &Ident, call: &Ide
     }
 }
 
-/// A statement that leaves where an argument could not be marshalled; nothing where each can be.
+/// Returns a statement that returns an error if an argument could not be marshalled; empty if all
+/// arguments can be.
 fn check_inputs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let e = method.fresh("e");
     let encode = method
@@ -139,7 +140,7 @@ fn check_inputs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     check(method, &encode, &TokenStream::new())
 }
 
-/// The same for what the servant gives back.
+/// Returns the same check for the servant's results.
 fn check_outputs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let rt = rt();
     let e = method.fresh("e");
@@ -156,7 +157,7 @@ fn check_outputs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     check(method, &encode, &quote! { .map_err(#rt::reply_error) })
 }
 
-/// Marshals only to see whether that can be done.
+/// Returns code that marshals values only to check that it is possible.
 fn check(method: &Method<'_>, encode: &TokenStream, map_error: &TokenStream) -> TokenStream {
     if encode.is_empty() {
         return TokenStream::new();
@@ -172,7 +173,7 @@ fn check(method: &Method<'_>, encode: &TokenStream, map_error: &TokenStream) -> 
     }
 }
 
-/// What stands behind the servant's result, to make an owned error of its own.
+/// Returns the suffix of the servant's call that converts its error to an owned one.
 fn map_error(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let rt = rt();
     let owned = if context.has_variable_error(method) {
@@ -211,7 +212,8 @@ fn map_error(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     }
 }
 
-/// What the servant may change: the caller's value changes only when the call has succeeded.
+/// Returns the variable that the servant may change. The caller's value changes only after the call
+/// has succeeded.
 fn view_of_inout(
     context: Context<'_>,
     method: &Method<'_>,
@@ -237,7 +239,7 @@ fn view_of_inout(
     quote! { let mut #new: #ty = #view; }
 }
 
-/// The variable for the new value of an inout.
+/// Returns the variable for the new value of an inout.
 pub(super) fn new_name(method: &Method<'_>, param: &MethodParam<'_>) -> Ident {
     method.fresh(&format!("new_{}", param.rust_name))
 }

@@ -9,7 +9,7 @@ use crate::markdown::{is_unfit, tamed};
 use crate::shape;
 
 impl Context<'_> {
-    /// The comment of a definition, or a line that says what it is.
+    /// Returns the comment of a definition, or a line that describes it.
     pub(super) fn doc_of(self, id: DefId) -> TokenStream {
         let definition = self.model.get(id);
         let what = shape::kind_name(&definition.kind);
@@ -17,7 +17,7 @@ impl Context<'_> {
         self.doc(definition.doc.as_deref(), &fallback)
     }
 
-    /// The comment of a member, or a line that says what it is, and its unit.
+    /// Returns the comment of a member, or a line that describes it, and its unit.
     pub(super) fn doc_of_member(self, member: &Member) -> TokenStream {
         let fallback = format!("IDL member `{}`.", member.name);
         let doc = self.doc(member.doc.as_deref(), &fallback);
@@ -33,14 +33,14 @@ impl Context<'_> {
         }
     }
 
-    /// A comment of the IDL, or the fallback.
+    /// Returns the comment of the IDL, or the fallback.
     pub(super) fn doc(self, doc: Option<&str>, fallback: &str) -> TokenStream {
         let doc = doc.filter(|doc| !self.options.disable_comments && !doc.trim().is_empty());
         lines(&doc.map_or_else(|| fallback.to_owned(), tamed))
     }
 }
 
-/// A `#[doc]` attribute for each line.
+/// Returns a `#[doc]` attribute for each line.
 pub(super) fn lines(text: &str) -> TokenStream {
     let lines = text.trim().lines().map(|line| match line {
         "" => String::new(),

@@ -9,18 +9,18 @@ use super::context::{Context, ident, rt};
 use super::flat;
 use crate::{names, shape};
 
-/// What an enum is generated from.
+/// The parts of an enum.
 pub(super) struct Enumeration {
     pub(super) name: Ident,
     /// Its enumerators.
     pub(super) idents: Vec<Ident>,
-    /// Their numbers.
+    /// The numbers of the enumerators.
     pub(super) numbers: Vec<u32>,
-    /// The unsigned integer that it travels as.
+    /// The unsigned integer type on the wire.
     pub(super) carrier: Ident,
-    /// The variant for numbers that are none of these, of an appendable one.
+    /// The variant for unknown numbers of an appendable enum.
     pub(super) unknown: Option<Ident>,
-    /// The index of that which is the default.
+    /// The index of the default enumerator.
     default: usize,
 }
 
@@ -104,20 +104,20 @@ impl Enumeration {
         let carrier = &self.carrier;
         let unknown = self.unknown.iter().map(|unknown| {
             quote! {
-                #[doc = " A number that this version of the IDL does not know."]
+                #[doc = " A number that is unknown in this version of the IDL."]
                 #unknown(#carrier),
             }
         });
         quote! { #(#variants)* #(#unknown)* }
     }
 
-    /// Of an appendable one: the number of the value.
+    /// Returns the method of an appendable enum for the number of the value.
     fn number_method(&self) -> Option<TokenStream> {
         let unknown = self.unknown.as_ref()?;
         let (idents, carrier) = (&self.idents, &self.carrier);
         let numbers = self.numbers.iter().copied().map(Literal::u32_unsuffixed);
         Some(quote! {
-            #[doc = " The number on the wire."]
+            #[doc = " Returns the number on the wire."]
             pub const fn number(self) -> #carrier {
                 match self {
                     #(Self::#idents => #numbers,)*
@@ -127,7 +127,7 @@ impl Enumeration {
         })
     }
 
-    /// An expression for the number of `self`, a reference.
+    /// Returns an expression for the number of `self`, a reference.
     pub(super) fn number(&self) -> TokenStream {
         let carrier = &self.carrier;
         match self.unknown {

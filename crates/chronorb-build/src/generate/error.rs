@@ -1,11 +1,11 @@
-//! Why a model cannot become Rust.
+//! Errors of models that have no Rust form.
 
 use chronorb_idl::model::{DefKind, Model, Type};
 
 use crate::names::Place;
 use crate::shape;
 
-/// A correct model that has no Rust form.
+/// The error of a correct model that has no Rust form.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
@@ -17,9 +17,9 @@ pub enum GenerateError {
     Collision {
         /// The Rust name.
         rust_name: String,
-        /// What takes it first.
+        /// The first owner of the name.
         first: Place,
-        /// What wants it too.
+        /// The second owner of the name.
         second: Place,
     },
 
@@ -29,20 +29,20 @@ pub enum GenerateError {
          hint: write @rust::name(\"a_name\"), not a keyword"
     )]
     InvalidName {
-        /// What it holds.
+        /// The text in the annotation.
         name: String,
-        /// What it is applied to.
+        /// The definition with the annotation.
         place: Place,
     },
 
-    /// The text of an annotation cannot stand in Rust code where it says.
+    /// The text of an annotation is not valid Rust at its place.
     #[error("`{text}`, in the @{annotation} of {place}, is not Rust that can stand there")]
     InvalidAnnotation {
         /// The annotation.
         annotation: &'static str,
-        /// What it holds.
+        /// The text in the annotation.
         text: String,
-        /// What it is applied to.
+        /// The definition with the annotation.
         place: Place,
     },
 
@@ -56,12 +56,12 @@ pub enum GenerateError {
         place: Place,
     },
 
-    /// This version does not generate code for it.
+    /// This version does not generate code for the construct.
     #[error("{place}: {what} are not compiled by this version")]
     Unsupported {
-        /// What it is, in the plural.
+        /// The construct, in the plural.
         what: &'static str,
-        /// Where it stands.
+        /// The place of the construct.
         place: Place,
     },
 
@@ -87,15 +87,15 @@ pub enum GenerateError {
 
     /// All code together has more than 128 MiB.
     #[error(
-        "the code has more than 128 MiB with that of {place}\n  \
-         hint: divide the IDL into files, and generate each by itself, with extern_path for the others"
+        "the code has more than 128 MiB with that of {place}\n  hint: divide the IDL into files, \
+        and generate each by itself, with extern_path for the others"
     )]
     TooMuchText {
         /// The definition that goes beyond it.
         place: Place,
     },
 
-    /// An operation or attribute that is not to be had without allocation.
+    /// An operation or attribute needs allocation.
     #[error(
         "{place} carries object references or values, which are allocated, and no_alloc is on\n  \
          hint: move it to an interface in a file of its own, compiled without no_alloc"
@@ -105,7 +105,7 @@ pub enum GenerateError {
         place: Place,
     },
 
-    /// An external path that cannot be.
+    /// An external path is invalid.
     #[error(
         "the external path `{rust}` for `{idl}` is {what}\n  \
          hint: extern_path(\"::CosNaming\", \"::naming_idl::cos_naming\")"
@@ -115,7 +115,7 @@ pub enum GenerateError {
         idl: String,
         /// The Rust module that was given for it.
         rust: String,
-        /// What is wrong.
+        /// The reason.
         what: &'static str,
     },
 
@@ -124,7 +124,7 @@ pub enum GenerateError {
     Internal(String),
 }
 
-/// Refuses what the mapping has no form for: of local types, unions and exceptions.
+/// Refuses constructs that the mapping has no form for: unions and exceptions with local types.
 pub(super) fn refuse_unsupported(model: &Model) -> Result<(), GenerateError> {
     for (id, definition) in model.iter() {
         let what = match &definition.kind {

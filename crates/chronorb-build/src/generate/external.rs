@@ -1,4 +1,4 @@
-//! What other crates have generated.
+//! Definitions that other crates have generated.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,17 +12,17 @@ use super::{GenerateError, identifier, stem_of};
 use crate::names::snake;
 use crate::reach;
 
-/// The external ones of a model's definitions.
+/// The external definitions of a model.
 #[derive(Debug, Default)]
 pub(super) struct Externals {
-    /// By definition; empty where nothing is external.
+    /// The external path of each definition; empty if none is external.
     of: Vec<Option<usize>>,
     externals: Vec<External>,
-    /// What nobody needs.
+    /// The definitions that nothing uses.
     unused: HashSet<DefId>,
 }
 
-/// A module of Rust that stands for a module of the IDL, or for an IDL file.
+/// A module of Rust that represents a module of the IDL, or an IDL file.
 #[derive(Debug)]
 pub(super) struct External {
     source: Source,
@@ -33,12 +33,12 @@ pub(super) struct External {
 enum Source {
     /// The scoped name of a module.
     Scope(Vec<String>),
-    /// A file; its path ends so.
+    /// A file; this is the end of its path.
     File(String),
 }
 
 impl Externals {
-    /// Settles for each definition whether it is external. What stands in the main file is not:
+    /// Determines for each definition whether it is external. Definitions in the main file are not:
     /// it may reopen a module of another crate.
     pub(super) fn new(model: &Model, paths: &[(String, String)]) -> Result<Self, GenerateError> {
         if paths.is_empty() {
@@ -48,7 +48,7 @@ impl Externals {
         for (idl, rust) in paths {
             externals.push(External::parse(idl, rust)?);
         }
-        // The innermost scope that is named decides, then the file.
+        // The innermost named scope takes precedence, then the file.
         externals.sort_by_key(|external| match &external.source {
             Source::Scope(scope) => usize::MAX - scope.len(),
             Source::File(_) => usize::MAX,
@@ -67,12 +67,12 @@ impl Externals {
         })
     }
 
-    /// Whether nobody needs it.
+    /// Returns whether nothing uses it.
     pub(super) fn is_unused(&self, id: DefId) -> bool {
         self.unused.contains(&id)
     }
 
-    /// The same, without what of built-in files is not used: that is not generated.
+    /// Returns the externals without unused definitions of built-in files, which are not generated.
     pub(super) fn without_unused(
         model: &Model,
         paths: &[(String, String)],
@@ -84,9 +84,9 @@ impl Externals {
         })
     }
 
-    /// The same for one of several files that the model is generated as: what stands in another one
-    /// and is not external yet is in the module `root::FILE`. A main file has what `#line` directives
-    /// say is elsewhere.
+    /// Returns the externals for one of several files as which the model is generated. Definitions
+    /// in other files that are not external yet are in the module `root::FILE`. The main file keeps
+    /// the definitions that `#line` directives attribute to other files.
     pub(super) fn beside(
         model: &Model,
         paths: &[(String, String)],
@@ -113,7 +113,7 @@ impl Externals {
         Ok(all)
     }
 
-    /// Where the definition stands, if it is external.
+    /// Returns the module of the definition, if it is external.
     pub(super) fn get(&self, id: DefId) -> Option<&External> {
         let external = *self.of.get(id.0 as usize)?;
         external.map(|external| &self.externals[external])
@@ -136,7 +136,10 @@ impl External {
             ));
         }
         let source = Source::parse(idl).ok_or_else(|| {
-            invalid("for something that is neither a module as `::CosNaming` nor a file as `TimeBase.idl`")
+            invalid(
+                "for something that is neither a module as `::CosNaming` nor a file as \
+                `TimeBase.idl`",
+            )
         })?;
         Ok(Self {
             source,
@@ -144,7 +147,7 @@ impl External {
         })
     }
 
-    /// The path of an item that this crate would have in this module.
+    /// Returns the path of an item that this crate would have in this module.
     pub(super) fn path(&self, module: &[String], name: &str) -> TokenStream {
         let inside = match &self.source {
             Source::Scope(scope) => module.get(scope.len()..).unwrap_or_default(),
@@ -181,7 +184,7 @@ impl Source {
     }
 }
 
-/// Whether the model has the module, or the file, that an external path is for.
+/// Returns whether the model has the module, or the file, of an external path.
 pub(crate) fn is_defined(model: &Model, idl: &str) -> bool {
     match Source::parse(idl) {
         Some(Source::Scope(scope)) => model.definitions.iter().any(|d| d.scoped_name == scope),
@@ -193,13 +196,13 @@ pub(crate) fn is_defined(model: &Model, idl: &str) -> bool {
     }
 }
 
-/// Whether a file's path ends with this name; that of a built-in file is in angle brackets.
+/// Returns whether a file's path ends with this name; that of a built-in file is in angle brackets.
 fn is_named(file: &Path, name: &str) -> bool {
     let built_in = file.to_str().and_then(|path| path.strip_prefix('<'));
     file.ends_with(name) || built_in.and_then(|path| path.strip_suffix('>')) == Some(name)
 }
 
-/// The name of the module for a file, where each file has one.
+/// Returns the name of the module for a file, if each file has one.
 pub(super) fn module_of(path: &Path) -> String {
     snake(&identifier(&stem_of(path)))
 }

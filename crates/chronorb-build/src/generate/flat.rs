@@ -1,5 +1,5 @@
-//! What lets many values of one layout be read and written in one go: the
-//! runtime's `Flat`, and the use of it in `Cdr`.
+//! Encoding and decoding of many values of one layout at once: the runtime's `Flat`, and its use in
+//! `Cdr`.
 
 use chronorb_idl::model::Member;
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -10,7 +10,7 @@ use super::enums::Enumeration;
 use super::members::name_of;
 use super::types::Lifetime;
 
-/// The members of `Cdr` for many values.
+/// Returns the members of `Cdr` for many values.
 pub(super) fn slices() -> TokenStream {
     let rt = rt();
     quote! {
@@ -32,7 +32,7 @@ pub(super) fn slices() -> TokenStream {
     }
 }
 
-/// `Flat` for a struct: member by member.
+/// Returns `Flat` for a struct, member by member.
 pub(super) fn structure(context: Context<'_>, name: &Ident, members: &[&Member]) -> TokenStream {
     let rt = rt();
     let types = members
@@ -57,7 +57,7 @@ pub(super) fn structure(context: Context<'_>, name: &Ident, members: &[&Member])
     }
 }
 
-/// `Flat` for an enum: a number that is looked up.
+/// Returns `Flat` for an enum, whose numbers are checked.
 pub(super) fn enumeration(enumeration: &Enumeration) -> TokenStream {
     let rt = rt();
     let Enumeration {
@@ -109,7 +109,7 @@ pub(super) fn enumeration(enumeration: &Enumeration) -> TokenStream {
     }
 }
 
-/// `Flat` and `Cdr` for what holds nothing but an integer, of which all values are allowed.
+/// Returns `Flat` and `Cdr` for a type with a single integer of which all values are valid.
 pub(super) fn integer(name: &Ident, carrier: &Ident) -> TokenStream {
     let rt = rt();
     let slices = slices();

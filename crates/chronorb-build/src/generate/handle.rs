@@ -1,4 +1,4 @@
-//! The typed object reference: what clients call.
+//! The typed object reference (handle), by which clients call.
 
 use chronorb_idl::model::{DefId, Interface, ParamMode, Type};
 use proc_macro2::{Ident, TokenStream};
@@ -43,19 +43,20 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
             #[doc = " The repository identifier."]
             pub const REPOSITORY_ID: &'static str = #repository_id;
 
-            #[doc = " The object as one of this interface; `None` if it is of another. It may have to be asked."]
+            #[doc = " Returns the object as one of this interface; `None` if it is of another."]
+            #[doc = " This may need a call to the object."]
             pub fn narrow(
                 object: &#rt::Object,
             ) -> ::core::result::Result<::core::option::Option<Self>, #rt::SystemException> {
                 #rt::narrow(object)
             }
 
-            #[doc = " The object as one of this interface, without asking it."]
+            #[doc = " Returns the object as one of this interface, without a check."]
             pub fn unchecked_narrow(object: &#rt::Object) -> Self {
                 Self { object: ::core::clone::Clone::clone(object) }
             }
 
-            #[doc = " The untyped reference."]
+            #[doc = " Returns the untyped reference."]
             pub fn as_object(&self) -> &#rt::Object {
                 &self.object
             }
@@ -102,10 +103,10 @@ pub(super) fn handle(context: Context<'_>, id: DefId, interface: &Interface) -> 
     }
 }
 
-/// The plain method, and where a result borrows its twin `_in`.
+/// Returns the plain method, and its twin `_in` if a result borrows.
 ///
-/// The code for what a base declares stands in the base alone, in functions that take the object:
-/// the derived handles call those too.
+/// The code for a base's operations is only in the base, in functions that take the object. The
+/// derived handles call those too.
 fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream {
     let plain = context
         .has_plain(method)
@@ -142,7 +143,7 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
     quote! { #(#methods)* #functions }
 }
 
-/// Where the code of a method stands.
+/// The place of a method's code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Home {
     /// In a method of the handle.
@@ -163,7 +164,7 @@ impl Home {
     }
 }
 
-/// The plain method's body.
+/// Returns the plain method's body.
 fn plain_body(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream {
     if method.oneway {
         return oneway(context, method, home);
@@ -197,7 +198,7 @@ fn oneway(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream 
     }
 }
 
-/// Calls the twin, and copies what comes back.
+/// Returns a body that calls the twin and copies the results.
 fn through_twin(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenStream {
     let twin = Signature::twin(context, method);
     let arguments = &twin.names;
@@ -230,7 +231,7 @@ fn through_twin(context: Context<'_>, method: &Method<'_>, home: Home) -> TokenS
     }
 }
 
-/// Sends the request, and decodes the reply into results of the form.
+/// Returns an expression that sends the request, and decodes the reply into results of the form.
 fn invocation(context: Context<'_>, method: &Method<'_>, home: Home, form: Form) -> TokenStream {
     let rt = rt();
     let d = method.fresh("d");
@@ -243,8 +244,8 @@ fn invocation(context: Context<'_>, method: &Method<'_>, home: Home, form: Form)
         Form::Owned => Lifetime::Elided,
     };
 
-    // An inout has the name of the place that it goes to, so it waits in a
-    // variable of another: all is decoded before any of them changes.
+    // An inout has the name of its destination, so its new value is kept in a variable with another
+    // name: all values are decoded before any inout changes.
     let local = |name: &str| {
         let inout = method.inouts().find(|param| param.rust_name == name);
         inout.map_or_else(|| ident(name), |param| new_name(method, param))
@@ -285,7 +286,7 @@ fn invocation(context: Context<'_>, method: &Method<'_>, home: Home, form: Form)
     }
 }
 
-/// The arm for user exceptions.
+/// Returns the arm for user exceptions.
 pub(super) fn exceptions(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStream {
     let rt = rt();
     if method.error.is_none() {
@@ -316,7 +317,7 @@ pub(super) fn exceptions(context: Context<'_>, method: &Method<'_>, form: Form) 
     }
 }
 
-/// The closure that encodes the arguments.
+/// Returns the closure that encodes the arguments.
 fn arguments(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStream {
     let rt = rt();
     let e = method.fresh("e");
@@ -331,7 +332,7 @@ fn arguments(context: Context<'_>, method: &Method<'_>, form: Form) -> TokenStre
     }
 }
 
-/// A statement that encodes an argument into `e`; an inout is a place of the form.
+/// Returns a statement that encodes an argument into `e`. An inout is a place of the form.
 pub(super) fn encode_input(
     context: Context<'_>,
     param: &MethodParam<'_>,
@@ -359,13 +360,12 @@ pub(super) fn encode_input(
 }
 
 impl Context<'_> {
-    /// Whether another interface is derived from this one.
+    /// Returns whether another interface is derived from this one.
     fn has_derived(self, id: DefId) -> bool {
         self.bases.contains(&id)
     }
 
-    /// A view in the form that a method returns it in; a reference is owned
-    /// already.
+    /// Returns a view in the form in which a method returns it. A reference is owned already.
     pub(super) fn result(self, ty: &Type, value: &TokenStream, form: Form) -> TokenStream {
         if form == Form::Owned && shape::has_twin(self.model, ty) {
             self.to_owned(ty, &Place::value(value.clone()))

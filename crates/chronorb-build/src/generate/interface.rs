@@ -1,4 +1,4 @@
-//! Interfaces, and what the signatures of handle and servant share.
+//! Interfaces, and the common parts of the signatures of handle and servant.
 
 use chronorb_idl::model::{DefId, Interface, ParamMode, Type};
 use proc_macro2::{Ident, TokenStream};
@@ -12,10 +12,9 @@ use super::{GenerateError, abstract_interface, ami, handle, local, raises, serva
 use crate::names::{Method, MethodParam};
 use crate::shape;
 
-/// The handle, the servant's trait, the skeleton, and the types that their
-/// signatures name.
+/// Returns the handle, the servant's trait, the skeleton, and the types in their signatures.
 ///
-/// Each part is written before the next one is made, so that memory follows the greatest part.
+/// Each part is written before the next one is created, so the memory use follows the largest part.
 pub(super) fn items(
     context: Context<'_>,
     text: &mut Text,
@@ -42,7 +41,7 @@ pub(super) fn items(
     text.items(ami::items(context, id, interface))
 }
 
-/// The types that are named in the signatures of methods only.
+/// Returns the types that are only used in the signatures of methods.
 pub(super) fn types_of_methods(context: Context<'_>, methods: &[Method<'_>]) -> TokenStream {
     let errors = methods.iter().map(|method| raises::items(context, method));
     let outs = methods.iter().map(|method| outs(context, method));
@@ -50,7 +49,7 @@ pub(super) fn types_of_methods(context: Context<'_>, methods: &[Method<'_>]) -> 
 }
 
 impl Context<'_> {
-    /// The type of what a method returns when it succeeds.
+    /// Returns the type of a method's results.
     pub(super) fn output_type(
         self,
         method: &Method<'_>,
@@ -83,7 +82,7 @@ impl Context<'_> {
         }
     }
 
-    /// The type of one of the values that a method returns.
+    /// Returns the type of one of the values that a method returns.
     pub(super) fn output(self, ty: &Type, form: Form, lifetime: Lifetime) -> TokenStream {
         match form {
             Form::View => self.value(ty, lifetime),
@@ -91,7 +90,7 @@ impl Context<'_> {
         }
     }
 
-    /// The type with which a method fails.
+    /// Returns the error type of a method.
     pub(super) fn error_type(
         self,
         method: &Method<'_>,
@@ -107,7 +106,7 @@ impl Context<'_> {
         }
     }
 
-    /// [`Self::error_type`] without its lifetime, to name an arm.
+    /// As [`Self::error_type`] without its lifetime, to name a variant.
     pub(super) fn error_path(self, method: &Method<'_>, form: Form) -> TokenStream {
         let Some(error) = &method.error else {
             let rt = rt();
@@ -120,7 +119,7 @@ impl Context<'_> {
         self.path_beside(method.interface, &format!("{}{suffix}", error.rust_name))
     }
 
-    /// Whether one of the method's exceptions borrows.
+    /// Returns whether one of the method's exceptions borrows.
     pub(super) fn has_variable_error(self, method: &Method<'_>) -> bool {
         let error = method.error.as_ref();
         error.is_some_and(|error| {
@@ -129,25 +128,26 @@ impl Context<'_> {
         })
     }
 
-    /// Whether the handle has the method with results, or exceptions, that borrow from a scope.
+    /// Returns whether the handle has the method with results, or exceptions, that borrow from a
+    /// scope.
     pub(super) fn has_borrowing(self, method: &Method<'_>) -> bool {
         let is_only = self.options.no_alloc && self.has_variable_error(method);
         !method.oneway && (is_only || method.has_twin(self.model))
     }
 
-    /// Whether the handle has the method with owned results.
+    /// Returns whether the handle has the method with owned results.
     pub(super) fn has_plain(self, method: &Method<'_>) -> bool {
         !(self.options.no_alloc && self.has_borrowing(method))
     }
 
-    /// Whether result or outs borrow.
+    /// Returns whether result or outs borrow.
     fn has_variable_values(self, method: &Method<'_>) -> bool {
         let values = method.values();
         values.iter().any(|(_, ty)| shape::has_twin(self.model, ty))
     }
 
-    /// The values that a method returns as one expression, or, with bare names
-    /// as values, as a pattern.
+    /// Returns the values that a method returns as one expression, or, with plain names as values,
+    /// as a pattern.
     pub(super) fn output_expression(
         self,
         method: &Method<'_>,
@@ -182,12 +182,12 @@ impl Method<'_> {
         ident(&self.rust_name)
     }
 
-    /// The names of result and outs.
+    /// Returns the names of result and outs.
     pub(super) fn value_idents(&self) -> Vec<Ident> {
         self.values().iter().map(|(name, _)| ident(name)).collect()
     }
 
-    /// A name for something generated that no parameter has.
+    /// Returns a name for a generated item that no parameter has.
     pub(super) fn fresh(&self, name: &str) -> Ident {
         let is_taken = |name: &str| self.params.iter().any(|p| p.rust_name == name);
         let mut name = name.to_owned();
@@ -202,13 +202,13 @@ impl Method<'_> {
     }
 }
 
-/// The struct for more than three results and outs, and its owned twin.
+/// Returns the struct for more than three results and outs, and its owned twin.
 fn outs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let Some(outs) = &method.outs else {
         return TokenStream::new();
     };
     let name = ident(outs);
-    let doc = format!(" What {} returns.", method.what);
+    let doc = format!(" The results of {}.", method.what);
     let names = method.value_idents();
     let docs: Vec<_> = method
         .values()

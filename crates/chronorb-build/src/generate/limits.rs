@@ -1,4 +1,5 @@
-//! Bounds of generated code: the parts of a definition, with those of its types, and all text together.
+//! Limits of generated code: the parts of a definition and of its types, and the total length of
+//! the text.
 
 use std::collections::HashMap;
 use std::iter;
@@ -11,8 +12,8 @@ use crate::names::Place;
 use crate::recursion::Recursion;
 use crate::shape;
 
-/// Refuses types that are nested too deeply or hold too many others: a few
-/// lines of IDL can double a type again and again through its own parts.
+/// Refuses types that are nested too deeply or contain too many others: a few lines of IDL can
+/// double a type repeatedly through its own parts.
 pub(super) fn refuse_too_large(model: &Model, recursion: &Recursion) -> Result<(), GenerateError> {
     let mut measure = Measure {
         model,
@@ -35,8 +36,8 @@ pub(super) fn refuse_too_large(model: &Model, recursion: &Recursion) -> Result<(
     Ok(())
 }
 
-/// Refuses definitions with too many parts. The generator has all code of a definition in memory at
-/// a time, some ten thousand octets for each part.
+/// Refuses definitions with too many parts. The generator has the whole code of a definition in
+/// memory at once, some ten thousand octets per part.
 pub(super) fn refuse_too_many_parts(model: &Model) -> Result<(), GenerateError> {
     let own = model.iter().map(|(id, _)| (id, own_parts(model, id)));
     let own: HashMap<DefId, usize> = own.collect();
@@ -69,7 +70,7 @@ fn base_of(model: &Model, id: DefId) -> Option<DefId> {
     }
 }
 
-/// The parts of a definition that it does not inherit.
+/// Returns the parts of a definition that it does not inherit.
 fn own_parts(model: &Model, id: DefId) -> usize {
     match &model.get(id).kind {
         DefKind::Interface(interface) => {
@@ -88,7 +89,7 @@ fn own_parts(model: &Model, id: DefId) -> usize {
     }
 }
 
-/// Operations and attributes, with their parameters and exceptions.
+/// Returns the number of operations and attributes, with their parameters and exceptions.
 fn of_operations(operations: &[Operation], attributes: &[Attribute]) -> usize {
     let operations = operations.iter();
     let operations = operations.map(|o| 1 + o.params.len() + o.raises.len());
@@ -97,7 +98,7 @@ fn of_operations(operations: &[Operation], attributes: &[Attribute]) -> usize {
     operations.sum::<usize>() + attributes.sum::<usize>()
 }
 
-/// Counts the text of a definition, and refuses it where all of it is too much.
+/// Adds the text of a definition to the total, and refuses the definition if that is too long.
 pub(super) fn charge(context: Context<'_>, octets: usize, id: DefId) -> Result<(), GenerateError> {
     let Some(room) = context.room.get().checked_sub(octets) else {
         let definition = context.model.get(id);
@@ -111,12 +112,12 @@ pub(super) fn charge(context: Context<'_>, octets: usize, id: DefId) -> Result<(
     Ok(())
 }
 
-/// How large a type is.
+/// The size of a type.
 #[derive(Clone, Copy)]
 struct Extent {
-    /// How many types are within one another.
+    /// The nesting depth.
     depth: u32,
-    /// How many types there are in all.
+    /// The total number of types.
     types: u32,
 }
 
@@ -126,7 +127,7 @@ struct Measure<'m> {
 }
 
 impl Measure<'_> {
-    /// The extent of a type that is within `level` others; `None` if it is too large.
+    /// Returns the extent of a type that is within `level` others; `None` if it is too large.
     fn of_type(&mut self, ty: &Type, level: u32) -> Option<Extent> {
         if level > MAX_DEPTH {
             return None;
@@ -140,8 +141,8 @@ impl Measure<'_> {
         }
     }
 
-    /// As [`of_type`](Self::of_type), for what stands in a sequence: a struct
-    /// there is no part of what holds the sequence.
+    /// As [`of_type`](Self::of_type) for the element of a sequence: a struct there is not part of
+    /// the sequence's type.
     fn of_element(&self, ty: &Type, level: u32) -> Option<Extent> {
         if level > MAX_DEPTH {
             return None;
@@ -179,7 +180,7 @@ impl Measure<'_> {
 impl Extent {
     const ONE: Self = Self { depth: 1, types: 1 };
 
-    /// The extent of both within one type.
+    /// Returns the combined extent of both within one type.
     fn beside(self, other: Self) -> Self {
         Self {
             depth: self.depth.max(other.depth),
@@ -187,7 +188,7 @@ impl Extent {
         }
     }
 
-    /// The extent of a type that holds this one.
+    /// Returns the extent of a type that holds this one.
     fn around(self) -> Option<Self> {
         let extent = Self {
             depth: self.depth + 1,
@@ -197,16 +198,16 @@ impl Extent {
     }
 }
 
-/// The parser has the same for what stands directly within one another.
+/// The maximum nesting depth. The parser has the same limit for direct nesting.
 const MAX_DEPTH: u32 = 200;
 
 const MAX_TYPES: u32 = 1 << 16;
 
-/// The parts of one definition.
+/// The maximum number of parts of one definition.
 const MAX_PARTS: usize = 1 << 14;
 
-/// Octets of all text that is made of a model.
+/// The maximum length of the text of a model in octets.
 pub(super) const MAX_TEXT: usize = 128 << 20;
 
-/// Of types that hold each other every one has the others in its type code.
+/// The maximum size of a cycle's type codes. Each type of a cycle has the others in its type code.
 const MAX_UNFOLDED: u32 = 1 << 12;

@@ -1,5 +1,5 @@
-//! What does not leave the process: local interfaces, native types, and the structs that hold
-//! them. There is nothing to marshal, and so each has one Rust form, which owns.
+//! Types that do not leave the process: local interfaces, native types, and the structs that
+//! contain them. Without marshalling, each has one Rust form, which owns its contents.
 
 use chronorb_idl::model::{DefId, DefKind, Interface, Type};
 use proc_macro2::TokenStream;
@@ -14,7 +14,7 @@ use super::types::Lifetime;
 use crate::names::Method;
 use crate::shape;
 
-/// The trait of a local interface: its operations are plain methods.
+/// Returns the trait of a local interface: its operations are plain methods.
 pub(super) fn interface(context: Context<'_>, id: DefId, interface: &Interface) -> TokenStream {
     let doc = context.doc_of(id);
     let name = context.ident(id);
@@ -34,7 +34,7 @@ pub(super) fn interface(context: Context<'_>, id: DefId, interface: &Interface) 
     } else {
         quote! { #(#supers)+* }
     };
-    // An interface that is neither has no trait to inherit.
+    // An interface that is neither local nor abstract has no trait to inherit.
     let remote = remote_bases(context, interface);
     let local = interface.bases.iter().filter(|base| kind_of(base).0);
     let inherited: Vec<_> = local
@@ -52,7 +52,7 @@ pub(super) fn interface(context: Context<'_>, id: DefId, interface: &Interface) 
         .map(|method| Signature::plain(context, method).declaration());
     let is_abstract = interface.all_bases.iter().any(|base| kind_of(base).1);
     let text = name.to_string();
-    // Whatever derives from an abstract interface can be shown already.
+    // A trait of an abstract interface already requires `Debug`.
     let debug = (!is_abstract).then(|| {
         quote! {
             impl ::core::fmt::Debug for dyn #name {
@@ -77,7 +77,7 @@ pub(super) fn interface(context: Context<'_>, id: DefId, interface: &Interface) 
     }
 }
 
-/// The bases of a local interface that are neither local nor abstract.
+/// Returns the bases of a local interface that are neither local nor abstract.
 fn remote_bases(context: Context<'_>, interface: &Interface) -> Vec<DefId> {
     let bases = interface.all_bases.iter().copied();
     bases
@@ -88,7 +88,7 @@ fn remote_bases(context: Context<'_>, interface: &Interface) -> Vec<DefId> {
         .collect()
 }
 
-/// The methods that a trait requires for interfaces, as plain methods.
+/// Returns the methods that a trait requires for interfaces, as plain methods.
 pub(super) fn declarations<'m>(
     context: Context<'_>,
     methods: impl Iterator<Item = &'m Method<'m>>,
@@ -98,7 +98,7 @@ pub(super) fn declarations<'m>(
         .collect()
 }
 
-/// A native type.
+/// Returns a native type.
 pub(super) fn native(context: Context<'_>, id: DefId) -> TokenStream {
     let rt = rt();
     let doc = context.doc_of(id);
@@ -106,7 +106,7 @@ pub(super) fn native(context: Context<'_>, id: DefId) -> TokenStream {
     quote! { #doc pub type #name = #rt::Native; }
 }
 
-/// A struct with local members.
+/// Returns a struct with local members.
 pub(super) fn structure(context: Context<'_>, id: DefId) -> TokenStream {
     let doc = context.doc_of(id);
     let name = context.ident(id);

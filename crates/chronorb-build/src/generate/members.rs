@@ -1,5 +1,4 @@
-//! Members of structs, exceptions and unions: values of their types, but for what annotations
-//! make of them.
+//! Members of structs, exceptions and unions: values of their types, as modified by annotations.
 
 use chronorb_idl::model::Member;
 use proc_macro2::{Ident, TokenStream};
@@ -11,7 +10,7 @@ use super::types::Lifetime;
 use crate::{names, ranges, shape};
 
 impl Context<'_> {
-    /// The Rust type of the member.
+    /// Returns the Rust type of the member.
     pub(super) fn member_type(
         self,
         member: &Member,
@@ -29,7 +28,7 @@ impl Context<'_> {
         }
     }
 
-    /// A statement that encodes it; see [`Self::encode`].
+    /// Returns a statement that encodes the member; see [`Self::encode`].
     pub(super) fn encode_member(
         self,
         member: &Member,
@@ -58,7 +57,7 @@ impl Context<'_> {
         }
     }
 
-    /// An expression for the view of it, which leaves with `?` where there is none.
+    /// Returns an expression for the view of the member, which returns an error with `?`.
     pub(super) fn decode_member(self, member: &Member, d: &Ident) -> TokenStream {
         let decode = self.decode(&member.ty, d);
         let check = self.range_check(member, &quote! { value });
@@ -106,7 +105,7 @@ impl Context<'_> {
         }
     }
 
-    /// An expression for the value that the member has where nothing is said.
+    /// Returns an expression for the default value of the member.
     pub(super) fn member_default(self, member: &Member, form: Form) -> TokenStream {
         let Some(value) = ranges::default_of(self.model, member) else {
             return quote! { ::core::default::Default::default() };
@@ -120,8 +119,8 @@ impl Context<'_> {
         }
     }
 
-    /// A statement that leaves where the value is out of the member's range; none where it has no
-    /// range.
+    /// Returns a statement that returns an error if the value is out of the member's range; empty
+    /// if it has no range.
     fn range_check(self, member: &Member, value: &TokenStream) -> TokenStream {
         let rt = rt();
         let Some(range) = ranges::of_member(self.model, member) else {
@@ -138,7 +137,7 @@ impl Context<'_> {
         if conditions.is_empty() {
             return TokenStream::new();
         }
-        // A number that is none is in no range.
+        // NaN is in no range.
         quote! {
             if !(#(#conditions)&&*) {
                 return Err(#rt::CdrError::OutOfRange);
@@ -147,7 +146,7 @@ impl Context<'_> {
     }
 }
 
-/// The name of the field.
+/// Returns the name of the field.
 pub(super) fn name_of(member: &Member) -> Ident {
     ident(&names::field(member))
 }

@@ -1,4 +1,4 @@
-//! From the checked model to Rust.
+//! The generator from the checked model to Rust.
 
 mod abstract_interface;
 mod allocating;
@@ -52,44 +52,43 @@ use context::Context;
 use external::{Externals, module_of};
 use text::Text;
 
-/// What [`generate`] can be told.
+/// The options of [`generate`].
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct GenerateOptions {
     /// Leaves out the documentation comments of the IDL.
     pub disable_comments: bool,
-    /// How skeletons find operations.
+    /// The lookup of operations in skeletons.
     pub operation_demux: OperationDemux,
-    /// Generates only what never allocates: no owned twins, and of operations whose results or
-    /// exceptions borrow only the methods that take a scope.
+    /// Generates only code that never allocates: no owned twins, and, for operations whose results
+    /// or exceptions borrow, only the methods that take a scope.
     pub no_alloc: bool,
-    /// Generates methods for asynchronous calls of all operations and attributes, but for those that
-    /// `@ami(FALSE)` excepts. Without it those have them that `@ami` says so of, or whose interface
-    /// or module it does. With [`no_alloc`](Self::no_alloc) there are none.
+    /// Generates methods for asynchronous calls of all operations and attributes, except for those
+    /// with `@ami(FALSE)`. Without it, only those have them that are annotated with `@ami`, or
+    /// whose interface or module is. With [`no_alloc`](Self::no_alloc) there are none.
     pub ami: bool,
-    /// Refuses `@verbatim(language="rust")`, the text of which is Rust code as it stands.
+    /// Refuses `@verbatim(language="rust")`, whose text becomes Rust code unchanged.
     pub no_verbatim: bool,
-    /// What other crates generated: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`),
-    /// with the Rust module that holds what they define.
+    /// The external paths: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`), each
+    /// with the Rust module of its definitions.
     pub extern_paths: Vec<(String, String)>,
 }
 
 impl GenerateOptions {
-    /// Whether operations can be called asynchronously about which no annotation says it.
+    /// Returns whether operations without an annotation about it can be called asynchronously.
     fn has_ami(&self) -> bool {
         self.ami && !self.no_alloc
     }
 }
 
-/// The Rust text for all definitions of a model, those of included files too.
+/// Returns the Rust text for all definitions of a model, including those of included files.
 ///
-/// It is a private module and the export of all that is in it, so that `include!`
-/// takes it anywhere. It calls the runtime in `::chronorb::__runtime::v1`, and
-/// nothing in the IDL can have the name that it calls that by.
+/// It is a private module and the export of all its content, so that `include!` works everywhere.
+/// It calls the runtime in `::chronorb::__runtime::v1` by a name that nothing in the IDL can have.
 ///
 /// # Errors
 ///
-/// Two IDL names may become one Rust name; `@rust::name("x")` then gives one of
+/// [`GenerateError`] if two IDL names become one Rust name; `@rust::name("x")` then gives one of
 /// them another. Types of more than 200 levels or 65536 parts are refused.
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
     let checked = Checked::new(model, options)?;
@@ -98,7 +97,7 @@ pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, Gene
     file(context, main_file(model))
 }
 
-/// The definitions that are not external, as a file that has the name of this one.
+/// Returns the definitions that are not external, as a file with the name of this one.
 fn file(context: Context<'_>, path: &Path) -> Result<String, GenerateError> {
     let wrapper = format_ident!("__{}", module_of(path));
     let rt = context::rt();
@@ -122,18 +121,19 @@ fn file(context: Context<'_>, path: &Path) -> Result<String, GenerateError> {
     Ok(format!("{}{}", heading(path), text.finish()))
 }
 
-/// A file of the IDL as a module of its own.
+/// A file of the IDL as a separate module.
 #[derive(Clone, Debug)]
 pub(crate) struct GeneratedModule {
     /// The module's name.
     pub(crate) name: String,
     /// The IDL file.
     pub(crate) source: PathBuf,
-    /// What the file for it holds.
+    /// The content of the module's file.
     pub(crate) text: String,
 }
 
-/// A module for each of the model's files for which there is none, all of them in the module `root`.
+/// Returns a module for each of the model's files that has none yet, all of them in the module
+/// `root`.
 pub(crate) fn generate_each(
     model: &Model,
     options: &GenerateOptions,
@@ -163,15 +163,15 @@ pub(crate) fn generate_each(
 /// A file of Rust text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct GeneratedFile {
-    /// Its path, beneath the directory that all generated files go to.
+    /// The path relative to the directory for generated files.
     pub path: PathBuf,
-    /// What it holds.
+    /// The content.
     pub text: String,
 }
 
-/// As [`generate`], in several files that are checked in rather than included: `NAME.rs`, which
-/// a program takes in by `mod NAME;`, and beside it `NAME/MODULE.rs` for each module of the IDL
-/// at file level.
+/// As [`generate`], in several files that are checked in rather than included: `NAME.rs`, which a
+/// program includes by `mod NAME;`, and beside it `NAME/MODULE.rs` for each module of the IDL at
+/// file level.
 ///
 /// # Errors
 ///
@@ -225,7 +225,7 @@ pub fn generate_files(
     Ok(files)
 }
 
-/// What is made of a model before any text is.
+/// The results of the checks before text is generated.
 struct Checked<'m> {
     names: Names<'m>,
     bases: HashSet<DefId>,
@@ -252,7 +252,7 @@ impl<'m> Checked<'m> {
         })
     }
 
-    /// What all parts of the generator share, for code at file level.
+    /// Returns the context for code at file level.
     fn context<'c>(
         &'c self,
         model: &'c Model,
@@ -272,7 +272,7 @@ impl<'m> Checked<'m> {
     }
 }
 
-/// The interfaces that others are derived from.
+/// Returns the interfaces that others are derived from.
 fn bases(model: &Model) -> HashSet<DefId> {
     let interfaces = model.definitions.iter().filter_map(|d| match &d.kind {
         DefKind::Interface(interface) => Some(interface),
@@ -283,7 +283,7 @@ fn bases(model: &Model) -> HashSet<DefId> {
         .collect()
 }
 
-/// The lints that say nothing about generated code.
+/// Returns the lints that do not apply to generated code.
 fn allow() -> TokenStream {
     quote! {
         nonstandard_style,
@@ -301,19 +301,19 @@ fn allow() -> TokenStream {
     }
 }
 
-/// The file that the model was made of.
+/// Returns the main file of the model.
 fn main_file(model: &Model) -> &Path {
     let main = model.files.first();
     main.map_or_else(|| Path::new("idl"), PathBuf::as_path)
 }
 
-/// The name of a file, without its ending; that of a built-in one without its brackets.
+/// Returns the name of a file without its extension; that of a built-in one without its brackets.
 fn stem_of(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     stem.trim_start_matches('<').to_owned()
 }
 
-/// The comment at the beginning of each file.
+/// Returns the comment at the beginning of each file.
 fn heading(path: &Path) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -361,9 +361,10 @@ fn item(context: Context<'_>, text: &mut Text, id: DefId) -> Result<(), Generate
             &interface.nested[..]
         }
         DefKind::Struct { nested, .. } => {
-            text.items(match shape::is_local(context.model, &Type::Named(id)) {
-                true => local::structure(context, id),
-                false => structs::structure(context, id),
+            text.items(if shape::is_local(context.model, &Type::Named(id)) {
+                local::structure(context, id)
+            } else {
+                structs::structure(context, id)
             })?;
             &nested[..]
         }
@@ -419,7 +420,7 @@ fn item(context: Context<'_>, text: &mut Text, id: DefId) -> Result<(), Generate
     self::nested(context, text, id, nested)
 }
 
-/// The module for the definitions inside an interface, struct or exception.
+/// Returns the module for the definitions inside an interface, struct or exception.
 fn nested(
     context: Context<'_>,
     text: &mut Text,
@@ -444,7 +445,7 @@ fn nested(
     Ok(())
 }
 
-/// The characters of a file name that an identifier may have.
+/// Returns the characters of a file name that an identifier may have.
 fn identifier(stem: &str) -> String {
     stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }

@@ -19,7 +19,7 @@ pub(super) struct Arm {
 }
 
 impl Context<'_> {
-    /// The arms of the method's error enum, that for system exceptions left out.
+    /// Returns the variants of the method's error enum, except for system exceptions.
     pub(super) fn arms(self, method: &Method<'_>) -> Vec<Arm> {
         let raises = method.error.as_ref().map_or(&[][..], |e| &e.raises);
         let mut taken = HashSet::from(["System".to_owned()]);
@@ -29,7 +29,7 @@ impl Context<'_> {
                 let mut name = self.names.name(exception).to_owned();
                 let mut owner = self.model.get(exception).parent;
                 while !taken.insert(name.clone()) {
-                    // Exceptions of one name are told apart by what they stand in.
+                    // Exceptions with the same name are distinguished by their parents.
                     name = match owner {
                         Some(id) => pascal(&self.model.get(id).name) + &name,
                         None => format!("User{name}"),
@@ -45,7 +45,7 @@ impl Context<'_> {
     }
 }
 
-/// The enum of the method and its owned twin, or aliases of those of an
+/// Returns the enum of the method and its owned twin, or aliases of those of an
 /// earlier method.
 pub(super) fn items(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let Some(error) = &method.error else {
@@ -53,7 +53,7 @@ pub(super) fn items(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     };
     let name = ident(&error.rust_name);
     let twin = suffixed(&name, "Buf");
-    let doc = format!(" Why {} fails.", method.what);
+    let doc = format!(" The errors of {}.", method.what);
     let variable = context.has_variable_error(method);
 
     if let Some(target) = &error.alias_of {
@@ -150,7 +150,7 @@ fn enumeration(
 }
 
 fn to_owned(context: Context<'_>, arms: &[Arm], name: &Ident, twin: &Ident) -> TokenStream {
-    let doc = format!(" A copy that owns what it holds, see [`{twin}`].");
+    let doc = format!(" Returns a copy that owns its contents, see [`{twin}`].");
     let names = arms.iter().map(|arm| &arm.name);
     let values = arms.iter().map(|arm| {
         let ty = Type::Named(arm.exception);

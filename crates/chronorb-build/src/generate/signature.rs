@@ -34,7 +34,7 @@ impl Signature {
         }
     }
 
-    /// The method whose results borrow from the scope.
+    /// Returns the method whose results borrow from the scope.
     pub(super) fn twin(context: Context<'_>, method: &Method<'_>) -> Self {
         let rt = rt();
         let plain = &method.rust_name;
@@ -79,7 +79,7 @@ impl Signature {
         }
     }
 
-    /// The same method as one that a trait requires.
+    /// Returns the method as a required one of a trait.
     pub(super) fn declaration(&self) -> TokenStream {
         let Self {
             doc,
@@ -94,7 +94,7 @@ impl Signature {
         }
     }
 
-    /// The same method as one of a trait, which calls the method of the type itself.
+    /// Returns the method as a provided one of a trait, which calls the method of the type itself.
     pub(super) fn forwarding(&self) -> TokenStream {
         let Self {
             name,
@@ -128,7 +128,7 @@ impl Signature {
         quote! { #base::#name(&self.object, #(#names),*) }
     }
 
-    /// No name from the IDL begins so.
+    /// Returns the name of the function. No name from the IDL begins like this.
     pub(super) fn function_name(&self) -> Ident {
         format_ident!("__{}", self.name)
     }

@@ -32,7 +32,7 @@ pub(super) fn skeleton(context: Context<'_>, id: DefId, interface: &Interface) -
     let body = demux(context, &methods, &arms);
     let own = context.names.own_methods(id);
     let functions = own.iter().map(|method| function(context, method, &s));
-    // An operation that a base declares is called directly as one of the base.
+    // An operation of a base is called directly as one of the base.
     let servants = [id].into_iter().chain(interface.all_bases.iter().copied());
     let servants: Vec<_> = servants
         .map(|id| {
@@ -49,17 +49,17 @@ pub(super) fn skeleton(context: Context<'_>, id: DefId, interface: &Interface) -
         pub struct #name<#s>(::std::sync::Arc<#s>, #(#servants),*);
 
         impl<#s: #servant> #name<#s> {
-            #[doc = " A skeleton for this servant."]
+            #[doc = " Creates a skeleton for this servant."]
             pub fn new(servant: #s) -> Self {
                 Self::from_arc(::std::sync::Arc::new(servant))
             }
 
-            #[doc = " A skeleton for a servant that is shared with others."]
+            #[doc = " Creates a skeleton for a shared servant."]
             pub fn from_arc(servant: ::std::sync::Arc<#s>) -> Self {
                 Self(#(#clones,)* servant)
             }
 
-            #[doc = " The servant."]
+            #[doc = " Returns the servant."]
             pub fn servant(&self) -> &#s {
                 &self.0
             }
@@ -111,12 +111,13 @@ pub(super) fn skeleton(context: Context<'_>, id: DefId, interface: &Interface) -
     }
 }
 
-/// Where the code of a method stands: once, for the skeletons of derived interfaces too.
+/// Returns the name of the function with a method's code, which exists once and serves the
+/// skeletons of derived interfaces too.
 fn function_name(method: &Method<'_>) -> Ident {
     format_ident!("__{}", method.rust_name)
 }
 
-/// Decodes the arguments, calls the servant, encodes the reply.
+/// Returns the function that decodes the arguments, calls the servant and encodes the reply.
 fn function(context: Context<'_>, method: &Method<'_>, s: &Ident) -> TokenStream {
     let rt = rt();
     let function = function_name(method);
@@ -179,7 +180,7 @@ fn function(context: Context<'_>, method: &Method<'_>, s: &Ident) -> TokenStream
     }
 }
 
-/// Encodes result, outs and inouts, in the order of their declaration.
+/// Returns code that encodes result, outs and inouts in the order of their declaration.
 fn encode(context: Context<'_>, method: &Method<'_>, reply: &Ident) -> TokenStream {
     let rt = rt();
     let e = method.fresh("e");
@@ -197,12 +198,13 @@ fn encode(context: Context<'_>, method: &Method<'_>, reply: &Ident) -> TokenStre
         };
         context.encode(ty, &Place::value(quote! { #name }), form, &e)
     });
-    let write = match outputs
+    let write = if outputs
         .iter()
         .any(|(_, ty)| shape::may_be_great(context.model, ty))
     {
-        true => quote! { #reply.results(&encode) },
-        false => quote! { encode(#reply.normal()?).map_err(#rt::reply_error) },
+        quote! { #reply.results(&encode) }
+    } else {
+        quote! { encode(#reply.normal()?).map_err(#rt::reply_error) }
     };
     quote! {
         let encode = |#e: &mut #rt::Encoder<'_>| -> ::core::result::Result<(), #rt::CdrError> {
@@ -213,7 +215,7 @@ fn encode(context: Context<'_>, method: &Method<'_>, reply: &Ident) -> TokenStre
     }
 }
 
-/// The arms for what the servant fails with.
+/// Returns the arms for the servant's errors.
 fn errors(context: Context<'_>, method: &Method<'_>, reply: &Ident) -> TokenStream {
     let rt = rt();
     if method.error.is_none() {

@@ -1,4 +1,4 @@
-//! Structs and exceptions: the view, and for one that borrows the owned twin.
+//! Structs and exceptions: the view, and an owned twin if it borrows.
 
 use chronorb_idl::model::{DefId, DefKind, Member, Type};
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -13,7 +13,7 @@ use super::types::Lifetime;
 use crate::names::sentence;
 use crate::{ranges, shape};
 
-/// What a struct or exception is generated from.
+/// The parts of a struct or exception.
 struct Structure<'m> {
     id: DefId,
     name: Ident,
@@ -35,7 +35,7 @@ pub(super) fn structure(context: Context<'_>, id: DefId) -> TokenStream {
     quote! { #items #flat #bases }
 }
 
-/// A struct that is also an error.
+/// Returns a struct that is also an error.
 pub(super) fn exception(context: Context<'_>, id: DefId) -> TokenStream {
     let rt = rt();
     let structure = Structure::new(context, id);
@@ -68,7 +68,7 @@ impl<'m> Structure<'m> {
         }
     }
 
-    /// The view, and the owned twin if there is one.
+    /// Returns the view, and the owned twin if there is one.
     fn items(&self, context: Context<'_>, slices: Option<TokenStream>) -> TokenStream {
         let view = self.view(context, slices);
         let twin = self.has_twin.then(|| self.twin(context));
@@ -76,7 +76,7 @@ impl<'m> Structure<'m> {
         quote! { #view #twin #type_code }
     }
 
-    /// `Display`, as words with the members behind them, and `Error`.
+    /// Returns `Display`, which writes words followed by the members, and `Error`.
     fn error(&self, context: Context<'_>, ty: &TokenStream) -> TokenStream {
         let mut format = sentence(&context.model.get(self.id).name);
         let fields: Vec<_> = self.members.iter().map(|member| name_of(member)).collect();
@@ -99,7 +99,8 @@ impl<'m> Structure<'m> {
         }
     }
 
-    /// The struct that both sides use, with its encoding; `slices` is what that of many adds to it.
+    /// Returns the struct that both sides use, with its encoding. `slices` are further members of
+    /// `Cdr` for many values.
     fn view(&self, context: Context<'_>, slices: Option<TokenStream>) -> TokenStream {
         let rt = rt();
         let Applied {
@@ -136,7 +137,7 @@ impl<'m> Structure<'m> {
         }
     }
 
-    /// The body of the implementation of `Cdr`.
+    /// Returns the body of the implementation of `Cdr`.
     fn codec(&self, context: Context<'_>, slices: Option<TokenStream>) -> TokenStream {
         let rt = rt();
         let e = format_ident!("e");
@@ -170,7 +171,7 @@ impl<'m> Structure<'m> {
         }
     }
 
-    /// The owned twin.
+    /// Returns the owned twin.
     fn twin(&self, context: Context<'_>) -> TokenStream {
         let rt = rt();
         let view = &self.name;
@@ -201,11 +202,11 @@ impl<'m> Structure<'m> {
 
                 #as_view
 
-                #[doc = " Encodes it as its view is encoded."]
+                #[doc = " Encodes the value like its view."]
                 #[doc = ""]
                 #[doc = " # Errors"]
                 #[doc = ""]
-                #[doc = " What the encoder refuses: a bound that is exceeded, a full frame."]
+                #[doc = " An error of the encoder: a bound that is exceeded, or a full frame."]
                 pub fn encode(
                     &self,
                     e: &mut #rt::Encoder<'_>,
@@ -221,7 +222,7 @@ impl<'m> Structure<'m> {
 
     fn to_owned(&self, context: Context<'_>) -> TokenStream {
         let twin = suffixed(&self.name, "Buf");
-        let doc = format!(" A copy that owns what it holds, see [`{twin}`].");
+        let doc = format!(" Returns a copy that owns its contents, see [`{twin}`].");
         let names: Vec<_> = self.members.iter().map(|member| name_of(member)).collect();
         let values = self.members.iter().zip(&names).map(|(member, name)| {
             context.member_to_owned(member, &Place::value(quote! { self.#name }))
@@ -246,7 +247,7 @@ impl<'m> Structure<'m> {
             .collect()
     }
 
-    /// The fields in braces; for no members the semicolon of a unit struct.
+    /// Returns the fields in braces; for no members the semicolon of a unit struct.
     fn fields(&self, context: Context<'_>, form: Form) -> TokenStream {
         if self.members.is_empty() {
             return quote! { ; };
@@ -260,7 +261,7 @@ impl<'m> Structure<'m> {
         quote! { { #(#fields),* } }
     }
 
-    /// `Default`, if all members have one: as something to derive, or as an item.
+    /// Returns `Default` if all members have one: as a derive, or as an item.
     fn default(
         &self,
         context: Context<'_>,
@@ -288,7 +289,7 @@ impl<'m> Structure<'m> {
         (None, Some(item))
     }
 
-    /// The part of it that each of its bases is.
+    /// Returns the conversions to its bases.
     fn conversions_to_bases(&self, context: Context<'_>) -> TokenStream {
         let mut items = TokenStream::new();
         let mut next = self.id;
@@ -327,12 +328,12 @@ impl<'m> Structure<'m> {
     }
 }
 
-/// The methods of a twin that give the view of it, for which `view` is an expression.
+/// Returns the methods of a twin that return its view; `view` is the expression.
 pub(super) fn as_view(name: &Ident, needs_arena: bool, view: &TokenStream) -> TokenStream {
     let rt = rt();
     if needs_arena {
         return quote! {
-            #[doc = " The view of it. Sequences whose elements borrow are put into the arena."]
+            #[doc = " Returns the view of it. Sequences whose elements borrow are put into the arena."]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
@@ -346,12 +347,12 @@ pub(super) fn as_view(name: &Ident, needs_arena: bool, view: &TokenStream) -> To
         };
     }
     quote! {
-        #[doc = " The view of it."]
+        #[doc = " Returns the view of it."]
         pub fn as_view(&self) -> #name<'_> {
             #view
         }
 
-        #[doc = " The view of it; the arena is not needed, and there is no error."]
+        #[doc = " Returns the view of it. The arena is not used, and there is no error."]
         pub fn as_view_in<'a>(
             &'a self,
             _arena: &'a #rt::Arena,

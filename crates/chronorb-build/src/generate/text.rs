@@ -9,12 +9,12 @@ use super::GenerateError;
 
 /// Rust text that grows by items inside modules.
 ///
-/// Items are formatted one by one: a syntax tree of all that a large IDL file becomes would take
+/// Items are formatted one by one: a syntax tree of a large IDL file's whole code would take
 /// gigabytes.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     text: String,
-    /// How many modules are open.
+    /// The number of open modules.
     depth: usize,
 }
 
@@ -25,7 +25,7 @@ impl Text {
         parsed.map_err(|error| GenerateError::Internal(error.to_string()))
     }
 
-    /// Reads, formats and forgets one item after the other.
+    /// Parses, formats and drops one item after the other.
     fn parsed(&mut self, input: ParseStream<'_>) -> syn::Result<()> {
         let attrs = input.call(Attribute::parse_inner)?;
         if !attrs.is_empty() {
@@ -41,7 +41,7 @@ impl Text {
     fn format(&mut self, attrs: Vec<Attribute>, items: Vec<Item>) {
         let mut file: File = parse_quote! {};
         (file.attrs, file.items) = (attrs, items);
-        // The formatter has to know how far the lines are indented.
+        // The formatter needs the indentation of the lines.
         for _ in 0..self.depth {
             let mut module: ItemMod = parse_quote! { mod m {} };
             module.content = Some((Default::default(), file.items));
@@ -55,7 +55,7 @@ impl Text {
         }
     }
 
-    /// The octets of what was added so far.
+    /// Returns the length of the text so far in octets.
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }
@@ -78,7 +78,7 @@ impl Text {
         self.text.push_str("}\n");
     }
 
-    /// All of it, with empty lines between the items.
+    /// Returns the whole text, with empty lines between the items.
     pub(super) fn finish(self) -> String {
         let mut spaced = String::with_capacity(self.text.len() + self.text.len() / 32);
         let mut lines = self.text.lines().peekable();

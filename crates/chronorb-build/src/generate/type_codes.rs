@@ -1,7 +1,7 @@
-//! Type codes, as constants: what an `any` says of its value.
+//! Type codes as constants, which describe the value of an `any`.
 //!
-//! Each type has its own, which names those of its parts. Within a cycle a type is written out in
-//! the constants of the others, because constants cannot go round in circles.
+//! Each type has its own constant, which refers to those of its parts. Within a cycle a type is
+//! written out in the constants of the others, because constants cannot be cyclic.
 
 use chronorb_idl::model::{
     ConstValue, DefId, DefKind, Interface, InterfaceOrigin, Member, Type, ValueType,
@@ -16,7 +16,7 @@ use crate::recursion::is_written_out;
 use crate::shape;
 
 impl Context<'_> {
-    /// The runtime's `Typed` for the Rust types of the definition.
+    /// Returns the runtime's `Typed` for the Rust types of the definition.
     pub(super) fn typed(self, id: DefId) -> TokenStream {
         let rt = rt();
         let type_code = self.definition(id, &[]);
@@ -38,12 +38,12 @@ impl Context<'_> {
         }
     }
 
-    /// Whether there is an owned twin of the definition's Rust type.
+    /// Returns whether the definition's Rust type has an owned twin.
     pub(super) fn generates_twin(self, id: DefId) -> bool {
         shape::has_twin(self.model, &Type::Named(id)) && !self.options.no_alloc
     }
 
-    /// The runtime's `Typed` for this Rust type of the definition.
+    /// Returns the runtime's `Typed` for this Rust type of the definition.
     pub(super) fn type_code_of(self, id: DefId, ty: &TokenStream) -> TokenStream {
         let rt = rt();
         let type_code = self.definition(id, &[]);
@@ -54,7 +54,7 @@ impl Context<'_> {
         }
     }
 
-    /// The constant beside a typedef.
+    /// Returns the constant beside a typedef.
     pub(super) fn alias_type_code(self, id: DefId, ty: &Type) -> TokenStream {
         let rt = rt();
         let alias = self.ident(id);
@@ -68,7 +68,7 @@ impl Context<'_> {
         }
     }
 
-    /// An expression for the type code of a type within those that are `open`.
+    /// Returns an expression for the type code of a type within those that are `open`.
     fn type_code(self, ty: &Type, open: &[DefId]) -> TokenStream {
         let rt = rt();
         let kind = match ty {
@@ -166,7 +166,7 @@ impl Context<'_> {
         }
     }
 
-    /// An expression for the type code of a definition, written out.
+    /// Returns an expression for the type code of a definition, written out.
     fn definition(self, id: DefId, open: &[DefId]) -> TokenStream {
         let rt = rt();
         let open = [open, &[id]].concat();
@@ -232,7 +232,7 @@ impl Context<'_> {
                     && !shape::is_appendable(self.model, id)
                     && numbers.eq(0..enumerators.len() as u32);
                 if !is_classic {
-                    // CORBA knows only enums whose numbers count from zero.
+                    // CORBA only has enums whose numbers count from zero.
                     return self.carrier_type_code(id, shape::enum_bits(*bit_bound));
                 }
                 let names = enumerators.iter().map(|enumerator| &enumerator.name);
@@ -292,7 +292,8 @@ impl Context<'_> {
         self.with_id(id, &quote! { #kind }, &rest)
     }
 
-    /// That of a member. One that may be missing travels as a union of a boolean would.
+    /// Returns the type code of a member. An optional member is encoded like a union with a boolean
+    /// discriminator.
     fn member_type_code(self, member: &Member, open: &[DefId]) -> TokenStream {
         let rt = rt();
         let type_code = self.type_code(&member.ty, open);
@@ -333,7 +334,7 @@ impl Context<'_> {
         quote! { #rt::TypeCode::#kind { id: #id, name: #name, #rest } }
     }
 
-    /// The number of a label, as type codes hold it.
+    /// Returns the number of a label in type codes.
     fn label_number(self, label: &ConstValue) -> i64 {
         match label {
             // The bits of an `unsigned long long`.
@@ -356,8 +357,8 @@ impl Context<'_> {
         open.any(|&open| self.recursion.are_in_one_cycle(open, id))
     }
 
-    /// Whether a typedef's target names, behind sequences and arrays, one that is in a cycle with
-    /// those that are open.
+    /// Returns whether a typedef's target names, behind sequences and arrays, a type in a cycle
+    /// with those that are open.
     fn leads_into_a_cycle(self, ty: &Type, open: &[DefId]) -> bool {
         match shape::resolve(self.model, ty) {
             Type::Sequence { element, .. } | Type::Array { element, .. } => {

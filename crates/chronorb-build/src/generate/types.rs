@@ -11,18 +11,18 @@ use crate::shape;
 /// A lifetime in generated code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Lifetime {
-    /// `'a`, of what a value is decoded from.
+    /// `'a`, of the encoded data.
     A,
     /// `'s`, of the caller's scope.
     S,
     /// `'static`, of constants.
     Static,
-    /// Not written where Rust allows it, else `'_`.
+    /// Elided if Rust permits it, else `'_`.
     Elided,
 }
 
 impl Lifetime {
-    /// What stands behind the `&` of a reference.
+    /// Returns the lifetime behind the `&` of a reference.
     pub(super) fn of_reference(self) -> TokenStream {
         match self {
             Self::A => quote! { 'a },
@@ -32,7 +32,7 @@ impl Lifetime {
         }
     }
 
-    /// What stands in the angle brackets of a type.
+    /// Returns the generic arguments of a type.
     pub(super) fn of_type(self) -> TokenStream {
         match self {
             Self::Elided => quote! { '_ },
@@ -41,7 +41,7 @@ impl Lifetime {
     }
 }
 
-/// The alias for a typedef, and for its owned twin.
+/// Returns the alias for a typedef, and for its owned twin.
 pub(super) fn alias(context: Context<'_>, id: DefId, ty: &Type) -> TokenStream {
     let doc = context.doc_of(id);
     let name = context.ident(id);
@@ -68,7 +68,7 @@ pub(super) fn alias(context: Context<'_>, id: DefId, ty: &Type) -> TokenStream {
 }
 
 impl Context<'_> {
-    /// The type of a member: a view that borrows for the lifetime.
+    /// Returns the type of a member: a view that borrows for the lifetime.
     pub(super) fn view(self, ty: &Type, lifetime: Lifetime) -> TokenStream {
         let rt = rt();
         let of_reference = lifetime.of_reference();
@@ -78,7 +78,7 @@ impl Context<'_> {
             return self.or_nil(ty, reference);
         }
         match ty {
-            // What is local has no view: a sequence of it is a slice of what owns.
+            // A local type has no view: a sequence of it is a slice of owned values.
             Type::Sequence { element, .. } if shape::is_local(self.model, ty) => {
                 let element = self.owned(element);
                 quote! { &#of_reference [#element] }
@@ -109,7 +109,7 @@ impl Context<'_> {
         }
     }
 
-    /// The type of a member of an owned twin.
+    /// Returns the type of a member of an owned twin.
     pub(super) fn owned(self, ty: &Type) -> TokenStream {
         let rt = rt();
         if shape::is_reference(self.model, ty) {
@@ -144,7 +144,7 @@ impl Context<'_> {
         }
     }
 
-    /// The type of a definition, with its lifetime if it is a view that borrows.
+    /// Returns the type of a definition, with its lifetime if it is a view that borrows.
     pub(super) fn type_named(self, id: DefId, form: Form, lifetime: Lifetime) -> TokenStream {
         if !shape::has_twin(self.model, &Type::Named(id)) {
             return self.path(id, "");
@@ -158,7 +158,7 @@ impl Context<'_> {
         }
     }
 
-    /// The type of an in parameter: what is larger than a word by reference.
+    /// Returns the type of an in parameter: larger types than a word are passed by reference.
     pub(super) fn parameter(self, ty: &Type, lifetime: Lifetime) -> TokenStream {
         if shape::is_reference(self.model, ty) {
             let interface = self.interface_type(ty);
@@ -172,7 +172,7 @@ impl Context<'_> {
         }
     }
 
-    /// Whether an in parameter is a reference to the view.
+    /// Returns whether an in parameter is a reference to the view.
     pub(super) fn is_by_reference(self, ty: &Type) -> bool {
         match shape::resolve(self.model, ty) {
             Type::Array { .. } | Type::Any | Type::TypeCode | Type::InlineString { .. } => true,
@@ -184,8 +184,7 @@ impl Context<'_> {
         }
     }
 
-    /// The type of a result, out or inout: the view, or for a reference the
-    /// owned handle.
+    /// Returns the type of a result, out or inout: the view, or for a reference the owned handle.
     pub(super) fn value(self, ty: &Type, lifetime: Lifetime) -> TokenStream {
         if shape::is_reference(self.model, ty) {
             self.owned(ty)
@@ -194,7 +193,7 @@ impl Context<'_> {
         }
     }
 
-    /// What a servant gets for a sequence with `@rt::lazy`.
+    /// Returns the type of a servant's parameter for a sequence with `@rt::lazy`.
     pub(super) fn lazy(self, ty: &Type) -> TokenStream {
         let rt = rt();
         let element = match shape::resolve(self.model, ty) {
@@ -204,7 +203,7 @@ impl Context<'_> {
         quote! { #rt::Lazy<'a, #element> }
     }
 
-    /// The handle's type behind a reference.
+    /// Returns the handle's type behind a reference.
     fn interface_type(self, ty: &Type) -> TokenStream {
         let rt = rt();
         let id = match ty {
@@ -225,7 +224,7 @@ impl Context<'_> {
         }
     }
 
-    /// The type of a reference, which is optional where it may be nil.
+    /// Returns the type of a reference; it is optional if the reference may be nil.
     fn or_nil(self, ty: &Type, reference: TokenStream) -> TokenStream {
         if shape::is_nonnil(self.model, ty) {
             reference
@@ -235,7 +234,7 @@ impl Context<'_> {
     }
 }
 
-/// The runtime's type for what says itself what it is.
+/// Returns the runtime's type for a self-describing value.
 fn dynamic_name(ty: &Type) -> &'static str {
     match ty {
         Type::Any => "Any",
@@ -243,7 +242,7 @@ fn dynamic_name(ty: &Type) -> &'static str {
     }
 }
 
-/// Nested arrays, the outermost dimension first.
+/// Returns nested arrays, the outermost dimension first.
 fn array(element: TokenStream, dimensions: &[u32]) -> TokenStream {
     dimensions.iter().rev().fold(element, |inner, &length| {
         let length = Literal::u32_unsuffixed(length);

@@ -1,4 +1,4 @@
-//! Unions: enums with data, and for those that borrow an owned twin.
+//! Unions: enums with data, and owned twins of those that borrow.
 
 use chronorb_idl::model::{ConstValue, DefId, Member, Type, Union};
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -61,7 +61,7 @@ struct Case<'g> {
 }
 
 impl Case<'_> {
-    /// The label, where there is only one and so nothing to keep in a value.
+    /// Returns the label if it is the only one, so that a value need not keep it.
     fn only_label(&self) -> Option<&TokenStream> {
         match self.labels.as_slice() {
             [label] if !self.is_default => Some(label),
@@ -69,7 +69,7 @@ impl Case<'_> {
         }
     }
 
-    /// A pattern that binds the member as `value`, and what is kept as `discriminator`.
+    /// Returns a pattern that binds the member as `value`, and the kept label as `discriminator`.
     fn pattern(&self) -> TokenStream {
         let variant = &self.variant;
         match self.only_label() {
@@ -78,7 +78,7 @@ impl Case<'_> {
         }
     }
 
-    /// An expression of the variant.
+    /// Returns an expression of the variant.
     fn of(
         &self,
         name: &TokenStream,
@@ -186,12 +186,12 @@ impl Generator<'_> {
                 #discriminator
                 #as_view
 
-                #[doc = " Encodes it as its view is encoded."]
+                #[doc = " Encodes the value like its view."]
                 #[doc = ""]
                 #[doc = " # Errors"]
                 #[doc = ""]
-                #[doc = " What the encoder refuses: a discriminator of another member, a bound that is"]
-                #[doc = " exceeded, a full frame."]
+                #[doc = " An error of the encoder: a discriminator of another member, a bound that is"]
+                #[doc = " exceeded, or a full frame."]
                 pub fn encode(
                     &self,
                     e: &mut #rt::Encoder<'_>,
@@ -217,7 +217,7 @@ impl Generator<'_> {
                 None => quote! {
                     #doc
                     #variant {
-                        #[doc = " Which of its labels it has."]
+                        #[doc = " The label."]
                         discriminator: #discriminator,
                         #[doc = " The member."]
                         value: #ty,
@@ -246,7 +246,7 @@ impl Generator<'_> {
         let other = self.other.iter();
         let other = other.map(|other| quote! { Self::#other(discriminator) => *discriminator, });
         quote! {
-            #[doc = " The label that says which member it has."]
+            #[doc = " Returns the label that selects the member."]
             pub fn discriminator(&self) -> #ty {
                 match self { #(#arms)* #(#other)* }
             }
@@ -256,7 +256,7 @@ impl Generator<'_> {
     fn to_owned(&self) -> TokenStream {
         let context = self.context;
         let twin = suffixed(&self.name, "Buf");
-        let doc = format!(" A copy that owns what it holds, see [`{twin}`].");
+        let doc = format!(" Returns a copy that owns its contents, see [`{twin}`].");
         let arms = self.arms(&quote! { #twin }, |member, place| {
             context.member_to_owned(member, place)
         });
@@ -268,7 +268,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Arms that make the variants of another enum of the same variants.
+    /// Returns arms that convert the variants of another enum with the same variants.
     fn arms(
         &self,
         target: &TokenStream,
@@ -285,7 +285,7 @@ impl Generator<'_> {
         quote! { #(#arms)* #(#other)* }
     }
 
-    /// The first member with its default, as C++ programs expect it.
+    /// Returns the first member with its default, as C++ programs expect it.
     fn default(&self, form: Form) -> Option<TokenStream> {
         let context = self.context;
         let case = self.cases.first()?;
@@ -343,7 +343,7 @@ impl Generator<'_> {
         quote! { match self { #(#arms)* #(#other)* } }
     }
 
-    /// A statement that refuses a kept discriminator that is not one of the case.
+    /// Returns a statement that refuses a kept discriminator that is not one of the case.
     fn check(&self, case: &Case<'_>, refuse: &TokenStream) -> Option<TokenStream> {
         if !case.is_default {
             let labels = &case.labels;
@@ -396,7 +396,7 @@ impl Generator<'_> {
 }
 
 impl Context<'_> {
-    /// A label as an expression, which is a pattern too.
+    /// Returns a label as an expression, which is a pattern too.
     fn label(self, union: &Union, label: &ConstValue) -> TokenStream {
         let ty = shape::resolve(self.model, &union.discriminator);
         self.literal(ty, label)

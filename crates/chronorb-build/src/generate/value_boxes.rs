@@ -1,4 +1,4 @@
-//! Value boxes: a struct around what is in the box, which is a value as it is.
+//! Value boxes: a struct around the boxed content, which is a complete value.
 
 use chronorb_idl::model::{DefId, Type};
 use proc_macro2::TokenStream;
@@ -30,18 +30,18 @@ pub(super) fn value_box(context: Context<'_>, id: DefId, ty: &Type) -> TokenStre
             #[doc = " The repository identifier."]
             pub const REPOSITORY_ID: &'static str = #repository_id;
 
-            #[doc = " The value as one of this type; `None` if it is of another."]
+            #[doc = " Returns the value as one of this type; `None` if it is of another."]
             pub fn narrow<V: #rt::ValueType + ?Sized>(
                 value: &::std::sync::Arc<V>,
             ) -> ::core::option::Option<::std::sync::Arc<Self>> {
                 #rt::narrow_value(&V::into_value(value.clone()))
             }
 
-            #[doc = " Lets it be read where a base of all values is expected (`ValueBase`), too."]
+            #[doc = " Registers the type, so that boxes can be read where any value (`ValueBase`) is expected."]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
-            #[doc = " That it was registered before."]
+            #[doc = " An error if it was registered before."]
             pub fn register() -> ::core::result::Result<(), #rt::AlreadyRegistered> {
                 #rt::register_value_factory(Self::REPOSITORY_ID, Self::__read)
             }

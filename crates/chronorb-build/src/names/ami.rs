@@ -1,13 +1,14 @@
-//! Which operations can be called asynchronously.
+//! The selection of operations that can be called asynchronously.
 
 use chronorb_idl::model::{Annotation, ConstValue, DefId, DefKind, Model};
 
-/// What `@ami` says about an operation or attribute of an interface with these annotations: its own, else that of
-/// the interface, else that of the innermost module around it that has one; `None` where there is none.
+/// Returns the value of `@ami` for an operation or attribute of an interface with these
+/// annotations: its own, else that of the interface, else that of the innermost module around it
+/// that has one; `None` if there is none.
 pub(super) fn annotated(model: &Model, interface: DefId, own: &[Annotation]) -> Option<bool> {
     match &model.get(interface).kind {
         DefKind::Interface(interface) if !interface.local && !interface.is_abstract => {}
-        // What is local is called at once, and values are.
+        // Local interfaces and values are called directly.
         _ => return Some(false),
     }
     let mut found = value(own);

@@ -1,14 +1,14 @@
 //! The conversions of case, and the words that Rust keeps for itself.
 
-/// `getQuote`, `GetQuote` and `GET_QUOTE` as `get_quote`: modules,
-/// operations, members and parameters.
+/// Converts `getQuote`, `GetQuote` and `GET_QUOTE` to `get_quote`: modules, operations, members and
+/// parameters.
 pub(crate) fn snake(name: &str) -> String {
     let joined = words(name).join("_").to_lowercase();
     usable(joined)
 }
 
-/// `quote_list` and `QUOTE_LIST` as `QuoteList`: types and enumerators. A name
-/// that is in this form already, like `XMLParser`, stays as it is.
+/// Converts `quote_list` and `QUOTE_LIST` to `QuoteList`: types and enumerators. A name that is in
+/// this form already, like `XMLParser`, is unchanged.
 pub(crate) fn pascal(name: &str) -> String {
     let fitting = name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.contains(|c: char| c.is_ascii_lowercase())
@@ -26,13 +26,13 @@ pub(crate) fn pascal(name: &str) -> String {
     usable(joined)
 }
 
-/// `maxLevels` and `max_levels` as `MAX_LEVELS`: constants.
+/// Converts `maxLevels` and `max_levels` to `MAX_LEVELS`: constants.
 pub(crate) fn screaming(name: &str) -> String {
     let joined = words(name).join("_").to_uppercase();
     usable(joined)
 }
 
-/// `UnknownSymbol` as `unknown symbol`: the text of an error.
+/// Converts `UnknownSymbol` to `unknown symbol`: the text of an error.
 pub(crate) fn sentence(name: &str) -> String {
     words(name).join(" ").to_lowercase()
 }
@@ -57,8 +57,8 @@ fn words(name: &str) -> Vec<&str> {
     words
 }
 
-/// Makes it a name that generated code can use: not empty, no digit first, and
-/// none that cannot be a raw identifier or would hide what the code itself uses.
+/// Converts the name to one that generated code can use: not empty, without a leading digit, and
+/// neither impossible as a raw identifier nor hiding what the code itself uses.
 fn usable(name: String) -> String {
     if RESERVED.contains(&name.as_str()) {
         return name + "_";
@@ -69,8 +69,8 @@ fn usable(name: String) -> String {
     name
 }
 
-/// No raw identifiers exist for the first; the second hide primitive types as
-/// modules; the third would hide the prelude's as empty exceptions.
+/// The first cannot be raw identifiers; the second would hide primitive types as modules; the third
+/// would hide items of the prelude as empty exceptions.
 const RESERVED: &[&str] = &[
     "self", "super", "crate", "Self", //
     "bool", "char", "str", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64",

@@ -6,12 +6,12 @@ use chronorb_idl::model::{DefId, Location, Model, ParamMode, Type};
 
 use crate::shape;
 
-/// An operation, or the reading or setting of an attribute.
+/// A method for an operation, or for reading or setting an attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Method<'m> {
     /// The interface that declares it.
     pub(crate) interface: DefId,
-    /// As in the IDL, for documentation: ``operation `ping` ``.
+    /// A description as in the IDL, for documentation: ``operation `ping` ``.
     pub(crate) what: String,
     /// The name on the wire.
     pub(crate) wire_name: String,
@@ -20,22 +20,22 @@ pub(crate) struct Method<'m> {
     pub(crate) doc: Option<&'m str>,
     pub(crate) location: &'m Location,
     pub(crate) oneway: bool,
-    /// What `@ami` says about it; nothing, where it is said nowhere.
+    /// The value of `@ami`; `None` without one.
     pub(crate) ami: Option<bool>,
     pub(crate) result: Option<&'m Type>,
     pub(crate) params: Vec<MethodParam<'m>>,
     /// Its exceptions; `None` if it raises none.
     pub(crate) error: Option<MethodError>,
-    /// Where result and outs are more than three: the name of the struct for
-    /// them, in the module around the interface.
+    /// The name of the struct for result and outs in the module around the interface, if there are
+    /// more than three.
     pub(crate) outs: Option<String>,
-    /// Where it can be called asynchronously, has inouts, and gives more than three values: the name of the
-    /// struct for all of them.
+    /// The name of the struct for all values of a reply, if there are more than three, some of them
+    /// inouts, and the operation can be called asynchronously.
     pub(crate) reply: Option<String>,
 }
 
 impl<'m> Method<'m> {
-    /// The types of the result and of the out parameters, with their names.
+    /// Returns the types of the result and of the out parameters, with their names.
     pub(crate) fn values(&self) -> Vec<(&str, &'m Type)> {
         let outs = self.params.iter().filter(|p| p.mode == ParamMode::Out);
         let outs = outs.map(|p| (p.rust_name.as_str(), p.ty));
@@ -47,7 +47,8 @@ impl<'m> Method<'m> {
         result.into_iter().chain(outs).collect()
     }
 
-    /// All that comes back, with the names: result, outs and inouts, as they stand in the reply.
+    /// Returns all values of a reply with their names: result, outs and inouts, in the order of the
+    /// reply.
     pub(crate) fn outputs(&self) -> Vec<(&str, &'m Type)> {
         let values = self.values();
         let result = values.first().filter(|_| self.result.is_some());
@@ -56,7 +57,7 @@ impl<'m> Method<'m> {
         result.copied().into_iter().chain(params).collect()
     }
 
-    /// Whether it can be called asynchronously, where `by_default` is what holds unless an annotation says it.
+    /// Returns whether it can be called asynchronously. `by_default` holds without an annotation.
     pub(crate) fn is_asynchronous(&self, by_default: bool) -> bool {
         !self.oneway && self.ami.unwrap_or(by_default)
     }
@@ -65,8 +66,8 @@ impl<'m> Method<'m> {
         self.params.iter().filter(|p| p.mode == ParamMode::InOut)
     }
 
-    /// Whether a result borrows from the reply, so that the handle has the
-    /// method twice: owned, and borrowed with the suffix `_in`.
+    /// Returns whether a result borrows from the reply, so that the handle has the method twice:
+    /// owned, and borrowed with the suffix `_in`.
     pub(crate) fn has_twin(&self, model: &Model) -> bool {
         self.outputs()
             .iter()
@@ -80,14 +81,14 @@ pub(crate) struct MethodParam<'m> {
     pub(crate) rust_name: String,
     pub(crate) mode: ParamMode,
     pub(crate) ty: &'m Type,
-    /// The servant gets a sequence that is decoded bit by bit (`@rt::lazy`).
+    /// Whether the servant gets a sequence that is decoded element by element (`@rt::lazy`).
     pub(crate) lazy: bool,
-    /// Of the one for the properties that the `context` clause names: these names.
+    /// The names in the `context` clause, for the parameter with these properties.
     pub(crate) clause: Option<&'m [String]>,
 }
 
 impl<'m> MethodParam<'m> {
-    /// The parameter behind all others for the properties of the client.
+    /// Returns the parameter behind all others for the properties of the client.
     pub(crate) fn of_context(rust_name: String, clause: &'m [String]) -> Self {
         Self {
             rust_name,
@@ -99,7 +100,7 @@ impl<'m> MethodParam<'m> {
     }
 }
 
-/// Names and values.
+/// The type of names and values.
 static PROPERTIES: LazyLock<Type> = LazyLock::new(|| {
     let string = || Box::new(Type::String { bound: None });
     Type::Map {

@@ -1,4 +1,4 @@
-//! Which Rust name each IDL definition gets.
+//! The Rust name of each IDL definition.
 
 mod ami;
 mod case;

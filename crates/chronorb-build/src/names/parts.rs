@@ -8,35 +8,35 @@ use super::table::rename;
 use super::{pascal, screaming, snake};
 use crate::shape;
 
-/// The field for a member of a struct.
+/// Returns the field for a member of a struct.
 pub(crate) fn field(member: &Member) -> String {
     rename(&member.annotations).unwrap_or_else(|| snake(&member.name))
 }
 
-/// The variant for an enumerator, or for a member of a union.
+/// Returns the variant for an enumerator, or for a member of a union.
 pub(crate) fn variant(name: &str, annotations: &[Annotation]) -> String {
     rename(annotations).unwrap_or_else(|| pascal(name))
 }
 
-/// The constant for a flag of a bit mask.
+/// Returns the constant for a flag of a bit mask.
 pub(crate) fn flag(flag: &BitFlag) -> String {
     rename(&flag.annotations).unwrap_or_else(|| screaming(&flag.name))
 }
 
-/// The getter for a field of a bit set.
+/// Returns the getter for a field of a bit set.
 pub(crate) fn bit_field(name: &str, annotations: &[Annotation]) -> String {
     rename(annotations).unwrap_or_else(|| snake(name))
 }
 
-/// The variant of a union for discriminators that select no member, if there are such: `Other`, or
-/// `Other2` and so on where a member is called that.
+/// Returns the variant of a union for discriminators that select no member, if there are such:
+/// `Other`, or `Other2` and so on where a member is called that.
 pub(crate) fn implicit_default(model: &Model, union: &Union) -> Option<String> {
     let cases = union.cases.iter();
     let taken = cases.map(|case| variant(&case.member.name, &case.member.annotations));
     shape::has_implicit_default(model, union).then(|| free("Other", &taken.collect::<Vec<_>>()))
 }
 
-/// The variant of an appendable enum for numbers that it does not know.
+/// Returns the variant of an appendable enum for numbers that it does not know.
 pub(crate) fn unknown(enumerators: &[Enumerator]) -> String {
     let taken = enumerators.iter();
     let taken = taken.map(|enumerator| variant(&enumerator.name, &enumerator.annotations));
@@ -50,10 +50,10 @@ fn free(name: &str, taken: &[String]) -> String {
     free.unwrap_or_else(|| name.to_owned())
 }
 
-/// What has a name within a type, to see whether all of them can be told apart.
+/// A named part of a type, for the check that all names are different.
 pub(crate) struct Part<'p> {
     pub(crate) what: &'static str,
-    /// As in the IDL.
+    /// The name in the IDL.
     pub(crate) name: &'p str,
     pub(crate) location: &'p Location,
     pub(crate) annotations: &'p [Annotation],
@@ -98,7 +98,7 @@ impl<'p> Part<'p> {
         }
     }
 
-    /// Getter and setter; none for padding.
+    /// Returns getter and setter; none for padding.
     pub(crate) fn of_bitset(field: &'p BitField) -> Vec<Self> {
         let Some(name) = &field.name else {
             return Vec::new();
@@ -116,7 +116,7 @@ impl<'p> Part<'p> {
     }
 }
 
-/// What every bit mask has besides its flags.
+/// The items of every bit mask besides its flags.
 pub(crate) const BITMASK_ITEMS: &[&str] = &[
     "REPOSITORY_ID",
     "bits",
@@ -126,5 +126,5 @@ pub(crate) const BITMASK_ITEMS: &[&str] = &[
     "union",
 ];
 
-/// What every bit set has besides its fields.
+/// The items of every bit set besides its fields.
 pub(crate) const BITSET_ITEMS: &[&str] = &["REPOSITORY_ID", "bits", "from_bits"];

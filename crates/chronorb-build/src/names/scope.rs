@@ -7,10 +7,10 @@ use chronorb_idl::model::{Location, Model};
 
 use crate::generate::GenerateError;
 
-/// Where a name of the IDL stands.
+/// The place of a name in the IDL.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
-    /// What stands there, for example ``operation `getQuote` ``.
+    /// A description of the definition, for example ``operation `getQuote` ``.
     pub what: String,
     /// `file:line:column`.
     pub at: String,
@@ -38,12 +38,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// The Rust names taken in one scope, and by what.
+/// The Rust names that are taken in one scope, and their owners.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(HashMap<String, Place>);
 
 impl Claims {
-    /// Takes the name; fails where it is taken.
+    /// Takes the name; fails if it is taken.
     pub(crate) fn claim(&mut self, name: &str, place: Place) -> Result<(), GenerateError> {
         match self.0.insert(name.to_owned(), place.clone()) {
             None => Ok(()),

@@ -18,7 +18,7 @@ use crate::shape;
 pub(crate) struct Names<'m> {
     /// By definition: the modules around the item, then its own name.
     items: Vec<(Vec<String>, String)>,
-    /// The names of all items, wherever they stand.
+    /// The names of all items in all modules.
     taken: HashSet<String>,
     /// By interface: its own operations and attribute accessors, in order.
     methods: HashMap<DefId, Vec<Method<'m>>>,
@@ -29,10 +29,9 @@ pub(crate) struct Names<'m> {
 }
 
 impl<'m> Names<'m> {
-    /// Names everything in the model; an error where two definitions get the
-    /// same name in the same scope.
+    /// Names everything in the model. Fails if two definitions get the same name in the same scope.
     ///
-    /// With `ami`, operations can be called asynchronously if their annotations say nothing about that.
+    /// With `ami`, operations without annotations about it can be called asynchronously.
     pub(crate) fn new(model: &'m Model, ami: bool) -> Result<Self, GenerateError> {
         let mut builder = Builder {
             model,
@@ -56,37 +55,37 @@ impl<'m> Names<'m> {
         })
     }
 
-    /// The constant for the type code of a typedef, beside it.
+    /// Returns the constant for the type code of a typedef, beside it.
     pub(crate) fn type_code(&self, typedef: DefId) -> &str {
         self.type_codes.get(&typedef).map_or("", String::as_str)
     }
 
-    /// The modules around the Rust item of the definition.
+    /// Returns the modules around the Rust item of the definition.
     pub(crate) fn module(&self, id: DefId) -> &[String] {
         &self.items[id.0 as usize].0
     }
 
-    /// Whether some definition has that name.
+    /// Returns whether some definition has that name.
     pub(crate) fn is_taken(&self, name: &str) -> bool {
         self.taken.contains(name)
     }
 
-    /// The Rust name of the definition.
+    /// Returns the Rust name of the definition.
     pub(crate) fn name(&self, id: DefId) -> &str {
         &self.items[id.0 as usize].1
     }
 
-    /// The interface's own methods.
+    /// Returns the interface's own methods.
     pub(crate) fn own_methods(&self, interface: DefId) -> &[Method<'m>] {
         self.methods.get(&interface).map_or(&[], Vec::as_slice)
     }
 
-    /// The initialisers of a value type.
+    /// Returns the initialisers of a value type.
     pub(crate) fn factories(&self, value: DefId) -> &[Method<'m>] {
         self.factories.get(&value).map_or(&[], Vec::as_slice)
     }
 
-    /// The methods of its bases and its own.
+    /// Returns the methods of its bases and its own.
     pub(crate) fn all_methods(&self, id: DefId, interface: &Interface) -> Vec<&Method<'m>> {
         let bases = interface.all_bases.iter().copied();
         bases
@@ -100,7 +99,7 @@ struct Builder<'m> {
     model: &'m Model,
     ami: bool,
     items: Vec<(Vec<String>, String)>,
-    /// The names taken in each module; those of constants apart.
+    /// The names taken in each module; those of constants are separate.
     claims: HashMap<(Vec<String>, Space), Claims>,
     methods: HashMap<DefId, Vec<Method<'m>>>,
     factories: HashMap<DefId, Vec<Method<'m>>>,
@@ -185,8 +184,8 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// The definitions inside an interface, struct or exception stand in a
-    /// module of its name.
+    /// Names the definitions inside an interface, struct or exception, which are in a module with
+    /// its name.
     fn name_nested(
         &mut self,
         nested: &[DefId],
@@ -202,8 +201,8 @@ impl<'m> Builder<'m> {
         self.name_definitions(nested, &inner(module, name))
     }
 
-    /// The Rust names within a type are different from each other, and from those of what is
-    /// generated there.
+    /// Checks that the Rust names within a type are different from each other, and from those of
+    /// generated items.
     fn check_parts<'p>(
         &self,
         parts: impl Iterator<Item = Part<'p>>,
@@ -241,7 +240,7 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// Names the constants beside typedefs, after all that the IDL names itself.
+    /// Names the constants beside typedefs, after all names of the IDL.
     fn name_type_codes(&mut self) -> Result<(), GenerateError> {
         for (id, definition) in self.model.iter() {
             let DefKind::Typedef { .. } = definition.kind else {
@@ -259,8 +258,8 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// Names the methods of all interfaces, after all definitions have their
-    /// names: the error enums and result structs take what is left.
+    /// Names the methods of all interfaces, after all definitions have their names: the error enums
+    /// and result structs get unused ones.
     fn name_methods(&mut self) -> Result<(), GenerateError> {
         let model = self.model;
         for (id, definition) in model.iter() {
@@ -464,7 +463,7 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// Names what asynchronous calls give, and who is told of it.
+    /// Names the result structs and reply handlers of asynchronous calls.
     fn name_replies(&mut self, id: DefId, methods: &mut [Method<'m>]) -> Result<(), GenerateError> {
         let (definition, ami) = (self.model.get(id), self.ami);
         let mut has_handler = false;
@@ -485,7 +484,7 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// `GetQuoteError`, or `QuoterGetQuoteError` where that is taken.
+    /// Returns `GetQuoteError`, or `QuoterGetQuoteError` if that is taken.
     fn free_name(&self, interface: DefId, method: &Method<'m>, suffix: &str) -> String {
         let (module, interface) = &self.items[interface.0 as usize];
         let name = pascal(&method.rust_name) + suffix;
@@ -514,8 +513,8 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// The methods of a handle, inherited ones and the generated ones
-    /// included, have different names.
+    /// Checks that the methods of a handle, including inherited and generated ones, have different
+    /// names.
     fn check_methods(&self) -> Result<(), GenerateError> {
         for (id, definition) in self.model.iter() {
             let DefKind::Interface(interface) = &definition.kind else {
@@ -589,7 +588,7 @@ fn inner(module: &[String], name: String) -> Vec<String> {
     inner
 }
 
-/// An error whose name is not settled yet.
+/// Returns an error enum whose name is not determined yet.
 fn unnamed_error(raises: &[DefId]) -> Option<MethodError> {
     (!raises.is_empty()).then(|| MethodError {
         rust_name: String::new(),
@@ -598,12 +597,12 @@ fn unnamed_error(raises: &[DefId]) -> Option<MethodError> {
     })
 }
 
-/// The name that `@rust::name("x")` gives, if it is one.
+/// Returns the name that `@rust::name("x")` gives, if it is one.
 fn renamed(annotations: &[Annotation], place: &Place) -> Result<Option<String>, GenerateError> {
     let Some(name) = rename(annotations) else {
         return Ok(None);
     };
-    // Two underscores begin what generated code calls its own.
+    // Names that begin with two underscores are reserved for generated code.
     if syn::parse_str::<syn::Ident>(&name).is_err() || name.starts_with("__") {
         return Err(GenerateError::InvalidName {
             name,
@@ -613,7 +612,7 @@ fn renamed(annotations: &[Annotation], place: &Place) -> Result<Option<String>, 
     Ok(Some(name))
 }
 
-/// What `@rust::name("x")` holds; nothing where it holds no string.
+/// Returns the string in `@rust::name("x")`; `None` if it holds no string.
 pub(crate) fn rename(annotations: &[Annotation]) -> Option<String> {
     let annotation = annotations.iter().find(|a| a.name == "rust::name")?;
     Some(match annotation.params.as_slice() {
@@ -622,5 +621,5 @@ pub(crate) fn rename(annotations: &[Annotation]) -> Option<String> {
     })
 }
 
-/// What every object reference has besides its operations.
+/// The methods of every object reference besides its operations.
 const HANDLE_METHODS: &[&str] = &["as_object", "narrow", "unchecked_narrow"];

@@ -1,4 +1,4 @@
-//! Which operations can be called asynchronously.
+//! The selection of operations that can be called asynchronously.
 
 use chronorb_build::{GenerateError, GenerateOptions, generate};
 
@@ -8,7 +8,7 @@ fn generated(idl: &str, options: &GenerateOptions) -> Result<String, GenerateErr
     generate(&compilation.model, options)
 }
 
-/// The methods of handles that begin a call.
+/// Returns the methods of handles that begin a call.
 fn begun(idl: &str, options: &GenerateOptions) -> Vec<String> {
     let text = generated(idl, options).unwrap_or_else(|error| panic!("{error}"));
     let methods = text.split("pub fn begin_").skip(1);

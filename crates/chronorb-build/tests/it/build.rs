@@ -79,7 +79,7 @@ fn a_wrong_file_leaves_nothing_behind_not_even_of_the_right_ones() {
         .compile(&[right, wrong])
         .expect_err("a wrong file");
     assert_eq!(names(out.path()), [""; 0]);
-    // What a build script prints that returns the error.
+    // The output of a build script that returns the error.
     let printed = format!("{error:?}");
     assert!(printed.contains("wrong.idl:1:12"), "{printed}");
     assert!(printed.contains("did you mean `long`?"), "{printed}");

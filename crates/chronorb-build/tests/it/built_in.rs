@@ -5,7 +5,7 @@ use std::fs;
 use chronorb_build::configure;
 use tempfile::TempDir;
 
-/// The generated file of a main file with this text.
+/// Returns the generated file of a main file with this text.
 fn generated(text: &str, extern_path: Option<(&str, &str)>) -> String {
     let dir = TempDir::new().expect("a directory");
     let main = dir.path().join("main.idl");

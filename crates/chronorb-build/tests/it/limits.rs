@@ -1,4 +1,4 @@
-//! Types that a few lines of IDL make very large, and files of which much code would be made.
+//! Types that a few lines of IDL make very large, and files with too much code.
 
 use std::fmt::Write;
 
@@ -10,8 +10,8 @@ fn rust(idl: &str) -> Result<String, GenerateError> {
     generate(&compilation.model, &GenerateOptions::default())
 }
 
-/// `first`, and definitions of `t1`, `t2` and so on, each with `N` its own number and `P` the one
-/// before.
+/// Returns `first`, and definitions of `t1`, `t2` and so on, in which `N` is the own number and `P`
+/// the one before.
 fn chain(first: &str, next: &str, len: usize) -> String {
     let mut idl = first.to_owned();
     for n in 1..len {
@@ -75,7 +75,7 @@ fn unions_and_maps_count_as_structs_do() {
     assert!(matches!(rust(&idl), Err(GenerateError::TooLarge { .. })));
 }
 
-/// `head`, `count` pieces with `N` their number, and `tail`.
+/// Returns `head`, `count` pieces with `N` as their number, and `tail`.
 fn many(head: &str, piece: &str, count: usize, tail: &str) -> String {
     let mut idl = head.to_owned();
     for n in 0..count {

@@ -1,4 +1,4 @@
-//! The Rust that is generated, by its text.
+//! Tests of the text of generated Rust.
 
 mod ami;
 mod build;

@@ -1,4 +1,4 @@
-//! How names of the IDL become those of Rust, and what happens where they collide.
+//! The conversion of IDL names to those of Rust, and collisions.
 
 use chronorb_build::{GenerateError, GenerateOptions, generate, real_time_annotations};
 use chronorb_idl::model::Model;
@@ -30,7 +30,8 @@ fn assert_refused(idl: &str, message: &str) {
 #[test]
 fn names_take_the_case_of_rust_and_stay_as_they_are_on_the_wire() {
     assert_generates(
-        "module MarketData { struct price_level { long maxQty; }; interface quote_source { void getQuote(); }; };",
+        "module MarketData { struct price_level { long maxQty; }; interface quote_source { void \
+        getQuote(); }; };",
         &[
             "pub mod market_data",
             "pub struct PriceLevel",
@@ -79,8 +80,8 @@ fn an_annotation_gives_another_name() {
 fn two_members_with_one_rust_name_are_refused_with_both_places() {
     assert_refused(
         "struct S {\n  long maxQty;\n  long max_Qty;\n};",
-        "member `maxQty` (x.idl:2:8) and member `max_Qty` (x.idl:3:8) both become `max_qty` in Rust\n  \
-         hint: give one of them another name with @rust::name(\"…\")",
+        "member `maxQty` (x.idl:2:8) and member `max_Qty` (x.idl:3:8) both become `max_qty` in \
+        Rust\n  hint: give one of them another name with @rust::name(\"…\")",
     );
 }
 
@@ -88,8 +89,8 @@ fn two_members_with_one_rust_name_are_refused_with_both_places() {
 fn a_type_with_the_name_of_another_ones_twin_is_refused() {
     assert_refused(
         "struct Quote { string s; };\nstruct QuoteBuf { long n; };",
-        "struct `Quote` (x.idl:1:8) and struct `QuoteBuf` (x.idl:2:8) both become `QuoteBuf` in Rust\n  \
-         hint: give one of them another name with @rust::name(\"…\")",
+        "struct `Quote` (x.idl:1:8) and struct `QuoteBuf` (x.idl:2:8) both become `QuoteBuf` in \
+        Rust\n  hint: give one of them another name with @rust::name(\"…\")",
     );
 }
 
@@ -242,11 +243,12 @@ fn members_of_a_union_are_variants_and_collide_as_those() {
     );
     assert_refused(
         "union U switch (long) { case 1: long onTime; case 2: long on_time; };",
-        "member `onTime` (x.idl:1:38) and member `on_time` (x.idl:1:59) both become `OnTime` in Rust\n  \
-         hint: give one of them another name with @rust::name(\"…\")",
+        "member `onTime` (x.idl:1:38) and member `on_time` (x.idl:1:59) both become `OnTime` in \
+        Rust\n  hint: give one of them another name with @rust::name(\"…\")",
     );
     assert_generates(
-        "union U switch (long) { case 1: @rust::name(\"Early\") long onTime; case 2: long on_time; };",
+        "union U switch (long) { case 1: @rust::name(\"Early\") long onTime; case 2: long on_time; \
+        };",
         &["Early(i32)", "OnTime(i32)"],
     );
 }
@@ -255,13 +257,13 @@ fn members_of_a_union_are_variants_and_collide_as_those() {
 fn bits_collide_with_each_other_and_with_what_is_generated() {
     assert_refused(
         "bitmask B { onTime, on_time };",
-        "flag `onTime` (x.idl:1:13) and flag `on_time` (x.idl:1:21) both become `ON_TIME` in Rust\n  \
-         hint: give one of them another name with @rust::name(\"…\")",
+        "flag `onTime` (x.idl:1:13) and flag `on_time` (x.idl:1:21) both become `ON_TIME` in \
+        Rust\n  hint: give one of them another name with @rust::name(\"…\")",
     );
     assert_refused(
         "bitset B { bitfield<2> bits; };",
-        "what is generated as `bits` (x.idl:1:24) and field `bits` (x.idl:1:24) both become `bits` in Rust\n  \
-         hint: give one of them another name with @rust::name(\"…\")",
+        "what is generated as `bits` (x.idl:1:24) and field `bits` (x.idl:1:24) both become `bits` \
+        in Rust\n  hint: give one of them another name with @rust::name(\"…\")",
     );
     assert_refused(
         "bitset B { bitfield<2> x; bitfield<2> with_x; };",
@@ -282,7 +284,8 @@ fn enumerators_can_be_renamed() {
 fn annotations_that_are_not_rust_are_refused() {
     assert_refused(
         "@rust::derive(\"not a trait\") struct S { long n; };",
-        "`not a trait`, in the @rust::derive of struct `S` (x.idl:1:37), is not Rust that can stand there",
+        "`not a trait`, in the @rust::derive of struct `S` (x.idl:1:37), is not Rust that can \
+        stand there",
     );
     assert_refused(
         "@verbatim(language = \"rust\", text = \"fn (\") struct S { long n; };",

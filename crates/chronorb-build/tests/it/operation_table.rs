@@ -1,5 +1,5 @@
-//! Every way by which a skeleton finds operations answers the same. The tables are the runtime's,
-//! the perfect hash is the generator's.
+//! Equal results of every operation lookup. The tables are the runtime's, the perfect hash is the
+//! generator's.
 
 #[allow(dead_code, unreachable_pub, reason = "it is a part of the runtime")]
 #[path = "../../../chronorb-orb/src/operation_table.rs"]
@@ -99,7 +99,7 @@ fn the_same_names_give_the_same_perfect_hash() {
     assert_eq!(perfect_hash(&names), perfect_hash(&names));
 }
 
-/// Each name is found at its position, and nothing that is like it but not it.
+/// Asserts that each name is found at its position, and similar names are not found.
 fn answers_by_position<S: AsRef<str>>(names: &[S]) {
     let finders = Finders::new(names);
     let position = |name: &str| names.iter().position(|other| other.as_ref() == name);
@@ -167,11 +167,11 @@ impl Finders {
     }
 }
 
-/// Names at random, the same in each run.
+/// Random names, the same in each run.
 struct Random(fastrand::Rng);
 
 impl Random {
-    /// Two to forty distinct names of up to thirty characters.
+    /// Returns two to forty distinct names of up to thirty characters.
     fn names(&mut self) -> Vec<String> {
         let wanted = 2 + self.0.usize(..39);
         let mut names: Vec<String> = Vec::new();

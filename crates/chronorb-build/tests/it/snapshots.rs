@@ -1,8 +1,8 @@
-//! The generated code of small IDL texts, as it stands in the file.
+//! The generated code of small IDL texts.
 
 use chronorb_build::{GenerateOptions, generate};
 
-/// The generated text without its first line, which holds the version.
+/// Returns the generated text without its first line, which holds the version.
 fn rust(idl: &str) -> String {
     let compilation = chronorb_idl::compile_text("x.idl", idl, &chronorb_idl::Options::default())
         .unwrap_or_else(|failure| panic!("{failure}"));

@@ -12,7 +12,7 @@ use crate::diagnostics::Diagnostic;
 use crate::model::{Annotation, AnnotationMember, ConstValue, DefId, DefKind, Type};
 use crate::suggest;
 
-/// What an annotation stands at.
+/// The construct to which an annotation is applied.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Target {
     Module,
@@ -39,7 +39,7 @@ pub(super) enum Target {
     Operation,
     Attribute,
     Parameter,
-    /// A type where it is used.
+    /// A type at its use.
     TypeUse,
     Other,
 }
@@ -71,7 +71,7 @@ struct Known<'a> {
 
 enum KnownKind {
     Standard(Kind),
-    /// As declared; `None` for `any`.
+    /// The declared type; `None` for `any`.
     Declared(Option<Type>),
 }
 
@@ -132,7 +132,7 @@ impl Checker<'_> {
         self.complete(def, kind);
     }
 
-    /// The annotations applied to something, checked; `ty` is its type, if it has one.
+    /// Checks the annotations of a construct, and returns them. `ty` is its type, if it has one.
     pub(super) fn annotations_of(
         &mut self,
         scope: ScopeId,
@@ -192,7 +192,7 @@ impl Checker<'_> {
         Annotation { name, params }
     }
 
-    /// Warns of an annotation that means nothing, once for each name.
+    /// Warns of an unknown annotation, once for each name.
     fn unknown_annotation(&mut self, written: &ast::Annotation, name: &str) {
         const MOST: usize = 200;
         if self.unknown_annotations.len() > MOST
@@ -217,7 +217,7 @@ impl Checker<'_> {
         );
     }
 
-    /// The declaration that a name means, seen from a scope.
+    /// Returns the declaration of an annotation's name, seen from a scope.
     fn declared_annotation(&self, scope: ScopeId, name: &ast::ScopedName) -> Option<DefId> {
         if self.declared_annotations.is_empty() {
             return None;
@@ -250,7 +250,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The parameters of an annotation that says nothing about them.
+    /// Returns the parameters of an annotation that declares none.
     fn free_params(
         &mut self,
         scope: ScopeId,
@@ -266,7 +266,7 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// The parameters of an annotation that has these.
+    /// Checks and returns the parameters of an annotation that declares these.
     fn known_params(
         &mut self,
         scope: ScopeId,
@@ -395,7 +395,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The value of a type. The enumerators of an enum need not be visible.
+    /// Evaluates an expression as a value of a type. The enumerators of an enum need not be
+    /// visible.
     fn value_of_type(&mut self, scope: ScopeId, expr: &Expr, ty: &Type) -> Option<ConstValue> {
         if let (ExprKind::Name(name), Type::Named(def)) = (&expr.kind, ty)
             && let Some(single) = name.single()
@@ -456,7 +457,7 @@ impl<'a> Known<'a> {
 }
 
 impl ast::Annotation {
-    /// Whether there is a parameter that was reported already, and may be meant for another.
+    /// Returns whether a parameter was reported already, which may be meant for another one.
     fn has_errors(&self, known: &[Known<'_>]) -> bool {
         self.params.iter().any(|param| match &param.name {
             None => self.params.len() > 1 || known.len() > 1,
@@ -465,7 +466,7 @@ impl ast::Annotation {
     }
 }
 
-/// About how many bytes an annotation has.
+/// Returns the approximate size of an annotation in bytes.
 fn size_of_annotation(annotation: &Annotation) -> usize {
     let params = annotation.params.iter().map(|(name, value)| match value {
         ConstValue::String(text) | ConstValue::WString(text) => name.len() + text.len() + 64,
@@ -474,7 +475,7 @@ fn size_of_annotation(annotation: &Annotation) -> usize {
     annotation.name.len() + 64 + params.sum::<usize>()
 }
 
-/// Whether a boolean annotation is applied, and not with `FALSE`.
+/// Returns whether a boolean annotation is applied, and not with `FALSE`.
 pub(super) fn is_on(annotations: &[Annotation], name: &str) -> bool {
     let found = annotations
         .iter()

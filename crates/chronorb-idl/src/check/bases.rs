@@ -1,4 +1,4 @@
-//! Inheritance: the lists of bases, and what is inherited from them.
+//! Inheritance: the lists of bases, and inherited members.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::source::Span;
 
 /// The number of bases, inherited ones included.
 const MAX_BASES: usize = 250;
-/// What looking at an inherited member counts, in bytes of the model.
+/// The cost of a check of an inherited member, in bytes of the model.
 const MEMBER_COST: usize = 64;
 
 /// A base that was found and is defined.
@@ -20,13 +20,13 @@ const MEMBER_COST: usize = 64;
 pub(super) struct Base {
     pub(super) def: DefId,
     pub(super) scope: ScopeId,
-    /// As it stands in the list.
+    /// The name in the list.
     pub(super) name: ScopedName,
-    /// Where it is defined.
+    /// The place of its definition.
     pub(super) defined: Span,
 }
 
-/// What stands in a list of bases.
+/// The kind of a list of bases.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BaseKind {
     /// The bases of an interface, or the interfaces that something supports.
@@ -43,7 +43,7 @@ pub(super) enum BaseKind {
     Connector,
     /// The base of a home.
     Home,
-    /// The bases of the equivalent interface of any of these: interfaces that were looked at before.
+    /// The bases of the equivalent interface of any of these: interfaces that were checked before.
     Equivalent,
 }
 
@@ -64,7 +64,8 @@ impl BaseKind {
 }
 
 impl Checker<'_> {
-    /// The bases in a list that are known, defined, of the right kind, and not listed before.
+    /// Returns the bases of a list that are known, defined, of the right kind, and not listed
+    /// before.
     pub(super) fn bases(
         &mut self,
         scope: ScopeId,
@@ -97,7 +98,7 @@ impl Checker<'_> {
         bases
     }
 
-    /// The definition and the scope of a thing that is of the wanted kind.
+    /// Returns the definition and the scope of an entity if it is of the wanted kind.
     fn base_of_kind(&self, wanted: BaseKind, kind: EntityKind) -> Option<(DefId, Option<ScopeId>)> {
         let (def, scope) = match kind {
             EntityKind::Interface { def, scope } => (def, scope),
@@ -128,7 +129,7 @@ impl Checker<'_> {
         (fits || wanted == BaseKind::Equivalent).then_some((def, scope))
     }
 
-    /// The interface or value type that a typedef names: one may be a base by such a name, too.
+    /// Returns the interface or value type behind a typedef: a base may be named by one, too.
     fn aliased(&self, id: EntityId, wanted: BaseKind) -> EntityId {
         let by_alias = matches!(
             wanted,
@@ -191,7 +192,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Every base once, bases before what is derived from them.
+    /// Returns every base once, bases before what is derived from them.
     pub(super) fn all_bases(&mut self, bases: &[Base], name: &Ident) -> Vec<(DefId, ScopeId)> {
         let mut all: Vec<(DefId, ScopeId)> = Vec::new();
         let mut seen = HashSet::new();
@@ -218,7 +219,7 @@ impl Checker<'_> {
         all
     }
 
-    /// Gives the scope of a struct or bit set the names of its base.
+    /// Adds the names of a base to the scope of a struct or bit set.
     pub(super) fn inherit_members(&mut self, scope: ScopeId, base: &Base) {
         let mut bases = self.scopes.get(base.scope).bases.clone();
         bases.push(base.scope);
@@ -235,7 +236,7 @@ impl Checker<'_> {
         self.scopes.get_mut(scope).bases = bases;
     }
 
-    /// Reports a member with the name of one of a base.
+    /// Reports a member that has the name of a base's member.
     pub(super) fn check_inherited_variable(&mut self, scope: ScopeId, name: &Ident) {
         if self.scopes.get(scope).bases.is_empty() {
             return;
@@ -259,8 +260,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Gives a scope the names of its bases, and reports operations, attributes and state
-    /// members that several of them define.
+    /// Adds the names of the bases to a scope, and reports operations, attributes and state members
+    /// that several of them define.
     pub(super) fn inherit(
         &mut self,
         scope: ScopeId,

@@ -147,7 +147,7 @@ impl Checker<'_> {
         self.complete(def, DefKind::Bitset { base, fields });
     }
 
-    /// The bits of a bit set with those of its bases.
+    /// Returns the bits of a bit set with those of its bases.
     fn bits_of(&self, def: DefId) -> u8 {
         match &self.definitions[def.0 as usize].kind {
             DefKind::Bitset { base, fields } => match (fields.last(), base) {
@@ -192,7 +192,7 @@ impl Checker<'_> {
         None
     }
 
-    /// The type of a field's value: the one written, or the smallest that holds the bits.
+    /// Returns the type of a field's value: the one written, or the smallest that holds the bits.
     fn field_type(&mut self, scope: ScopeId, field: &BitFieldDef, bits: u8) -> Option<Type> {
         let Some(spec) = &field.ty else {
             return Some(match bits {
@@ -223,7 +223,7 @@ impl Checker<'_> {
     }
 }
 
-/// How many bits a field can have that is given as this type.
+/// Returns the maximum number of bits of a field with this type.
 fn width(ty: &Type) -> Option<u8> {
     if *ty == Type::Boolean {
         return Some(1);

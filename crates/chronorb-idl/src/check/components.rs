@@ -16,7 +16,7 @@ use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, Interface, InterfaceOrigin, ParamMode, Type, ValueType};
 use crate::source::Span;
 
-/// What is known of components, ports, homes and events.
+/// The state for components, ports, homes and events.
 #[derive(Default)]
 pub(super) struct Components {
     /// The components that are connectors.
@@ -29,11 +29,11 @@ pub(super) struct Components {
     pub(super) port_types: Vec<PortType>,
     /// The ports and attributes of components and port types: scope, port type, name.
     pub(super) port_names: HashMap<(ScopeId, Rc<str>, Rc<str>), Span>,
-    /// How many ports port types have made.
+    /// The number of ports that port types have produced.
     pub(super) expanded: usize,
 }
 
-/// What derived homes must fit to.
+/// The properties that derived homes must match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Home {
     /// The interface `NAMEExplicit`.
@@ -110,7 +110,7 @@ impl Checker<'_> {
         self.components.homes.insert(def, home);
     }
 
-    /// What every home of a component has.
+    /// Declares the operations that every home of a component has.
     fn implicit_home(
         &mut self,
         scope: ScopeId,
@@ -192,7 +192,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The names in a list that can stand there.
+    /// Returns the valid names of a list.
     fn checked(
         &mut self,
         scope: ScopeId,
@@ -204,7 +204,7 @@ impl Checker<'_> {
         bases.into_iter().map(|base| base.name).collect()
     }
 
-    /// The component that a home manages.
+    /// Returns the component that a home manages.
     fn managed(&mut self, scope: ScopeId, name: &ScopedName) -> Option<DefId> {
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id);
@@ -228,7 +228,7 @@ impl Checker<'_> {
         None
     }
 
-    /// The value type that is the primary key of a home.
+    /// Returns the value type that is the primary key of a home.
     fn primary_key(&mut self, scope: ScopeId, name: &ScopedName) -> Option<DefId> {
         let id = self.resolve(scope, name)?;
         let entity = self.scopes.entity(id).clone();
@@ -352,7 +352,7 @@ impl Checker<'_> {
         );
     }
 
-    /// The interface of this name in exactly this scope.
+    /// Returns the interface of this name in exactly this scope.
     fn own_interface(&self, scope: ScopeId, name: &Ident) -> Option<DefId> {
         let id = self.scopes.own(scope, &name.name)?;
         match self.scopes.entity(id).kind {
@@ -368,7 +368,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The name by which a definition is found from everywhere.
+    /// Returns the name by which a definition is found from everywhere.
     fn absolute(&self, def: DefId, span: Span) -> ScopedName {
         let path = &self.definitions[def.0 as usize].scoped_name;
         let parts = path.iter().map(|part| ident(part, span)).collect();
@@ -401,7 +401,7 @@ pub(super) fn ident(name: &str, span: Span) -> Ident {
     }
 }
 
-/// A type that was found already.
+/// Returns a resolved type in its written form.
 pub(super) fn resolved(ty: Type, span: Span) -> TypeSpec {
     TypeSpec::new(TypeKind::Basic(ty), span)
 }

@@ -14,11 +14,11 @@ use crate::source::Span;
 
 /// The bytes of all string constants together.
 const MAX_STRINGS: usize = 16 * 1024 * 1024;
-/// What integers can be on the way to the value of a constant.
+/// The range of intermediate integers in the evaluation of a constant.
 const REACH: RangeInclusive<i128> = i64::MIN as i128..=u64::MAX as i128;
 
 impl Checker<'_> {
-    /// The type of a constant, without aliases.
+    /// Returns the type of a constant, without aliases.
     pub(super) fn const_type(&mut self, scope: ScopeId, spec: &TypeSpec) -> Option<Type> {
         if let TypeKind::Fixed(None) = spec.kind {
             return Some(ANY_FIXED);
@@ -44,7 +44,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Whether a type without aliases has constants.
+    /// Returns whether a type without aliases has constants.
     pub(super) fn is_const_type(&self, ty: &Type) -> bool {
         match ty {
             Type::Map { .. }
@@ -62,7 +62,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The value of an expression, converted to a type without aliases.
+    /// Evaluates an expression, and converts the value to a type without aliases.
     pub(super) fn evaluate_as(
         &mut self,
         scope: ScopeId,
@@ -73,7 +73,7 @@ impl Checker<'_> {
         self.converted(value, ty, expr.span)
     }
 
-    /// The value of an annotation's parameter; a name that means nothing stands for itself.
+    /// Evaluates an annotation's parameter. An undefined name stands for itself.
     pub(super) fn annotation_value(&mut self, scope: ScopeId, expr: &Expr) -> Option<ConstValue> {
         if let ExprKind::Name(name) = &expr.kind {
             let known = self.resolve_quietly(scope, name).is_some_and(|entity| {
@@ -92,7 +92,8 @@ impl Checker<'_> {
         self.evaluate(scope, expr, None)
     }
 
-    /// The value of an expression. The type decides what `~` means, and makes integers floating.
+    /// Evaluates an expression. The type determines the meaning of `~`, and whether integers become
+    /// floating.
     pub(super) fn evaluate(
         &mut self,
         scope: ScopeId,
@@ -373,7 +374,7 @@ impl Checker<'_> {
         None
     }
 
-    /// The value as one of the type.
+    /// Converts the value to the type.
     fn converted(&mut self, value: ConstValue, ty: &Type, span: Span) -> Option<ConstValue> {
         match (&value, ty) {
             (ConstValue::Integer(number), ty) if integer_range(ty).is_some() => {
@@ -512,7 +513,7 @@ fn is_floating(ty: &Type) -> bool {
     matches!(ty, Type::Float | Type::Double | Type::LongDouble)
 }
 
-/// The least and the greatest value of an integer type.
+/// Returns the least and the greatest value of an integer type.
 pub(super) fn integer_range(ty: &Type) -> Option<(i128, i128)> {
     Some(match ty {
         Type::Octet | Type::UInt8 => (0, u8::MAX.into()),

@@ -1,5 +1,4 @@
-//! What is known without any file: the types of the module `CORBA` that are no definitions,
-//! and `import`.
+//! Predefined names: the types of the module `CORBA` that are no definitions, and `import`.
 
 use super::Checker;
 use super::scope::{EntityKind, ScopeId, Scopes};
@@ -9,7 +8,7 @@ use crate::diagnostics::Diagnostic;
 use crate::model::Type;
 
 impl Checker<'_> {
-    /// `CORBA::TypeCode` and its like; in the module `CORBA`, `TypeCode`.
+    /// Resolves `CORBA::TypeCode` and similar names; in the module `CORBA`, also `TypeCode`.
     pub(super) fn pseudo_type(&self, scope: ScopeId, name: &ScopedName) -> Option<Type> {
         let ty = match &*name.parts.last()?.name {
             "TypeCode" => Type::TypeCode,
@@ -26,8 +25,8 @@ impl Checker<'_> {
         (is_corba && self.resolve_quietly(scope, name).is_none()).then_some(ty)
     }
 
-    /// `import ::M;` or `import "IDL:M:1.0";`: there is no repository but the files that were
-    /// read, so that it says only that one of them defines the name.
+    /// Checks `import ::M;` or `import "IDL:M:1.0";`. There is no repository besides the files that
+    /// were read, so one of them must define the name.
     pub(super) fn import(&mut self, import: &Import) {
         let (known, shown) = match &import.what {
             Ok(name) => {

@@ -117,7 +117,7 @@ impl Checker<'_> {
         );
     }
 
-    /// The number of bits that `@bit_bound` gives to a definition, else 32.
+    /// Returns the number of bits that `@bit_bound` gives to a definition, else 32.
     pub(super) fn bit_bound(
         &mut self,
         def: DefId,
@@ -153,7 +153,7 @@ impl Checker<'_> {
         written: &[ast::Annotation],
         name: &str,
     ) {
-        // What has no value at all was reported already.
+        // A parameter without a value was reported already.
         let has_value = |a: &Annotation| a.name == name && !a.params.is_empty();
         if let (true, Some(at)) = (annotations.iter().any(has_value), span_of(written, name)) {
             self.sink.push(
@@ -169,7 +169,7 @@ impl Checker<'_> {
     }
 }
 
-/// The integer that an annotation gives.
+/// Returns the integer that an annotation gives.
 pub(super) fn number(annotations: &[Annotation], name: &str) -> Option<i128> {
     let annotation = annotations
         .iter()
@@ -180,7 +180,7 @@ pub(super) fn number(annotations: &[Annotation], name: &str) -> Option<i128> {
     }
 }
 
-/// Where an annotation is applied.
+/// Returns the place at which an annotation is applied.
 pub(super) fn span_of(written: &[ast::Annotation], name: &str) -> Option<Span> {
     let is_it = |annotation: &&ast::Annotation| match annotation.name.parts.as_slice() {
         [only] => *only.name == *name,

@@ -10,14 +10,14 @@ use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, Type};
 use crate::source::Span;
 
-/// What a constant has whose type is `fixed` alone: digits and scale are those of its value.
+/// The type of a constant whose type is `fixed` alone: its digits and scale are those of the value.
 pub(super) const ANY_FIXED: Type = Type::Fixed {
     digits: 0,
     scale: 0,
 };
 
 impl Checker<'_> {
-    /// `fixed<digits, scale>`
+    /// Resolves `fixed<digits, scale>`.
     pub(super) fn fixed_type(
         &mut self,
         scope: ScopeId,
@@ -100,7 +100,7 @@ impl Checker<'_> {
         value.map(decimal_value)
     }
 
-    /// The number as a constant of a decimal type.
+    /// Converts the number to a constant of a decimal type.
     pub(super) fn fitted(
         &mut self,
         number: Decimal,

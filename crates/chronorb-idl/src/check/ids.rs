@@ -14,17 +14,17 @@ use crate::source::Span;
 /// The greatest length in bytes of a repository identifier and of a prefix.
 const MAX_ID: usize = 1000;
 
-/// What repository identifiers begin with at some place.
+/// The prefix of repository identifiers at some place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prefix {
     pub(super) text: Rc<str>,
-    /// How deep the scope of its pragma is. The names of that scope and of those around
-    /// it are not part of the identifiers.
+    /// The nesting depth of the scope that contains its pragma. The names of that scope and of
+    /// outer ones are not part of the identifiers.
     pub(super) depth: usize,
 }
 
 impl Prefix {
-    /// The identifier that a definition has unless it is given another one.
+    /// Returns the default identifier of a definition.
     pub(super) fn id(&self, scoped_name: &[String]) -> String {
         default_id(
             &self.text,
@@ -146,7 +146,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Gives the prefix of `typeprefix` to its scope and to everything in it.
+    /// Applies the prefixes of `typeprefix` to their scopes and everything in them.
     pub(super) fn apply_type_prefixes(&mut self) {
         if self.type_prefixes.is_empty() {
             return;
@@ -170,7 +170,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a prefix can stand in a repository identifier; reports when not.
+    /// Returns whether a prefix can be part of a repository identifier. Reports an error if not.
     pub(super) fn check_prefix(&mut self, prefix: &str, span: Span) -> bool {
         let good = prefix.len() <= MAX_ID
             && prefix
@@ -225,7 +225,7 @@ impl Checker<'_> {
                 seen.insert(id, i);
                 continue;
             };
-            // Two definitions of one name are reported as that.
+            // Two definitions of one name are reported as duplicates.
             if self.definitions[earlier].scoped_name == definition.scoped_name {
                 continue;
             }
@@ -249,7 +249,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The definition that a pragma names; `None` for what has no identifier in the model, and after errors.
+    /// Returns the definition that a pragma names; `None` if it has no identifier in the model, and
+    /// after errors.
     fn identified(&mut self, scope: ScopeId, name: &ScopedName) -> Option<DefId> {
         let entity = self.resolve(scope, name)?;
         let def = self.scopes.entity(entity).kind.def()?;

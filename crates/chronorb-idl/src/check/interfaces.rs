@@ -31,7 +31,7 @@ impl Checker<'_> {
         self.interface_with(scope, &interface.head, &interface.bases, &interface.items);
     }
 
-    /// An interface, or the equivalent interface of something else.
+    /// Checks an interface, or the equivalent interface of another definition.
     pub(super) fn interface_with(
         &mut self,
         scope: ScopeId,
@@ -214,7 +214,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The parameters that stand in the list of an operation in `scope`; `inner` has their names.
+    /// Checks and returns the parameters of an operation in `scope`; `inner` has their names.
     pub(super) fn params(
         &mut self,
         scope: ScopeId,
@@ -253,7 +253,7 @@ impl Checker<'_> {
         params
     }
 
-    /// The names of a `context` clause (CORBA 3.3 part 1, 7.13.6).
+    /// Returns the names of a `context` clause (CORBA 3.3 part 1, 7.13.6).
     fn context(&mut self, operation: &OperationDef) -> Vec<String> {
         let is_name = |text: &str| {
             let name = text.strip_suffix('*').unwrap_or(text);
@@ -269,7 +269,10 @@ impl Checker<'_> {
                         format!("`{}` is no name of a property", name.escape_debug()),
                         "malformed",
                     )
-                    .hint("begin with a letter, go on with letters, digits, `_` and `.`; only the last character may be `*`"),
+                    .hint(
+                        "begin with a letter, go on with letters, digits, `_` and `.`; only the \
+                        last character may be `*`",
+                    ),
                 );
             }
         }
@@ -325,7 +328,7 @@ impl Checker<'_> {
         self.attribute_from(scope, scope, attribute);
     }
 
-    /// An attribute in `scope` whose types and exceptions are looked up in `outer`.
+    /// Declares an attribute in `scope`. Its types and exceptions are looked up in `outer`.
     pub(super) fn attribute_from(
         &mut self,
         scope: ScopeId,
@@ -377,7 +380,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The operations and attributes of the interface or value type with this scope.
+    /// Returns the operations and attributes of the interface or value type with this scope.
     fn exports_of(&mut self, scope: ScopeId) -> Option<(&mut Vec<Operation>, &mut Vec<Attribute>)> {
         let def = self.scopes.get(scope).def?;
         match &mut self.definitions[def.0 as usize].kind {
@@ -389,7 +392,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The exceptions of a `raises` list.
+    /// Resolves the exceptions of a `raises` list.
     pub(super) fn exceptions(&mut self, scope: ScopeId, names: &[ScopedName]) -> Vec<DefId> {
         let mut exceptions = Vec::new();
         let mut seen: HashMap<DefId, Span> = HashMap::new();

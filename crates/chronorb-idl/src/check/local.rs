@@ -1,4 +1,4 @@
-//! Local types: what never leaves the process (CORBA 3.3 part 1, 7.8.7).
+//! Local types, which never leave the process (CORBA 3.3 part 1, 7.8.7).
 
 use super::Checker;
 use super::scope::ScopeId;
@@ -8,7 +8,7 @@ use crate::model::{DefId, DefKind, Type};
 use crate::source::Span;
 
 impl Checker<'_> {
-    /// Notes whether a definition is local; everything that it uses was noted before.
+    /// Records whether a definition is local. Everything that it uses was recorded before.
     pub(super) fn note_local(&mut self, def: DefId) {
         let is_local = match &self.definitions[def.0 as usize].kind {
             DefKind::Native => true,
@@ -32,7 +32,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a type is a local interface, or contains one.
+    /// Returns whether a type is a local interface, or contains one.
     pub(super) fn is_local(&self, ty: &Type) -> bool {
         match ty {
             Type::Named(def) => self.local.contains(def),
@@ -42,14 +42,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a local type in an operation or attribute that can be called from elsewhere.
+    /// Reports a local type in an operation or attribute that can be called remotely.
     pub(super) fn check_local_use(&mut self, scope: ScopeId, ty: &Type, at: Span, what: &str) {
         if self.is_local(ty) {
             self.local_use(scope, at, what, "has a local type");
         }
     }
 
-    /// Reports an exception with local members, raised where it can be caught elsewhere.
+    /// Reports an exception with local members that can be raised to a remote caller.
     pub(super) fn check_local_exception(&mut self, scope: ScopeId, exception: DefId, at: Span) {
         if self.local.contains(&exception) {
             self.local_use(scope, at, "exception", "has a member of a local type");

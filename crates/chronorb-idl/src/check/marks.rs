@@ -1,4 +1,4 @@
-//! Annotations that make another type of the one that they stand before.
+//! Annotations that change the type that they precede.
 
 use super::Checker;
 use crate::ast::{Annotation, Meta, ParamDef};
@@ -7,7 +7,7 @@ use crate::diagnostics::Diagnostic;
 use crate::model::{DefKind, ParamMode, Type};
 
 impl Checker<'_> {
-    /// The type with what `@rt::inline` and `@rt::nonnil` make of it.
+    /// Returns the type as changed by `@rt::inline` and `@rt::nonnil`.
     pub(super) fn marked(&mut self, ty: Type, meta: &Meta) -> Type {
         let find = |name| find(&meta.annotations, name);
         let mut ty = ty;
@@ -29,7 +29,7 @@ impl Checker<'_> {
         ty
     }
 
-    /// Reports `@rt::lazy` before what is no sequence of structs or unions on its way in.
+    /// Reports `@rt::lazy` on anything but an incoming sequence of structs or unions.
     pub(super) fn check_lazy(&mut self, param: &ParamDef, ty: Option<&Type>) {
         let (Some(mark), Some(ty)) = (find(&param.meta.annotations, "rt::lazy"), ty) else {
             return;

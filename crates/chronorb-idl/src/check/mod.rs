@@ -1,4 +1,4 @@
-//! From the syntax tree to the model: names, types, constants, inheritance.
+//! Semantic analysis from the syntax tree to the model: names, types, constants, inheritance.
 
 mod annotations;
 mod bases;
@@ -81,16 +81,16 @@ struct Checker<'a> {
     scopes: Scopes,
     /// In order of introduction, which is not yet that of the model.
     definitions: Vec<Definition>,
-    /// Where the name of each definition stands.
+    /// The place of each definition's name.
     spans: Vec<Span>,
-    /// When each definition was complete, on `clock`.
+    /// The time on `clock` at which each definition was complete.
     completed: Vec<u32>,
     clock: u32,
-    /// Definitions whose repository identifier was given, and where.
+    /// Definitions with an explicit repository identifier, and its place.
     explicit_ids: HashMap<DefId, Span>,
     /// The prefix of repository identifiers here.
     prefix: Prefix,
-    /// What `typeprefix` gave to modules, interfaces and value types, and where.
+    /// The prefixes by `typeprefix` of modules, interfaces and value types, and their places.
     type_prefixes: HashMap<DefId, (Rc<str>, Span)>,
     /// The prefixes of the files around the one that is being read.
     file_prefixes: Vec<Prefix>,
@@ -98,23 +98,23 @@ struct Checker<'a> {
     string_bytes: usize,
     /// The end of each chain of typedefs.
     alias_roots: HashMap<DefId, DefId>,
-    /// What is complete only when a struct or union is that was declared.
+    /// Types that are only complete when a declared struct or union is.
     incomplete: HashMap<DefId, Incomplete>,
     /// The declared annotations, by scope and name in lower case.
     declared_annotations: HashMap<(ScopeId, Rc<str>), DefId>,
-    /// The annotations that mean nothing, and were reported.
+    /// The unknown annotations that were reported.
     unknown_annotations: HashSet<String>,
     /// The definitions that are local types.
     local: HashSet<DefId>,
     components: Components,
     templates: Templates,
-    /// How many modules and instances are open.
+    /// The nesting depth of modules and instances.
     depth: usize,
-    /// About how many bytes the model has.
+    /// The approximate size of the model in bytes.
     size: usize,
 }
 
-/// The greatest size of the model in bytes, about.
+/// The maximum size of the model in bytes, approximately.
 const MAX_MODEL: usize = 256 * 1024 * 1024;
 
 impl Checker<'_> {
@@ -233,7 +233,7 @@ impl Checker<'_> {
         self.introduce(scope, name, meta, DefKind::Module { members })
     }
 
-    /// What stands in a module or in an instance of a template module.
+    /// Checks the contents of a module or of an instance of a template module.
     fn module_items(&mut self, inner: ScopeId, items: &[Item], at: Span) {
         if self.deeper(at) {
             let outer = self.prefix.clone();
@@ -354,7 +354,7 @@ impl Checker<'_> {
         def
     }
 
-    /// Completes a definition: everything that it uses was introduced before this.
+    /// Completes a definition. Everything that it uses was introduced before.
     fn complete(&mut self, def: DefId, kind: DefKind) {
         self.definitions[def.0 as usize].kind = kind;
         self.close(def);
@@ -373,7 +373,7 @@ impl Checker<'_> {
         (self.size <= MAX_MODEL).then(|| doc.to_owned())
     }
 
-    /// Counts what is added to the model.
+    /// Accounts for an addition to the model.
     fn charge(&mut self, bytes: usize, at: Span) {
         self.size += bytes;
         if self.size > MAX_MODEL {
@@ -386,18 +386,18 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether to stop: there are too many errors, or definitions.
+    /// Returns whether to stop because of too many errors or definitions.
     fn is_exhausted(&self) -> bool {
         self.sink.is_full() || self.size > MAX_MODEL
     }
 
-    /// Reports what was declared and never defined.
+    /// Reports names that were declared and never defined.
     fn check_all_defined(&mut self) {
         if self.sink.is_full() {
             return;
         }
         for entity in self.scopes.declared() {
-            // The compiler's own files declare what others of them define.
+            // A built-in file may declare names that another built-in file defines.
             if builtin::is_built_in(self.sources.path(entity.span)) {
                 continue;
             }

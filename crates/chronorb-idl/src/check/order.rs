@@ -1,14 +1,14 @@
-//! The final order of the definitions: each behind everything that it uses.
+//! The final order of the definitions: each one behind everything that it uses.
 
 use crate::model::{
     Annotation, Attribute, ConstValue, DefId, DefKind, Definition, Factory, Member, Model,
     Operation, Param, Type, ValueType,
 };
 
-/// The model of definitions that are complete.
+/// Returns the model of complete definitions.
 ///
-/// They come in the order of introduction; `completed` says when each was complete,
-/// which is when everything that it uses was.
+/// They are in the order of introduction; `completed` is the time at which each was complete, which
+/// is after everything that it uses.
 pub(super) fn model(definitions: Vec<Definition>, completed: &[u32]) -> Model {
     let mut order: Vec<usize> = (0..definitions.len()).collect();
     order.sort_by_key(|&i| completed[i]);
@@ -29,7 +29,7 @@ pub(super) fn model(definitions: Vec<Definition>, completed: &[u32]) -> Model {
     model
 }
 
-/// Fills the lists of what stands in modules, interfaces, structs and exceptions.
+/// Fills the lists of the children of modules, interfaces, structs and exceptions.
 fn collect_children(model: &mut Model) {
     for i in 0..model.definitions.len() {
         let id = DefId(i as u32);
@@ -56,7 +56,7 @@ fn collect_children(model: &mut Model) {
     }
 }
 
-/// Gives every reference its new number.
+/// Renumbers all references.
 struct Renumber {
     /// By old number.
     place: Vec<DefId>,

@@ -14,33 +14,33 @@ use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, InterfaceOrigin, Type};
 use crate::source::Span;
 
-/// How deep port types may be made of port types.
+/// The maximum nesting of port types.
 const MAX_DEPTH: usize = 32;
-/// The number of ports that port types make, in all.
+/// The total number of ports that port types produce.
 const MAX_PORTS: usize = 100_000;
 
-/// A port type that is defined.
+/// A defined port type.
 #[derive(Clone, Debug)]
 pub(super) struct PortType {
     definition: Rc<PortTypeDef>,
-    /// Where it is defined.
+    /// The scope of its definition.
     scope: ScopeId,
 }
 
-/// Where the ports of a port type go.
+/// The destination of a port type's ports.
 struct Expansion {
     /// The scope of the component.
     component: ScopeId,
     /// The scope in which names are looked up.
     scope: ScopeId,
-    /// What stands before each name.
+    /// The prefix of each name.
     prefix: String,
-    /// What was provided is used, and what was used is provided.
+    /// Whether provided and used ports are exchanged.
     mirrored: bool,
     depth: usize,
 }
 
-/// A port of a component, with the name that it has there.
+/// A port of a component, with its name there.
 struct Implied<'a> {
     /// The scope of the component.
     scope: ScopeId,
@@ -114,7 +114,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a second port or attribute of a name. `within` is the port type, if it is one.
+    /// Reports a second port or attribute with a name. `within` is the port type, if there is one.
     pub(super) fn check_port_name(&mut self, scope: ScopeId, within: &str, name: &Ident) -> bool {
         let key = (scope, lower(within), lower(&name.name));
         let Some(&earlier) = self.components.port_names.get(&key) else {
@@ -160,7 +160,7 @@ impl Checker<'_> {
         self.equivalent(kind, &implied, ty);
     }
 
-    /// Adds the operations that a port stands for.
+    /// Adds the operations that a port implies.
     fn equivalent(&mut self, kind: PortKind, port: &Implied<'_>, ty: Type) {
         let name = &port.port.name;
         let with = |verb: &str| format!("{verb}_{name}");
@@ -203,7 +203,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What `uses multiple` stands for.
+    /// Adds the operations that `uses multiple` implies.
     fn connections(&mut self, port: &Implied<'_>, ty: &Type) {
         let (name, at, scope) = (&port.port.name, port.port.span, port.scope);
         let Some(cookie) = self.cookie(port) else {
@@ -277,7 +277,10 @@ impl Checker<'_> {
             self.sink.stop(Diagnostic::error(
                 codes::TEMPLATE_LIMIT,
                 port.name.span,
-                format!("port types are nested deeper than {MAX_DEPTH}, or make more than {MAX_PORTS} ports"),
+                format!(
+                    "port types are nested deeper than {MAX_DEPTH}, or make more than {MAX_PORTS} \
+                    ports"
+                ),
                 "too many with this one",
             ));
             return;
@@ -311,7 +314,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of a port, if it is of the right kind.
+    /// Returns the type of a port, if it is of the right kind.
     fn port_of(&mut self, scope: ScopeId, port: &Port) -> Option<Found> {
         let name = match &port.ty {
             InterfaceRef::Object => return Some(Found::Type(Type::Object)),
@@ -354,7 +357,10 @@ impl Checker<'_> {
                 format!("expected {wanted}"),
             )
             .label(entity.span, "defined here")
-            .hint("provides and uses take interfaces, port and mirrorport take port types, the others take event types"),
+            .hint(
+                "provides and uses take interfaces, port and mirrorport take port types, the \
+                others take event types",
+            ),
         );
         None
     }

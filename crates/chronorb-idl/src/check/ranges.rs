@@ -1,4 +1,4 @@
-//! `@min`, `@max`, `@range` and `@default` of one thing fit together.
+//! The check that `@min`, `@max`, `@range` and `@default` of one construct are consistent.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use crate::diagnostics::Diagnostic;
 use crate::model::{Annotation, ConstValue};
 use crate::source::Span;
 
-/// A value that an annotation gives, and where that stands.
+/// The value of an annotation, and its place.
 type Given<'a> = Option<(&'a ConstValue, Span)>;
 
 impl Checker<'_> {
@@ -52,7 +52,7 @@ impl Checker<'_> {
     }
 }
 
-/// The order of two values of one kind.
+/// Compares two values of the same kind.
 fn compared(a: &ConstValue, b: &ConstValue) -> Option<Ordering> {
     match (a, b) {
         (ConstValue::Integer(a), ConstValue::Integer(b)) => Some(a.cmp(b)),

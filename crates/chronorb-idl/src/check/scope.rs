@@ -1,4 +1,4 @@
-//! Scopes, the names in them, and how names are found (CORBA 3.3 part 1, 7.20).
+//! Scopes, the names in them, and name lookup (CORBA 3.3 part 1, 7.20).
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::suggest;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct ScopeId(u32);
 
-/// The number of a named thing.
+/// The number of an entity.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct EntityId(u32);
 
@@ -37,7 +37,7 @@ pub(super) struct Scope {
     pub(super) def: Option<DefId>,
     /// The scoped name.
     pub(super) path: Vec<String>,
-    /// The name of the thing whose scope this is.
+    /// The name of the entity whose scope this is.
     own_name: Option<Ident>,
     /// By name in lower case.
     names: HashMap<Rc<str>, EntityId>,
@@ -49,7 +49,7 @@ pub(super) struct Scope {
     pub(super) members: Vec<EntityId>,
 }
 
-/// A named thing.
+/// An entity: anything with a name.
 #[derive(Clone, Debug)]
 pub(super) struct Entity {
     pub(super) name: Rc<str>,
@@ -64,12 +64,12 @@ pub(super) enum EntityKind {
         scope: ScopeId,
         def: DefId,
     },
-    /// Without a scope it is declared only.
+    /// An interface; without a scope it is only declared.
     Interface {
         scope: Option<ScopeId>,
         def: DefId,
     },
-    /// Without a scope it is declared only.
+    /// A value type; without a scope it is only declared.
     Value {
         scope: Option<ScopeId>,
         def: DefId,
@@ -109,13 +109,13 @@ pub(super) enum EntityKind {
     Factory,
     /// A member or parameter.
     Variable,
-    /// A port type; without a number it is declared only.
+    /// A port type; without a number it is only declared.
     PortType(Option<u32>),
     /// A template module.
     Template(u32),
     /// A parameter of a template module that stands for a type or value without a name.
     Bound(u32),
-    /// Something that was reported already.
+    /// An entity whose definition had an error.
     Refused,
 }
 
@@ -123,7 +123,7 @@ pub(super) enum EntityKind {
 pub(super) enum StructState {
     /// `struct X;`
     Declared,
-    /// Its members are being read.
+    /// The members are being read.
     Open,
     Complete,
 }
@@ -181,12 +181,12 @@ impl EntityKind {
     }
 }
 
-/// All scopes and the things named in them.
+/// All scopes and their entities.
 #[derive(Debug)]
 pub(super) struct Scopes {
     scopes: Vec<Scope>,
     entities: Vec<Entity>,
-    /// What a definition was declared as first.
+    /// The first declaration of a definition.
     declared_as: HashMap<DefId, EntityId>,
 }
 
@@ -222,7 +222,7 @@ impl Scopes {
         def: Option<DefId>,
         name: &Ident,
     ) -> ScopeId {
-        // Nothing with a scoped name is defined in an operation.
+        // No definition with a scoped name is in an operation.
         let mut path = Vec::new();
         if kind != ScopeKind::Operation {
             path.clone_from(&self.get(parent).path);
@@ -272,7 +272,8 @@ impl Scopes {
         entities.filter(move |entity| !is_parameter(entity))
     }
 
-    /// A scope that stands between another one and scopes that [`Self::look_up_in`] it.
+    /// Adds a scope between another one and scopes that [`Self::look_up_in`] it. Returns the new
+    /// scope.
     pub(super) fn add_around(&mut self, outer: ScopeId) -> ScopeId {
         let path = self.get(outer).path.clone();
         self.scopes.push(Scope {
@@ -289,27 +290,28 @@ impl Scopes {
         ScopeId(self.scopes.len() as u32 - 1)
     }
 
-    /// Names that a scope does not have are looked up in another one than the scope around it.
+    /// Sets the outer scope for the lookup of names, instead of the enclosing scope.
     pub(super) fn look_up_in(&mut self, scope: ScopeId, outer: ScopeId) {
         self.get_mut(scope).parent = Some(outer);
     }
 
-    /// The scope around a scope.
+    /// Returns the scope around a scope.
     pub(super) fn around(&self, scope: ScopeId) -> Option<ScopeId> {
         self.get(scope).parent
     }
 
-    /// What a name means in exactly this scope, whatever its case.
+    /// Returns the entity of a name in exactly this scope, ignoring case.
     pub(super) fn own(&self, scope: ScopeId, name: &str) -> Option<EntityId> {
         self.own_key(scope, &lower(name))
     }
 
-    /// What a name in lower case means in exactly this scope.
+    /// Returns the entity of a name in lower case in exactly this scope.
     pub(super) fn own_key(&self, scope: ScopeId, key: &str) -> Option<EntityId> {
         self.get(scope).names.get(key).copied()
     }
 
-    /// What a name means in this scope and the bases of its interface: several things if it is ambiguous.
+    /// Returns the entities of a name in this scope and the bases of its interface; several if it
+    /// is ambiguous.
     fn inherited(&self, scope: ScopeId, lower: &str) -> Vec<EntityId> {
         let this = self.get(scope);
         if let Some(&own) = this.names.get(lower) {
@@ -333,7 +335,7 @@ impl Scopes {
         found.iter().filter(|e| !is_hidden(e)).copied().collect()
     }
 
-    /// The enumerator of an enum with a name in lower case.
+    /// Returns the enumerator of an enum with a name in lower case.
     fn enumerator(&self, entity: EntityId, key: &str) -> Option<EntityId> {
         let entity = self.entity(entity);
         let EntityKind::Enum(def) = entity.kind else {
@@ -344,7 +346,7 @@ impl Scopes {
             .then_some(found)
     }
 
-    /// What the first part of a name means, seen from a scope.
+    /// Returns the entities that the first part of a name can mean, seen from a scope.
     fn visible(&self, scope: ScopeId, lower: &str) -> Vec<EntityId> {
         let mut next = Some(scope);
         while let Some(scope) = next {
@@ -357,7 +359,8 @@ impl Scopes {
         Vec::new()
     }
 
-    /// A use of another scope's name gives it its meaning here, and in the scopes around up to a module.
+    /// Records the use of another scope's name, which fixes its meaning here, and in the outer
+    /// scopes up to a module.
     fn mark_used(&mut self, scope: ScopeId, lower: &Rc<str>, name: &Ident) {
         let mut scope = scope;
         loop {
@@ -379,7 +382,7 @@ impl Scopes {
         }
     }
 
-    /// The name of the outermost scope around this one.
+    /// Returns the name of the outermost scope around this one.
     pub(super) fn outermost(&self, scope: ScopeId) -> Option<&str> {
         let mut scope = self.get(scope);
         while let Some(parent) = scope.parent.filter(|parent| *parent != Self::FILE) {
@@ -388,7 +391,7 @@ impl Scopes {
         scope.own_name.as_ref().map(|name| &*name.name)
     }
 
-    /// Some of the names that are visible from a scope, for suggestions.
+    /// Returns some of the names that are visible from a scope, for suggestions.
     fn candidates(&self, scope: ScopeId) -> Vec<Rc<str>> {
         const MOST: usize = 2000;
         let mut names = Vec::new();
@@ -410,7 +413,7 @@ impl Scopes {
 }
 
 impl Checker<'_> {
-    /// Gives a name a meaning in a scope. A clash is reported with the code for such things there.
+    /// Declares a name in a scope. A clash is reported with the code for this kind of scope.
     pub(super) fn declare(
         &mut self,
         scope: ScopeId,
@@ -458,7 +461,10 @@ impl Checker<'_> {
                     (
                         EntityKind::Operation | EntityKind::Attribute,
                         EntityKind::Operation | EntityKind::Attribute,
-                    ) => "IDL has no overloading: give each operation and attribute a name of its own",
+                    ) => {
+                        "IDL has no overloading: give each operation and attribute a name of its \
+                        own"
+                    }
                     (EntityKind::Enumerator(..), _) => {
                         "enumerators stand in the scope around their enum, not in it"
                     }
@@ -507,7 +513,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Finds what a name means. `None` after an error.
+    /// Resolves a name. Returns `None` after an error.
     pub(super) fn resolve(&mut self, scope: ScopeId, name: &ScopedName) -> Option<EntityId> {
         let first = name.parts.first()?;
         let key = lower(&first.name);
@@ -534,7 +540,7 @@ impl Checker<'_> {
         Some(entity)
     }
 
-    /// Finds what a name means, without any error and without a use.
+    /// Resolves a name without reporting errors, and without recording a use.
     pub(super) fn resolve_quietly(&self, scope: ScopeId, name: &ScopedName) -> Option<EntityId> {
         let mut found = None;
         for (i, part) in name.parts.iter().enumerate() {
@@ -586,7 +592,7 @@ impl Checker<'_> {
         None
     }
 
-    /// The one thing that was found, spelled as it was defined.
+    /// Returns the only entity that was found, and checks the spelling of its name.
     fn one(
         &mut self,
         scope: ScopeId,
@@ -703,7 +709,10 @@ impl Checker<'_> {
                 format!("`{what}` is {}, and has no names in it", kind.describe()),
                 "not a scope",
             )
-            .hint("only modules, interfaces, value types, structs, unions and exceptions have names in them"),
+            .hint(
+                "only modules, interfaces, value types, structs, unions and exceptions have names \
+                in them",
+            ),
         };
         let diagnostic = diagnostic.label(entity.span, "defined here");
         self.sink.push(diagnostic);
@@ -711,7 +720,7 @@ impl Checker<'_> {
     }
 }
 
-/// The key of a name: IDL identifiers that differ in case only are the same.
+/// Returns the key of a name: IDL identifiers that differ in case only are the same.
 pub(super) fn lower(name: &str) -> Rc<str> {
     name.to_ascii_lowercase().into()
 }

@@ -1,4 +1,4 @@
-//! The annotations that are known without a declaration: those of IDL 4.2, 8.3, and our own.
+//! The annotations that need no declaration: those of IDL 4.2, 8.3, and of chronorb.
 
 use crate::model::Type;
 
@@ -7,33 +7,33 @@ use super::annotations::Target::{self, *};
 /// An annotation that needs no declaration.
 pub(super) struct Standard {
     pub(super) name: &'static str,
-    /// Where it has an effect; empty for everywhere.
+    /// The constructs on which it has an effect; empty for all.
     pub(super) targets: &'static [Target],
     pub(super) params: Params,
 }
 
 pub(super) enum Params {
-    /// These, by name.
+    /// These parameters, by name.
     Only(&'static [Param]),
-    /// Whatever is written.
+    /// Any parameters.
     Free,
 }
 
 pub(super) struct Param {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// It may be left out.
+    /// Whether it may be left out.
     pub(super) optional: bool,
 }
 
-/// What the value of a parameter can be.
+/// The kind of a parameter's value.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Boolean,
     UShort,
     ULong,
     String,
-    /// A value of the type of what the annotation stands at.
+    /// A value of the annotated construct's type.
     OfTarget,
     Any,
     /// One of these words.
@@ -41,7 +41,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The type that the value has, if that is fixed.
+    /// Returns the type of the value, if it is fixed.
     pub(super) fn ty(self) -> Option<Type> {
         match self {
             Self::Boolean => Some(Type::Boolean),
@@ -53,12 +53,12 @@ impl Kind {
     }
 }
 
-/// The annotation of a name, `::` between its parts.
+/// Returns the annotation with a name, whose parts are separated by `::`.
 pub(super) fn standard(name: &str) -> Option<&'static Standard> {
     STANDARD.iter().find(|standard| standard.name == name)
 }
 
-/// The names of all, for suggestions.
+/// Returns the names of all annotations, for suggestions.
 pub(super) fn names<'a>() -> impl Iterator<Item = &'a str> {
     STANDARD.iter().map(|standard| standard.name)
 }

@@ -1,4 +1,4 @@
-//! Structs and exceptions, and what unions share with them.
+//! Structs and exceptions, and the parts that unions share with them.
 
 use super::Checker;
 use super::annotations::{Target, is_on};
@@ -71,7 +71,7 @@ impl Checker<'_> {
         self.incomplete.insert(def, itself);
     }
 
-    /// Begins the definition of a struct or union, which may have been declared.
+    /// Begins the definition of a struct or union, which may have been declared before.
     pub(super) fn open_aggregate(
         &mut self,
         scope: ScopeId,
@@ -159,7 +159,7 @@ impl Checker<'_> {
         self.complete(def, kind);
     }
 
-    /// A definition of what was declared before takes over its place and documentation.
+    /// Completes a declaration: the definition takes over its place and documentation.
     pub(super) fn complete_declaration(
         &mut self,
         scope: ScopeId,
@@ -181,7 +181,7 @@ impl Checker<'_> {
         self.spans[def.0 as usize] = name.span;
     }
 
-    /// The struct or union of exactly this name in exactly this scope.
+    /// Returns the struct or union of exactly this name in exactly this scope.
     fn declared_aggregate(
         &self,
         scope: ScopeId,
@@ -211,7 +211,7 @@ impl Checker<'_> {
         members
     }
 
-    /// A member of a struct, exception or union, whose type is `None` after an error.
+    /// Checks a member of a struct, exception or union. Its type is `None` after an error.
     pub(super) fn member(
         &mut self,
         scope: ScopeId,
@@ -230,7 +230,7 @@ impl Checker<'_> {
                 self.incomplete_struct(found.part, written.ty.span);
                 return None;
             }
-            // What contains it is incomplete too, and no sequence.
+            // The containing type is incomplete too, unless it is a sequence.
             let found = Incomplete {
                 in_sequence: false,
                 ..found
@@ -241,7 +241,7 @@ impl Checker<'_> {
         Some(self.built_member(scope, &written.meta, target, ty, name))
     }
 
-    /// The member of this name and type, also of the state of a value type.
+    /// Returns the member of this name and type, also of the state of a value type.
     pub(super) fn built_member(
         &mut self,
         scope: ScopeId,

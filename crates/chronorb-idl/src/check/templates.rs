@@ -1,4 +1,4 @@
-//! Template modules: an instance is the module's definitions, checked once more with the
+//! Template modules. An instance consists of the module's definitions, checked again with the
 //! parameters bound to the arguments (IDL 4.2, 7.4.12).
 
 use std::collections::HashMap;
@@ -17,18 +17,18 @@ use crate::source::Span;
 
 /// The number of definitions in all instances.
 const MAX_ITEMS: usize = 100_000;
-/// How deep modules and instances may stand in each other.
+/// The maximum nesting of modules and instances.
 const MAX_DEPTH: usize = 200;
 
-/// What is known of template modules.
+/// The state for template modules.
 #[derive(Default)]
 pub(super) struct Templates {
     modules: Vec<(Rc<TemplateModule>, ScopeId)>,
     /// The first instance of each template module with each list of arguments.
     instances: HashMap<String, EntityKind>,
-    /// What parameters stand for, other than named things.
+    /// The arguments of parameters, other than named entities.
     bound: Vec<Bound>,
-    /// Definitions in instances so far.
+    /// The number of definitions in instances so far.
     items: usize,
 }
 
@@ -44,7 +44,7 @@ struct Binding {
     module: Rc<TemplateModule>,
     /// The scope with the names of the parameters.
     params: ScopeId,
-    /// The same for all instances with the same arguments.
+    /// A key that is equal for all instances with the same arguments.
     key: String,
 }
 
@@ -66,7 +66,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `alias M<A> Name;` is the instance with these arguments that there is, or a new one.
+    /// Resolves `alias M<A> Name;`: the existing instance with these arguments, or a new one.
     pub(super) fn template_alias(&mut self, scope: ScopeId, alias: &Instance) {
         let Some(binding) = self.bind(scope, alias) else {
             self.declare(scope, &alias.name, EntityKind::Refused, codes::DUPLICATE);
@@ -80,7 +80,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What a parameter stands for.
+    /// Returns the argument of a parameter.
     pub(super) fn bound(&self, index: u32) -> &Bound {
         &self.templates.bound[index as usize]
     }
@@ -180,7 +180,7 @@ impl Checker<'_> {
         self.templates.instances.entry(key).or_insert(kind);
     }
 
-    /// Goes into a module or an instance, unless that is too deep.
+    /// Enters a module or an instance, unless the limit is reached.
     pub(super) fn deeper(&mut self, at: Span) -> bool {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -194,7 +194,7 @@ impl Checker<'_> {
         self.depth <= MAX_DEPTH
     }
 
-    /// What a parameter means in an instance.
+    /// Resolves a parameter's argument in an instance.
     fn argument(
         &mut self,
         scope: ScopeId,
@@ -249,7 +249,7 @@ impl Checker<'_> {
         let spec = TypeSpec::new(TypeKind::Named(name.clone()), name.span);
         let ty = self.complete_type(scope, &spec)?;
         let fits = match (wanted, kind) {
-            // What inherits from the parameter needs the thing itself, not another name of it.
+            // Inheritance from the parameter needs the entity itself, not an alias.
             (Kind::Interface, Some(kind)) => matches!(kind, EntityKind::Interface { .. }),
             (Kind::Value | Kind::Event, Some(kind)) => {
                 matches!(kind, EntityKind::Value { .. }) && self.fits(params, &ty, wanted)
@@ -269,7 +269,7 @@ impl Checker<'_> {
         EntityKind::Bound(self.templates.bound.len() as u32 - 1)
     }
 
-    /// Whether a type is what a parameter asks for.
+    /// Returns whether a type satisfies the kind of a parameter.
     fn fits(&mut self, params: ScopeId, ty: &Type, wanted: &Kind) -> bool {
         let ty = self.without_aliases(ty);
         if let Kind::SequenceOf(element) = wanted {

@@ -1,4 +1,4 @@
-//! Types as they are used.
+//! Types at their use.
 
 use super::Checker;
 use super::annotations::Target;
@@ -9,17 +9,17 @@ use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, DefKind, Type};
 
-/// What makes a type incomplete.
+/// The reason why a type is incomplete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incomplete {
-    /// The struct or union that is declared only.
+    /// The struct or union that is only declared.
     pub(super) part: EntityId,
-    /// The type holds it in sequences or maps, which may be empty.
+    /// Whether the type contains it only in sequences or maps, which may be empty.
     pub(super) in_sequence: bool,
 }
 
 impl Checker<'_> {
-    /// The meaning of the type of a parameter, result or attribute, which must be complete.
+    /// Resolves the type of a parameter, result or attribute, which must be complete.
     pub(super) fn complete_type(&mut self, scope: ScopeId, spec: &TypeSpec) -> Option<Type> {
         let ty = self.resolve_type(scope, spec, false)?;
         match self.incomplete_part(&ty) {
@@ -31,7 +31,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What in a type is declared but not yet defined.
+    /// Returns the part of a type that is declared but not yet defined.
     pub(super) fn incomplete_part(&self, ty: &Type) -> Option<Incomplete> {
         let in_sequence = |found: Incomplete| Incomplete {
             in_sequence: true,
@@ -57,7 +57,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The meaning of a type. Where `may_define`, a struct, union or enum may be defined in it.
+    /// Resolves a type. If `may_define`, it may define a struct, union or enum.
     pub(super) fn resolve_type(
         &mut self,
         scope: ScopeId,
@@ -75,7 +75,7 @@ impl Checker<'_> {
         in_sequence: bool,
     ) -> Option<Type> {
         let ty = self.type_of_kind(scope, spec, may_define, in_sequence);
-        // They are checked; the model has no place for them.
+        // These annotations are checked, but the model does not contain them.
         self.annotations_of(scope, &spec.annotations, Target::TypeUse, ty.as_ref());
         ty
     }
@@ -204,7 +204,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The integers of IDL 4 whose names are no keywords, unless a file defines these names itself.
+    /// Resolves the integers of IDL 4 whose names are no keywords, unless a file defines the name
+    /// itself.
     fn sized_integer(&self, scope: ScopeId, name: &ScopedName) -> Option<Type> {
         let ty = match &*name.single()?.name {
             "int8" => Type::Int8,
@@ -220,7 +221,7 @@ impl Checker<'_> {
         self.resolve_quietly(scope, name).is_none().then_some(ty)
     }
 
-    /// An array of the type when there are dimensions, the type otherwise.
+    /// Returns an array of the type when there are dimensions, the type otherwise.
     pub(super) fn with_dimensions(
         &mut self,
         scope: ScopeId,
@@ -258,7 +259,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A constant from 1 to 2^32 - 1.
+    /// Evaluates a constant from 1 to 2^32 - 1.
     fn positive(
         &mut self,
         scope: ScopeId,
@@ -284,7 +285,7 @@ impl Checker<'_> {
         None
     }
 
-    /// The type behind all typedefs.
+    /// Returns the type behind all typedefs.
     pub(super) fn without_aliases(&self, ty: &Type) -> Type {
         let Type::Named(def) = ty else {
             return ty.clone();
@@ -297,7 +298,7 @@ impl Checker<'_> {
     }
 }
 
-/// About how many bytes a type has.
+/// Returns the approximate size of a type in bytes.
 pub(super) fn type_size(ty: &Type) -> usize {
     let own = size_of::<Type>() + 16;
     match ty {

@@ -56,7 +56,7 @@ impl Checker<'_> {
             discriminator.as_ref(),
         );
         let kind = DefKind::Union(Union {
-            // What had an error never becomes part of a model.
+            // A union with an error never becomes part of a model.
             discriminator: discriminator.unwrap_or(Type::Long),
             discriminator_annotations,
             cases,
@@ -66,7 +66,7 @@ impl Checker<'_> {
         self.close_aggregate(open, kind)
     }
 
-    /// The type of a discriminator without aliases, if it can be one.
+    /// Returns the type of a discriminator without aliases, if it can be one.
     fn discriminator(&mut self, ty: &Type, spec: &TypeSpec) -> Option<Type> {
         let ty = self.without_aliases(ty);
         let allowed = match &ty {
@@ -95,7 +95,7 @@ impl Checker<'_> {
         None
     }
 
-    /// The values of the labels of one case.
+    /// Evaluates the labels of one case.
     fn labels(
         &mut self,
         scope: ScopeId,
@@ -111,7 +111,7 @@ impl Checker<'_> {
                     Some(earlier) => self.duplicate_label("`default`", *span, earlier),
                 },
                 Label::Value(expr) => {
-                    // Without a type there is nothing that a label could be checked against.
+                    // Without a type, a label cannot be checked.
                     let value = switch
                         .filter(|ty| !self.is_hidden_enumerator(scope, expr, ty))
                         .and_then(|ty| self.evaluate_as(scope, expr, ty));
@@ -191,7 +191,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The least value of the type that is no label.
+    /// Returns the least value of the type that no label names.
     fn unlabelled(&self, ty: &Type, labels: &Labels) -> Option<ConstValue> {
         let (least, greatest) = match ty {
             Type::Boolean => (0, 1),
@@ -226,7 +226,7 @@ impl Checker<'_> {
 struct Labels {
     seen: BTreeMap<i128, Span>,
     default: Option<Span>,
-    /// There were labels with errors.
+    /// Whether some labels had errors.
     incomplete: bool,
 }
 
@@ -237,7 +237,7 @@ fn label_span(labels: &[Label]) -> Span {
     }
 }
 
-/// The place of a label among the values of its type.
+/// Returns the position of a label among the values of its type.
 fn key(value: &ConstValue) -> i128 {
     match value {
         ConstValue::Integer(value) => *value,
@@ -249,7 +249,7 @@ fn key(value: &ConstValue) -> i128 {
     }
 }
 
-/// The value of the type at this place.
+/// Returns the value of the type at this position.
 fn value(ty: &Type, key: i128) -> ConstValue {
     match ty {
         Type::Boolean => ConstValue::Boolean(key != 0),

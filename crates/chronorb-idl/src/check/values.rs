@@ -116,7 +116,8 @@ impl Checker<'_> {
         !is_value
     }
 
-    /// The bases in the list, and for an event without a base that is an event the base of all.
+    /// Returns the bases in the list. An event without an event as its base gets the base of all
+    /// events.
     fn event_bases(&self, scope: ScopeId, value: &ValueDef) -> Vec<ScopedName> {
         let mut bases = value.bases.clone();
         let is_event = |name: &ScopedName| {
@@ -255,7 +256,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A declaration may leave `custom` out, but neither `abstract` nor the kind of the type.
+    /// Checks a declaration against an earlier one. It may leave out `custom`, but neither
+    /// `abstract` nor the kind of the type.
     fn check_same_value(&mut self, id: EntityId, def: DefId, head: &ValueHead) {
         let DefKind::Value(before) = &self.definitions[def.0 as usize].kind else {
             return;
@@ -276,7 +278,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Checks which value types are combined, and gives the base with state.
+    /// Checks the combination of base value types, and returns the base with state.
     fn check_value_bases(&mut self, value: &ValueDef, bases: &[Base]) -> Option<DefId> {
         let head = &value.head;
         let mut concrete_base = None;
@@ -402,7 +404,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The interface, unless it is abstract.
+    /// Returns the interface, unless it is abstract.
     fn concrete_interface(&self, def: DefId) -> Option<&Interface> {
         match &self.definitions[def.0 as usize].kind {
             DefKind::Interface(interface) if !interface.is_abstract => Some(interface),
@@ -410,7 +412,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The bases, and behind them every interface that they or the value type support.
+    /// Returns the bases, followed by every interface that they or the value type support.
     fn with_supported(
         &mut self,
         mut bases: Vec<(DefId, ScopeId)>,
@@ -437,7 +439,7 @@ impl Checker<'_> {
     }
 }
 
-/// A value type of which nothing is known but its head.
+/// Returns a value type of which only the head is known.
 fn declared(head: &ValueHead) -> ValueType {
     ValueType {
         forward_only: true,

@@ -11,8 +11,8 @@ use std::io;
 use crate::diagnostics::Diagnostics;
 use crate::model::Model;
 
-/// The value of `format` in a model. It changes with the meaning of what is there already, and not
-/// when something is added.
+/// The value of `format` in a model. It changes if the meaning of existing parts changes, and not
+/// if parts are added.
 pub const MODEL_FORMAT: &str = "chronorb-idl-model/1";
 
 /// Writes a model as one JSON object.

@@ -20,7 +20,7 @@ pub(super) struct Document<'a> {
 #[derive(Serialize)]
 struct JsonFile {
     path: String,
-    /// `false` where only line markers name it.
+    /// `false` if only line markers name it.
     read: bool,
 }
 
@@ -37,7 +37,7 @@ struct JsonDefinition<'a> {
     kind: JsonKind<'a>,
 }
 
-/// What everything has that has a name.
+/// The common properties of everything that has a name.
 #[derive(Serialize)]
 struct Common<'a> {
     /// `null` for padding.
@@ -280,7 +280,7 @@ fn ids(ids: &[DefId]) -> Vec<u32> {
     ids.iter().map(|id| id.0).collect()
 }
 
-/// Makes the JSON form of parts of a model.
+/// Converts parts of a model to their JSON form.
 #[derive(Clone, Copy)]
 struct Writer<'a> {
     model: &'a Model,

@@ -79,7 +79,7 @@ impl JsonType {
             Type::Any => Self::Any,
             Type::TypeCode => Self::TypeCode,
             &Type::String { bound } => Self::String { bound },
-            // What annotations make of a type stands with the annotations.
+            // The effect of annotations on a type is in the annotations.
             &Type::InlineString { bound } => Self::String { bound: Some(bound) },
             Type::NonNil(reference) => Self::new(model, reference),
             &Type::WString { bound } => Self::Wstring { bound },

@@ -8,7 +8,7 @@ use crate::lexer::TokenKind;
 use crate::source::Span;
 
 impl Parser<'_> {
-    /// The documentation comment and the annotations before a definition.
+    /// Parses the documentation comment and the annotations before a definition.
     pub(super) fn meta(&mut self) -> Option<Meta> {
         let mut meta = Meta {
             doc: self.stream.docs.get(&self.at).cloned(),
@@ -43,7 +43,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The name of an annotation, whose parts may be keywords: `@default`, `@oneway`.
+    /// Parses the name of an annotation, whose parts may be keywords: `@default`, `@oneway`.
     fn annotation_name(&mut self) -> Option<ScopedName> {
         let start = self.peek().span;
         let absolute = self.peek().kind == TokenKind::Scope;
@@ -89,7 +89,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether `@annotation name` stands here.
+    /// Returns whether `@annotation name` follows.
     pub(super) fn is_annotation_declaration(&self) -> bool {
         let is_keyword = |word: &std::rc::Rc<str>| &**word == "annotation";
         self.peek().is('@')
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// A declaration of an annotation with its `;`, if one stands here.
+    /// Parses a declaration of an annotation with its `;`, if one stands here.
     pub(super) fn declared_annotation(&mut self, items: &mut Vec<Item>) -> Option<bool> {
         if !self.is_annotation_declaration() {
             return Some(false);

@@ -5,7 +5,7 @@ use crate::ast::{BitFieldDef, BitmaskDef, BitsetDef, Meta};
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// Whether a name and a body follow the word that stands here.
+    /// Returns whether a name and a body follow the current word.
     pub(super) fn begins_bits(&self) -> bool {
         let is_name = |word: &std::rc::Rc<str>| !is_keyword(word);
         self.peek_at(1).ident().is_some_and(is_name)

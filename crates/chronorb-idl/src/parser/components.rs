@@ -11,8 +11,8 @@ use crate::diagnostics::Diagnostic;
 use crate::model::InterfaceOrigin;
 
 impl Parser<'_> {
-    /// A definition that begins with `component`, `home`, `porttype` or `connector`.
-    /// Says whether there was one, without its `;`.
+    /// Parses a definition that begins with `component`, `home`, `porttype` or `connector`, without
+    /// its `;`. Returns whether there was one.
     pub(super) fn component_definition(
         &mut self,
         meta: &mut Meta,
@@ -135,7 +135,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// `factory …` or `finder …`. Says whether there was such a thing.
+    /// Parses `factory …` or `finder …`. Returns whether there was one.
     pub(super) fn home_element(&mut self, meta: &mut Meta, items: &mut Vec<Item>) -> Option<bool> {
         let keyword = self.peek().span;
         if self.eat_word("factory") {
@@ -169,7 +169,7 @@ impl Parser<'_> {
         Some(items)
     }
 
-    /// A port or attribute, without its `;`.
+    /// Parses a port or attribute, without its `;`.
     pub(super) fn port(&mut self, body: Body, meta: Meta, items: &mut Vec<Item>) -> Option<()> {
         let token = self.peek();
         let kind = match token.ident().map(|word| &**word) {
@@ -187,7 +187,8 @@ impl Parser<'_> {
             Some("consumes") => PortKind::Consumes,
             _ => {
                 let diagnostic = self.unexpected_here("a port or an attribute").hint(
-                    "a port begins with provides, uses, emits, publishes, consumes, port or mirrorport",
+                    "a port begins with provides, uses, emits, publishes, consumes, port or \
+                    mirrorport",
                 );
                 self.sink.push(diagnostic);
                 return None;

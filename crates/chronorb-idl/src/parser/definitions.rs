@@ -10,13 +10,13 @@ use crate::diagnostics::Diagnostic;
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// One definition with its `;`.
+    /// Parses one definition with its `;`.
     pub(super) fn definition(&mut self, body: Body, items: &mut Vec<Item>) -> Option<()> {
         if self.declared_annotation(items)? {
             return Some(());
         }
         let meta = self.meta()?;
-        // Modules nest: this way takes little of the stack.
+        // Modules nest: this branch uses little stack.
         let outside = matches!(body, Body::File | Body::Module);
         if outside && self.is_word("module") && !self.is_template() {
             items.push(Item::Module(self.module(meta)?));
@@ -50,7 +50,10 @@ impl Parser<'_> {
                     .unexpected_here(
                         "an operation, an attribute, a type, a constant or an exception",
                     )
-                    .hint("modules, interfaces and value types stand outside of interfaces and value types");
+                    .hint(
+                        "modules, interfaces and value types stand outside of interfaces and value \
+                        types",
+                    );
                 self.sink.push(diagnostic);
                 return None;
             }
@@ -106,7 +109,8 @@ impl Parser<'_> {
                 let hint = if matches!(word, "oneway" | "attribute" | "readonly" | "void") {
                     "operations and attributes stand inside of an interface"
                 } else {
-                    "a definition begins with module, interface, struct, union, enum, exception, typedef or const"
+                    "a definition begins with module, interface, struct, union, enum, exception, \
+                    typedef or const"
                 };
                 let diagnostic = self.unexpected_here("a definition").hint(hint);
                 self.sink.push(diagnostic);
@@ -116,7 +120,8 @@ impl Parser<'_> {
         self.semicolon()
     }
 
-    /// What stands in this kind of body only, without its `;`. Says whether there was such a thing.
+    /// Parses an element that only this kind of body can have, without its `;`. Returns whether
+    /// there was one.
     fn element(&mut self, body: Body, meta: &mut Meta, items: &mut Vec<Item>) -> Option<bool> {
         match body {
             Body::File | Body::Module => self.component_definition(meta, items),
@@ -178,7 +183,7 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// Whether only a name follows the keyword, and no body.
+    /// Returns whether only a name follows the keyword, and no body.
     pub(super) fn is_forward(&self) -> bool {
         let ends = self.peek_at(2);
         let goes_on =
@@ -292,7 +297,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The enumerators up to the closing brace.
+    /// Parses the enumerators up to the closing brace.
     pub(super) fn enumerators(&mut self) -> Option<Vec<(Meta, Ident)>> {
         let mut enumerators: Vec<(Meta, Ident)> = Vec::new();
         loop {
@@ -310,9 +315,10 @@ impl Parser<'_> {
             }
         }
         if !self.peek().is('}') {
-            let diagnostic = self
-                .unexpected_here("`,` or `}`")
-                .hint("enumerators are names with commas between them; a value stands before its name, `@value(3)`");
+            let diagnostic = self.unexpected_here("`,` or `}`").hint(
+                "enumerators are names with commas between them; a value stands before its \
+                    name, `@value(3)`",
+            );
             self.sink.push(diagnostic);
             return None;
         }

@@ -10,7 +10,7 @@ impl Parser<'_> {
         self.binary(0, true)
     }
 
-    /// An expression between angle brackets, where `>>` closes two of them.
+    /// Parses an expression between angle brackets, where `>>` closes two of them.
     pub(super) fn bound(&mut self) -> Option<Expr> {
         self.binary(0, false)
     }

@@ -42,7 +42,7 @@ impl Parser<'_> {
         Some(Item::Interface(InterfaceDef { head, bases, items }))
     }
 
-    /// An operation or attribute, without its `;`.
+    /// Parses an operation or attribute, without its `;`.
     pub(super) fn export(&mut self, meta: Meta, items: &mut Vec<Item>) -> Option<()> {
         let item = if self.is_word("readonly") || self.is_word("attribute") {
             Item::Attribute(self.attribute(meta)?)
@@ -117,9 +117,11 @@ impl Parser<'_> {
         };
         let name = self.name("the name of the operation")?;
         if !self.peek().is('(') {
-            let diagnostic = self
-                .unexpected_here("`(`")
-                .hint(format!("an operation has parentheses: `{0}()`; for an attribute write `attribute` before its type", name.name));
+            let diagnostic = self.unexpected_here("`(`").hint(format!(
+                "an operation has parentheses: `{0}()`; for an attribute write `attribute` \
+                    before its type",
+                name.name
+            ));
             self.sink.push(diagnostic);
             return None;
         }

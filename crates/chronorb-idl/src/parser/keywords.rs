@@ -1,7 +1,7 @@
 //! The reserved words of IDL.
 
-/// The keywords of CORBA 3 IDL. Later ones (`map`, `port`, `int32`, …) are recognised by
-/// where they stand, because existing files use them as names.
+/// The keywords of CORBA 3 IDL. Later ones (`map`, `port`, `int32`, …) are recognised by their
+/// position, because existing files use them as names.
 pub(crate) const KEYWORDS: [&str; 64] = [
     "FALSE",
     "Object",
@@ -69,13 +69,13 @@ pub(crate) const KEYWORDS: [&str; 64] = [
     "wstring",
 ];
 
-/// Whether this is a keyword, exactly.
+/// Returns whether this is exactly a keyword.
 pub(crate) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }
 
-/// The keywords that CORBA 3 added to those of CORBA 2.3. Files that are older than they are
-/// use them as names with capitals, as `EventType`.
+/// The keywords that CORBA 3 added to those of CORBA 2.3. Older files use them as names with
+/// capitals, as `EventType`.
 const YOUNGER: [&str; 16] = [
     "component",
     "consumes",
@@ -95,12 +95,12 @@ const YOUNGER: [&str; 16] = [
     "uses",
 ];
 
-/// Whether CORBA 3 added this keyword.
+/// Returns whether CORBA 3 added this keyword.
 pub(crate) fn is_younger(keyword: &str) -> bool {
     YOUNGER.contains(&keyword)
 }
 
-/// The keyword that differs from the word in case only.
+/// Returns the keyword that differs from the word in case only.
 pub(crate) fn keyword_ignoring_case(word: &str) -> Option<&'static str> {
     KEYWORDS
         .into_iter()

@@ -14,11 +14,11 @@ use crate::source::Span;
 
 /// The longest string constant in bytes.
 const MAX_STRING: usize = 1024 * 1024;
-/// The bytes of all string literals together, those from macros counted each time.
+/// The total length of string literals in bytes; those from macros count each time.
 const MAX_STRINGS: usize = 16 * 1024 * 1024;
 
 impl Parser<'_> {
-    /// The literal at the current token; strings that stand side by side are one.
+    /// Parses the literal at the current token; strings that stand side by side are one.
     pub(super) fn literal(&mut self) -> ExprKind {
         let token = self.next();
         match &token.kind {
@@ -173,12 +173,13 @@ impl Parser<'_> {
         self.bad(
             span,
             message,
-            "the escapes are \\n \\t \\v \\b \\r \\f \\a \\\\ \\? \\' \\\" \\ooo \\xhh, and \\uhhhh in wide literals",
+            "the escapes are \\n \\t \\v \\b \\r \\f \\a \\\\ \\? \\' \\\" \\ooo \\xhh, and \
+            \\uhhhh in wide literals",
         )
     }
 }
 
-/// The text of a literal with its escapes replaced.
+/// Returns the text of a literal with its escapes replaced.
 pub(crate) fn decoded(text: &str, wide: bool) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -222,7 +223,7 @@ pub(crate) fn decoded(text: &str, wide: bool) -> Result<String, String> {
     Ok(out)
 }
 
-/// The value of at most `most` digits behind those already read.
+/// Returns the value of at most `most` digits behind those already read.
 fn digits(
     chars: &mut Peekable<Chars<'_>>,
     radix: u32,

@@ -1,7 +1,7 @@
-//! A recursive descent parser that goes on after errors.
+//! A recursive descent parser that continues after errors.
 //!
-//! A function that gives `None` has reported why; its caller skips to the end of
-//! the definition and goes on.
+//! A function that returns `None` has reported the error. Its caller skips to the end of the
+//! definition and continues.
 
 mod annotations;
 mod bits;
@@ -43,12 +43,12 @@ pub(crate) fn parse(stream: &Stream, sink: &mut Sink) -> Vec<Item> {
     parser.items(Body::File, None)
 }
 
-/// The deepest nesting of definitions, types and expressions.
+/// The maximum nesting of definitions, types and expressions.
 const MAX_DEPTH: u16 = 200;
 /// The number of parts of a scoped name.
 pub(crate) const MAX_PARTS: usize = 200;
 
-/// What a list of definitions stands in.
+/// The context of a list of definitions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Body {
     File,
@@ -75,7 +75,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Definitions up to the closing brace, which is consumed, or the end of the text.
+    /// Parses definitions up to the closing brace, which is consumed, or the end of the text.
     fn items(&mut self, body: Body, open: Option<Span>) -> Vec<Item> {
         let mut items = Vec::new();
         loop {
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The events that were not yet delivered, up to the current token.
+    /// Returns the events that were not yet delivered, up to the current token.
     fn events(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some((before, event)) = self.stream.events.get(self.event)
@@ -153,13 +153,13 @@ impl<'a> Parser<'a> {
         self.peek_at(0)
     }
 
-    /// The token so many tokens ahead; behind the end there are only ends.
+    /// Returns the token at this distance; behind the end, the end token repeats.
     fn peek_at(&self, ahead: usize) -> &'a Token {
         let tokens = &self.stream.tokens;
         &tokens[(self.at + ahead).min(tokens.len() - 1)]
     }
 
-    /// The current token, which is consumed unless it is the end.
+    /// Returns the current token, which is consumed unless it is the end.
     fn next(&mut self) -> &'a Token {
         let token = self.peek();
         if token.kind != TokenKind::Eof {
@@ -200,7 +200,7 @@ impl<'a> Parser<'a> {
         None
     }
 
-    /// Reports that something else was expected than the current token.
+    /// Reports that the current token was not expected.
     fn unexpected(&mut self, expected: &str) {
         let diagnostic = self.unexpected_here(expected);
         self.sink.push(diagnostic);
@@ -216,7 +216,8 @@ impl<'a> Parser<'a> {
         )
     }
 
-    /// Consumes the `;` at the end of a definition. A missing one is reported where it belongs.
+    /// Consumes the `;` at the end of a definition. A missing one is reported behind the
+    /// definition.
     fn semicolon(&mut self) -> Option<()> {
         if self.eat(';') {
             return Some(());
@@ -245,7 +246,7 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// Skips behind the `}` of a list, or up to the `;` or the end where it is missing.
+    /// Skips behind the `}` of a list, or up to the `;` or the end if it is missing.
     fn close_list(&mut self) {
         while !matches!(
             self.peek().kind,
@@ -299,7 +300,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes one level deeper, unless that is too deep.
+    /// Enters a nesting level, unless the limit is reached.
     fn deeper(&mut self) -> Option<()> {
         self.depth += 1;
         if self.depth <= MAX_DEPTH {
@@ -318,7 +319,7 @@ impl<'a> Parser<'a> {
         ));
     }
 
-    /// The identifier that a definition introduces.
+    /// Parses the identifier that a definition introduces.
     fn name(&mut self, what: &str) -> Option<Ident> {
         let token = self.peek();
         let Some(written) = token.ident() else {
@@ -366,7 +367,8 @@ impl<'a> Parser<'a> {
         Some(ident)
     }
 
-    /// A keyword where a name is expected often follows a misspelled keyword: `attribut long a`.
+    /// Returns the hint for a keyword in the place of a name. Such a keyword often follows a
+    /// misspelled keyword: `attribut long a`.
     fn hint_for_keyword(&self, keyword: &str) -> String {
         let before = self.at.checked_sub(1).map(|at| &self.stream.tokens[at]);
         let meant = before
@@ -430,7 +432,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A string literal that is no constant expression, as `typeid` has it.
+    /// Parses a string literal that is no constant expression, as `typeid` has it.
     fn plain_string(&mut self, what: &str) -> Option<(std::rc::Rc<str>, Span)> {
         let token = self.peek();
         let TokenKind::Str { wide: false, text } = &token.kind else {
@@ -442,7 +444,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What a token is, for messages.
+/// Returns a description of a token for messages.
 fn described(token: &Token) -> String {
     let short = |text: &str| -> String {
         let mut shown: String = text.chars().take(40).collect();

@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// Whether this is `module Name<`, or `module A::Name<`.
+    /// Returns whether `module Name<` or `module A::Name<` follows.
     pub(super) fn is_template(&self) -> bool {
         if !self.is_word("module") {
             return false;
@@ -22,7 +22,7 @@ impl Parser<'_> {
         self.peek_at(ahead).is('<')
     }
 
-    /// A template module, or an instance of one, without its `;`.
+    /// Parses a template module, or an instance of one, without its `;`.
     pub(super) fn template(&mut self, meta: Meta) -> Option<Item> {
         let mut ahead = 0;
         let defines = loop {
@@ -105,7 +105,8 @@ impl Parser<'_> {
             }
             _ => {
                 let diagnostic = self.unexpected_here("a parameter of the template module").hint(
-                    "a parameter begins with typename, interface, valuetype, eventtype, struct, union, exception, enum, sequence or const",
+                    "a parameter begins with typename, interface, valuetype, eventtype, struct, \
+                    union, exception, enum, sequence or const",
                 );
                 self.sink.push(diagnostic);
                 return None;

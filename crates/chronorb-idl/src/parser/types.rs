@@ -1,4 +1,4 @@
-//! Types as they are written.
+//! Types in their written form.
 
 use super::Parser;
 use crate::ast::{Meta, TypeKind, TypeSpec};
@@ -6,13 +6,13 @@ use crate::lexer::TokenKind;
 use crate::model::Type;
 
 impl Parser<'_> {
-    /// Any type, defined here or named.
+    /// Parses any type, defined here or named.
     pub(super) fn type_spec(&mut self) -> Option<TypeSpec> {
         self.deeper()?;
         let mut annotations = self.meta()?.annotations;
         let start = self.peek().span;
         let mut kind = self.type_kind()?;
-        // What stands before a definition is meant for that.
+        // Annotations before a definition apply to it.
         let defined = match &mut kind {
             TypeKind::Struct(definition) => Some(&mut definition.meta),
             TypeKind::Union(definition) => Some(&mut definition.meta),

@@ -77,7 +77,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Labels and the member that they select, with its `;`.
+    /// Parses labels and the member that they select, with its `;`.
     fn case(&mut self) -> Option<CaseDef> {
         let mut meta = self.meta()?;
         let mut labels = Vec::new();

@@ -6,7 +6,7 @@ use crate::codes;
 use crate::diagnostics::Diagnostic;
 
 impl Parser<'_> {
-    /// Whether a value type begins here: `valuetype`, `eventtype`, or one of them behind
+    /// Returns whether a value type begins here: `valuetype`, `eventtype`, or one of them behind
     /// `abstract` or `custom`.
     pub(super) fn is_value(&self) -> bool {
         let is_kind = |ahead: usize| {
@@ -78,7 +78,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// Whether the current token can begin a type, so that a missing `;` is unlikely.
+    /// Returns whether the current token can begin a type, so that a missing `;` is unlikely.
     fn begins_type(&self) -> bool {
         const KEYWORDS: [&str; 16] = [
             "Object",
@@ -111,7 +111,8 @@ impl Parser<'_> {
         Some(names)
     }
 
-    /// What stands in value types only. Says whether there was such a thing, without its `;`.
+    /// Parses an element that only value types can have, without its `;`. Returns whether there was
+    /// one.
     pub(super) fn value_element(&mut self, meta: &mut Meta, items: &mut Vec<Item>) -> Option<bool> {
         let keyword = self.peek().span;
         if self.is_word("public") || self.is_word("private") {

@@ -12,7 +12,7 @@ use crate::parser::MAX_PARTS;
 use crate::source::Span;
 
 impl Preprocessor<'_> {
-    /// Obeys the directive behind a `#`.
+    /// Executes the directive behind a `#`.
     pub(super) fn directive(&mut self, hash: Span) {
         let Some(file) = self.files.last_mut() else {
             return;
@@ -83,7 +83,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// In text that is not compiled only the conditions count.
+    /// Executes a directive in skipped text, where only conditions count.
     fn directive_in_skipped_text(&mut self, hash: Span) {
         let Some(file) = self.files.last_mut() else {
             return;
@@ -112,7 +112,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The rest of the line as it was written, and the place of the whole directive.
+    /// Returns the rest of the line as it was written, and the place of the whole directive.
     fn raw_rest_of_line(&mut self, at: Span) -> (String, Span) {
         match self.files.last_mut() {
             Some(file) => {
@@ -135,7 +135,10 @@ impl Preprocessor<'_> {
                 "there is no such directive",
                 "not a directive",
             )
-            .hint("the directives are include, define, undef, if, ifdef, ifndef, elif, elifdef, elifndef, else, endif, error, warning, line and pragma"),
+            .hint(
+                "the directives are include, define, undef, if, ifdef, ifndef, elif, elifdef, \
+                elifndef, else, endif, error, warning, line and pragma",
+            ),
         );
     }
 
@@ -339,7 +342,7 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The value of a `#if` expression.
+    /// Evaluates a `#if` expression.
     fn condition(&mut self, at: Span, tokens: Vec<Token>) -> bool {
         let mut plain = Vec::with_capacity(tokens.len());
         let mut tokens = tokens.into_iter().peekable();
@@ -389,7 +392,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// `# 12 "file.idl" 1`: with 1 an included file begins, with 2 this file goes on after one.
+    /// Executes a line marker `# 12 "file.idl" 1`. With 1 an included file begins; with 2 this file
+    /// continues after one.
     fn line_marker(&mut self, at: Span, number: Token, mut tokens: Vec<Token>) {
         tokens.insert(0, number);
         let Some((line, name, flags)) = line_and_name(&tokens) else {
@@ -427,7 +431,7 @@ impl Preprocessor<'_> {
         };
         let mut line = file.lexer.clone();
         let (name, _) = file.lexer.word(self.sink);
-        // What is behind the name of an unknown pragma need not be made of tokens.
+        // The rest of the line of an unknown pragma may not consist of tokens.
         let (_, whole) = self.raw_rest_of_line(at);
         let arguments = match &*name {
             "prefix" | "ID" | "version" => line.rest_of_line(self.sink),
@@ -500,7 +504,7 @@ impl Preprocessor<'_> {
                     "write `#pragma version Name 1.1`",
                 ),
             },
-            // Included files are often those of others.
+            // Warnings are limited to the main file, because included files often belong to others.
             _ if self.files.len() > 1 => {}
             _ => {
                 let shown = if name.is_empty() { "…" } else { &name };
@@ -515,7 +519,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// The line and the file name of a line marker, and what is behind them.
+/// Returns the line and the file name of a line marker, and what is behind them.
 fn line_and_name(tokens: &[Token]) -> Option<(u32, Option<String>, &[Token])> {
     let (number, rest) = tokens.split_first()?;
     let TokenKind::Number(digits) = &number.kind else {
@@ -535,7 +539,7 @@ fn line_and_name(tokens: &[Token]) -> Option<(u32, Option<String>, &[Token])> {
     }
 }
 
-/// The file name that stands between the quotes of a line marker.
+/// Returns the file name that stands between the quotes of a line marker.
 fn unquoted(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -554,8 +558,8 @@ fn unquoted(text: &str) -> String {
     name
 }
 
-/// The parameter names between the parentheses of `#define`, and whether the last of them, then
-/// `__VA_ARGS__`, takes all arguments that are left.
+/// Parses the parameter names between the parentheses of `#define`. Returns whether the last of
+/// them, then `__VA_ARGS__`, takes all remaining arguments.
 fn parameters(tokens: &[Token]) -> Option<(Vec<Rc<str>>, bool)> {
     let (tokens, variadic) = match tokens {
         [rest @ .., a, b, c] if a.is('.') && b.is('.') && c.is('.') => match rest {
@@ -584,7 +588,7 @@ fn parameters(tokens: &[Token]) -> Option<(Vec<Rc<str>>, bool)> {
     Some((names, variadic))
 }
 
-/// What the body of a macro with `...` calls the arguments that this takes.
+/// The name of the remaining arguments in the body of a macro with `...`.
 const VARIABLE_ARGUMENTS: &str = "__VA_ARGS__";
 
 fn same(old: &Macro, params: Option<&[Rc<str>]>, variadic: bool, body: &[Token]) -> bool {
@@ -598,7 +602,7 @@ fn same(old: &Macro, params: Option<&[Rc<str>]>, variadic: bool, body: &[Token])
             .all(|(a, b)| a.kind == b.kind && a.space == b.space)
 }
 
-/// The scoped name at the start of the tokens, and the number of tokens behind it.
+/// Returns the scoped name at the start of the tokens, and the number of tokens behind it.
 fn scoped_name(tokens: &[Token]) -> Option<(ScopedName, usize)> {
     let mut rest = tokens;
     let absolute = rest.first()?.kind == TokenKind::Scope;

@@ -4,15 +4,15 @@ use crate::lexer::{Token, TokenKind};
 use crate::parser::decoded;
 use crate::source::Span;
 
-/// Why an expression has no value.
+/// The error of an expression without a value.
 #[derive(Debug)]
 pub(super) struct ExprError {
-    /// Where; the whole directive when `None`.
+    /// The place; `None` for the whole directive.
     pub(super) at: Option<Span>,
     pub(super) message: &'static str,
 }
 
-/// The value of an expression in which macros are expanded. Names that are left count as 0.
+/// Evaluates an expression in which macros are expanded. Names that are left count as 0.
 pub(super) fn value(tokens: &[Token]) -> Result<i64, ExprError> {
     let mut evaluator = Evaluator {
         tokens,
@@ -58,7 +58,7 @@ enum Operator {
 }
 
 impl Evaluator<'_> {
-    /// `a ? b : c`; parts that are not `live` are parsed, but may divide by zero.
+    /// Evaluates `a ? b : c`. Parts that are not `live` are parsed, but may divide by zero.
     fn conditional(&mut self, live: bool) -> Result<i64, ExprError> {
         self.deeper()?;
         let condition = self.binary(0, live)?;
@@ -141,7 +141,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The binary operator here, with its precedence and number of tokens.
+    /// Returns the binary operator here, with its precedence and number of tokens.
     fn operator(&self) -> Option<(Operator, u8, usize)> {
         let TokenKind::Punct(first) = self.tokens.get(self.at)?.kind else {
             return None;

@@ -17,12 +17,12 @@ use crate::source::Span;
 pub(super) struct Macro {
     /// The parameters of a function-like macro.
     pub(super) params: Option<Vec<Rc<str>>>,
-    /// The last parameter takes all arguments that are left, none too.
+    /// Whether the last parameter takes all remaining arguments, possibly none.
     pub(super) variadic: bool,
     pub(super) body: Rc<[Token]>,
-    /// Where it was defined; `None` for options.
+    /// The place of its definition; `None` for options.
     pub(super) defined: Option<Span>,
-    /// It is being expanded.
+    /// Whether it is being expanded.
     pub(super) active: bool,
 }
 
@@ -32,15 +32,15 @@ pub(super) struct Expansion {
     at: usize,
     /// The macro that it replaces.
     name: Option<Rc<str>>,
-    /// The place that its tokens are given.
+    /// The place that is assigned to its tokens.
     used: Option<Span>,
-    /// Blanks stand before the first of them, because they stood before the macro.
+    /// Whether blanks precede its first token, because they preceded the macro.
     space: bool,
 }
 
 /// The number of tokens that macros may produce.
 const MAX_WORK: usize = 1_000_000;
-/// The deepest nesting of macro calls in arguments of macro calls.
+/// The maximum nesting of macro calls in arguments of macro calls.
 const MAX_DEPTH: usize = 100;
 /// The greatest length in bytes of a token that macros make.
 const MAX_MADE: usize = 255;
@@ -72,7 +72,7 @@ impl Preprocessor<'_> {
         self.macros.insert(name.into(), definition);
     }
 
-    /// The next token of the innermost replacement list, if one is being read.
+    /// Returns the next token of the innermost replacement list, if one is being read.
     pub(super) fn read_expansion(&mut self) -> Option<Token> {
         while let Some(top) = self.expansions.last_mut() {
             if let Some(token) = top.tokens.get(top.at) {
@@ -96,7 +96,7 @@ impl Preprocessor<'_> {
         None
     }
 
-    /// Begins the expansion of a token that names a macro; gives any other token back.
+    /// Begins the expansion of a token that names a macro. Returns any other token unchanged.
     pub(super) fn expand(&mut self, mut token: Token) -> Option<Token> {
         let TokenKind::Ident(name) = &token.kind else {
             return Some(token);
@@ -137,7 +137,7 @@ impl Preprocessor<'_> {
         None
     }
 
-    /// The tokens with all macros in them expanded.
+    /// Returns the tokens with all macros in them expanded.
     pub(super) fn expand_all(&mut self, tokens: Vec<Token>) -> Vec<Token> {
         if self.depth >= MAX_DEPTH {
             if let Some(first) = tokens.first() {
@@ -209,7 +209,7 @@ impl Preprocessor<'_> {
         token
     }
 
-    /// Whether the next token is `(`, without consuming it.
+    /// Returns whether the next token is `(`, without consuming it.
     fn call_follows(&mut self) -> bool {
         for expansion in self.expansions.iter().rev() {
             if let Some(token) = expansion.tokens.get(expansion.at) {
@@ -286,10 +286,10 @@ impl Preprocessor<'_> {
         Some(arguments)
     }
 
-    /// The next token of an argument; `None` at a directive and at the end of the file.
+    /// Returns the next token of an argument; `None` at a directive and at the end of the file.
     fn argument_token(&mut self) -> Option<Token> {
         if let Some(mut token) = self.read_expansion() {
-            // A name that its own expansion delivers stays as it is, in arguments too.
+            // A macro name from its own expansion is not expanded again, in arguments too.
             if let Some(name) = token.ident()
                 && self.macros.get(name).is_some_and(|m| m.active)
             {
@@ -307,7 +307,7 @@ impl Preprocessor<'_> {
         Some(token)
     }
 
-    /// The body with its parameters replaced.
+    /// Returns the body with its parameters replaced.
     fn substitute(
         &mut self,
         body: &[Token],
@@ -320,7 +320,8 @@ impl Preprocessor<'_> {
             let name = token.ident()?;
             params.iter().position(|param| param == name)
         };
-        let is_paste = |i: usize| matches!((body.get(i), body.get(i + 1)), (Some(a), Some(b)) if a.is('#') && b.is('#') && !b.space);
+        let is_hash = |i: usize| body.get(i).is_some_and(|token| token.is('#'));
+        let is_paste = |i: usize| is_hash(i) && is_hash(i + 1) && !body[i + 1].space;
         let mut expanded: Vec<Option<Vec<Token>>> = vec![None; arguments.len()];
         let mut out: Vec<Token> = Vec::new();
         let mut paste_at = None;
@@ -331,7 +332,7 @@ impl Preprocessor<'_> {
                 && body.get(i + 2).and_then(param) == Some(params.len() - 1)
                 && out.last().is_some_and(|token| token.is(','))
             {
-                // As everywhere else, `, ## __VA_ARGS__` is nothing where there are no arguments.
+                // As in other compilers, `, ## __VA_ARGS__` is empty if there are no arguments.
                 if arguments[params.len() - 1].is_empty() {
                     out.pop();
                     i += 3;
@@ -450,12 +451,12 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Whether a macro of this name is there without a definition.
+/// Returns whether a macro of this name exists without a definition.
 pub(super) fn is_built_in(name: &str) -> bool {
     matches!(name, "__CHRONORB_IDL__" | "__FILE__" | "__LINE__")
 }
 
-/// The token as it was written.
+/// Returns the token as it was written.
 pub(super) fn spelling(token: &Token) -> String {
     let quoted = |wide: bool, quote: char, text: &str| {
         let wide = if wide { "L" } else { "" };

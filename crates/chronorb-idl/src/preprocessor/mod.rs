@@ -1,7 +1,7 @@
 //! Directives, macros and included files: from texts to one stream of tokens.
 //!
-//! The stream carries the pragmas that concern repository identifiers, and the
-//! boundaries of included files, as events between tokens.
+//! The stream contains the pragmas that concern repository identifiers, and the boundaries of
+//! included files, as events between tokens.
 
 mod directives;
 mod expr;
@@ -24,7 +24,7 @@ use macros::{Expansion, Macro};
 
 pub(crate) use output::text;
 
-/// What the parser reads.
+/// The input of the parser.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     /// The tokens; the last one is the end of the text.
@@ -33,7 +33,7 @@ pub(crate) struct Stream {
     pub(crate) docs: HashMap<usize, Rc<str>>,
     /// Events, each with the number of the token behind it, in order.
     pub(crate) events: Vec<(usize, Event)>,
-    /// Where the included files begin, one for each [`Event::FileEnter`].
+    /// The starts of the included files, one for each [`Event::FileEnter`].
     pub(crate) entries: Vec<Span>,
 }
 
@@ -88,11 +88,11 @@ pub(crate) fn run_after(
     out
 }
 
-/// The deepest nesting of included files.
+/// The maximum nesting of included files.
 const MAX_INCLUDE_DEPTH: usize = 100;
-/// The number of bytes that are read in all, repetitions counted.
+/// The total number of bytes that are read; repetitions count.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// The number of files that are opened in all, repetitions counted.
+/// The total number of files that are opened; repetitions count.
 const MAX_OPENED: usize = 10_000;
 /// The length in bytes of the name of an included file.
 const MAX_PATH: usize = 4096;
@@ -116,7 +116,7 @@ struct Preprocessor<'a> {
     opened: usize,
     /// Nesting of macro arguments.
     depth: usize,
-    /// A limit was passed: nothing more is read.
+    /// Whether a limit was exceeded; then nothing more is read.
     stopped: bool,
 }
 
@@ -125,18 +125,18 @@ struct OpenFile {
     number: u32,
     lexer: Lexer,
     conditions: Vec<Condition>,
-    /// How many included files line markers have begun and not ended.
+    /// The number of included files that line markers have begun and not ended.
     marked: usize,
 }
 
 /// A `#if` that waits for its `#endif`.
 struct Condition {
     opened: Span,
-    /// Its text is compiled.
+    /// Whether its text is compiled.
     active: bool,
-    /// One of its branches was compiled.
+    /// Whether one of its branches was compiled.
     taken: bool,
-    /// The text around it is compiled.
+    /// Whether the text around it is compiled.
     outer: bool,
     seen_else: bool,
 }
@@ -190,8 +190,8 @@ impl Preprocessor<'_> {
         self.stopped = true;
     }
 
-    /// The next token: of the innermost macro, or of the innermost file after obeying directives.
-    /// `None` at the end of that file.
+    /// Returns the next token: of the innermost macro, or of the innermost file after executing
+    /// directives. Returns `None` at the end of that file.
     fn read(&mut self) -> Option<Token> {
         if let Some(token) = self.read_expansion() {
             return Some(token);
@@ -230,7 +230,10 @@ impl Preprocessor<'_> {
                 at,
                 "more than 64 MiB or 10000 files are included, counted with repetition",
                 "reading stops at this file",
-            ).hint("guard files that are included more than once with `#ifndef … #define … #endif` or `#pragma once`"));
+            ).hint(
+                "guard files that are included more than once with `#ifndef … #define … #endif` or \
+                `#pragma once`",
+            ));
             return;
         }
         if self.files.len() > MAX_INCLUDE_DEPTH {
@@ -280,7 +283,7 @@ impl Preprocessor<'_> {
         self.stop(diagnostic);
     }
 
-    /// Ends the innermost file; says whether there is another one around it.
+    /// Ends the innermost file. Returns whether there is another one around it.
     fn close(&mut self) -> bool {
         let Some(file) = self.files.pop() else {
             return false;

@@ -1,4 +1,4 @@
-//! The stream of tokens as text, for people and for other compilers.
+//! The stream of tokens as text, for people and other compilers.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::ast::{Event, ScopedName};
 use crate::lexer::{Token, TokenKind};
 use crate::source::{Sources, Span};
 
-/// The text that means the same as the stream, without macros, conditions and includes.
+/// Returns a text with the same meaning as the stream, without macros, conditions and includes.
 ///
-/// Line markers (`# 12 "file.idl"`) say where each line comes from; those behind the name are 1
-/// where an included file begins and 2 where the one around it goes on. The pragmas that concern
-/// repository identifiers and the documentation comments are in it.
+/// Line markers (`# 12 "file.idl"`) give the origin of each line. The number behind the name is 1
+/// at the start of an included file, and 2 where the file around it continues. The text includes
+/// documentation comments and the pragmas that concern repository identifiers.
 pub(crate) fn text(stream: &Stream, sources: &Sources) -> String {
     let mut writer = Writer {
         sources,
@@ -44,15 +44,15 @@ pub(crate) fn text(stream: &Stream, sources: &Sources) -> String {
     writer.out
 }
 
-/// As many empty lines are written rather than a marker.
+/// The maximum number of empty lines that are written instead of a marker.
 const MAX_EMPTY_LINES: u32 = 8;
-/// The widest gap that is written as blanks, so that columns stay what they were.
+/// The widest gap that is written as blanks, so that columns are kept.
 const MAX_BLANKS: u32 = 100;
 
 struct Writer<'a> {
     sources: &'a Sources,
     out: String,
-    /// Where the next character stands, in the text that it comes from.
+    /// The position of the next character in the text of its origin.
     path: &'a Path,
     line: u32,
     column: u32,
@@ -91,7 +91,7 @@ impl<'a> Writer<'a> {
         self.last = ' ';
     }
 
-    /// Whether this, directly behind the last token, would be read as one with it.
+    /// Returns whether the text, directly behind the last token, would form one token with it.
     fn would_join(&self, next: &str) -> bool {
         let Some(first) = next.chars().next() else {
             return false;
@@ -123,7 +123,7 @@ impl<'a> Writer<'a> {
         self.last = ' ';
     }
 
-    /// A line marker, and what it says.
+    /// Writes a line marker, and records its position.
     fn marker(&mut self, path: &'a Path, line: u32, flag: &str) {
         if self.column > 1 {
             self.new_line();
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
             self.out += "/// ";
             self.out += line;
             if line.ends_with('\\') {
-                // Without a blank the next line would belong to this one.
+                // Without a blank, the next line would continue this one.
                 self.out.push(' ');
             }
             self.new_line();
@@ -165,9 +165,10 @@ impl<'a> Writer<'a> {
             Event::FileLeave => {
                 let path = self.outer.pop().unwrap_or(self.path);
                 let goes_on = self.sources.path(next.span) == path;
-                let line = match goes_on {
-                    true => self.sources.location(next.span).line,
-                    false => 1,
+                let line = if goes_on {
+                    self.sources.location(next.span).line
+                } else {
+                    1
                 };
                 self.marker(path, line, " 2");
                 return;
@@ -190,7 +191,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The name with its escapes.
+/// Returns the name with its escapes.
 fn written(name: &ScopedName) -> String {
     let mut out = String::new();
     for (i, part) in name.parts.iter().enumerate() {

@@ -41,11 +41,11 @@ fn a_directory_with_a_file_of_the_name_goes_before_it() {
     let text = "#include <TimeBase.idl>\nstruct S { TimeBase::Own time; };";
     let model = compile_text("main.idl", text, &options).unwrap().model;
     assert_eq!(model.files[1], own);
-    // Files of the compiler take it too.
+    // Built-in files see the macro too.
     let text = "#include <CosTime.idl>\n";
     let failure = compile_text("main.idl", text, &options).unwrap_err();
     assert_eq!(first_code(&failure), codes::UNDEFINED);
-    // As does one beside the including file, in quotes.
+    // A file beside the including one, in quotes, takes precedence too.
     let main = dir.path().join("main.idl");
     fs::write(&main, "#include \"TimeBase.idl\"\n").unwrap();
     let model = compile(&main, &Options::default()).unwrap().model;
@@ -100,7 +100,7 @@ fn on_disk(model: &Model) -> Vec<&Path> {
     model.files_on_disk().collect()
 }
 
-/// The files of the folder `idl`.
+/// Returns the files of the folder `idl`.
 fn names() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("idl");
     let entries = folder.read_dir().unwrap().map(Result::unwrap);

@@ -1,4 +1,4 @@
-//! The book lists every code with what it means.
+//! The list of codes in the book.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Small IDL files: those in `accept/` compile, those in `reject/` get the error that their first line names.
+//! Small IDL files: those in `accept/` compile; those in `reject/` get the error that their first
+//! line names.
 
 use std::fs;
 use std::path::{Path, PathBuf};

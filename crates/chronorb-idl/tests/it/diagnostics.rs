@@ -1,4 +1,4 @@
-//! How errors look, and how they are limited.
+//! The rendering of errors, and their limits.
 
 use std::fs;
 
@@ -33,11 +33,13 @@ looks! {
     a_label_given_twice_shows_the_first:
         "union U switch (char) {\n  case 'a': long x;\n  case 'b': case 'a': long y;\n};\n";
     a_default_for_nothing_says_so:
-        "enum E { A, B };\nunion U switch (E) {\n  case A: case B: long x;\n  default: long y;\n};\n";
+        "enum E { A, B };\nunion U switch (E) {\n  case A: case B: long x;\n  default: long y;\n\
+        };\n";
     a_label_of_another_type_says_what_is_expected:
         "union U switch (boolean) {\n  case 1: long x;\n};\n";
     a_label_in_another_scope_is_told_its_name:
-        "module M { enum Side { BUY, SELL }; };\nunion U switch (M::Side) {\n  case BUY: long x;\n};\n";
+        "module M { enum Side { BUY, SELL }; };\nunion U switch (M::Side) {\n  case BUY: long x;\n\
+        };\n";
     a_discriminator_must_be_countable:
         "typedef double Price;\nunion U switch (Price) {\n  case 1: long x;\n};\n";
     a_member_without_labels_gets_an_example:
@@ -45,7 +47,8 @@ looks! {
     a_struct_in_itself_is_told_of_sequences:
         "struct Node {\n  Node next;\n};\n";
     an_incomplete_type_shows_its_declaration:
-        "struct Later;\ntypedef sequence<Later> Laters;\ninterface I {\n  Laters all();\n};\nstruct Later { long a; };\n";
+        "struct Later;\ntypedef sequence<Later> Laters;\ninterface I {\n  Laters all();\n};\n\
+        struct Later { long a; };\n";
     an_inherited_member_shows_where_it_comes_from:
         "struct A { long size; };\nstruct B : A { };\nstruct C : B {\n  long size;\n};\n";
     too_many_digits_show_the_range:

@@ -1,4 +1,4 @@
-//! How errors in value types, components and template modules look.
+//! The rendering of errors in value types, components and template modules.
 
 use chronorb_idl::{Options, compile_text};
 
@@ -21,7 +21,8 @@ looks! {
     a_second_base_with_state_is_shown_where_it_is_defined:
         "valuetype Point { };\nvaluetype Color { };\nvaluetype Pixel : Point, Color { };\n";
     interfaces_that_cannot_be_supported_together_are_both_shown:
-        "interface A { };\ninterface B { };\nvaluetype V supports A { };\nvaluetype W : V supports B { };\n";
+        "interface A { };\ninterface B { };\nvaluetype V supports A { };\n\
+        valuetype W : V supports B { };\n";
     truncatable_needs_state:
         "abstract valuetype A { };\nvaluetype B : truncatable A { };\n";
     state_in_an_abstract_value_type:
@@ -43,7 +44,8 @@ looks! {
     an_error_in_a_template_shows_the_instance:
         "module List<typename T> {\n  typedef T Items[COUNT];\n};\n\nmodule List<long> Longs;\n";
     an_argument_of_another_kind_is_marked:
-        "module Ring<typename T, const long N> { typedef T Items[N]; };\nmodule Ring<long, short> Bad;\n";
+        "module Ring<typename T, const long N> { typedef T Items[N]; };\n\
+        module Ring<long, short> Bad;\n";
     the_wrong_number_of_arguments_shows_the_template:
         "module Ring<typename T, const long N> { typedef T Items[N]; };\nmodule Ring<long> Bad;\n";
 }

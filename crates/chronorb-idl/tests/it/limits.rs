@@ -1,4 +1,4 @@
-//! Hostile files: each is refused, none makes the compiler panic, hang or grow without bound.
+//! Hostile files: each is refused, and none makes the compiler panic, hang or grow without bound.
 
 use std::fs;
 
@@ -221,7 +221,7 @@ fn compiles_or_fails(text: &str) {
     }
 }
 
-/// Everything that `accept/` and `reject/` hold, as raw material.
+/// The texts in `accept/` and `reject/`, as raw material.
 static CORPUS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut texts = Vec::new();
@@ -241,7 +241,8 @@ static CORPUS: LazyLock<Vec<String>> = LazyLock::new(|| {
     texts
 });
 
-/// The pieces of a text that a random change may move: words, numbers and single characters.
+/// Returns the pieces of a text that a random change may move: words, numbers and single
+/// characters.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;
@@ -258,7 +259,10 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(512)
+    })]
 
     #[test]
     fn random_text_does_not_panic(text in "(?s).{0,150}") {

@@ -1,4 +1,4 @@
-//! The IDL compiler: what it takes, what it refuses and how, and what it makes of it.
+//! Tests of the IDL compiler.
 
 mod built_in;
 mod codes;

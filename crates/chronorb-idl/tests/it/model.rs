@@ -1,4 +1,4 @@
-//! What the model says about correct files.
+//! The model of correct files.
 
 use std::fs;
 
@@ -183,7 +183,8 @@ fn constants_of_enums_name_their_enumerator() {
 #[test]
 fn types_keep_their_aliases_bounds_and_dimensions() {
     let model = model(
-        "typedef sequence<string<4>, 8> Names; typedef Names Table[2][3]; struct S { Table t[5]; };",
+        "typedef sequence<string<4>, 8> Names; typedef Names Table[2][3]; struct S { Table t[5]; \
+        };",
     );
     let (names, definition) = find(&model, "Names");
     let string = Type::String { bound: Some(4) };
@@ -316,9 +317,9 @@ fn annotations_are_recorded_with_their_values() {
 #[test]
 fn documentation_comments_belong_to_what_follows_them() {
     let model = model(
-        "/** A quoter.\n *\n *  More.\n */\n@ami\ninterface Quoter {\n  /// The price.\n  /// In dollars.\n  \
-         double price(); ///< not this\n  long plain();\n  /** Fast. */ attribute long speed;\n};\n\
-         /* no documentation */ struct S {\n  /// In metres.\n  long a;\n};\n",
+        "/** A quoter.\n *\n *  More.\n */\n@ami\ninterface Quoter {\n  /// The price.\n  /// In \
+        dollars.\n  double price(); ///< not this\n  long plain();\n  /** Fast. */ attribute long \
+        speed;\n};\n/* no documentation */ struct S {\n  /// In metres.\n  long a;\n};\n",
     );
     assert_eq!(
         find(&model, "Quoter").1.doc.as_deref(),
@@ -363,7 +364,8 @@ fn macros_of_the_options_are_defined() {
 #[test]
 fn line_markers_say_what_the_main_file_defines() {
     let model = model(
-        "# 1 \"main.idl\"\n# 1 \"other.idl\" 1\nstruct Other { long a; };\n# 2 \"main.idl\" 2\nstruct Main { Other o; };\n",
+        "# 1 \"main.idl\"\n# 1 \"other.idl\" 1\nstruct Other { long a; };\n# 2 \"main.idl\" 2\n\
+        struct Main { Other o; };\n",
     );
     assert!(!find(&model, "Other").1.in_main_file);
     assert!(find(&model, "Main").1.in_main_file);

@@ -1,4 +1,4 @@
-//! What the model says about annotations.
+//! Annotations in the model.
 
 use chronorb_idl::model::{Annotation, ConstValue, DefKind, Enumerator, Member, Model, Type};
 use chronorb_idl::{Options, compile_text};
@@ -44,7 +44,8 @@ fn warnings(text: &str) -> Vec<String> {
 #[test]
 fn members_are_optional_where_they_say_so() {
     let model = model(
-        "struct S { long a; @optional long b; @optional(FALSE) long c; @optional(value = TRUE) long d, e; };",
+        "struct S { long a; @optional long b; @optional(FALSE) long c; @optional(value = TRUE) \
+        long d, e; };",
     );
     let optional: Vec<_> = members(&model, "S").iter().map(|m| m.optional).collect();
     assert_eq!(optional, [false, true, false, true, true]);

@@ -37,7 +37,7 @@ fn type_name(model: &Model, ty: &Type) -> String {
     }
 }
 
-/// An operation as one would write it.
+/// Returns an operation in IDL syntax.
 fn written(model: &Model, operation: &Operation) -> String {
     let result = operation.result.as_ref();
     let result = result.map_or_else(|| "void".to_owned(), |ty| type_name(model, ty));
@@ -99,7 +99,8 @@ fn a_component_is_an_interface_with_operations_for_its_ports() {
             "I get_connection_b()",
             "void connect_d(in EConsumer consumer) raises (AlreadyConnected)",
             "EConsumer disconnect_d() raises (NoConnection)",
-            "Components::Cookie subscribe_e(in EConsumer consumer) raises (ExceededConnectionLimit)",
+            "Components::Cookie subscribe_e(in EConsumer consumer) raises \
+            (ExceededConnectionLimit)",
             "EConsumer unsubscribe_e(in Components::Cookie ck) raises (InvalidConnection)",
             "EConsumer get_consumer_f()",
         ]
@@ -116,7 +117,8 @@ fn a_port_for_several_connections_has_a_list_of_them() {
     assert_eq!(
         operations(&model, "M::C"),
         [
-            "Components::Cookie connect_all(in I connection) raises (ExceededConnectionLimit, InvalidConnection)",
+            "Components::Cookie connect_all(in I connection) raises (ExceededConnectionLimit, \
+            InvalidConnection)",
             "I disconnect_all(in Components::Cookie ck) raises (InvalidConnection)",
             "M::C::allConnections get_connections_all()",
         ]

@@ -1,4 +1,4 @@
-//! What instances of template modules are in the model.
+//! Instances of template modules in the model.
 
 use chronorb_idl::model::{ConstValue, DefId, DefKind, Definition, Model, Type};
 use chronorb_idl::{Options, compile_text};

@@ -1,10 +1,10 @@
-//! What the model says about `any`, decimal types, maps, bits, and structs with bases.
+//! `any`, decimal types, maps, bits, and structs with bases in the model.
 
 use chronorb_idl::model::{BitField, ConstValue, DefKind, Model, Type};
 
 use crate::lookup::{constant, find, kind, model};
 
-/// The types of the members of a struct.
+/// Returns the types of the members of a struct.
 fn members(model: &Model, name: &str) -> Vec<Type> {
     match kind(model, name) {
         DefKind::Struct { members, .. } => members.iter().map(|m| m.ty.clone()).collect(),

@@ -1,4 +1,4 @@
-//! What the model says about unions.
+//! Unions in the model.
 
 use chronorb_idl::model::{ConstValue, DefKind, Model, Type, Union};
 
@@ -21,7 +21,7 @@ fn integers(values: &[ConstValue]) -> Vec<i128> {
         .collect()
 }
 
-/// The value that no label names, of a union over a type with some cases.
+/// Returns the value that no label names, of a union over a type with some cases.
 fn unlabelled(discriminator: &str, cases: &str) -> Option<ConstValue> {
     let text = format!("enum E {{ X, Y, Z }};\nunion U switch ({discriminator}) {{ {cases} }};");
     union(&model(&text), "U").unlabelled.clone()

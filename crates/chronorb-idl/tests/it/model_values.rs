@@ -1,4 +1,4 @@
-//! What the model says about value types, event types, boxed values and local types.
+//! Value types, event types, boxed values and local types in the model.
 
 use chronorb_idl::model::{DefId, DefKind, Definition, Model, ParamMode, Type, ValueType};
 use chronorb_idl::{Options, compile_text};

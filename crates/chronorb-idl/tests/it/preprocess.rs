@@ -1,4 +1,4 @@
-//! The preprocessor: what it makes of a text, and that its output means the same as its input.
+//! The preprocessor: its output, and that the output means the same as the input.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use chronorb_idl::model::Model;
 use chronorb_idl::{Options, Severity, compile, compile_text, preprocess, preprocess_text};
 
-/// The tokens that are left, without line markers.
+/// Returns the remaining tokens, without line markers.
 fn left(text: &str) -> String {
     let preprocessed = preprocess_text("a.idl", text, &Options::default()).unwrap();
     let lines = preprocessed.text.lines().filter(|l| !l.starts_with('#'));
@@ -50,7 +50,7 @@ fn arguments_are_expanded_except_beside_the_operators() {
 
 #[test]
 fn the_replacement_is_read_again_together_with_what_follows() {
-    // ISO/IEC 9899:1999, 6.10.3.4 and 6.10.3.5, examples 3 and 5, in a form of its own.
+    // ISO/IEC 9899:1999, 6.10.3.4 and 6.10.3.5, examples 3 and 5, in another form.
     let macros = "#define x 3\n#define f(a) f(x * (a))\n#undef x\n#define x 2\n#define g f\n\
                   #define z z[0]\n#define t(a) a\n";
     assert_eq!(
@@ -237,8 +237,8 @@ fn a_finding_behind_a_line_marker_has_the_place_that_it_says() {
     );
 }
 
-/// Everything that a model says, except in which order files were read; where macros make names,
-/// without the columns of these.
+/// Returns a text of the whole model, except for the order in which files were read. `columns` is
+/// false for names from macros, whose columns differ.
 fn said(model: &Model, columns: bool) -> Vec<String> {
     let mut said = vec![format!("{:?}", model.roots)];
     for (id, definition) in model.iter() {
@@ -275,7 +275,7 @@ fn the_output_compiles_to_the_same_model() {
         let through = compile_text("made.i", &text, &Options::default())
             .unwrap_or_else(|failure| panic!("{}:\n{failure}\n{text}", file.display()))
             .model;
-        // The files that are part of the compiler have macros too.
+        // The built-in files have macros too.
         let all_on_disk = direct.files_on_disk().count() == direct.files.len();
         let columns =
             all_on_disk && !fs::read_to_string(&file).is_ok_and(|text| text.contains("#define"));
@@ -286,7 +286,7 @@ fn the_output_compiles_to_the_same_model() {
             panic!("{}: {made:?} instead of {near:#?}\n{text}", file.display());
         }
         assert_eq!(direct.len(), through.len());
-        // What was preprocessed once is not changed any more.
+        // Preprocessing is idempotent.
         let again = preprocess_text("made.i", &text, &Options::default()).unwrap();
         assert_eq!(again.text, text, "{}", file.display());
     }

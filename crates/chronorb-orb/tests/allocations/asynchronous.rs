@@ -1,4 +1,5 @@
-//! Asynchronous calls allocate nothing for each call, but for their handlers and now and then for a future.
+//! Allocations of asynchronous calls: none per call, except for their handlers and occasionally for
+//! a future.
 
 use chronorb_orb::{Object, Pending};
 use chronorb_rt::{Deadline, ThreadCounts, counts_of_others};
@@ -10,9 +11,9 @@ use crate::support::asynchronous::{Alarm, STRATEGIES, begin_add, poll_for, poll_
 use crate::support::raw_server::{Peer, object_at, raw_server};
 use crate::support::{PATIENCE, orb_with};
 
-/// Calls under way at a time.
+/// The number of calls under way at a time.
 const WINDOW: usize = 8;
-/// How often so many are made, before it is counted and while it is.
+/// The number of rounds of such calls, before counting and while counting.
 const ROUNDS: usize = 50;
 
 fn window(object: &Object) -> [Pending<i32>; WINDOW] {
@@ -76,8 +77,9 @@ fn no_call_allocates_for_itself() {
             println!(
                 "{strategy:?}, {way}: {of_own} and {of_others} lock operations in {calls} calls"
             );
-            // Frames are made until there are as many as replies can wait at a time. A future that begins just when the
-            // one before it in the same slot ends needs another place to meet.
+            // Frames are made until there are as many as replies can wait at a time. A future that
+            // begins just when the one before it in the same slot ends needs another completion
+            // object.
             let frames = WINDOW as u64;
             let meetings = if way == "awaiting" {
                 calls as u64 / 10

@@ -1,5 +1,5 @@
-//! Calls by GIOPlite allocate no more than those by GIOP: by a connection that threads share nothing, and nothing for
-//! an asynchronous call.
+//! Allocations of calls by GIOPlite: no more than by GIOP, none on a connection that threads share,
+//! and none for an asynchronous call.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ use crate::support::relay::{Relay, messages};
 use crate::support::{add, orb_with};
 use crate::{alone, set_lite};
 
-/// The allocations of this thread and those of connections while calls are made.
+/// Returns the allocations of this thread and those of connections during the calls.
 fn allocations_of(calls: impl Fn()) -> u64 {
     let others = counts_of_others();
     let own = ThreadCounts::of_this_thread();
@@ -24,7 +24,7 @@ fn allocations_of(calls: impl Fn()) -> u64 {
     own.allocations + others.allocations
 }
 
-/// Answers all requests, by GIOPlite those that come so, and agrees to it wherever it is asked.
+/// Answers all requests in their own protocol, and agrees to GIOPlite wherever it is requested.
 fn answer_all_by_either(mut peer: Peer) {
     let number = |octets: &[u8]| u32::from_ne_bytes(octets.try_into().expect("four"));
     let mut header = [0; GiopLite::HEADER_LEN];

@@ -1,5 +1,5 @@
-//! Law 1 for groups: a call of one packet, in steady state, allocates nothing, on either side; its client takes no
-//! lock and meets no page fault.
+//! Law 1 for groups: in steady state, a call of one packet allocates nothing on either side. Its
+//! client takes no lock and has no page fault.
 
 use chronorb_cdr::Decoder;
 use chronorb_orb::{Call, Operation, ReplyWriter, Skeleton, SystemException};
@@ -11,7 +11,7 @@ use crate::alone;
 use crate::support::PATIENCE;
 use crate::support::group::{group, group_orb, group_orb_with, group_url};
 
-/// Counts its requests, and notes what the thread that serves it has allocated so far.
+/// A servant that counts its requests, and records the allocations of its thread.
 struct Counter {
     requests: Arc<Gate>,
     allocations: Arc<AtomicU64>,

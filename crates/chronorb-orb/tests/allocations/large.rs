@@ -1,5 +1,5 @@
-//! Law 1 for great messages: they come in many pieces and go out in several, and once the frames
-//! have grown to them that allocates nothing and meets no page fault, on either side.
+//! Law 1 for large messages. They arrive in many pieces and leave in several. After the frames have
+//! grown, that causes no allocation and no page fault on either side.
 
 use chronorb_cdr::{Decoder, Encoder};
 use chronorb_orb::codegen::v1::reply_error;
@@ -11,7 +11,7 @@ use chronorb_rt::{allocations, page_faults};
 use crate::alone;
 use crate::support::{call, orb, orb_with};
 
-/// What a thread has done so far.
+/// The counters of a thread.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     allocations: u64,
@@ -28,8 +28,8 @@ impl Counts {
     }
 }
 
-/// Gives back what it gets, with what the thread that serves it has done so far: from where it is,
-/// and by way of a frame.
+/// A servant that returns its argument, from its original memory and by way of a frame, with the
+/// counters of its thread.
 struct Echo;
 
 impl Skeleton for Echo {
@@ -82,7 +82,7 @@ fn counts_by(object: &Object, operation: &'static str, octets: &[u8]) -> Counts 
 fn great_messages_find_their_memory_where_it_was() {
     let _alone = alone();
     let priority = Priority::new(20_000).expect("not negative");
-    // Whatever the environment says: the other strategy hands each request over.
+    // Independent of the environment: the other strategy hands each request over.
     let server =
         orb_with(|config| config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers);
     let lanes = ThreadpoolLanes {
@@ -112,7 +112,7 @@ fn great_messages_find_their_memory_where_it_was() {
     let object = client
         .string_to_object(&server.object_to_string(&object))
         .expect("the reference reads");
-    // Fewer small calls between than it takes a frame to give memory back.
+    // Fewer small calls between than it takes a frame to release memory.
     let (great, small) = (vec![7; 1 << 20], vec![7; 100]);
     let round = || {
         counts_of_server(&object, &great);
@@ -126,9 +126,9 @@ fn great_messages_find_their_memory_where_it_was() {
     for _ in 0..30 {
         round();
     }
-    // The kernel may move a page at any time, which is a fault that is not ours: of five runs, one
-    // must be without. Into how many pieces a message is cut is the kernel's choice as well, and
-    // pieces as there were none before may need a frame more: so of allocations, too.
+    // The kernel may move a page at any time, which causes a page fault that is not the ORB's.
+    // Therefore one of five runs must be without. The kernel also chooses the pieces of a message,
+    // and new pieces may need another frame; the same holds for allocations.
     let mut least = (u64::MAX, u64::MAX);
     for _ in 0..5 {
         let server_before = counts_of_server(&object, &great);

@@ -1,5 +1,5 @@
-//! The allocations, lock operations and page faults of calls, counted for the whole process: one
-//! test at a time, with an allocator that counts.
+//! Allocations, lock operations and page faults of calls, counted for the whole process: one test
+//! at a time, with a counting allocator.
 
 #[allow(
     dead_code,
@@ -28,16 +28,18 @@ use chronorb_rt::{CountingAllocator, PiMutex, PiMutexGuard};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Waits until no other test of this program runs. Each test holds this as long as its ORBs live.
+/// Waits until no other test of this program runs. Each test holds the guard as long as its ORBs
+/// live.
 fn alone() -> PiMutexGuard<'static, ()> {
     static TURN: PiMutex<()> = PiMutex::new(());
     TURN.lock()
 }
 
-/// Whether ORBs want GIOPlite: without the feature none does.
-const LITE_OR_NOT: &[bool] = match cfg!(feature = "gioplite") {
-    true => &[false, true],
-    false => &[false],
+/// Whether ORBs use GIOPlite; without the feature none does.
+const LITE_OR_NOT: &[bool] = if cfg!(feature = "gioplite") {
+    &[false, true]
+} else {
+    &[false]
 };
 
 fn set_lite(config: &mut OrbConfig, lite: bool) {

@@ -11,7 +11,7 @@ use crate::alone;
 use crate::support::laned::{LANES, Laned, PROPAGATED, Pool, bands, corba, laned};
 use crate::support::{PATIENCE, add};
 
-/// What calls at these priorities make the calling thread do.
+/// Returns the calling thread's allocations and lock operations during calls at these priorities.
 fn counts(s: &Laned, object: &Object, priorities: &[i16]) -> (u64, u64) {
     let mut counts = (0, 0);
     for value in priorities {
@@ -52,7 +52,7 @@ fn policies_cost_the_request_path_neither_allocation_nor_lock() {
         let object = object.expect("one of each kind");
         assert_eq!(object.validate_connection(), Ok(()));
         assert_eq!(counts(&s, &object, &LANES), (0, 0), "the first calls");
-        // Other priorities of a band are looked up the first time, but connect no more.
+        // Other priorities of a band are looked up on first use, but do not connect.
         let others = [1, 12, 17, 25, 40];
         let connections = s.connections();
         counts(&s, &object, &others);

@@ -1,5 +1,5 @@
-//! Memory that is not to be had for what a peer makes grow: the call fails by `NO_MEMORY`, or a
-//! connection ends; the process and everybody else go on.
+//! Lack of memory for growth that a peer causes: the call fails with `NO_MEMORY`, or a connection
+//! ends; the process and other peers continue.
 
 use chronorb_cdr::{Decoder, Frame};
 use chronorb_giop::{
@@ -25,9 +25,9 @@ use crate::support::{
     PATIENCE, Probe, ProbeSkeleton, add, call, nothing, orb, orb_with, served, served_by,
 };
 
-/// Greater blocks are refused; what an ORB always has is smaller.
+/// The largest block that is granted. Permanent allocations of an ORB are smaller.
 const GRANTED: usize = 1 << 20;
-/// A message that needs more.
+/// The length of a message that needs more.
 const GREAT: usize = 4 << 20;
 
 fn no_memory(completed: CompletionStatus) -> SystemException {
@@ -46,7 +46,7 @@ fn connect(object: &Object) -> (TcpStream, Vec<u8>) {
     (stream, profile.object_key)
 }
 
-/// A request for `octets` with so many of them.
+/// Returns a request for this many `octets`.
 fn request(key: &[u8], octets: usize) -> Vec<u8> {
     let mut frame = Frame::new(octets + 1024, 2 * GREAT);
     let mut e = start_message(&mut frame, Version::V1_2, MessageType::Request).expect("it fits");
@@ -64,7 +64,7 @@ fn request(key: &[u8], octets: usize) -> Vec<u8> {
     frame.as_slice().to_vec()
 }
 
-/// The exception of the next reply of GIOP 1.2: completion status, and minor code.
+/// Returns completion status and minor code of the exception in the next reply of GIOP 1.2.
 fn refusal(stream: &mut TcpStream) -> (u32, u32) {
     let mut reply = vec![0; 12];
     stream.read_exact(&mut reply).expect("a reply");
@@ -104,7 +104,7 @@ fn a_request_that_finds_no_memory_is_refused_and_the_next_is_served() {
     }
 }
 
-/// Answers by as many octets as it is asked for.
+/// A servant that returns as many octets as it is asked for.
 struct Source;
 
 impl Skeleton for Source {
@@ -222,7 +222,7 @@ fn a_request_that_would_wait_for_a_thread_is_refused_without_memory() {
     let text = server.object_to_string(&object);
     let object = client.string_to_object(&text).expect("the reference reads");
     let great = vec![7; GREAT];
-    // Frames of threads have room for it by then.
+    // The threads' frames have room for it by then.
     for _ in 0..10 {
         assert_eq!(octets(&object, &great), Ok(true));
     }
@@ -235,7 +235,7 @@ fn a_request_that_would_wait_for_a_thread_is_refused_without_memory() {
         };
         probe.gate.set(2);
         let refused = refused.expect_err("there is no memory");
-        // Depends on the thread that reads it: whether its own frame had grown.
+        // The result depends on the reading thread: whether its own frame had grown.
         let kinds = [
             SystemExceptionKind::Transient,
             SystemExceptionKind::NoMemory,
@@ -265,7 +265,7 @@ fn an_arena_that_is_too_large_is_an_error_at_the_start() {
         Orb::with_config(config.clone())
     };
     assert!(matches!(refused, Err(InitError::NoMemoryForArena(n)) if n == 4 << 20));
-    // Where the memory is used up later, the threads of a pool cannot be had.
+    // If memory is exhausted later, the threads of a pool cannot be started.
     let orb = Orb::with_config(config).expect("an ORB can be made");
     let served = {
         let _refused = refuse_above(GRANTED);

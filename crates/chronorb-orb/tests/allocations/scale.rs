@@ -1,5 +1,5 @@
-//! Objects in great numbers, and the memory that they leave: a program of its own, so that nobody
-//! else allocates meanwhile.
+//! Memory use of many objects, and its release. This is a separate program, so that no other test
+//! allocates meanwhile.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn fifty_thousand_objects_are_found_and_leave_nothing_behind() {
             }
             assert_eq!(poa.active_objects(), 0);
         };
-        // Once before, so that tables and threads have what they keep.
+        // A first round, so that tables and threads have their permanent memory.
         let ids = fill();
         let object = poa.id_to_reference(&ids[0]).expect("it is active");
         assert_eq!(ask(&object), told(&hex(ids[0].as_bytes())));
@@ -75,7 +75,7 @@ fn a_reference_that_is_only_kept_takes_little_more_than_its_octets() {
     let read = || orb.string_to_object(&text).expect("it reads");
     drop(read());
     let mut all = Vec::with_capacity(REFERENCES);
-    // Threads of earlier tests may still end and give memory back, which shows as less.
+    // Threads of earlier tests may still end and release memory, which reduces the result.
     let each = (0..3).map(|_| {
         all.clear();
         let before = live_octets();
@@ -117,12 +117,12 @@ fn great_replies_leave_nothing_with_the_calls_that_they_were_for() {
         let results: Vec<_> = calls.into_iter().rev().map(Pending::wait).collect();
         all_sent.reach(1);
         let kept = live_octets().saturating_sub(before);
-        // Those that came first were bounded by what a connection may keep, 64 MiB.
+        // The first ones were limited by what a connection may keep, 64 MiB.
         assert!(
             results.iter().filter(|r| **r == Ok(7)).count() >= 8,
             "{results:?}"
         );
-        // The thread that reads has a frame, with up to twice the room that a message needs.
+        // The reading thread has a frame with up to twice the length of a message.
         assert!(kept < 3 * GREAT, "{strategy:?} keeps {kept} octets");
         let _ = orb.shutdown(true);
     }

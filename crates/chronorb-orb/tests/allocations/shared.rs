@@ -34,7 +34,7 @@ fn a_call_by_a_shared_connection_allocates_nothing() {
         assert_eq!(own.allocations, 0, "{strategy:?}");
         assert_eq!(others.allocations, 0, "{strategy:?}");
         assert!(of_own <= 1000 * own_locks, "{strategy:?}: {of_own}");
-        // What the last call before has left to do is done during the first one.
+        // The last call before may complete its work during the first one.
         let most = 1000 * others_locks + others_locks;
         assert!(of_others <= most, "{strategy:?}: {of_others}");
     }

@@ -1,5 +1,5 @@
-//! Law 1: a two-way call in steady state, on a connection of its own and a lane,
-//! allocates nothing, takes no lock and meets no page fault, on either side.
+//! Law 1: in steady state, a two-way call on an exclusive connection and a lane allocates nothing,
+//! takes no lock and has no page fault on either side.
 
 use chronorb_cdr::Decoder;
 use chronorb_orb::codegen::v1::reply_error;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::support::{call, orb_with};
 use crate::{LITE_OR_NOT, alone, set_lite};
 
-/// What a thread has done so far.
+/// The counters of a thread.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     allocations: u64,
@@ -34,7 +34,7 @@ impl Counts {
     }
 }
 
-/// Tells what the thread that serves it has done so far.
+/// A servant that returns the counters of its thread.
 struct Counter;
 
 impl Skeleton for Counter {
@@ -99,7 +99,7 @@ fn nor_by_datagrams() {
     nothing_gratuitous_happens("diop://127.0.0.1:0", false, false);
 }
 
-/// Permits the loopback alone, on both sides.
+/// Permits only the loopback, on both sides.
 fn add_rule(config: &mut OrbConfig) {
     #[cfg(feature = "access")]
     for rules in [
@@ -116,11 +116,12 @@ fn nor_with_access_rules_and_an_authorizer() {
     nothing_gratuitous_happens("iiop://127.0.0.1:0", false, true);
 }
 
-/// By GIOPlite or by GIOP; with access rules on both sides and an authorizer, or without.
+/// Checks the law, by GIOPlite or GIOP, and with or without access rules on both sides and an
+/// authorizer.
 fn nothing_gratuitous_happens(endpoint: &str, lite: bool, is_guarded: bool) {
     let _alone = alone();
     let priority = Priority::new(20_000).expect("not negative");
-    // Whatever the environment says: the other strategy hands each request over, by two locks.
+    // Independent of the environment: the other strategy hands each request over, with two locks.
     let server = orb_with(|config| {
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         config.listen_endpoints = parse_endpoints(endpoint).expect("an endpoint");
@@ -174,8 +175,8 @@ fn nothing_gratuitous_happens(endpoint: &str, lite: bool, is_guarded: bool) {
     for _ in 0..100 {
         counts_of_server(&object, &values);
     }
-    // The kernel may move a page at any time, which is a fault that is not ours: of three runs,
-    // one must be without. Allocations and locks there must be none in each.
+    // The kernel may move a page at any time, which causes a page fault that is not the ORB's.
+    // Therefore one of three runs must be without. Allocations and locks must be absent from each.
     let mut least_faults = u64::MAX;
     for _ in 0..3 {
         let server_before = counts_of_server(&object, &values);

@@ -1,6 +1,6 @@
-//! The way from an object key to a servant takes no lock and allocates nothing, whatever kind of
-//! reference it is and whatever strategy finds it. Calls within the process go that way on the
-//! calling thread, so that its counters see all of it.
+//! The lookup of a servant by an object key takes no lock and allocates nothing, for each kind of
+//! reference and strategy. Calls within the process use it on the calling thread, so that the
+//! thread's counters include all of it.
 
 use chronorb_cdr::Decoder;
 use chronorb_orb::poa::{
@@ -35,7 +35,8 @@ impl Skeleton for Silent {
     }
 }
 
-/// What the calling thread does for a thousand calls, after some to get used to it.
+/// Returns the calling thread's allocations and lock operations for a thousand calls, after some
+/// warm-up.
 fn counts(object: &Object) -> (u64, u64) {
     for _ in 0..10 {
         nothing(object, "ping").expect("the call succeeds");

@@ -1,7 +1,7 @@
-//! The ORB as its users see it: two ORBs in one process, servers that misbehave by script, and
-//! peers that send anything.
+//! The ORB from its users' point of view: two ORBs in one process, scripted misbehaving servers,
+//! and peers that send anything.
 //!
-//! What a call allocates is counted by a program of its own, `allocations`.
+//! The allocations of calls are counted by a separate program, `allocations`.
 
 #[cfg(feature = "ssliop")]
 #[path = "../../../chronorb-transport/tests/it/certificates/mod.rs"]

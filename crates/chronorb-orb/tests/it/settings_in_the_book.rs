@@ -1,4 +1,4 @@
-//! The book's chapter on configuration has every setting, as it is.
+//! The completeness of the settings in the book's chapter on configuration.
 
 use chronorb_orb::OrbConfig;
 
@@ -26,13 +26,13 @@ impl Setting {
         format!("{ENVIRONMENT_PREFIX}{}", self.key.to_ascii_uppercase())
     }
 
-    /// The configuration that a value of it makes.
+    /// Returns the configuration with this value of the setting.
     fn with(&self, value: &str) -> Option<OrbConfig> {
         OrbConfig::read(&mut vec![self.options[0].to_owned(), value.to_owned()]).ok()
     }
 }
 
-/// The cells of all rows of the table with this head.
+/// Returns the cells of all rows of the table with this head.
 fn table(head: &str) -> Vec<Vec<&'static str>> {
     let (_, rest) = CHAPTER.split_once(head).expect("there is the table");
     let rows = rest
@@ -43,12 +43,12 @@ fn table(head: &str) -> Vec<Vec<&'static str>> {
         .collect()
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// The row of each setting.
+/// Returns the row of each setting.
 fn rows() -> Vec<(Setting, Vec<&'static str>)> {
     let rows = table("| Option | Environment | TOML key | Default | Range |");
     rows.into_iter()
@@ -61,7 +61,7 @@ fn rows() -> Vec<(Setting, Vec<&'static str>)> {
         .collect()
 }
 
-/// A value as it would be given, where the cell tells a value and not what it means.
+/// Returns the value in a cell; `None` if the cell describes it only.
 fn value(cell: &str) -> Option<&str> {
     let number = cell.split([' ', ',']).next().expect("there is a part");
     let is_number = number.bytes().all(|octet| octet.is_ascii_digit());
@@ -106,7 +106,7 @@ fn defaults_are_what_the_chapter_says() {
         let Some(value) = value(row[3]).filter(|_| setting.is_here) else {
             continue;
         };
-        // The environment may say something else.
+        // The environment may set another value.
         if std::env::var_os(setting.environment()).is_none() {
             let config = setting.with(value).expect(value);
             assert_eq!(format!("{config:?}"), default, "{}", setting.key);

@@ -1,4 +1,4 @@
-//! TLS that does not come about: what the client is told, and the log and the counter of the server.
+//! Failed TLS handshakes: the client's exception, and the log and the counter of the server.
 
 use std::net::TcpStream;
 
@@ -17,7 +17,7 @@ fn orb(endpoint: Option<&str>, settings: TlsSettings) -> Orb {
     Orb::with_config(config).expect("an ORB")
 }
 
-/// Waits until the server has counted so many.
+/// Waits until the server has counted this many failures.
 fn reach(server: &Orb, failed: u64) {
     let deadline = chronorb_rt::Deadline::after(PATIENCE);
     while count(server, Incident::FailedHandshake) < failed {
@@ -54,7 +54,7 @@ fn both_sides_are_told_why_a_handshake_failed() {
     assert!(last.message.contains("UnknownCA"), "{told:?}");
     assert!(last.peer.starts_with("127.0.0.1:"), "{told:?}");
 
-    // It believes the server, and has a certificate of an authority that the server does not know.
+    // It trusts the server, but has a certificate of an authority that the server does not know.
     let unknown = TlsSettings {
         authority: Some(authority.file()),
         ..other.settings("stranger", &["127.0.0.1"])
@@ -130,7 +130,7 @@ fn a_file_that_cannot_be_used_is_told_once_and_changes_nothing() {
     assert_eq!(told().len(), 1);
 }
 
-/// The port of TLS, of which a component of the profile tells.
+/// Returns the TLS port in a component of the profile.
 fn ssl_port_of(object: &chronorb_orb::Object) -> u16 {
     let profile = &object.ior().profiles[0];
     let profile = chronorb_giop::IiopProfile::decode(&profile.data).expect("it is IIOP");

@@ -1,5 +1,5 @@
-//! The log, as a subscriber of the application gets it: a program of its own, since a process has
-//! one subscriber for all.
+//! The log from the point of view of an application's subscriber. This is a separate program, since
+//! a process has only one global subscriber.
 
 #![cfg(feature = "tracing")]
 
@@ -28,7 +28,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// What an event said.
+/// The content of an event.
 #[derive(Clone, Debug, Default)]
 struct Told {
     cause: String,
@@ -38,11 +38,11 @@ struct Told {
     thread: String,
 }
 
-/// A subscriber that waits where the test wants that.
+/// A subscriber that blocks when the test wants it to.
 struct Blocking {
-    /// 1 while events are to wait.
+    /// 1 while events block.
     blocks: Gate,
-    /// Advances when an event waits.
+    /// Advances when an event blocks.
     waiting: Gate,
     told: PiMutex<Vec<Told>>,
 }
@@ -109,7 +109,7 @@ impl Subscriber for Handle {
     fn exit(&self, _: &Id) {}
 }
 
-/// Installs the subscriber once, and has one test at a time.
+/// Installs the subscriber once, and serializes the tests.
 fn subscribed() -> chronorb_rt::PiMutexGuard<'static, ()> {
     static TURN: PiMutex<()> = PiMutex::new(());
     static INSTALLED: OnceLock<()> = OnceLock::new();
@@ -191,14 +191,14 @@ fn orb() -> Orb {
     Orb::with_config(config).expect("an ORB")
 }
 
-/// The host and port of an object's one profile.
+/// Returns the port in an object's only profile.
 fn port_of(object: &Object) -> u16 {
     let profile = &object.ior().profiles[0];
     let profile = chronorb_giop::IiopProfile::decode(&profile.data).expect("it is IIOP");
     profile.port
 }
 
-/// Sends what is not GIOP, and waits until the server has closed the connection.
+/// Sends octets that are not GIOP, and waits until the server has closed the connection.
 fn send_garbage(port: u16) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("positive");
@@ -238,7 +238,7 @@ fn a_high_lane_serves_on_while_the_subscriber_is_blocked() {
     SUBSCRIBER
         .waiting
         .wait_while(before, Deadline::after(PATIENCE));
-    // The one thread of the lane tells far more than the ring holds, and serves between.
+    // The only thread of the lane logs far more than the ring holds, and serves in between.
     for i in 0..400 {
         send_garbage(lane_port);
         assert_eq!(add(&object, i, 1), Ok(i + 1));
@@ -315,8 +315,8 @@ fn incidents_are_told_with_peer_and_cause() {
         "{failure}"
     );
 
-    // The two connections that may be are those of the client: it speaks otherwise by the URL. The one
-    // that was idle longest makes room.
+    // The two permitted connections are those of the client: by the URL it negotiates another
+    // protocol. The connection that was idle longest is evicted.
     let _late = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     let deadline = Deadline::after(PATIENCE);
     while count(&server, Incident::Evicted) == 0 {
@@ -358,7 +358,7 @@ fn a_lane_whose_endpoint_is_taken_is_told_with_the_error() {
     server.shutdown(true).expect("not from a servant");
 }
 
-/// What the next test runs as a program.
+/// The program that the next test runs.
 #[test]
 fn a_program_without_a_subscriber() {
     if std::env::var_os("CHRONORB_ORB_LOG").is_none() {

@@ -1,30 +1,31 @@
 //! The classic dialect: filters of sockets.
 //!
-//! A program has an accumulator, an index and sixteen words of scratch memory, and ends by returning a number. Where
-//! it reads behind the end of the packet it returns 0. It cannot go back, so it ends.
+//! A program has an accumulator, an index and sixteen words of scratch memory. It ends by returning
+//! a number. A read behind the end of the packet returns 0. Jumps go only forward, so each program
+//! terminates.
 
 use std::fmt;
 
 use super::AssembleError;
 use super::labels::{Label, Places};
 
-/// A program with labels, before it is assembled.
+/// A program with labels, before assembly.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Code {
     ops: Vec<Op>,
     labels: usize,
 }
 
-/// What one instruction does. `A` is the accumulator, `X` the index.
+/// An operation of one instruction. `A` is the accumulator, `X` the index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Op {
-    /// `A` is loaded.
+    /// Loads `A`.
     Load(Source),
-    /// `X` becomes this number.
+    /// `X = k`.
     SetX(u32),
-    /// `X` is loaded from scratch memory.
+    /// Loads `X` from scratch memory.
     LoadX(Slot),
-    /// `A` is stored in scratch memory.
+    /// Stores `A` in scratch memory.
     Store(Slot),
     /// `A &= k`.
     And(u32),
@@ -40,39 +41,39 @@ pub(crate) enum Op {
     AToX,
     /// `A = X`.
     XToA,
-    /// Goes on elsewhere, however far.
+    /// Jumps over any distance.
     Jump(Label),
-    /// Goes on elsewhere if this is so; at most 255 instructions further.
+    /// Jumps at most 255 instructions if the condition holds.
     If(Test, Label),
-    /// Goes on elsewhere unless this is so; at most 255 instructions further.
+    /// Jumps at most 255 instructions unless the condition holds.
     Unless(Test, Label),
-    /// Ends with this number.
+    /// Returns this number.
     Return(u32),
-    /// Is no instruction: here is a label.
+    /// Binds a label here; no instruction.
     Bind(Label),
 }
 
-/// What is loaded. Numbers of the packet are in network byte order there.
+/// The source of a load. Numbers in the packet are in network byte order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Source {
-    /// A number of the packet, so many octets from its start.
+    /// A number in the packet, this many octets from its start.
     At(Size, u32),
-    /// A number of the packet, so many octets behind `X`.
+    /// A number in the packet, this many octets behind `X`.
     Behind(Size, u32),
-    /// A number.
+    /// An immediate number.
     Number(u32),
     /// A word of scratch memory.
     Slot(Slot),
-    /// The octets of the packet.
+    /// The length of the packet in octets.
     Length,
-    /// Something of the VLAN tag that the kernel has taken off the packet.
+    /// A property of the VLAN tag that the kernel has stripped from the packet.
     Stripped(Tag),
-    /// 0 for a frame to the hardware address of the interface (`PACKET_HOST`), something else for those to other ones and to
-    /// many.
+    /// The kind of destination: 0 (`PACKET_HOST`) for the hardware address of the interface,
+    /// another value for other hosts, multicast and broadcast.
     Addressee,
 }
 
-/// How much of a packet is read.
+/// The width of a load.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Size {
     /// 8 bits.
@@ -83,14 +84,14 @@ pub(crate) enum Size {
     Word,
 }
 
-/// What can be asked of a VLAN tag that the kernel has taken off.
+/// A property of a stripped VLAN tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Tag {
-    /// Whether there was one, 0 or 1.
+    /// Whether there was a tag, 0 or 1.
     IsThere,
-    /// Its control information: priority, drop eligibility and number.
+    /// The control information: priority, drop eligibility and number.
     Control,
-    /// Its kind: 0x8100 for 802.1Q.
+    /// The EtherType of the tag, 0x8100 for 802.1Q.
     Kind,
 }
 
@@ -98,7 +99,7 @@ pub(crate) enum Tag {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Slot(u8);
 
-/// A comparison of `A`, without a sign.
+/// An unsigned comparison with `A`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Test {
     /// `A == k`.
@@ -113,17 +114,17 @@ pub(crate) enum Test {
     AboveX,
 }
 
-/// One instruction, laid out as `struct sock_filter` of the kernel.
+/// One instruction with the layout of the kernel's `struct sock_filter`.
 #[derive(Clone, Copy, Default, Eq, PartialEq)]
 #[repr(C)]
 pub(crate) struct Instruction {
-    /// What it does.
+    /// The operation code.
     pub code: u16,
-    /// Instructions to pass over if the comparison holds.
+    /// The number of instructions to skip if the comparison holds.
     pub jt: u8,
-    /// Instructions to pass over if it does not.
+    /// The number of instructions to skip if it does not hold.
     pub jf: u8,
-    /// A number.
+    /// An immediate operand.
     pub k: u32,
 }
 
@@ -133,27 +134,27 @@ impl From<Instruction> for libc::sock_filter {
     }
 }
 
-/// Instructions that the kernel takes (`BPF_MAXINSNS`).
+/// The maximum number of instructions (`BPF_MAXINSNS`).
 pub(crate) const MAX_LEN: usize = 4096;
 
 impl Slot {
-    /// The word of this number.
+    /// Creates the slot with this number.
     ///
     /// # Panics
-    /// From 16 on; in a constant, that is an error of the compiler.
+    /// If the number is 16 or more. In a constant, that is a compilation error.
     pub(crate) const fn new(number: u8) -> Self {
         assert!(number < 16, "there are sixteen words of scratch memory");
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the number of the slot.
     pub(crate) const fn index(self) -> u8 {
         self.0
     }
 }
 
 impl Size {
-    /// Its octets.
+    /// Returns the width in octets.
     pub(crate) const fn octets(self) -> u32 {
         match self {
             Self::Octet => 1,
@@ -172,33 +173,33 @@ impl Size {
 }
 
 impl Code {
-    /// A label, to be bound once.
+    /// Allocates a label, which is to be bound once.
     pub(crate) const fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
     }
 
-    /// Adds an operation at the end.
+    /// Appends an operation.
     pub(crate) fn push(&mut self, op: Op) {
         self.ops.push(op);
     }
 
-    /// Adds several.
+    /// Appends operations.
     pub(crate) fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
         self.ops.extend(ops);
     }
 
-    /// Its operations.
+    /// Returns the operations in order.
     pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
     }
 
-    /// How many labels it has.
+    /// Returns the number of allocated labels.
     pub(super) const fn labels(&self) -> usize {
         self.labels
     }
 
-    /// The same program with other numbers to end with.
+    /// Returns a copy of the program with all return values mapped by `f`.
     #[must_use]
     pub(crate) fn map_returns(&self, f: impl Fn(u32) -> u32) -> Self {
         let ops = self.ops.iter().map(|op| match *op {
@@ -211,7 +212,7 @@ impl Code {
         }
     }
 
-    /// The instructions, for the kernel.
+    /// Assembles the instructions for the kernel.
     ///
     /// # Errors
     /// [`AssembleError`]
@@ -295,7 +296,7 @@ const fn compare(test: Test) -> Instruction {
     }
 }
 
-/// As `bpf_asm` of the kernel writes it.
+/// Formats the instruction like the kernel's `bpf_asm`.
 impl fmt::Debug for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { code, jt, jf, k } = *self;
@@ -371,7 +372,7 @@ const AT_LEAST: u16 = 0x30;
 const ANY: u16 = 0x40;
 const A_TO_X: u16 = 0x00;
 const X_TO_A: u16 = 0x80;
-/// `SKF_AD_OFF`: places from here on are not of the packet, but of what the kernel knows about it.
+/// `SKF_AD_OFF`: offsets from here on address the kernel's metadata of the packet.
 const ANCILLARY: u32 = (-0x1000_i32).cast_unsigned();
 const ADDRESSEE: u32 = ANCILLARY + 4;
 const TAG_CONTROL: u32 = ANCILLARY + 44;

@@ -1,4 +1,4 @@
-//! From the rules of an interface to programs that tell its packets apart, as [`Rules::classify`] does.
+//! Compilation of the rules of an interface to programs with the semantics of [`Rules::classify`].
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -11,26 +11,27 @@ use super::{AssembleError, Label, extended, translation};
 use crate::class::{ClassId, Rule, Rules, Unknown};
 use crate::frame::MAX_EXTENSIONS;
 
-/// A program that finds the class of a packet, for either dialect.
+/// A program that classifies packets, for either dialect.
 #[derive(Clone, Debug)]
 pub(crate) struct Classifier {
     hardware: [u8; 6],
-    /// Returns the number of the class and one, or 0 for the kernel.
+    /// Returns the number of the class plus one, or 0 for the kernel.
     code: Code,
 }
 
-/// Addresses that an interface can have.
+/// The maximum number of addresses of an interface.
 pub(crate) const MAX_ADDRESSES: usize = 32;
 
-/// An interface has more than [`MAX_ADDRESSES`].
+/// The interface has more than [`MAX_ADDRESSES`] addresses.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error(
-    "the interface has {0} addresses, more than the {MAX_ADDRESSES} that packets can be told apart by"
+    "the interface has {0} addresses, more than the {MAX_ADDRESSES} that packets can be told apart \
+    by"
 )]
 pub(crate) struct TooManyAddresses(pub usize);
 
 impl Classifier {
-    /// The program for these rules and an interface with this hardware address and these addresses.
+    /// Compiles the rules for an interface with this hardware address and these addresses.
     ///
     /// # Errors
     /// [`TooManyAddresses`]
@@ -52,34 +53,38 @@ impl Classifier {
         Ok(Self { hardware, code })
     }
 
-    /// The filter of a socket that takes the packets of one class whole, and no others.
+    /// Returns the filter of a socket that accepts exactly the packets of one class, uncut.
     ///
     /// # Errors
-    /// [`AssembleError`]; not for as many rules as an interface can have.
+    /// [`AssembleError`]; cannot occur within [`MAX_RULES`](crate::class::MAX_RULES).
     pub(crate) fn filter(&self, class: ClassId) -> Result<Vec<Instruction>, AssembleError> {
-        let whole_or_nothing = |verdict| match verdict == Self::verdict(class) {
-            true => u32::MAX,
-            false => 0,
+        let whole_or_nothing = |verdict| {
+            if verdict == Self::verdict(class) {
+                u32::MAX
+            } else {
+                0
+            }
         };
         self.code.map_returns(whole_or_nothing).assemble()
     }
 
-    /// The program of an interface that sends the packets of each class to its socket of the queue that they came by, where it has
-    /// one, and leaves all others to the kernel.
+    /// Returns the program of an interface. It sends the packets of each class to the socket of the
+    /// class at their receive queue. Packets without such a socket go to the kernel.
     ///
     /// # Errors
-    /// [`AssembleError`]; not for as many rules as an interface can have.
+    /// [`AssembleError`]; cannot occur within [`MAX_RULES`](crate::class::MAX_RULES).
     pub(crate) fn xdp(&self, maps: Maps) -> Result<Vec<extended::Instruction>, AssembleError> {
         translation::translate(&self.code, self.hardware, maps).assemble()
     }
 
-    /// What the program returns for a class.
+    /// Returns the value that the program returns for a class.
     const fn verdict(class: ClassId) -> u32 {
         class.index() as u32 + 1
     }
 }
 
-/// For ports up to a number: what is asked, in this order, and where packets go that pass none of it.
+/// A section of the port range that ends at `last_port`. Its branches are tested in order;
+/// `otherwise` is the verdict for packets that match none.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Section {
     last_port: u16,
@@ -87,21 +92,21 @@ struct Section {
     otherwise: u32,
 }
 
-/// Where packets go that pass all of these tests.
+/// A conjunction of tests, and the verdict for packets that pass all of them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Branch {
     tests: Vec<(Slot, RangeInclusive<u32>)>,
     verdict: u32,
 }
 
-/// The rules by ports, so that few of them are asked for a packet. Where rules overlap so much that this would take too
-/// much room there is one section for all ports, in which each rule is asked for them.
+/// Groups the rules by ports, so that few are evaluated for a packet. If rules overlap so much that
+/// the program would become too long, one section covers all ports and each rule tests them itself.
 fn sections(rules: &Rules, own: &[IpAddr]) -> Vec<Section> {
     let otherwise = match rules.unknown() {
         Unknown::Kernel => KERNEL,
         Unknown::Class(class) => Classifier::verdict(class),
     };
-    // What goes to another host's address never matches.
+    // A rule for another host's address never matches.
     let rules = || {
         let place = |to| own.iter().position(|it| *it == to);
         rules.iter().filter_map(move |rule| match rule.to {
@@ -162,7 +167,7 @@ impl Section {
     }
 }
 
-/// What a packet must be for a rule that is for the address at this place among the own ones.
+/// Returns the tests of a rule. `address` is the index of its address among the own ones.
 fn tests(
     rule: &Rule,
     place: Option<usize>,
@@ -183,7 +188,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Reads the header of Ethernet: `X` is where the packet begins then, and `A` what kind it is of.
+    /// Reads the Ethernet header. `X` becomes the position of the packet, and `A` its EtherType.
     fn ethernet(&mut self) {
         let (tag_inside, tagged, network) = (self.label(), self.label(), self.label());
         let stripped = |tag| Op::Load(Source::Stripped(tag));
@@ -216,7 +221,8 @@ impl Writer {
         ]);
     }
 
-    /// Reads the packet up to its TCP header, which must be whole. All that rules ask for is in its slot then.
+    /// Reads the packet up to its TCP header, which must be complete. Then the slots hold all
+    /// values that rules test.
     fn network(&mut self, own: &[IpAddr]) {
         let (ipv4, other, segment) = (self.label(), self.label(), self.label());
         self.code.extend([
@@ -233,7 +239,7 @@ impl Writer {
     }
 
     fn ipv4(&mut self, own: &[IpAddr]) {
-        // The version, and no fragment: neither an offset nor more to come.
+        // The version, and no fragment: offset zero and no more fragments.
         self.behind(Size::Octet, 0);
         self.code.push(Op::Right(4));
         self.require(Test::Is(4));
@@ -274,7 +280,7 @@ impl Writer {
         self.code.push(Op::Jump(segment));
     }
 
-    /// Passes by an extension header of IPv6, if one is there that every host passes by.
+    /// Skips an IPv6 extension header, if the next header is one that every host skips.
     fn extension(&mut self, segment: Label) {
         let (other, pass, routing) = (self.label(), self.label(), self.label());
         self.code.extend([
@@ -288,7 +294,7 @@ impl Writer {
             Op::Return(KERNEL),
             Op::Bind(routing),
         ]);
-        // It goes on to another host unless no segment is left.
+        // The packet is forwarded to another host unless no segment is left.
         self.behind(Size::Octet, 3);
         self.require(Test::Is(0));
         self.code.push(Op::Bind(pass));
@@ -299,7 +305,8 @@ impl Writer {
             .extend([Op::Left(3), Op::Add(8), Op::AddX, Op::AToX]);
     }
 
-    /// `A` is how long the packet is that begins at `X`: the frame has to be as long.
+    /// Computes the end of the packet that begins at `X` and has its length in `A`. Refuses the
+    /// packet if the frame ends before.
     fn end(&mut self) {
         self.code.extend([
             Op::AddX,
@@ -314,11 +321,11 @@ impl Writer {
         self.code.push(Op::LoadX(NETWORK));
     }
 
-    /// Finds the address so many octets behind `X` among `own`.
+    /// Finds the address at this many octets behind `X` among `own`.
     fn own<'a>(&mut self, at: u32, candidates: impl Iterator<Item = &'a IpAddr>, own: &[IpAddr]) {
         let found = self.label();
-        // The kernel's check of classic programs goes through them once, and not by their jumps: for it what follows a
-        // return knows no more slots than what precedes it.
+        // The kernel checks classic programs linearly and does not follow jumps. It assumes that
+        // after a return only the slots that were set before it are initialized.
         self.code
             .extend([Op::Load(Source::Number(0)), Op::Store(ADDRESS)]);
         for address in candidates {
@@ -350,7 +357,7 @@ impl Writer {
         self.code.extend([Op::Return(KERNEL), Op::Bind(found)]);
     }
 
-    /// Reads the TCP header at `X`, which has to end where the packet ends or before.
+    /// Reads the TCP header at `X`, which must end at or before the end of the packet.
     fn tcp(&mut self) {
         self.behind(Size::Half, 2);
         self.code.push(Op::Store(PORT));
@@ -361,14 +368,14 @@ impl Writer {
         self.refuse(Test::AboveX);
     }
 
-    /// Leaves frames to the kernel that are to another interface, which those that listen to all see, or to many. Few come as far as
-    /// here, with an address of this host, so that only packets of TCP to it are asked.
+    /// Leaves multicast frames, and frames for other hosts that a promiscuous interface sees, to
+    /// the kernel. This test is last because few such frames have an address of this host.
     fn addressee(&mut self) {
         self.code.push(Op::Load(Source::Addressee));
         self.require(Test::Is(0));
     }
 
-    /// Finds the section of the port, by halves, and asks what there is to ask.
+    /// Finds the section of the port by binary search and evaluates its branches.
     fn decide(&mut self, sections: &[Section]) {
         if let [section] = sections {
             return self.section(section);
@@ -416,14 +423,14 @@ impl Writer {
         self.code.push(Op::Load(Source::Behind(size, at)));
     }
 
-    /// Leaves the packet to the kernel unless this is so.
+    /// Leaves the packet to the kernel unless the test holds.
     fn require(&mut self, test: Test) {
         let on = self.label();
         self.code
             .extend([Op::If(test, on), Op::Return(KERNEL), Op::Bind(on)]);
     }
 
-    /// Leaves the packet to the kernel if this is so.
+    /// Leaves the packet to the kernel if the test holds.
     fn refuse(&mut self, test: Test) {
         let on = self.label();
         self.code
@@ -431,26 +438,27 @@ impl Writer {
     }
 }
 
-/// What a program returns for packets of the kernel.
+/// The return value for packets of the kernel.
 const KERNEL: u32 = 0;
-/// So many branches fit into a classic program, with a search among as many sections.
+/// The number of branches that fit into a classic program together with a search among as many
+/// sections.
 const MAX_BRANCHES: usize = 192;
 
-// What is known of a packet when its class is decided.
+// The slots that are filled when the class is decided.
 const PORT: Slot = Slot::new(0);
-/// The place of its destination among the own addresses.
+/// The index of the destination among the own addresses.
 const ADDRESS: Slot = Slot::new(1);
 const DSCP: Slot = Slot::new(2);
 const VLAN_PRIORITY: Slot = Slot::new(3);
-// What is kept on the way there.
-/// Where the packet begins.
+// Intermediate slots.
+/// The position of the packet.
 const NETWORK: Slot = Slot::new(4);
-/// Where it ends.
+/// The end of the packet.
 const END: Slot = Slot::new(5);
-/// What follows the header that is looked at.
+/// The protocol that follows the present header.
 const NEXT: Slot = Slot::new(6);
 
-/// What [`VLAN_PRIORITY`] is for a packet without a tag.
+/// The value of [`VLAN_PRIORITY`] for a packet without a tag.
 const UNTAGGED: u32 = 8;
 const ETHERNET_LEN: u32 = 14;
 const TAG: u32 = 0x8100;

@@ -1,7 +1,7 @@
 //! The extended dialect: programs of interfaces.
 //!
-//! A program has registers of 64 bits and a stack of 512 octets. The kernel proves before it runs one that it ends and
-//! reads and writes nothing but what is its own.
+//! A program has 64-bit registers and a stack of 512 bytes. Before it runs a program, the kernel
+//! proves that it terminates and accesses only its own memory.
 
 use std::fmt;
 use std::os::fd::RawFd;
@@ -9,44 +9,46 @@ use std::os::fd::RawFd;
 use super::AssembleError;
 use super::labels::{Label, Places};
 
-/// A program with labels, before it is assembled.
+/// A program with labels, before assembly.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Code {
     ops: Vec<Op>,
     labels: usize,
 }
 
-/// What one instruction does.
+/// An operation of one instruction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Op {
-    /// Calculates with the first register.
+    /// Calculates into the first register.
     Alu(Alu, Width, Register, Operand),
-    /// Takes the lowest octets of a register to be in network byte order, and clears the others.
+    /// Converts the lowest octets of a register from network byte order, and clears the others.
     FromNetwork(Size, Register),
-    /// Loads the first register from so many octets behind the second, and clears its other octets.
+    /// Loads the first register from this many octets behind the second, and clears its other
+    /// octets.
     Load(Size, Register, Register, i16),
-    /// Stores the second register so many octets behind the first.
+    /// Stores the second register this many octets behind the first.
     Store(Size, Register, i16, Register),
-    /// Adds the second register to the 64 bits so many octets behind the first, as one step.
+    /// Atomically adds the second register to the 64 bits this many octets behind the first.
     AddTo(Register, i16, Register),
-    /// Loads the map of this descriptor.
+    /// Loads the map with this descriptor.
     Map(Register, RawFd),
-    /// Goes on elsewhere.
+    /// Jumps.
     Jump(Label),
-    /// Goes on elsewhere if this is so.
+    /// Jumps if the condition holds.
     If(Test, Width, Register, Operand, Label),
-    /// Calls a function of the kernel: arguments in `R1` to `R5`, which are lost, the result in `R0`.
+    /// Calls a function of the kernel. Arguments are in `R1` to `R5`, which are clobbered; the
+    /// result is in `R0`.
     Call(Helper),
-    /// Ends with what is in `R0`.
+    /// Returns `R0`.
     Exit,
-    /// Is no instruction: here is a label.
+    /// Binds a label here; no instruction.
     Bind(Label),
 }
 
-/// How the first operand is changed by the second.
+/// An arithmetic operation on the first operand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Alu {
-    /// It becomes the second.
+    /// Assignment of the second operand.
     Move = 0xb0,
     /// Addition.
     Add = 0x00,
@@ -54,15 +56,15 @@ pub(crate) enum Alu {
     And = 0x50,
     /// Bitwise disjunction.
     Or = 0x40,
-    /// Bits that are different.
+    /// Bitwise exclusive disjunction.
     Xor = 0xa0,
     /// Shift to the left.
     Left = 0x60,
-    /// Shift to the right, without a sign.
+    /// Logical shift to the right.
     Right = 0x70,
 }
 
-/// A comparison, without a sign.
+/// An unsigned comparison.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Test {
     /// Equal.
@@ -71,20 +73,20 @@ pub(crate) enum Test {
     Above = 0x20,
     /// Greater or equal.
     AtLeast = 0x30,
-    /// A bit in common.
+    /// At least one bit in common.
     HasAny = 0x40,
 }
 
-/// How many bits count; the higher 32 of a result are cleared where they do not.
+/// The width of an operation. A half-width operation clears the upper 32 bits of the result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Width {
-    /// The lower 32.
+    /// The lower 32 bits.
     Half,
-    /// All 64.
+    /// All 64 bits.
     Full,
 }
 
-/// How much is loaded or stored.
+/// The width of a load or store.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Size {
     /// 8 bits.
@@ -97,7 +99,7 @@ pub(crate) enum Size {
     Double = 0x18,
 }
 
-/// A register. At the start `R1` is the context; `R10` is the end of the stack, and cannot be changed.
+/// A register. `R1` holds the context at the start. `R10` is the end of the stack and is read-only.
 #[allow(missing_docs, reason = "their numbers say all")]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Register {
@@ -117,36 +119,36 @@ pub(crate) enum Register {
 pub(crate) enum Operand {
     /// A register.
     Register(Register),
-    /// A number, whose sign is extended.
+    /// A number, which is sign-extended.
     Number(i32),
 }
 
-/// A function of the kernel, bpf-helpers(7).
+/// A helper function of the kernel, bpf-helpers(7).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Helper {
-    /// A value of a map (`bpf_map_lookup_elem`).
+    /// Looks up a value of a map (`bpf_map_lookup_elem`).
     Lookup = 1,
-    /// Sends the packet to what the map has there (`bpf_redirect_map`).
+    /// Redirects the packet to an entry of a map (`bpf_redirect_map`).
     Redirect = 51,
-    /// Octets of the packet, all of its pieces together (`bpf_xdp_get_buff_len`).
+    /// Returns the length of the packet, over all of its pieces (`bpf_xdp_get_buff_len`).
     Length = 188,
 }
 
-/// One instruction, laid out as `struct bpf_insn` of the kernel.
+/// One instruction with the layout of the kernel's `struct bpf_insn`.
 #[derive(Clone, Copy, Default, Eq, PartialEq)]
 #[repr(C)]
 pub(crate) struct Instruction {
-    /// What it does.
+    /// The operation code.
     pub code: u8,
-    /// The first register in the lower four bits, the second one in the higher.
+    /// The first register in the lower four bits, the second one in the upper.
     pub registers: u8,
-    /// A distance: in instructions for jumps, otherwise in octets.
+    /// An offset: in instructions for jumps, otherwise in octets.
     pub offset: i16,
-    /// A number.
+    /// An immediate operand.
     pub number: i32,
 }
 
-/// Instructions that a privileged process may load.
+/// The maximum number of instructions for a privileged process.
 pub(crate) const MAX_LEN: usize = 1_000_000;
 
 impl From<Register> for Operand {
@@ -162,7 +164,7 @@ impl From<i32> for Operand {
 }
 
 impl Code {
-    /// An empty program, which has so many labels already.
+    /// Creates an empty program whose first labels are already allocated.
     pub(super) const fn with_labels(labels: usize) -> Self {
         Self {
             ops: Vec::new(),
@@ -170,24 +172,24 @@ impl Code {
         }
     }
 
-    /// A label, to be bound once.
+    /// Allocates a label, which is to be bound once.
     pub(crate) const fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
     }
 
-    /// Adds an operation at the end.
+    /// Appends an operation.
     pub(crate) fn push(&mut self, op: Op) {
         self.ops.push(op);
     }
 
-    /// Adds several.
+    /// Appends operations.
     pub(crate) fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
         self.ops.extend(ops);
     }
 
-    /// Takes out what is never come to, which the kernel refuses. A label that is not bound is left to
-    /// [`assemble`](Self::assemble) to find.
+    /// Removes unreachable instructions, which the kernel refuses. Unbound labels are left to
+    /// [`assemble`](Self::assemble) to report.
     pub(super) fn prune(&mut self) {
         let mut places = vec![None; self.labels];
         for (at, op) in self.ops.iter().enumerate() {
@@ -216,7 +218,7 @@ impl Code {
         self.ops.retain(|_| is_reached.next() == Some(true));
     }
 
-    /// The instructions, for the kernel.
+    /// Assembles the instructions for the kernel.
     ///
     /// # Errors
     /// [`AssembleError`]
@@ -277,7 +279,7 @@ impl Code {
 }
 
 impl Size {
-    /// Its octets.
+    /// Returns the width in octets.
     pub(crate) const fn octets(self) -> u32 {
         match self {
             Self::Octet => 1,
@@ -314,7 +316,7 @@ const fn binary(code: u8, first: Register, second: Operand, offset: i16) -> Inst
     }
 }
 
-/// Like the logs of the kernel's verifier.
+/// Formats the instruction like the logs of the kernel's verifier.
 impl fmt::Debug for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -341,7 +343,7 @@ impl fmt::Debug for Instruction {
         };
         match (class, code & OPERATIONS) {
             _ if code == LD_DOUBLE => write!(f, "r{to} = map {number}"),
-            _ if *self == Self::default() => write!(f, "(the other half of it)"),
+            _ if *self == Self::default() => write!(f, "(second half)"),
             _ if code == ALU | TO_BIG_ENDIAN => write!(f, "r{to} = be{number} r{to}"),
             (LDX, _) => write!(f, "r{to} = *({bits} *)(r{from} {offset:+})"),
             (STX, op) if op & 0xe0 == ATOMIC => {
@@ -386,5 +388,5 @@ const TO_BIG_ENDIAN: u8 = 0xd8;
 const LD_DOUBLE: u8 = DOUBLE;
 const CALL: u8 = JMP | 0x80;
 const EXIT: u8 = JMP | 0x90;
-/// `BPF_PSEUDO_MAP_FD`, in the place of the second register.
+/// `BPF_PSEUDO_MAP_FD`, which takes the place of the second register.
 const MAP_BY_DESCRIPTOR: Register = Register::R1;

@@ -1,16 +1,16 @@
 use super::AssembleError;
 
-/// A place in a program that is jumped to.
+/// A jump target in a program.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Label(pub(super) usize);
 
-/// Where the labels of a program are, once all is placed.
+/// The positions of the labels of an assembled program.
 #[derive(Debug)]
 pub(super) struct Places(Vec<Option<usize>>);
 
 impl Places {
-    /// Finds the labels of a program: `pieces` are, in order, how many instructions each operation takes and
-    /// which label it binds.
+    /// Locates the labels of a program. `pieces` gives, in order, the number of instructions of
+    /// each operation and the label that it binds.
     pub(super) fn find(
         labels: usize,
         pieces: impl Iterator<Item = (usize, Option<Label>)>,
@@ -29,7 +29,7 @@ impl Places {
         Ok(Self(places))
     }
 
-    /// How many instructions a jump at `at` passes over.
+    /// Returns the number of instructions that a jump at `at` skips.
     pub(super) fn distance(&self, at: usize, to: Label) -> Result<i64, AssembleError> {
         match self.0[to.0] {
             Some(place) => Ok(place as i64 - at as i64 - 1),
@@ -37,7 +37,7 @@ impl Places {
         }
     }
 
-    /// The same as a type that has room for it.
+    /// Returns the same distance in the type of the instruction's field.
     pub(super) fn jump<T: TryFrom<i64>>(&self, at: usize, to: Label) -> Result<T, AssembleError> {
         let distance = self.distance(at, to)?;
         T::try_from(distance).map_err(|_| AssembleError::OutOfRange { at, distance })

@@ -1,11 +1,13 @@
-//! Programs that the kernel runs for each packet, written as Rust values: BPF in both of its dialects.
+//! BPF programs as Rust values, in both dialects. The kernel runs them for each packet.
 //!
-//! * [`classic`]: one accumulator, one index, sixteen words of scratch memory; what sockets filter with.
-//! * [`extended`]: ten registers, maps, helpers; what interfaces classify with.
-//! * [`classifier`]: from the rules of an interface to programs of either dialect. Only a classic one is made from
-//!   rules, and the extended one is its translation, so that the two cannot disagree.
+//! * [`classic`]: one accumulator, one index and sixteen words of scratch memory. Sockets filter
+//!   with it.
+//! * [`extended`]: ten registers, maps and helpers. Interfaces classify with it.
+//! * [`classifier`]: compiles the rules of an interface to programs of either dialect. Only the
+//!   classic program is made from the rules. The extended one is its translation, so the two always
+//!   agree.
 //!
-//! No compiler is needed, and nothing here speaks to the kernel.
+//! No external compiler is needed. This module makes no system call.
 
 pub(crate) mod classic;
 pub(crate) mod classifier;
@@ -17,35 +19,36 @@ use thiserror::Error;
 
 pub(crate) use labels::Label;
 
-/// Why a program cannot be assembled.
+/// An error of assembly.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum AssembleError {
-    /// A jump goes to a label that is nowhere.
+    /// A jump goes to a label that was never bound.
     #[error("instruction {at} jumps to a label that is not bound")]
     Unbound {
         /// The instruction that jumps.
         at: usize,
     },
-    /// A label is at two places.
+    /// A label is bound twice.
     #[error("a label is bound again at instruction {at}")]
     BoundTwice {
-        /// The second place.
+        /// The second binding.
         at: usize,
     },
-    /// A jump goes further than its instruction can say, or back in the classic dialect, which has no loops.
+    /// A jump is longer than its instruction can encode. In the classic dialect, which has no
+    /// loops, a backward jump is an error too.
     #[error("instruction {at} jumps {distance} instructions, which is out of range")]
     OutOfRange {
         /// The instruction that jumps.
         at: usize,
-        /// How many instructions it would pass over; negative where it goes back.
+        /// The number of instructions between; negative for a backward jump.
         distance: i64,
     },
-    /// It has more instructions than the kernel takes.
+    /// The program has more instructions than the kernel accepts.
     #[error("a program of {len} instructions is longer than the {max} that the kernel takes")]
     TooLong {
-        /// Its instructions.
+        /// The number of instructions.
         len: usize,
-        /// How many there can be.
+        /// The maximum number of instructions.
         max: usize,
     },
 }

@@ -1,7 +1,8 @@
-//! From a classic program that returns a class to an extended one that sends the packet there.
+//! Translation of a classic program, which returns a class, to an extended one that sends the
+//! packet to the socket of the class.
 //!
-//! `A` is `R0`, `X` is `R1`, scratch memory is on the stack. Reading behind the end of the packet leaves it to the kernel, as
-//! returning 0 does.
+//! `R0` holds `A`, `R1` holds `X`, and scratch memory is on the stack. A read behind the end of the
+//! packet leaves it to the kernel, as a return of 0 does.
 
 use std::os::fd::RawFd;
 
@@ -11,36 +12,39 @@ use super::extended::{Alu, Code, Helper, Op, Operand, Register, Size, Test, Widt
 use super::labels::Label;
 use crate::class::{ClassId, MAX_CLASSES};
 
-/// The maps of a program, by their descriptors. Both have a place for each class and receive queue: see [`Maps::place`].
+/// The maps of a program, by their descriptors. Both have an entry for each class and receive
+/// queue, see [`Maps::place`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Maps {
-    /// The sockets (`BPF_MAP_TYPE_XSKMAP`), each of which takes the packets of one receive queue.
+    /// The sockets (`BPF_MAP_TYPE_XSKMAP`). Each takes the packets of one receive queue.
     pub sockets: RawFd,
-    /// How many packets there were (`BPF_MAP_TYPE_ARRAY` of `u64`).
+    /// The packet counters (`BPF_MAP_TYPE_ARRAY` of `u64`).
     pub counters: RawFd,
-    /// Receive queues that have sockets. Those that the interface gets later are the queue of this number together, which
-    /// has none: their packets are counted, and left to the kernel.
+    /// The number of receive queues with sockets. All queues that are added to the interface later
+    /// share the entry with this number, which has no socket. Their packets are counted and left to
+    /// the kernel.
     pub queues: u32,
 }
 
 impl Maps {
-    /// Where both maps have what is for a class and a receive queue, up to [`queues`](Self::queues).
+    /// Returns the index of the entries for a class and a receive queue, up to
+    /// [`queues`](Self::queues).
     pub(crate) const fn place(class: ClassId, queue: u32) -> u32 {
         (queue << CLASS_BITS) + class.index() as u32
     }
 
-    /// How many places they have.
+    /// Returns the number of entries of each map.
     pub(crate) const fn places(queues: u32) -> u32 {
         (queues + 1) << CLASS_BITS
     }
 }
 
-/// What an XDP program ends with to leave a packet to the kernel.
+/// The return value of an XDP program that leaves a packet to the kernel.
 pub(crate) const XDP_PASS: i32 = 2;
 
-/// Translates a program whose result is the number of a class and one, or 0 for the kernel.
+/// Translates a program that returns the number of a class plus one, or 0 for the kernel.
 pub(super) fn translate(classic: &classic::Code, hardware: [u8; 6], maps: Maps) -> Code {
-    // The labels of the classic program are the first ones of this one.
+    // The labels of the classic program keep their numbers.
     let mut code = Code::with_labels(classic.labels());
     let pass = code.label();
     let give = code.label();
@@ -55,7 +59,7 @@ pub(super) fn translate(classic: &classic::Code, hardware: [u8; 6], maps: Maps) 
         translator.op(*op);
     }
     translator.end(maps);
-    // Without rules there is no class, and without addresses nothing to read.
+    // Without rules or addresses, parts of the program are unreachable.
     translator.code.prune();
     translator.code
 }
@@ -64,9 +68,9 @@ struct Translator {
     code: Code,
     /// The hardware address of the interface.
     hardware: [u8; 6],
-    /// Where the packet is left to the kernel.
+    /// The target that leaves the packet to the kernel.
     pass: Label,
-    /// Where it is sent to the class whose number is in `R0`.
+    /// The target that sends the packet to the class whose number is in `R0`.
     give: Label,
 }
 
@@ -130,18 +134,19 @@ impl Translator {
             Source::Number(k) => self.alu(Alu::Move, R0, number(k)),
             Source::Slot(slot) => {
                 self.load_stack(R0, place(slot));
-                // Tells the verifier that what is found out about the copy says nothing of the slot: else it would
-                // follow every order of comparisons by itself.
+                // Breaks the verifier's link between the copy and the slot. Otherwise the verifier
+                // would explore every order of comparisons separately.
                 self.alu(Alu::And, R0, Operand::Number(-1));
             }
             Source::Length => self.load_stack(R0, LENGTH),
-            // Before XDP nothing has been taken off.
+            // At the XDP hook, no tag has been stripped yet.
             Source::Stripped(_) => self.alu(Alu::Move, R0, Operand::Number(0)),
             Source::Addressee => self.addressee(),
         }
     }
 
-    /// Loads `R0` with what is different between the address that the frame goes to and the own one.
+    /// Loads `R0` with the exclusive disjunction of the frame's destination and the own hardware
+    /// address.
     fn addressee(&mut self) {
         let [a, b, c, d, e, f] = self.hardware;
         let first = number(u32::from_ne_bytes([a, b, c, d]));
@@ -158,7 +163,8 @@ impl Translator {
         self.alu(Alu::Or, R0, R5.into());
     }
 
-    /// Loads `R0` from so many octets behind `R4`, unless the packet ends before.
+    /// Loads `R0` from this many octets behind `R4`, or leaves the packet to the kernel if it ends
+    /// before.
     fn load_packet(&mut self, size: classic::Size, at: u32) {
         let end = number(at + size.octets());
         let size = match size {
@@ -218,7 +224,7 @@ impl Translator {
             Op::Bind(uncounted),
             Op::Map(R1, maps.sockets),
             Op::Alu(Alu::Move, Width::Full, R2, R7.into()),
-            // Where the class has no socket, at this queue.
+            // The result if the class has no socket at this queue.
             Op::Alu(Alu::Move, Width::Half, R3, XDP_PASS.into()),
             Op::Call(Helper::Redirect),
             Op::Exit,
@@ -233,7 +239,7 @@ const fn number(k: u32) -> Operand {
     Operand::Number(k.cast_signed())
 }
 
-/// Where on the stack a word of scratch memory is.
+/// Returns the stack offset of a word of scratch memory.
 const fn place(slot: classic::Slot) -> i16 {
     -8 * (slot.index() as i16 + 1)
 }
@@ -246,6 +252,6 @@ const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const RECEIVE_QUEUE: i16 = 16;
 
-/// A place in a map is the number of a queue, and behind it so many bits of the number of a class.
+/// The index of a map entry is the queue number followed by this many bits of class number.
 const CLASS_BITS: u32 = MAX_CLASSES.trailing_zeros();
 const _: () = assert!(MAX_CLASSES.is_power_of_two());

@@ -1,4 +1,4 @@
-//! What rules say of packets.
+//! Classification by rules.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! Maps, programs and links of the kernel, bpf(2). All of them end with the process that has them.
+//! Maps, programs and links of the kernel, bpf(2). All of them are freed with their process.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -8,12 +8,12 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::bpf::extended::Instruction;
 
-/// A table that programs and processes share.
+/// A table that is shared between programs and processes.
 #[derive(Debug)]
 pub(crate) struct Map(OwnedFd);
 
 impl Map {
-    /// From numbers below `len` to AF_XDP sockets, none at first.
+    /// Creates a map from numbers below `len` to AF_XDP sockets. It is initially empty.
     ///
     /// # Errors
     /// The system's error; `PermissionDenied` without `CAP_NET_ADMIN` and `CAP_BPF`.
@@ -21,7 +21,7 @@ impl Map {
         Self::create(XSKMAP, 4, len, c"chronorb_xsk")
     }
 
-    /// From numbers below `len` to counters, which are 0 at first.
+    /// Creates a map from numbers below `len` to counters, initially 0.
     ///
     /// # Errors
     /// As for [`of_sockets`](Self::of_sockets).
@@ -47,36 +47,37 @@ impl Map {
     /// Puts a socket into a map of sockets.
     ///
     /// # Errors
-    /// The system's error, for example where the socket is not bound.
+    /// The system's error, for example if the socket is not bound.
     pub(crate) fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
         let mut socket = socket.as_raw_fd();
         self.element(MAP_UPDATE, number, (&raw mut socket).cast())
     }
 
-    /// Takes the socket of a number away.
+    /// Removes the socket at a number.
     ///
     /// # Errors
-    /// `NotFound` where there is none.
+    /// `NotFound` if there is none.
     pub(crate) fn remove_socket(&self, number: u32) -> io::Result<()> {
         self.element(MAP_DELETE, number, std::ptr::null_mut())
     }
 
-    /// What a map of counters has counted.
+    /// Returns a counter of a map of counters.
     ///
     /// # Errors
-    /// `NotFound` where there is no such counter.
+    /// `NotFound` if there is no such counter.
     pub(crate) fn count(&self, number: u32) -> io::Result<u64> {
         let mut count = 0_u64;
         self.element(MAP_LOOKUP, number, (&raw mut count).cast())?;
         Ok(count)
     }
 
-    /// Its descriptor, for programs.
+    /// Returns the descriptor for use in programs.
     pub(crate) fn descriptor(&self) -> i32 {
         self.0.as_raw_fd()
     }
 
-    /// `value` is null, or points to as many octets as the values of this map have.
+    /// Performs an operation on one element. `value` is null, or points to as many bytes as the
+    /// values of this map have.
     fn element(&self, command: i32, key: u32, value: *mut u8) -> io::Result<()> {
         let attributes = Element {
             map: self.0.as_raw_fd(),
@@ -85,30 +86,30 @@ impl Map {
             value: value.addr() as u64,
             flags: 0,
         };
-        // SAFETY: the key is alive and of the size that all maps here have; for the value this is the duty of the callers
-        // above, each of whom knows the kind of its map: of another kind, the kernel refuses sockets, and counters have
-        // the largest values.
+        // SAFETY: the key is alive and has the size that all maps here use. The callers above know
+        // the kind of their map and pass a value of its size. The kernel refuses sockets for
+        // another kind of map, and counters have the largest values.
         unsafe { bpf(command, &attributes) }?;
         Ok(())
     }
 }
 
-/// A program that the kernel has found harmless.
+/// A program that the kernel has verified.
 #[derive(Debug)]
 pub(crate) struct Program(OwnedFd);
 
 impl Program {
-    /// Loads a program of interfaces, which takes packets in several pieces too.
+    /// Loads a program for interfaces, with support for packets in several pieces.
     ///
     /// # Errors
-    /// [`LoadError`], with what the kernel's verifier says.
+    /// [`LoadError`], with the output of the kernel's verifier.
     pub(crate) fn xdp(instructions: &[Instruction]) -> Result<Self, LoadError> {
         let loaded = load(instructions, &mut []);
         let source = match loaded {
             Ok(program) => return Ok(program),
             Err(source) => source,
         };
-        // Once more, to hear why.
+        // A second attempt, with a log of the reason.
         let mut log = vec![0; LOG_LEN];
         match load(instructions, &mut log) {
             Ok(program) => Ok(program),
@@ -119,10 +120,10 @@ impl Program {
         }
     }
 
-    /// What the program returns for a packet, which needs no interface.
+    /// Runs the program on a packet without an interface, and returns its result.
     ///
     /// # Errors
-    /// The system's error; `InvalidInput` for a packet that is shorter than a header of Ethernet.
+    /// The system's error; `InvalidInput` for a packet shorter than an Ethernet header.
     #[cfg(test)]
     pub(crate) fn run(&self, packet: &[u8]) -> io::Result<u32> {
         let mut attributes = TestRun {
@@ -131,18 +132,19 @@ impl Program {
             data: packet.as_ptr().addr() as u64,
             ..TestRun::default()
         };
-        // SAFETY: the packet is alive and as long as is said; no room for answers is given but the attributes.
+        // SAFETY: the packet is alive and has the given length. The kernel writes its answer only
+        // to the attributes.
         unsafe { system_call(TEST_RUN, &raw mut attributes) }?;
         Ok(attributes.result)
     }
 }
 
-/// Why a program was not loaded.
+/// The error of a program that was not loaded.
 #[derive(Debug)]
 pub(crate) struct LoadError {
-    /// What the kernel says.
+    /// The error of the system call.
     pub source: io::Error,
-    /// What its verifier says; empty if it was not asked.
+    /// The output of the verifier; empty if it was not requested.
     pub log: String,
 }
 
@@ -158,24 +160,24 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// How an interface runs a program.
+/// The hook at which an interface runs a program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Attachment {
-    /// In its driver, before anything else is done for a packet.
+    /// The interface's driver, before any other processing of a packet.
     Native,
-    /// In the kernel's network stack, for interfaces of any kind.
+    /// The kernel's network stack, for interfaces of any kind.
     Generic,
 }
 
-/// A program that an interface runs for as long as this is there.
+/// A program attached to an interface. It is detached on drop.
 #[derive(Debug)]
-pub(crate) struct Attached(OwnedFd);
+pub(crate) struct ProgramLink(OwnedFd);
 
-impl Attached {
-    /// Has the interface of this number run a program.
+impl ProgramLink {
+    /// Attaches a program to the interface with this index.
     ///
     /// # Errors
-    /// The system's error; `ResourceBusy` where it runs another one.
+    /// The system's error; `ResourceBusy` if the interface runs another program.
     pub(crate) fn new(program: &Program, interface: u32, how: Attachment) -> io::Result<Self> {
         let attributes = CreateLink {
             program: program.0.as_raw_fd(),
@@ -190,10 +192,10 @@ impl Attached {
         unsafe { bpf(LINK_CREATE, &attributes) }.map(|link| Self(descriptor(link)))
     }
 
-    /// Has it run another one instead, from one packet to the next.
+    /// Atomically replaces the program, between two packets.
     ///
     /// # Errors
-    /// The system's error; it runs the one of before then.
+    /// The system's error; the former program stays attached then.
     pub(crate) fn replace(&self, program: &Program) -> io::Result<()> {
         let attributes = UpdateLink {
             link: self.0.as_raw_fd(),
@@ -201,13 +203,13 @@ impl Attached {
             flags: 0,
             old: 0,
         };
-        // SAFETY: as above.
+        // SAFETY: there are no pointers in the attributes.
         unsafe { bpf(LINK_UPDATE, &attributes) }?;
         Ok(())
     }
 }
 
-/// Loads a program; the verifier writes to `log`, if that has any room.
+/// Loads a program. The verifier writes to `log` unless it is empty.
 fn load(instructions: &[Instruction], log: &mut [u8]) -> io::Result<Program> {
     let attributes = LoadProgram {
         kind: PROGRAM_XDP,
@@ -227,9 +229,9 @@ fn load(instructions: &[Instruction], log: &mut [u8]) -> io::Result<Program> {
         attach: XDP_ATTACH,
     };
     loop {
-        // SAFETY: the instructions, the licence and the log are alive, and as long as is said.
+        // SAFETY: the instructions, the licence and the log are alive and have the given lengths.
         match unsafe { bpf(PROGRAM_LOAD, &attributes) } {
-            // A signal came in the midst.
+            // The verifier was interrupted by a signal.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
             Ok(program) => return Ok(Program(descriptor(program))),
@@ -242,18 +244,22 @@ fn text(log: &[u8]) -> String {
     log.to_string_lossy().into_owned()
 }
 
+/// Calls bpf(2) with attributes that the command only reads.
+///
 /// # Safety
-/// Addresses in the attributes are of memory that is alive, and as long as the command says.
+/// Addresses in the attributes refer to memory that is alive and as large as the command expects.
 unsafe fn bpf<T>(command: i32, attributes: &T) -> io::Result<i32> {
     let attributes = (&raw const *attributes).cast_mut();
-    // SAFETY: by the caller's word. None of the commands writes to the attributes.
+    // SAFETY: the caller guarantees the addresses. No command in use here writes to the attributes.
     unsafe { system_call(command, attributes) }
 }
 
+/// Calls bpf(2).
+///
 /// # Safety
-/// As for [`bpf`]; and the attributes can be written to if the command does.
+/// As for [`bpf`]; the attributes are writable if the command writes to them.
 unsafe fn system_call<T>(command: i32, attributes: *mut T) -> io::Result<i32> {
-    // SAFETY: by the caller's word; the attributes are as long as is said.
+    // SAFETY: the caller guarantees the attributes, whose length is given.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, size_of::<T>()) };
     match i32::try_from(result) {
         Ok(result @ 0..) => Ok(result),
@@ -262,7 +268,7 @@ unsafe fn system_call<T>(command: i32, attributes: *mut T) -> io::Result<i32> {
 }
 
 fn descriptor(number: i32) -> OwnedFd {
-    // SAFETY: the kernel has just made it for the caller, and nobody else has it.
+    // SAFETY: the kernel has just opened it for the caller, and it has no other owner.
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
@@ -275,7 +281,7 @@ fn object_name(name: &CStr) -> [u8; NAME_LEN] {
     octets
 }
 
-// The parts of `union bpf_attr` of <linux/bpf.h>, as far as they are used.
+// The parts in use of `union bpf_attr` of <linux/bpf.h>.
 
 #[repr(C)]
 struct CreateMap {
@@ -349,9 +355,9 @@ struct UpdateLink {
 }
 
 const NAME_LEN: usize = 16;
-/// A program may use what is for those under the GPL only if it is; this one uses nothing of that.
+/// The licence of programs. GPL-only functions of the kernel are not used.
 const LICENSE: &CStr = c"MIT OR Apache-2.0";
-/// The verifier keeps the end of what does not fit.
+/// The length of the verifier's log. The verifier keeps the end of a longer one.
 const LOG_LEN: usize = 256 << 10;
 
 const MAP_CREATE: i32 = 0;

@@ -1,9 +1,9 @@
-//! What keeps the kernel quiet about the ports that are served here.
+//! Guards, which keep the kernel silent about ports that RIO serves.
 //!
-//! The kernel sees packets to these ports too, by drivers that do not take them away from it, and would answer that
-//! nobody is there (RST). A guard is a listening socket of the kernel with a filter that lets nothing through: the
-//! kernel says nothing then, neither to who connects nor to who is connected, and no other program can have the port.
-//! It ends with the process.
+//! Drivers that only copy packets leave them to the kernel too. The kernel would reset (RST)
+//! connections to ports that it does not know. A guard is a kernel socket that listens on the port
+//! with a filter that drops everything. Thus the kernel answers neither connection requests nor
+//! packets of connections, and no other program can bind the port. A guard ends with the process.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use thiserror::Error;
 use super::socket::{attach_filter, socket};
 use crate::bpf::classic::Instruction;
 
-/// Keeps the kernel quiet about an address and port, as long as it is there.
+/// A guard of an address and port, in force until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Guard {
     address: SocketAddr,
@@ -25,7 +25,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Guards this address and port; where the port is 0, one that is free.
+    /// Guards this address and port. Port 0 stands for any free one.
     ///
     /// # Errors
     /// [`GuardError`].
@@ -41,7 +41,7 @@ impl Guard {
         })
     }
 
-    /// What it guards.
+    /// Returns the guarded address and port.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -57,7 +57,8 @@ impl Guard {
         }
         attach_filter(&socket, &NOTHING)?;
         match bind(&socket, &address) {
-            // Connections of the kernel's that have ended are no hindrance, as long as they are all that is there.
+            // Kernel connections that have ended do not prevent a guard if nothing else holds the
+            // port.
             Err(Errno::ADDRINUSE) if !is_somebodys(address) => {
                 sockopt::set_socket_reuseaddr(&socket, true)?;
                 bind(&socket, &address)?;
@@ -73,8 +74,8 @@ impl Guard {
     }
 }
 
-/// Whether a process has a connection of the kernel's at this address and port. One that is of no process has ended, though
-/// the kernel may have to do with it for a while.
+/// Returns whether a process has a kernel connection at this address and port. A connection without
+/// a process has ended, though the kernel may keep it for a while.
 fn is_somebodys(address: SocketAddr) -> bool {
     let address = SocketAddr::new(address.ip().to_canonical(), address.port());
     ["tcp", "tcp6"].into_iter().any(|kind| {
@@ -89,7 +90,7 @@ fn is_somebodys(address: SocketAddr) -> bool {
     })
 }
 
-/// An address as the kernel writes it in `/proc/net/tcp`: words as they are in memory, and the port.
+/// Parses an address from `/proc/net/tcp`: hexadecimal words in memory order, and the port.
 fn read_address(text: &str) -> Option<SocketAddr> {
     let (words, port) = text.split_once(':')?;
     let word = |at: usize| {
@@ -109,32 +110,32 @@ fn read_address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// Why a port cannot be guarded.
+/// An error of [`Guard::new`].
 #[derive(Debug, Error)]
 pub(crate) enum GuardError {
-    /// Another program has the port, or this one: it listens there, or has connections there still.
+    /// The port is in use, by another program or by this one.
     #[error("{0} is taken: `ss -tanp` shows by whom")]
     Taken(SocketAddr),
-    /// The address is none of this host's.
+    /// The host does not have the address.
     #[error("{0} is no address of this host; `ip address` lists those that it has")]
     NotHere(IpAddr),
-    /// The process may not have the port.
+    /// The process may not bind the port.
     #[error(
         "{0} needs cap_net_bind_service: take a port from 1024 on, run as root, or grant it \
          (`setcap cap_net_bind_service+ep PROGRAM`)"
     )]
     Denied(SocketAddr),
-    /// Anything else.
+    /// Another error.
     #[error("{address} cannot be guarded: {source}")]
     Failed {
-        /// What was to be guarded.
+        /// The address to be guarded.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
-/// A filter that lets nothing through.
+/// A filter that drops everything.
 const NOTHING: [Instruction; 1] = [Instruction {
     code: 0x06,
     jt: 0,

@@ -1,4 +1,4 @@
-//! The network namespace that a driver was opened in, for the sockets that it makes later.
+//! The network namespace in which a driver was opened, for sockets that it makes later.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,18 +9,19 @@ use rustix::fs::fstat;
 use super::DriverError;
 use super::socket::failed;
 
-/// A network namespace to come back to.
+/// A network namespace that can be entered again.
 #[derive(Debug)]
 pub(crate) struct Home(NetworkNamespace);
 
 impl Home {
-    /// That of the calling thread.
+    /// Returns the namespace of the calling thread.
     pub(crate) fn here() -> Result<Self, DriverError> {
         let here = NetworkNamespace::current().map_err(failed(WHAT, CAPABILITY))?;
         Ok(Self(here))
     }
 
-    /// Does something there. A thread that is elsewhere needs `CAP_SYS_ADMIN` for it, one that is there needs nothing.
+    /// Runs a function in the namespace. A thread of another namespace needs `CAP_SYS_ADMIN` for
+    /// it; a thread of the same one needs nothing.
     pub(crate) fn enter<T>(&self, f: impl FnOnce() -> T) -> Result<T, DriverError> {
         match self.is_here() {
             Ok(true) => Ok(f()),

@@ -1,4 +1,4 @@
-//! Drivers: network interfaces whose packets are told apart before any protocol work.
+//! Drivers: access to network interfaces, with packets classified before any protocol work.
 
 use std::fmt;
 use std::io;
@@ -31,62 +31,65 @@ pub use rights::{PacketAccess, PacketRights};
 
 /// A network interface that is open for classes.
 ///
-/// Classes come and go while it is open. The traffic of the rest of the host goes by the kernel, undisturbed. Nothing
-/// of a driver outlives its process, whichever way that ends.
+/// Classes open and close while it is open. All other traffic of the host goes through the kernel,
+/// unaffected. Everything that a driver sets up ends with its process, however the process ends.
 pub(crate) trait Driver: fmt::Debug + Send + Sync {
-    /// The interface, as it was when it was opened: addresses that it gets later have no packets by classes, and an MTU that it
-    /// gets later is none of theirs.
+    /// Returns the interface as it was when it was opened. Later addresses are not classified, and
+    /// a later MTU is ignored.
     fn link(&self) -> &Link;
 
-    /// Opens the path of a class: from now on packets that these rules match come by it. Rules of other classes, if
-    /// they match too, win where they were there first.
+    /// Opens the path of a class. From now on it receives the packets that match these rules. If a
+    /// rule of another class matches too, the older rule wins.
     ///
-    /// `queue` is how many frames wait at most, each way, up to [`MAX_QUEUE`], rounded up to a power of two. Where frames come in by
-    /// several receive queues of the interface and are not put together by the kernel ([`xdp`]), so many wait at each of them.
-    /// Frames of one flow keep their order in any case, those of several may overtake each other on the way.
+    /// `queue` is the number of frames that can wait in each direction, at most [`MAX_QUEUE`],
+    /// rounded up to a power of two. If the interface has several receive queues that the kernel
+    /// does not merge ([`xdp`]), the number applies to each of them. Frames of one flow stay in
+    /// order. Frames of several flows may overtake each other.
     ///
     /// # Errors
-    /// [`DriverError`]; all is as before then.
+    /// [`DriverError`]; nothing is changed then.
     fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError>;
 
-    /// Adds a rule to a class that is open, for example for a port that a connection goes out by.
+    /// Adds a rule to an open class, for example for the local port of an outgoing connection.
     ///
     /// # Errors
-    /// [`DriverError`]; all is as before then.
+    /// [`DriverError`]; nothing is changed then.
     fn add(&self, rule: &Rule) -> Result<(), DriverError>;
 
-    /// Takes a rule away again.
+    /// Removes a rule.
     #[cfg(test)]
     fn remove(&self, rule: &Rule);
 
-    /// Says where TCP packets to the host go that no rule matches; at first that is the kernel.
+    /// Sets the destination of TCP packets to the host that no rule matches. The default is the
+    /// kernel.
     ///
     /// # Errors
-    /// [`DriverError`]; all is as before then.
+    /// [`DriverError`]; nothing is changed then.
     #[cfg(test)]
     fn set_unknown(&self, unknown: crate::class::Unknown) -> Result<(), DriverError>;
 }
 
-/// What there is to know of a network interface.
+/// The properties of a network interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Link {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its number in this network namespace.
+    /// The index in this network namespace.
     pub index: u32,
-    /// Its hardware address.
+    /// The hardware address.
     pub hardware: [u8; 6],
-    /// Octets of the longest packet, without the Ethernet header.
+    /// The length of the longest packet in octets, without the Ethernet header.
     pub mtu: usize,
-    /// Its addresses in this host, each with the length of its network's prefix.
+    /// The addresses of this host at the interface, each with the prefix length of its network.
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
 impl Link {
-    /// Reads what the kernel knows of the interface of this name.
+    /// Reads the properties of the interface with this name from the kernel.
     ///
     /// # Errors
-    /// [`DriverError::NoInterface`] where there is none of this name; `Unsupported` where it has no Ethernet address.
+    /// [`DriverError::NoInterface`] if there is no such interface; `Unsupported` if it has no
+    /// Ethernet address.
     pub(crate) fn read(netlink: &mut Netlink, name: &str) -> Result<Self, DriverError> {
         let info = match netlink.link(name) {
             Err(error) if error.is_absent() => {
@@ -108,10 +111,10 @@ impl Link {
     }
 }
 
-/// Frames that the queue of a class can have.
+/// The maximum length of a class's queue in frames.
 pub(crate) const MAX_QUEUE: usize = 1 << 16;
 
-/// So many frames rounded up to what a queue can have.
+/// Rounds a number of frames up to a permitted queue length.
 fn queue_of(frames: usize) -> Result<usize, DriverError> {
     match frames {
         ..=MAX_QUEUE => Ok(frames.next_power_of_two()),
@@ -119,33 +122,34 @@ fn queue_of(frames: usize) -> Result<usize, DriverError> {
     }
 }
 
-/// Octets of the longest frame of an interface: its longest packet, the Ethernet header and a VLAN tag.
+/// Returns the length of the longest frame in octets: the longest packet, the Ethernet header and a
+/// VLAN tag.
 fn longest_frame(link: &Link) -> usize {
     link.mtu + ETHERNET_LEN + VLAN_TAG_LEN
 }
 
-/// Why a driver, or a path of it, cannot be opened.
+/// An error while a driver, or a path of it, is opened.
 #[derive(Debug, Error)]
 pub enum DriverError {
     /// There is no such interface in this network namespace.
     #[error("there is no network interface {0:?} here; `ip link` lists those that there are")]
     NoInterface(String),
-    /// The process may not do it.
+    /// The process lacks a capability.
     #[error(
         "{what} needs {capability}: run as root, or grant it (`setcap {capability}+ep PROGRAM`)"
     )]
     Denied {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
-        /// The capability, or capabilities, as `setcap` writes them.
+        /// The missing capabilities, as `setcap` writes them.
         capability: &'static str,
     },
-    /// This kernel, or the interface's driver, cannot do it.
-    #[error("{what} cannot be had here: {source}")]
+    /// The kernel, or the interface's driver, does not support the operation.
+    #[error("{what} is not available here: {source}")]
     Unsupported {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
     /// The class is open already.
@@ -154,36 +158,37 @@ pub enum DriverError {
     /// The class is not open.
     #[error("class {0} is not open")]
     Closed(ClassId),
-    /// A rule cannot be, or is one too many.
+    /// A rule is invalid, or one too many.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// The interface was opened with less room.
+    /// The interface was opened with less room than the queue needs.
     #[error(
-        "a queue of {asked} packets, where there is room for {left} more; open the interface with more"
+        "a queue of {asked} packets, where there is room for {left} more; open the interface with \
+        more"
     )]
     NoRoom {
-        /// Packets of the queue.
+        /// The requested queue length in packets.
         asked: usize,
-        /// For how many there is room.
+        /// The remaining room in packets.
         left: usize,
     },
-    /// A queue cannot be as long.
-    #[error("a queue of {0} packets is longer than any can be: take at most {MAX_QUEUE}")]
+    /// The queue is longer than [`MAX_QUEUE`].
+    #[error("a queue of {0} packets is too long: take at most {MAX_QUEUE}")]
     LongQueue(usize),
-    /// There is nothing to open.
-    #[error("the kernel's own TCP hands out no packets: it has sockets")]
+    /// The kernel's own TCP was chosen, which has no driver.
+    #[error("the kernel's own TCP is not a driver of packets: it has sockets")]
     Kernel,
-    /// Another XDP program is on the interface.
+    /// The interface already runs another XDP program.
     #[error(
         "another XDP program is on the interface: `ip link` shows which; end who has put it there"
     )]
     Taken,
-    /// Anything else.
+    /// Another error.
     #[error("{what}: {source}")]
     Failed {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
 }
@@ -203,5 +208,5 @@ impl From<NetlinkError> for DriverError {
     }
 }
 
-/// Octets of a VLAN tag.
+/// The length of a VLAN tag in octets.
 const VLAN_TAG_LEN: usize = 4;

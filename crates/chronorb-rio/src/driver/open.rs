@@ -1,4 +1,4 @@
-//! Opening an interface by the driver that it can have.
+//! Selection of a driver and opening of an interface with it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,22 +9,22 @@ use super::packet::Packet;
 use super::xdp::{self, Xdp};
 use super::{Driver, DriverError};
 
-/// Which driver an interface is opened by.
+/// The choice of a driver.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Choice {
-    /// AF_XDP if it can be had, otherwise packet sockets.
+    /// AF_XDP if it is available, otherwise packet sockets.
     #[default]
     Auto,
     /// AF_XDP.
     Xdp,
     /// Packet sockets.
     Packet,
-    /// The kernel's own TCP, which is none: who has a choice of it goes by sockets.
+    /// The kernel's own TCP, which is not a driver. Its users open sockets instead.
     Kernel,
 }
 
 impl Choice {
-    /// Its name, as settings write it.
+    /// Returns the name in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -52,24 +52,24 @@ impl FromStr for Choice {
     }
 }
 
-/// A driver is named that there is not.
+/// The error of an unknown driver name.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{0:?} is no driver: take auto, xdp, packet or kernel")]
 pub struct UnknownChoice(pub String);
 
-/// How an interface is opened.
+/// Options for opening an interface.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Options {
-    /// Which driver.
+    /// The driver.
     pub driver: Choice,
-    /// How AF_XDP is opened, if it is.
+    /// The options of AF_XDP.
     pub xdp: xdp::Options,
 }
 
 /// Opens an interface of this network namespace.
 ///
 /// # Errors
-/// [`OpenError`] tells of each driver that was tried why it was not possible.
+/// [`OpenError`] gives the reason for each driver that was tried.
 pub(crate) fn open(interface: &str, options: Options) -> Result<Box<dyn Driver>, OpenError> {
     let drivers: &[Choice] = match options.driver {
         Choice::Auto => &[Choice::Xdp, Choice::Packet],
@@ -92,16 +92,16 @@ pub(crate) fn open(interface: &str, options: Options) -> Result<Box<dyn Driver>,
     Err(OpenError { refused })
 }
 
-/// Why an interface cannot be opened.
+/// The error of an interface that cannot be opened.
 #[derive(Debug, Error)]
 pub struct OpenError {
-    /// The drivers that were tried, in their order, and why each could not be had.
+    /// The drivers that were tried, in order, each with its error.
     pub refused: Vec<(Choice, DriverError)>,
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // That there is no such interface is said once.
+        // A missing interface is the same error for each driver.
         if let Some((_, error @ DriverError::NoInterface(_))) = self.refused.first() {
             return error.fmt(f);
         }

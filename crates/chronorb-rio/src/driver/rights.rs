@@ -1,4 +1,4 @@
-//! Whether packets can be taken from network interfaces here.
+//! A probe of the rights to access packets of network interfaces.
 
 use std::io;
 
@@ -7,30 +7,30 @@ use super::socket::socket;
 use crate::bpf::classifier::XDP_PASS;
 use crate::bpf::extended::{Alu, Code, Op, Register, Width};
 
-/// What the process may do with the packets of network interfaces, found by trying.
+/// The rights of the process to packets of network interfaces, determined by trying.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PacketRights {
-    /// Sockets that get whole packets (`AF_PACKET`), with `CAP_NET_RAW`.
+    /// Sockets that receive whole packets (`AF_PACKET`), with `CAP_NET_RAW`.
     pub packet_socket: PacketAccess,
-    /// Sockets whose packets pass the kernel by (`AF_XDP`), with `CAP_NET_RAW`.
+    /// Sockets that bypass the kernel's network stack (`AF_XDP`), with `CAP_NET_RAW`.
     pub xdp_socket: PacketAccess,
-    /// Programs that tell packets apart as they come in (XDP), with `CAP_NET_ADMIN` and `CAP_BPF`.
+    /// Programs that classify packets on arrival (XDP), with `CAP_NET_ADMIN` and `CAP_BPF`.
     pub xdp_program: PacketAccess,
 }
 
-/// Whether the kernel lets the process do it.
+/// The result of one probe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PacketAccess {
-    /// It does.
+    /// The operation succeeded.
     Granted,
-    /// The process has no right to it.
+    /// The process lacks the right.
     Denied,
-    /// The kernel cannot do it, or says so, with this error number of Linux.
+    /// The kernel does not support it, or failed with this Linux error number.
     Absent(i32),
 }
 
 impl PacketRights {
-    /// Tries what the process may do. No interface is touched, and nothing stays open.
+    /// Probes the rights. Affects no interface and leaves nothing open.
     #[must_use]
     pub fn probe() -> Self {
         let raw = |family| PacketAccess::of(socket(family, libc::SOCK_RAW, 0));
@@ -52,7 +52,7 @@ impl PacketAccess {
     }
 }
 
-/// Loads a program for XDP that lets every packet pass, for no interface.
+/// Loads an XDP program that passes every packet, without attaching it.
 fn load_passing() -> io::Result<Program> {
     let pass = Op::Alu(Alu::Move, Width::Half, Register::R0, XDP_PASS.into());
     let mut code = Code::default();
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_process_without_the_capabilities_is_denied_each_of_them() {
-        // Capabilities are those of a thread, and this one ends.
+        // Capabilities belong to a thread, and this thread ends.
         let probed = std::thread::spawn(|| {
             let mut sets = capabilities(None).expect("it has some, or none");
             sets.effective = CapabilitySet::empty();

@@ -1,4 +1,4 @@
-//! What drivers ask of sockets beyond what the standard library does.
+//! Socket operations that the standard library lacks.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,31 +10,31 @@ use libc::{c_int, c_void, sock_filter, sock_fprog, socklen_t};
 use super::DriverError;
 use crate::bpf::classic::Instruction;
 
-/// A new socket, which never waits and is closed on `exec`.
+/// Creates a non-blocking socket that is closed on `exec`.
 pub(super) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
     let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: the call has no pointers.
     let socket = unsafe { libc::socket(domain, kind, protocol) };
     done(socket)?;
-    // SAFETY: the call succeeded, so that the descriptor is open, and nobody else has it.
+    // SAFETY: the call succeeded, so the descriptor is open, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
-/// Sets an option whose value is a number.
+/// Sets an option that has a number as its value.
 pub(super) fn set_number(
     socket: impl AsFd,
     level: c_int,
     option: c_int,
     value: c_int,
 ) -> io::Result<()> {
-    // SAFETY: any number may be the value of a number.
+    // SAFETY: any number is a valid value of such an option.
     unsafe { set_option(socket, level, option, &value) }
 }
 
 /// Sets an option.
 ///
 /// # Safety
-/// The kernel takes a `T` for this option, and what pointers in it point to is alive.
+/// The kernel expects a `T` for this option, and memory that its pointers refer to is alive.
 pub(super) unsafe fn set_option<T>(
     socket: impl AsFd,
     level: c_int,
@@ -43,14 +43,14 @@ pub(super) unsafe fn set_option<T>(
 ) -> io::Result<()> {
     let (value, len) = ((&raw const *value).cast::<c_void>(), size_of::<T>());
     let socket = socket.as_fd().as_raw_fd();
-    // SAFETY: `value` is alive and of the size given.
+    // SAFETY: `value` is alive and has the given size.
     done(unsafe { libc::setsockopt(socket, level, option, value, len as socklen_t) })
 }
 
-/// What an option is.
+/// Returns the value of an option.
 ///
 /// # Safety
-/// The kernel gives a `T` for this option.
+/// The kernel writes a `T` for this option.
 pub(super) unsafe fn option<T: Default>(
     socket: impl AsFd,
     level: c_int,
@@ -60,12 +60,12 @@ pub(super) unsafe fn option<T: Default>(
     let mut len = size_of::<T>() as socklen_t;
     let place = (&raw mut value).cast::<c_void>();
     let socket = socket.as_fd().as_raw_fd();
-    // SAFETY: `place` is writable and of the size given.
+    // SAFETY: `place` is writable and has the given size.
     done(unsafe { libc::getsockopt(socket, level, option, place, &raw mut len) })?;
     Ok(value)
 }
 
-/// The error that has come up at a socket since it was last asked, if any.
+/// Returns the socket's pending error, if there is one, and clears it.
 pub(super) fn take_error(socket: impl AsFd) -> io::Result<()> {
     // SAFETY: the option is a number.
     match unsafe { option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_ERROR) }? {
@@ -74,21 +74,22 @@ pub(super) fn take_error(socket: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Has the kernel put each packet to this filter first, in the place of the one before.
+/// Attaches a filter to the socket, instead of a former one. The kernel applies it to each packet.
 pub(super) fn attach_filter(socket: impl AsFd, program: &[Instruction]) -> io::Result<()> {
     let program = sock_fprog {
         len: u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
-        // An instruction is laid out as one of these.
+        // `Instruction` has the layout of `sock_filter`.
         filter: program.as_ptr().cast::<sock_filter>().cast_mut(),
     };
-    // SAFETY: the option is such a program, which the kernel copies and does not write to.
+    // SAFETY: the option is a `sock_fprog`, which the kernel copies and does not write to.
     unsafe { set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
 }
 
-/// Whether there is an interface of this number where the socket is, once whoever is changing interfaces has done so.
+/// Returns whether an interface with this index exists in the socket's namespace, after pending
+/// changes of interfaces are complete.
 ///
-/// An interface that is removed goes down first, and sockets are told of that alone: who asked in between, and did not wait, would
-/// never know.
+/// The removal of an interface first takes it down, and only that is signalled to sockets. A check
+/// between the two steps that did not wait would miss the removal.
 pub(super) fn interface_exists(socket: impl AsFd, index: u32) -> bool {
     // SAFETY: all of its fields may be zero.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
@@ -99,18 +100,20 @@ pub(super) fn interface_exists(socket: impl AsFd, index: u32) -> bool {
     if named.is_err() {
         return false;
     }
-    // The kernel answers this one only when it is not changing interfaces. What it answers does not matter.
+    // The kernel answers this request under its lock for changes of interfaces, so the call waits
+    // for them. The answer itself is irrelevant.
     let mut question: [u32; 2] = [ETHTOOL_GGRO, 0];
     request.ifr_ifru.ifru_data = (&raw mut question).cast();
-    // SAFETY: the request has the name of an interface, and room for the answer; both are alive.
+    // SAFETY: the request holds the name of an interface and a buffer for the answer; both are
+    // alive.
     let asked = done(unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as _, &raw mut request) });
     !asked.is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
 }
 
-/// Asks whether packets are merged (`linux/ethtool.h`).
+/// The request whether packets are merged (`linux/ethtool.h`).
 const ETHTOOL_GGRO: u32 = 0x2b;
 
-/// An error, or that what was to be done needs a capability.
+/// Converts an error of a system call, which is either a missing capability or something else.
 pub(super) fn failed(
     what: &'static str,
     capability: &'static str,
@@ -124,7 +127,7 @@ pub(super) fn failed(
     }
 }
 
-/// What a system call that returns a negative number where it fails has returned.
+/// Converts the result of a system call that returns a negative number on failure.
 pub(super) fn done(result: c_int) -> io::Result<()> {
     match result {
         0.. => Ok(()),

@@ -1,4 +1,4 @@
-//! Which classes of an interface are open, and their rules.
+//! The open classes of an interface, and their rules.
 
 use super::DriverError;
 use crate::class::{ClassId, MAX_CLASSES, Rule, Rules};
@@ -11,7 +11,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// No class is open.
+    /// Creates a table without open classes.
     pub(super) fn new() -> Self {
         Self {
             open: [false; MAX_CLASSES],
@@ -19,7 +19,8 @@ impl Table {
         }
     }
 
-    /// Opens a class; `rules` become its own, whichever class they name. Where it fails, all is as before.
+    /// Opens a class with these rules; their own class numbers are ignored. On an error, nothing is
+    /// changed.
     pub(super) fn open(&mut self, class: ClassId, rules: &[Rule]) -> Result<(), DriverError> {
         if self.is_open(class) {
             return Err(DriverError::Open(class));
@@ -38,13 +39,13 @@ impl Table {
         Ok(())
     }
 
-    /// Closes a class, and forgets its rules.
+    /// Closes a class and removes its rules.
     pub(super) fn close(&mut self, class: ClassId) {
         self.open[class.index()] = false;
         self.rules.remove_class(class);
     }
 
-    /// Adds a rule of an open class.
+    /// Adds a rule to an open class.
     pub(super) fn add(&mut self, rule: &Rule) -> Result<(), DriverError> {
         self.check_open(rule.class)?;
         Ok(self.rules.add(rule.clone())?)
@@ -55,7 +56,7 @@ impl Table {
         self.rules.remove(rule);
     }
 
-    /// The class that unknown packets go to must be open.
+    /// Sets the destination of unknown packets. If it is a class, the class must be open.
     #[cfg(test)]
     pub(super) fn set_unknown(
         &mut self,
@@ -77,9 +78,10 @@ impl Table {
     }
 
     fn check_open(&self, class: ClassId) -> Result<(), DriverError> {
-        match self.is_open(class) {
-            true => Ok(()),
-            false => Err(DriverError::Closed(class)),
+        if self.is_open(class) {
+            Ok(())
+        } else {
+            Err(DriverError::Closed(class))
         }
     }
 }

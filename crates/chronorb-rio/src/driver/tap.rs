@@ -1,10 +1,10 @@
-//! A TAP interface: this process at one end, the kernel of the same machine at the other.
+//! A TAP interface, which connects this process to the kernel of the same machine, for tests.
 //!
-//! The process is a host of its own there, with the addresses that it is given, and the kernel is
-//! its neighbour, with those that the interface gets from `ip` or [netlink](chronorb_net::Netlink).
-//! It is for tests: one thread reads what comes for all classes, so that they are told apart in
-//! this process and not before. What no class wants is lost; neither ARP nor neighbour discovery is
-//! answered, so the kernel has to be told the hardware address.
+//! The process is a separate host on this link, with the addresses that the test gives it. The
+//! kernel is its neighbour, with the addresses that the interface gets from `ip` or
+//! [netlink](chronorb_net::Netlink). One thread reads the packets of all classes, so they are
+//! classified in this process and not before. Packets of no class are dropped. Neither ARP nor
+//! neighbour discovery is answered, so the kernel needs a static neighbour entry.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -22,13 +22,14 @@ use rustix::io::{Errno, read, write};
 
 use super::socket::{done, failed};
 use super::wire::faults::Buffer;
-use super::wire::receiver::WayReceiver;
-use super::wire::way::Way;
+use super::wire::pipe::Pipe;
+use super::wire::receiver::PipeReceiver;
 use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::class::{ClassId, Rule, Unknown};
-use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
+use crate::path::{Path, PathError, TransmitCounts, TransmitError, Transmitter};
 
-/// A TAP interface. It goes when this and all of its paths have gone, or with the process.
+/// A TAP interface. It is removed when this value and all of its paths are dropped, or when the
+/// process ends.
 #[derive(Debug)]
 pub(crate) struct Tap {
     link: Link,
@@ -36,12 +37,11 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    /// Makes an interface of this name in this network namespace, which is down at first. This
-    /// process is there under this hardware address and these addresses, with the interface's MTU
-    /// of now.
+    /// Creates an interface with this name in this network namespace, initially down. This process
+    /// has this hardware address and these addresses on the link, with the interface's present MTU.
     ///
     /// # Errors
-    /// [`DriverError`]: `CAP_NET_ADMIN` is missing, or `/dev/net/tun`; the name is taken.
+    /// [`DriverError`]: `CAP_NET_ADMIN` or `/dev/net/tun` is missing, or the name is in use.
     pub(crate) fn create(
         name: &str,
         hardware: [u8; 6],
@@ -63,9 +63,9 @@ impl Tap {
             addresses,
             ..Link::read(&mut Netlink::open()?, name)?
         };
-        let way = Way::new(longest_frame(&link), 0, &link);
-        let way = Arc::new(PiMutex::new(way));
-        let shared = Shared::start(tap, way).map_err(failed(WHAT, CAPABILITY))?;
+        let pipe = Pipe::new(longest_frame(&link), 0, &link);
+        let pipe = Arc::new(PiMutex::new(pipe));
+        let shared = Shared::start(tap, pipe).map_err(failed(WHAT, CAPABILITY))?;
         Ok(Self { link, shared })
     }
 }
@@ -79,13 +79,13 @@ impl Driver for Tap {
         let queue = queue_of(queue)?;
         let longest = longest_frame(&self.link);
         let receiver =
-            WayReceiver::open(&self.shared.way, class, rules, queue, self.shared.clone())?;
+            PipeReceiver::open(&self.shared.pipe, class, rules, queue, self.shared.clone())?;
         let transmitter = TapTransmitter {
             shared: self.shared.clone(),
             longest,
             waiting: VecDeque::with_capacity(queue),
             free: (0..queue).map(|_| Buffer::new(longest)).collect(),
-            counts: Transmitted::default(),
+            counts: TransmitCounts::default(),
         };
         Ok(Path {
             receiver: Box::new(receiver),
@@ -94,37 +94,37 @@ impl Driver for Tap {
     }
 
     fn add(&self, rule: &Rule) -> Result<(), DriverError> {
-        self.shared.way.lock().table.add(rule)
+        self.shared.pipe.lock().table.add(rule)
     }
 
     fn remove(&self, rule: &Rule) {
-        self.shared.way.lock().table.remove(rule);
+        self.shared.pipe.lock().table.remove(rule);
     }
 
     fn set_unknown(&self, unknown: Unknown) -> Result<(), DriverError> {
-        self.shared.way.lock().table.set_unknown(unknown)
+        self.shared.pipe.lock().table.set_unknown(unknown)
     }
 }
 
-/// What the driver and its paths have in common, and the thread that reads.
+/// The state that the driver shares with its paths and its reader thread.
 #[derive(Debug)]
 struct Shared {
     tap: Arc<OwnedFd>,
-    way: Arc<PiMutex<Way>>,
+    pipe: Arc<PiMutex<Pipe>>,
     stop: Arc<Wake>,
     reader: Option<Thread<()>>,
 }
 
 impl Shared {
-    fn start(tap: OwnedFd, way: Arc<PiMutex<Way>>) -> io::Result<Arc<Self>> {
+    fn start(tap: OwnedFd, pipe: Arc<PiMutex<Pipe>>) -> io::Result<Arc<Self>> {
         let (tap, stop) = (Arc::new(tap), Arc::new(Wake::new()?));
         let reader = {
-            let (tap, way, stop) = (tap.clone(), way.clone(), stop.clone());
-            ThreadBuilder::new("tap").spawn(move || read_all(&tap, &way, &stop))
+            let (tap, pipe, stop) = (tap.clone(), pipe.clone(), stop.clone());
+            ThreadBuilder::new("tap").spawn(move || read_all(&tap, &pipe, &stop))
         };
         Ok(Arc::new(Self {
             tap,
-            way,
+            pipe,
             stop,
             reader: Some(reader.map_err(io::Error::other)?),
         }))
@@ -135,14 +135,15 @@ impl Drop for Shared {
     fn drop(&mut self) {
         self.stop.notify();
         if let Some(reader) = self.reader.take() {
-            // If it has panicked, it has ended.
+            // A panic of the reader has ended it too.
             let _ended = reader.join();
         }
     }
 }
 
-/// Puts what comes into the queues of the classes, until it is stopped or the interface is gone.
-fn read_all(tap: &OwnedFd, way: &PiMutex<Way>, stop: &Wake) {
+/// Puts arriving frames into the queues of their classes until it is stopped or the interface is
+/// gone.
+fn read_all(tap: &OwnedFd, pipe: &PiMutex<Pipe>, stop: &Wake) {
     loop {
         let mut fds = [
             PollFd::new(tap, PollFlags::IN),
@@ -156,19 +157,19 @@ fn read_all(tap: &OwnedFd, way: &PiMutex<Way>, stop: &Wake) {
             return;
         }
         loop {
-            // Whoever holds buffers has brought some, so that there is one.
-            let Some(mut buffer) = way.lock().free.pop() else {
+            // Every holder of buffers has contributed as many, so one is free.
+            let Some(mut buffer) = pipe.lock().free.pop() else {
                 return;
             };
             let frame = read(tap, buffer.whole());
-            let mut way = way.lock();
+            let mut pipe = pipe.lock();
             match frame {
                 Ok(len) => {
                     buffer.resize(len);
-                    way.send(buffer);
+                    pipe.send(buffer);
                 }
                 Err(error) => {
-                    way.free.push(buffer);
+                    pipe.free.push(buffer);
                     match error {
                         Errno::INTR => {}
                         Errno::AGAIN => break,
@@ -186,7 +187,7 @@ struct TapTransmitter {
     longest: usize,
     waiting: VecDeque<Buffer>,
     free: Vec<Buffer>,
-    counts: Transmitted,
+    counts: TransmitCounts,
 }
 
 impl Transmitter for TapTransmitter {
@@ -218,9 +219,9 @@ impl Transmitter for TapTransmitter {
         while let Some(frame) = self.waiting.front() {
             match write(&*self.shared.tap, frame.octets()) {
                 Err(Errno::INTR) => continue,
-                // One that no interface would take.
+                // An invalid frame, which no interface would accept.
                 Ok(_) | Err(Errno::INVAL) => {}
-                // Somebody has deleted the interface.
+                // The interface has been deleted.
                 Err(error @ Errno::BADFD) => return Err(io::Error::from(error).into()),
                 // An interface that is down can come up again.
                 Err(_) => return Ok(()),
@@ -234,12 +235,12 @@ impl Transmitter for TapTransmitter {
         !self.waiting.is_empty()
     }
 
-    fn counts(&self) -> Transmitted {
+    fn counts(&self) -> TransmitCounts {
         self.counts
     }
 }
 
-/// Makes a TAP interface of this name, which lasts as long as the descriptor.
+/// Creates a TAP interface with this name. It exists until the descriptor is closed.
 fn make_interface(tap: &OwnedFd, name: &str) -> io::Result<()> {
     // SAFETY: all of its fields may be zero.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! When a class has something to do by itself.
+//! The time at which a class has work without a packet.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io;
@@ -13,14 +13,14 @@ use rustix::time::{
 
 use super::timers::NEVER;
 
-/// The earliest time that anything of a class is due. Its descriptor is readable from then on, until it is
-/// [drained](Self::drain).
+/// The earliest time at which any part of a class is due. Its descriptor is readable from then
+/// until it is [drained](Self::drain).
 ///
-/// It may be too early, where what was due has become needless since: then nothing is found.
+/// It may fire early if the work has become unnecessary since. Then the step finds nothing.
 #[derive(Debug)]
 pub(super) struct Alarm {
     earliest: AtomicU64,
-    /// What the timer is set to. The lock makes one step of both.
+    /// The time that the timer is armed for. The lock makes arming and recording atomic.
     armed_for: PiMutex<u64>,
     timer: OwnedFd,
 }
@@ -35,29 +35,30 @@ impl Alarm {
         })
     }
 
-    /// Something is due at this time, in nanoseconds; [`NEVER`] is no time.
+    /// Records that work is due at this time, in nanoseconds; [`NEVER`] means no time.
     pub(super) fn set(&self, due: u64) {
         if self.earliest.fetch_min(due, Ordering::AcqRel) <= due {
             return;
         }
         let mut armed_for = self.armed_for.lock();
-        // It may be another one by now.
+        // Another thread may have changed it.
         let earliest = self.earliest.load(Ordering::Acquire);
         if earliest < *armed_for {
             self.arm(&mut armed_for, earliest);
         }
     }
 
-    /// Whether it is time. Then it is set to nothing, and who is told looks at everything that may be due, and sets it
-    /// anew.
+    /// Returns whether the time has come. In that case the alarm is cleared; the caller checks all
+    /// times and sets it again.
     pub(super) fn rings(&self, now: Monotonic) -> bool {
-        // Who finds that an earlier time is set has noted before what is due, and this has to see it: a store alone could
-        // come after the look.
+        // A thread that finds an earlier time set has recorded its own time before, and this
+        // read-modify-write has to observe that. A plain store could be ordered after the check.
         self.earliest.load(Ordering::Acquire) <= now.as_nanos()
             && self.earliest.swap(NEVER, Ordering::AcqRel) != NEVER
     }
 
-    /// Makes its descriptor unreadable, where it is readable by now. What is due has to be looked for after this.
+    /// Makes the descriptor unreadable if it is readable. The caller must check for due work
+    /// afterwards.
     pub(super) fn drain(&self, now: Monotonic) {
         let mut armed_for = self.armed_for.lock();
         if *armed_for <= now.as_nanos() {
@@ -67,7 +68,8 @@ impl Alarm {
         }
     }
 
-    /// Sets the timer, which is not expired any more then. To read it would not do: it may be late by a moment.
+    /// Arms the timer, which is not expired then. Reading the timer instead would not do, because
+    /// it may expire a moment late.
     fn arm(&self, armed_for: &mut u64, due: u64) {
         *armed_for = due;
         let timespec = |nanos: u64| Timespec {
@@ -76,14 +78,14 @@ impl Alarm {
         };
         let once = Itimerspec {
             it_interval: timespec(0),
-            // Zero disarms it.
+            // Zero disarms the timer.
             it_value: timespec(if due == NEVER { 0 } else { due.max(1) }),
         };
-        // The time is one, and the descriptor a timer.
+        // Cannot fail: the time is valid, and the descriptor is a timer.
         let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once);
     }
 
-    /// When it rings.
+    /// Returns the time at which the alarm fires.
     #[cfg(test)]
     pub(super) fn next(&self) -> Option<Monotonic> {
         match self.earliest.load(Ordering::Acquire) {
@@ -109,7 +111,8 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(20);
 
-    /// Whether it becomes readable until something that is due `SOON` would have rung.
+    /// Returns whether the descriptor becomes readable before work that is due in `SOON` would
+    /// fire.
     fn becomes_readable(alarm: &Alarm) -> bool {
         let long = Timespec {
             tv_sec: 0,
@@ -123,7 +126,7 @@ mod tests {
         let alarm = Alarm::new().expect("a descriptor is left");
         let due = Monotonic::now() + SOON;
         alarm.set(due.as_nanos());
-        // Somebody has looked at the time at that moment.
+        // Another thread has checked the time at that moment.
         alarm.drain(due);
         assert!(alarm.rings(due));
         assert!(!becomes_readable(&alarm));
@@ -134,11 +137,11 @@ mod tests {
         let alarm = Alarm::new().expect("a descriptor is left");
         let first = Monotonic::now() + SOON;
         alarm.set(first.as_nanos());
-        // A packet was there, and who took it in has found what was due.
+        // A packet arrived, and the thread that processed it has found the due work.
         assert!(alarm.rings(first));
         let second = first + Duration::from_millis(1);
         alarm.set(second.as_nanos());
-        // Only then the thread that the timer has woken comes.
+        // Only now the thread that the timer has woken runs.
         alarm.drain(first);
         assert!(!alarm.rings(first));
         assert!(becomes_readable(&alarm));

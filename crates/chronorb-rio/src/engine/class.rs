@@ -1,4 +1,4 @@
-//! The protocol side of a class: what is done with its packets, whichever thread does it.
+//! The protocol engine of a class, run by whichever thread does the class's work.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::collections::VecDeque;
@@ -13,13 +13,13 @@ use chronorb_rt::{Monotonic, PiMutex, Wake};
 
 use super::alarm::Alarm;
 use super::config::{ClassConfig, Output};
-use super::connection::{Connection, Idleness, News, Patience, Role, Slot};
+use super::connection::{Changes, Connection, Idleness, Patience, Role, Slot};
 use super::counts::Counters;
-use super::demux::{Demux, Stage, Waiting};
+use super::demux::{AcceptQueue, Demux, Stage};
 use super::device::{Egress, Envelope, Marks};
 use super::handshakes::{Handshakes, Syn};
+use super::publisher::{StatusPublisher, StepInput};
 use super::reset;
-use super::shown::{Shown, Taken};
 use super::table::Flow;
 use super::timers::{NEVER, Timers};
 use crate::driver::Link;
@@ -29,25 +29,25 @@ use crate::status::ClassCounters;
 
 /// The connections of a class, and its path.
 ///
-/// Locks are taken in this order: the way in, a connection, the way out. Each is held for calls of the protocol only.
+/// Lock order: ingress, a connection, egress. Each lock is held only for calls of the protocol.
 #[derive(Debug)]
-pub(super) struct Protocol {
+pub(super) struct ClassEngine {
     slots: Box<[Slot]>,
     ingress: PiMutex<Ingress>,
     egress: PiMutex<Egress>,
     timers: Timers,
     alarm: Alarm,
-    /// Readable where packets are there.
+    /// Readable while packets wait.
     packets: OwnedFd,
     hardware: [u8; 6],
     marks: Marks,
     output: Output,
     pub(super) counters: Counters,
-    /// What other processes see; not in tests.
-    pub(super) shown: Option<Shown>,
+    /// The counters that other processes can read; `None` in tests.
+    pub(super) publisher: Option<StatusPublisher>,
 }
 
-/// What one thread at a time works at.
+/// The state that only one thread at a time uses.
 #[derive(Debug)]
 struct Ingress {
     receiver: Box<dyn Receiver>,
@@ -55,26 +55,26 @@ struct Ingress {
     handshakes: Handshakes,
 }
 
-/// What a step has done.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Outcome {
-    /// Packets that came in.
+    /// The number of packets that were received.
     pub(super) packets: usize,
-    /// Whether more may be there.
+    /// Whether more packets may wait.
     pub(super) has_more: bool,
 }
 
-/// Why a connection cannot be begun.
+/// The reason why a connection cannot be started.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Busy {
-    /// There is one with the same ends.
+    /// A connection between the same endpoints exists.
     Flow,
     /// All slots are in use.
     Slots,
 }
 
-impl Protocol {
-    /// Everything that connections need from now on.
+impl ClassEngine {
+    /// Creates the engine with everything that connections will need.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn new(config: &ClassConfig, link: &Link, path: Path) -> io::Result<Self> {
         let marks = Marks {
@@ -115,22 +115,22 @@ impl Protocol {
             marks,
             output: config.output,
             counters: Counters::default(),
-            shown: None,
+            publisher: None,
         })
     }
 
-    /// The same, seen by other processes.
-    pub(super) fn shown_by(self, status: ClassCounters) -> Self {
+    /// Publishes the counters to other processes.
+    pub(super) fn with_publisher(self, status: ClassCounters) -> Self {
         Self {
-            shown: Some(Shown::new(status)),
+            publisher: Some(StatusPublisher::new(status)),
             ..self
         }
     }
 
-    /// Does what is there to do: takes in at most `budget` packets, and serves timers. In a class with scheduled output at most
-    /// as many go out.
+    /// Performs the pending work: receives at most `budget` packets, and serves timers. In a class
+    /// with scheduled output, it sends at most as many packets.
     ///
-    /// `attended` is a connection to which the caller looks anyway, so that it need not be called.
+    /// `attended` is a connection that the caller checks anyway, so it is not notified.
     pub(super) fn step(
         &self,
         now: Monotonic,
@@ -147,7 +147,7 @@ impl Protocol {
         if self.output == Output::Scheduled {
             self.egress.lock().allowance = budget;
         }
-        let waiting = self.shown.as_ref().map_or(0, |_| receiver.waiting());
+        let waiting = self.publisher.as_ref().map_or(0, |_| receiver.waiting());
         let mut packets = 0;
         let mut octets = 0;
         let mut take = |frame: Frame<'_>| {
@@ -171,16 +171,16 @@ impl Protocol {
             egress.allowance = 0;
         }
         egress.flush()?;
-        if let Some(shown) = &self.shown {
-            shown.departures(&egress);
-            let taken = Taken {
+        if let Some(publisher) = &self.publisher {
+            publisher.departures(&egress);
+            let input = StepInput {
                 packets,
                 octets,
                 waiting,
                 has_more: packets == budget,
             };
             let half_open = handshakes.count();
-            shown.step(now, taken, &self.counters, &**receiver, half_open, demux);
+            publisher.step(now, input, &self.counters, &**receiver, half_open, demux);
         }
         self.counters
             .packets
@@ -191,34 +191,35 @@ impl Protocol {
         })
     }
 
-    /// When a step has something to do even if no packet comes.
+    /// Returns the time of the next step that is due without a packet.
     #[cfg(test)]
     pub(super) fn due(&self) -> Option<Monotonic> {
         self.alarm.next()
     }
 
-    /// The number of connections whose time was looked at.
+    /// Returns the number of connections whose time was read.
     #[cfg(test)]
     pub(super) fn times_read(&self) -> usize {
         self.timers.read()
     }
 
-    /// Makes the alarm's descriptor unreadable; a step has to follow.
+    /// Makes the alarm's descriptor unreadable. A step has to follow.
     pub(super) fn drain_alarm(&self, now: Monotonic) {
         self.alarm.drain(now);
     }
 
-    /// Readable from when a step is due by time.
+    /// Returns a descriptor that is readable once a step is due by time.
     pub(super) fn alarm(&self) -> BorrowedFd<'_> {
         self.alarm.as_fd()
     }
 
-    /// Readable where a step would find packets.
+    /// Returns a descriptor that is readable while packets wait.
     pub(super) fn packets(&self) -> BorrowedFd<'_> {
         self.packets.as_fd()
     }
 
-    /// Listens at an address; `None` where somebody does already. `arrivals` tells of connections.
+    /// Starts to listen at an address, and notifies `arrivals` of connections. Returns `None` if
+    /// the address is in use.
     #[allow(clippy::disallowed_methods, reason = "when an endpoint opens")]
     pub(super) fn listen(&self, address: SocketAddr, arrivals: Arc<Wake>) -> Option<usize> {
         let mut ingress = self.ingress.lock();
@@ -226,7 +227,7 @@ impl Protocol {
         if demux.listener(&address).is_some() {
             return None;
         }
-        let waiting = Waiting {
+        let waiting = AcceptQueue {
             address,
             queue: VecDeque::with_capacity(self.slots.len()),
             arrivals,
@@ -240,7 +241,7 @@ impl Protocol {
         Some(index)
     }
 
-    /// Listens no more; who waits to be taken in is refused.
+    /// Stops listening, and refuses connections that were not accepted yet.
     pub(super) fn stop_listening(&self, listener: usize, now: Monotonic) {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
@@ -260,7 +261,7 @@ impl Protocol {
         let _ = self.egress.lock().flush();
     }
 
-    /// Tells all who listen that there is something to know.
+    /// Notifies the threads that wait at all listeners.
     pub(super) fn call_listeners(&self) {
         let ingress = self.ingress.lock();
         for waiting in ingress.demux.listeners.iter().flatten() {
@@ -268,7 +269,8 @@ impl Protocol {
         }
     }
 
-    /// Takes the next connection of a listener, if `prepare` can do what is needed for it; else it stays.
+    /// Accepts the next connection of a listener if `prepare` succeeds. Otherwise the connection
+    /// stays queued.
     pub(super) fn accept<R, E>(
         &self,
         listener: usize,
@@ -287,7 +289,7 @@ impl Protocol {
             if at.connection.lock().is_there() {
                 break prepare(at).map(|prepared| Some((slot, prepared)));
             }
-            // It was ended before anybody saw it.
+            // The connection was ended before it was accepted.
             if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
                 waiting.queue.pop_front();
             }
@@ -296,7 +298,7 @@ impl Protocol {
         };
         if let Ok(Some((slot, _))) = taken {
             self.slots[slot].connection.lock().role = Role::Open;
-            // Its bell tells of what has come before anybody had it.
+            // Rings the bell for input that arrived before the connection was accepted.
             self.serve(demux, slot, now, None);
         }
         if let Some(Some(waiting)) = demux.listeners.get_mut(listener) {
@@ -310,7 +312,7 @@ impl Protocol {
         taken
     }
 
-    /// Begins to connect.
+    /// Starts to connect.
     pub(super) fn connect(
         &self,
         flow: Flow,
@@ -345,12 +347,12 @@ impl Protocol {
         Ok(slot)
     }
 
-    /// The slot of a connection that somebody has.
+    /// Returns the slot of an accepted connection.
     pub(super) fn slot(&self, slot: usize) -> &Slot {
         &self.slots[slot]
     }
 
-    /// Does something with a connection that somebody has, and what follows from it.
+    /// Performs an operation on an accepted connection and handles its consequences.
     pub(super) fn with<R>(
         &self,
         slot: usize,
@@ -364,20 +366,20 @@ impl Protocol {
             self.note_due(slot, now.as_nanos());
             return result;
         }
-        let news = connection.run(&self.egress, now);
+        let changes = connection.run(&self.egress, now);
         self.note_due(slot, connection.due(now));
         drop(connection);
-        at.ring(news, false);
+        at.ring(changes, false);
         let mut egress = self.egress.lock();
-        // An interface that fails is noticed by the connection's patience.
+        // After a failure of the interface, the connection times out.
         let _ = egress.flush();
-        if let Some(shown) = &self.shown {
-            shown.departures(&egress);
+        if let Some(publisher) = &self.publisher {
+            publisher.departures(&egress);
         }
         result
     }
 
-    /// Nobody has the connection any more.
+    /// Releases a connection, whose handle was dropped.
     pub(super) fn let_go(&self, slot: usize, now: Monotonic) {
         let mut ingress = self.ingress.lock();
         let demux = &mut ingress.demux;
@@ -386,7 +388,7 @@ impl Protocol {
         let _ = self.egress.lock().flush();
     }
 
-    /// Ends all connections at once, and tells who has them.
+    /// Aborts all connections, and notifies their holders.
     pub(super) fn abort_all(&self, now: Monotonic) {
         let mut ingress = self.ingress.lock();
         ingress.handshakes.clear();
@@ -397,37 +399,37 @@ impl Protocol {
                 connection.abort(now);
                 drop(connection);
                 self.serve(demux, index, now, None);
-                slot.ring(News::of_end(), false);
+                slot.ring(Changes::of_end(), false);
             }
         }
         let _ = self.egress.lock().flush();
     }
 
-    /// Slots in use.
+    /// Returns the number of slots in use.
     pub(super) fn used(&self) -> usize {
         self.ingress.lock().demux.used()
     }
 
-    /// Whether peers have not got all yet that was sent to them.
+    /// Returns whether sent data is not acknowledged yet.
     pub(super) fn owes(&self) -> bool {
         let mut slots = self.slots.iter();
         slots.any(|slot| slot.connection.lock().is_owed())
     }
 
-    /// Handshakes that are not over.
+    /// Returns the number of unfinished handshakes.
     #[cfg(test)]
     pub(super) fn half_open(&self) -> usize {
         self.ingress.lock().handshakes.count()
     }
 
-    /// What came in, and what went out.
+    /// Returns the counts of incoming and outgoing frames.
     #[cfg(test)]
-    pub(super) fn path_counts(&self) -> (crate::path::Received, crate::path::Transmitted) {
+    pub(super) fn path_counts(&self) -> (crate::path::ReceiveCounts, crate::path::TransmitCounts) {
         let received = self.ingress.lock().receiver.counts();
         (received, self.egress.lock().transmitter().counts())
     }
 
-    /// Sorts a frame.
+    /// Processes an incoming frame.
     fn take(
         &self,
         (demux, handshakes): (&mut Demux, &mut Handshakes),
@@ -466,7 +468,7 @@ impl Protocol {
                 Some(_) if asks_to_connect => {
                     let segment = &frame.octets[headers.transport..headers.end];
                     Syn::read(segment, &flow)
-                        .is_some_and(|syn| self.greet(demux, handshakes, &new, syn, now))
+                        .is_some_and(|syn| self.answer_syn(demux, handshakes, &new, syn, now))
                 }
                 Some(listener) => {
                     self.establish((demux, handshakes), &new, listener, now, attended)
@@ -480,17 +482,17 @@ impl Protocol {
             return;
         };
         let mut connection = self.slots[slot].connection.lock();
-        let news = connection.feed(packet, &self.egress, now);
+        let changes = connection.feed(packet, &self.egress, now);
         drop(connection);
-        self.follow(demux, slot, news, attended);
-        if !news.is_over {
-            demux.soil(slot);
+        self.follow(demux, slot, changes, attended);
+        if !changes.is_over {
+            demux.mark_dirty(slot);
         }
     }
 
-    /// Answers a peer that wants to connect, unless there would be no slot for it. That is no secret:
-    /// always returns that the packet was for somebody.
-    fn greet(
+    /// Answers a SYN unless no slot would be available for the connection. Always returns true: the
+    /// address has a listener, so the packet must not be refused by a reset.
+    fn answer_syn(
         &self,
         demux: &mut Demux,
         handshakes: &mut Handshakes,
@@ -513,8 +515,8 @@ impl Protocol {
         true
     }
 
-    /// Makes a connection of a handshake whose answer the peer acknowledges. Returns whether there
-    /// is such a handshake.
+    /// Establishes a connection when a peer acknowledges the answer to its SYN. Returns whether
+    /// there is such a handshake.
     fn establish(
         &self,
         (demux, handshakes): (&mut Demux, &mut Handshakes),
@@ -530,8 +532,8 @@ impl Protocol {
         if let Some(old) = demux.gives_way() {
             self.release(demux, old);
         }
-        // The connection of somebody else is over when that one lets go of it. The peer sends again
-        // what is dropped until then.
+        // An evicted connection keeps its slot until its holder drops it. A packet that is dropped
+        // until then is retransmitted by the peer.
         if !demux.has_room()
             && !handshake.has_made_room
             && let Some(least) = self.least_needed(demux, Some(flow.remote.ip()), now)
@@ -554,22 +556,23 @@ impl Protocol {
         );
         drop(connection);
         match resumed {
-            Some(news) if news.established.is_some() => {
-                self.follow(demux, slot, news, attended);
-                demux.soil(slot);
+            Some(changes) if changes.established.is_some() => {
+                self.follow(demux, slot, changes, attended);
+                demux.mark_dirty(slot);
             }
-            // It acknowledges something else, or takes its wish back.
+            // The packet acknowledges something else, or resets the connection.
             _ => self.release(demux, slot),
         }
         true
     }
 
-    /// The connection that gives way where there is no room; to a peer of an address, where that
+    /// Returns the connection to evict if there is no room; `to` is the new peer's address, if it
     /// is proved.
     ///
-    /// First those give way whose peers have never sent anything, then those that are idle, the
-    /// longest idle first. An address that has its share of the slots gets those of its own
-    /// connections alone; from one that has more than its share others take busy ones too.
+    /// Connections whose peers have never sent data come first, then idle ones, the longest idle
+    /// first. For an address that has its share of the slots, only its own connections are
+    /// candidates. Busy connections are candidates only if their address has more than its share
+    /// and the new one does not.
     #[cold]
     fn least_needed(&self, demux: &Demux, to: Option<IpAddr>, now: Monotonic) -> Option<usize> {
         let share = demux.share();
@@ -578,9 +581,10 @@ impl Protocol {
             let connection = slot.connection.lock();
             let (idleness, since) = connection.idleness(now)?;
             let from = connection.flow?.remote.ip();
-            let gives_way = match has_share {
-                true => to == Some(from) && idleness != Idleness::Busy,
-                false => idleness != Idleness::Busy || demux.slots_of(&from) > share,
+            let gives_way = if has_share {
+                to == Some(from) && idleness != Idleness::Busy
+            } else {
+                idleness != Idleness::Busy || demux.slots_of(&from) > share
             };
             gives_way.then_some((idleness, since, index))
         });
@@ -593,7 +597,7 @@ impl Protocol {
         self.counters.evicted.fetch_add(1, Ordering::Relaxed);
         let mut connection = self.slots[index].connection.lock();
         if connection.role == Role::Queued {
-            // Nobody has it, so that its slot is free at once.
+            // A connection that was not accepted has no holder, so its slot is free at once.
             for waiting in demux.listeners.iter_mut().flatten() {
                 waiting.queue.retain(|queued| *queued as usize != index);
             }
@@ -610,18 +614,19 @@ impl Protocol {
         dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets a connection send what it can, and serves its timers.
+    /// Sends what a connection can send, and serves its timers.
     fn serve(&self, demux: &mut Demux, slot: usize, now: Monotonic, attended: Option<usize>) {
         let at = &self.slots[slot];
         let mut connection = at.connection.lock();
-        let news = connection.run(&self.egress, now);
+        let changes = connection.run(&self.egress, now);
         self.note_due(slot, connection.due(now));
         drop(connection);
-        self.follow(demux, slot, news, attended);
+        self.follow(demux, slot, changes, attended);
     }
 
     fn serve_due(&self, demux: &mut Demux, now: Monotonic, attended: Option<usize>) {
-        // Each time another one is first, so that what a budget leaves over is not always of the same.
+        // The first slot rotates, so that a short budget does not always disadvantage the same
+        // connections.
         let first = demux.next_first();
         let mut serve = |slot| self.serve(demux, slot, now, attended);
         let mut next = NEVER;
@@ -636,10 +641,10 @@ impl Protocol {
         self.alarm.set(due);
     }
 
-    /// Does for a slot what has changed.
-    fn follow(&self, demux: &mut Demux, slot: usize, news: News, attended: Option<usize>) {
-        self.slots[slot].ring(news, attended == Some(slot));
-        if let Some(listener) = news.established {
+    /// Acts on the changes of a connection: notifies its holder, queues or frees it.
+    fn follow(&self, demux: &mut Demux, slot: usize, changes: Changes, attended: Option<usize>) {
+        self.slots[slot].ring(changes, attended == Some(slot));
+        if let Some(listener) = changes.established {
             demux.enter(slot, Stage::Used);
             match demux.listeners.get_mut(listener) {
                 Some(Some(waiting)) => {
@@ -650,10 +655,10 @@ impl Protocol {
                 _ => self.release(demux, slot),
             }
         }
-        if news.is_waiting_out {
+        if changes.is_waiting_out {
             demux.enter(slot, Stage::WaitingOut);
         }
-        if news.is_over {
+        if changes.is_over {
             self.release(demux, slot);
         }
     }
@@ -664,24 +669,24 @@ impl Protocol {
         demux.release(slot, flow);
     }
 
-    /// The interface's hardware address.
+    /// Returns the interface's hardware address.
     pub(super) const fn hardware(&self) -> [u8; 6] {
         self.hardware
     }
 }
 
-/// A packet of a peer that has no connection.
+/// A packet that belongs to no connection.
 struct Newcomer<'a> {
     flow: Flow,
     packet: &'a [u8],
     envelope: Envelope,
 }
 
-/// The headers of a frame with a TCP segment, and its flow.
+/// Reads the headers of a frame with a TCP segment, and its flow.
 fn read(frame: &Frame<'_>) -> Option<(Headers, Flow)> {
     let headers = Headers::read(frame.octets).ok()?;
     let (remote, local) = headers.ends()?;
-    // Options that IPv6 has before TCP are for routers, which this is none of.
+    // IPv6 options before the TCP header are for routers; such packets are dropped.
     let is_plain = headers.from.is_ipv4() || headers.transport - headers.network == IPV6_HEADER;
     let is_from_one = !remote.ip().is_multicast() && !remote.ip().is_unspecified();
     let has_ports = remote.port() != 0 && local.port() != 0;
@@ -689,6 +694,6 @@ fn read(frame: &Frame<'_>) -> Option<(Headers, Flow)> {
 }
 
 const IPV6_HEADER: usize = 40;
-/// How long it is believed that no connection gives way, once it was found so: who floods does not
-/// make it looked for each time.
+/// The time for which a failed search for a connection to evict is remembered, so that a flood does
+/// not cause a search for each packet.
 const CROWDED: Duration = Duration::from_millis(10);

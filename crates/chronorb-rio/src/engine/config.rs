@@ -1,88 +1,94 @@
-//! What a class is opened with.
+//! The configuration of a class.
 
 use std::time::Duration;
 
 use chronorb_rt::{Reservation, Scheduling};
 
-/// A class, as it is opened.
+/// The configuration with which a class is opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassConfig {
-    /// Its name, for people; its thread's name begins with `rio-`.
+    /// The name, for people. The name of the class's thread begins with `rio-`.
     pub name: String,
-    /// Which thread does the protocol work, and when.
+    /// The thread that does the protocol work, and the time at which it does it.
     pub processing: Processing,
-    /// How the thread of the class is scheduled.
+    /// The scheduling of the class's thread.
     pub urgency: Urgency,
-    /// Processor time that a packet takes at most, if it was measured. Admission counts with it, nothing enforces it.
+    /// The maximum processor time of a packet, if it was measured. Only admission control uses it;
+    /// it is not enforced.
     pub cost: Option<Duration>,
-    /// How many packets its peers promise to send at most in which time, where [`Processing::OnArrival`] bounds nothing. As `cost`,
-    /// it is for admission alone.
+    /// The maximum number of packets that the peers send in a period, for
+    /// [`Processing::OnArrival`], which enforces no bound. Only admission control uses it.
     pub expected: Option<(usize, Duration)>,
-    /// The CPU of that thread; any where it is `None`.
+    /// The CPU of the class's thread; `None` for any.
     pub cpu: Option<usize>,
-    /// Frames that wait at most, each way; of those that come in, for each queue by which they come.
+    /// The maximum number of waiting frames in each direction. For incoming frames it applies to
+    /// each receive queue.
     pub queue: usize,
-    /// Connections at most, those that end included.
+    /// The maximum number of connections, including those that are closing.
     pub connections: usize,
-    /// Octets of the buffer of each connection, each way.
+    /// The length of each connection's buffer in each direction, in octets.
     pub buffer: usize,
-    /// Half-open connections at most, which are none of these and take some 300 octets each; then the oldest gives way.
+    /// The maximum number of half-open connections, which need some 300 octets each and do not
+    /// count as connections. The oldest is dropped for a new one.
     pub backlog: usize,
-    /// The differentiated services code point of its packets, 0 to 63.
+    /// The differentiated services code point of outgoing packets, 0 to 63.
     pub dscp: Option<u8>,
-    /// The priority in the VLAN tag of its packets, 0 to 7, where the peer's have a tag.
+    /// The priority in the VLAN tag of outgoing packets, 0 to 7, if the peer's packets are tagged.
     pub vlan_priority: Option<u8>,
-    /// The priority of its packets in queues of the interface that they have in common with others, higher is more urgent, or
-    /// the number of a class there (`SO_PRIORITY`, socket(7)). A driver that goes by no such queue has no use for it.
+    /// The priority of outgoing packets in queues that the interface shares among classes, higher
+    /// is more urgent, or the number of a traffic class there (`SO_PRIORITY`, socket(7)). Drivers
+    /// that bypass such queues ignore it.
     pub packet_priority: u32,
-    /// Who sends.
+    /// The thread that does the protocol work of output.
     pub output: Output,
-    /// How long a half-open connection may be so.
+    /// The maximum duration of a handshake.
     pub handshake_time: Duration,
-    /// How long a peer may leave octets unacknowledged, before the connection is broken.
+    /// The maximum time that a peer may leave data unacknowledged before the connection is broken.
     pub silence: Duration,
-    /// How long an idle peer may be silent, though it is asked four times meanwhile; `None` is for ever.
+    /// The maximum silence of an idle peer, which is probed four times meanwhile; `None` is
+    /// unlimited.
     pub keep_alive: Option<Duration>,
-    /// How long a connection that nobody has any more may take to end.
+    /// The maximum time that a connection may take to close after its handle was dropped.
     pub linger: Duration,
 }
 
-/// Which thread does the protocol work of a class, and when.
+/// The thread that does the protocol work of a class, and the time at which it does it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Processing {
-    /// The thread that waits for the connections, when packets arrive: that of the lane, which has its priority already. What
-    /// accepts has to be waited for all the time, also while nobody connects.
+    /// The thread that waits for connections or their input does it when packets arrive. It is a
+    /// thread of the lane, which already has the right priority. Some thread must always wait at
+    /// the acceptor, even if no peer connects.
     OnArrival,
-    /// The class's own thread, when packets arrive.
+    /// The class's own thread does it when packets arrive.
     OnDemand {
-        /// At most so many packets in each of these periods.
+        /// The maximum number of packets in each period of this length.
         cap: Option<(usize, Duration)>,
     },
-    /// The class's own thread, at most `budget` packets in each period.
+    /// The class's own thread processes at most `budget` packets in each period.
     Periodic {
-        /// How far apart the beginnings of periods are.
+        /// The time between the starts of two periods.
         period: Duration,
-        /// Packets.
+        /// The maximum number of packets in a period.
         budget: usize,
     },
 }
 
-/// How the thread of a class is scheduled.
+/// The scheduling of a class's thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Urgency {
-    /// By its priority.
+    /// A priority.
     Native(Scheduling),
-    /// By its deadline.
+    /// A deadline reservation.
     Deadline(Reservation),
 }
 
-/// Who does the protocol work for what is sent.
+/// The thread that does the protocol work of output.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Output {
-    /// The thread that sends.
+    /// The sending thread.
     #[default]
     Sender,
-    /// The thread of the class, within its budget.
+    /// The class's thread, within its budget.
     Scheduled,
 }
 

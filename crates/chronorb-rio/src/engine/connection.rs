@@ -1,4 +1,4 @@
-//! A connection: its own small TCP/IP stack, and who waits for it.
+//! A connection: its own small TCP/IP stack, and the notification of its holder.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::fmt;
@@ -16,108 +16,109 @@ use smoltcp::wire::{HardwareAddress, IpCidr};
 
 use super::clock::{protocol_duration, protocol_time, real_time};
 use super::device::{Egress, Envelope, Port};
-use super::sent::Sent;
+use super::send_position::SendPosition;
 use super::table::Flow;
 
-/// Room for a connection, with what can be reached without its lock.
+/// A slot for a connection, with the parts that are accessible without its lock.
 pub(super) struct Slot {
     pub(super) connection: PiMutex<Connection>,
-    /// Rung for what comes in, and for room where nobody waits for it. Each connection has one of its own: a set that waited
-    /// for the last one would take its descriptor for that.
+    /// The event descriptor for input, and for room if no thread blocks until there is room. It is
+    /// new for each connection. Otherwise a set that still watches the former connection's
+    /// descriptor would observe the new one.
     bell: PiMutex<Option<Arc<Wake>>>,
-    /// Rung for room where a thread waits to send.
+    /// The event descriptor for room if a thread blocks to send.
     room_bell: OnceLock<Wake>,
 }
 
-/// A connection; its protocol, whatever thread drives it.
+/// The state of a connection's protocol, which any thread can drive.
 pub(super) struct Connection {
     stack: Interface,
     sockets: SocketSet<'static>,
     socket: SocketHandle,
     envelope: Envelope,
     mtu: usize,
-    sent: Sent,
+    position: SendPosition,
     patience: Patience,
     pub(super) flow: Option<Flow>,
     pub(super) role: Role,
-    /// The peer has made it.
+    /// Whether the peer established the connection.
     is_inward: bool,
-    /// When the last segment came.
+    /// The time at which the last segment arrived.
     heard: Monotonic,
-    /// When octets last went either way, or waited to.
+    /// The last time at which data was transferred or waited.
     moved: Monotonic,
-    /// The peer has sent octets.
+    /// Whether the peer has sent data.
     has_received: bool,
-    /// Nothing was sent since the peer has sent octets.
+    /// Whether nothing was sent since the peer last sent data.
     owes_answer: bool,
-    /// Since when the peer owes an acknowledgement.
+    /// The time since which the peer owes an acknowledgement.
     owed: Option<Monotonic>,
     wants_input: bool,
     wants_room: bool,
     sender_waits: bool,
     is_shut: bool,
-    /// Why it has ended, where that was not in order.
+    /// The error that ended the connection, if there was one.
     cause: Option<IoError>,
 }
 
-/// What a connection is to its class.
+/// The state of a connection in its class.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {
-    /// None.
+    /// Unused.
     Free,
     /// A peer connects to this listener.
     HalfOpen { listener: usize },
-    /// It waits to be taken in.
+    /// The connection waits to be accepted.
     Queued,
-    /// This side has begun to connect.
+    /// This side connects.
     Connecting,
-    /// Somebody has it.
+    /// The connection has a holder.
     Open,
-    /// Nobody has it any more, and it ends in order.
+    /// The handle was dropped, and the connection is closing.
     Lingering { until: Monotonic },
 }
 
-/// How well the peer of a connection can do without it, the best first.
+/// The classes of connections for eviction, the best candidates first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Idleness {
-    /// It has never sent an octet, though it had the time.
+    /// The peer has never sent data, though it had the time.
     Silent,
-    /// No octet has gone either way for a while.
+    /// No data was transferred for a while.
     Idle,
     Busy,
 }
 
-/// How long a connection waits for its peer.
+/// The timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// With an acknowledgement.
+    /// For an acknowledgement.
     pub(super) acknowledgement: Duration,
-    /// With a sign of life, where the connection asks for one; it asks four times as often.
+    /// For a sign of life, if keep-alive is on. Probes are sent four times as often.
     pub(super) life: Option<Duration>,
-    /// With the end, when nobody has the connection any more.
+    /// For closing, after the handle was dropped.
     pub(super) end: Duration,
 }
 
-/// What a call of the protocol has changed.
+/// The changes that a call of the protocol has caused.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "somebody waits for it"]
-pub(super) struct News {
-    /// Who was told of no input has to be told of some, or of the end.
+pub(super) struct Changes {
+    /// The holder, which found no input before, has to be notified of input or the end.
     input: bool,
-    /// Who found no room has to be told.
+    /// The holder, which found no room before, has to be notified of room.
     room: bool,
-    /// The same, and it waits.
+    /// As `room`, for a thread that blocks until there is room.
     room_for_waiting: bool,
-    /// A handshake with this listener is over.
+    /// The handshake with this listener is complete.
     pub(super) established: Option<usize>,
-    /// The connection only waits for late segments.
+    /// The connection is in TIME-WAIT and only waits for late segments.
     pub(super) is_waiting_out: bool,
-    /// The connection is over, and nobody has it.
+    /// The connection is closed and has no holder.
     pub(super) is_over: bool,
 }
 
-impl News {
-    /// There is nothing any more to wait for.
+impl Changes {
+    /// Returns the changes of a connection that has ended: nothing is left to wait for.
     pub(super) fn of_end() -> Self {
         Self {
             input: true,
@@ -136,7 +137,7 @@ impl Slot {
         }
     }
 
-    /// A new descriptor that tells of input, for who has the connection from now on.
+    /// Creates the event descriptor for a new holder of the connection.
     #[allow(clippy::disallowed_methods, reason = "once for each connection")]
     pub(super) fn open_bell(&self) -> io::Result<Arc<Wake>> {
         let bell = Arc::new(Wake::new()?);
@@ -144,19 +145,19 @@ impl Slot {
         Ok(bell)
     }
 
-    /// The present one.
+    /// Returns the present event descriptor.
     #[cfg(test)]
     pub(super) fn bell(&self) -> Arc<Wake> {
         self.bell.lock().clone().expect("it was opened")
     }
 
-    /// Nobody listens to it any more.
+    /// Removes the event descriptor because the holder is gone.
     pub(super) fn close_bell(&self) {
         self.bell.lock().take();
     }
 
-    /// The descriptor that tells a waiting thread of room. It is made when it is needed first: a class does not take descriptors
-    /// for connections that nobody makes.
+    /// Returns the descriptor that notifies a blocked thread of room. It is created on first use,
+    /// so that unused slots take no descriptors.
     pub(super) fn room_bell(&self) -> io::Result<&Wake> {
         match self.room_bell.get() {
             Some(made) => Ok(made),
@@ -167,21 +168,23 @@ impl Slot {
         }
     }
 
-    /// Tells who has to be told. Not under the lock, which they would wait for.
-    pub(super) fn ring(&self, news: News, is_attended: bool) {
-        if news.input && !is_attended || news.room {
-            // Who hears it may have a bell of this slot to close.
+    /// Notifies the threads concerned. Must be called without the connection's lock, which they
+    /// need.
+    pub(super) fn ring(&self, changes: Changes, is_attended: bool) {
+        if changes.input && !is_attended || changes.room {
+            // The notified thread may close the bell of this slot meanwhile.
             let bell = self.bell.lock().clone();
             bell.inspect(|bell| bell.notify());
         }
-        if news.room_for_waiting {
+        if changes.room_for_waiting {
             self.room_bell.get().inspect(|bell| bell.notify());
         }
     }
 }
 
 impl Connection {
-    /// Room for one, with a buffer of so many octets in each direction. All of it is there afterwards.
+    /// Creates a slot's connection with a buffer of this length in each direction. Nothing is
+    /// allocated later.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn new(envelope: Envelope, mtu: usize, buffer: usize, patience: Patience) -> Self {
         let room = || SocketBuffer::new(std::iter::repeat_n(0, buffer).collect::<Vec<u8>>());
@@ -197,7 +200,7 @@ impl Connection {
             socket,
             envelope,
             mtu,
-            sent: Sent::default(),
+            position: SendPosition::default(),
             patience,
             flow: None,
             role: Role::Free,
@@ -215,8 +218,7 @@ impl Connection {
         }
     }
 
-    /// Begins to listen for the segment that comes next. What its numbers begin with follows from the
-    /// seed.
+    /// Starts to listen for the next segment. The initial sequence number is derived from the seed.
     pub(super) fn await_peer(
         &mut self,
         flow: Flow,
@@ -232,7 +234,7 @@ impl Connection {
         debug_assert!(listening.is_ok(), "it was closed");
     }
 
-    /// Begins to connect.
+    /// Starts to connect.
     pub(super) fn connect(&mut self, flow: Flow, envelope: Envelope, now: Monotonic) {
         self.begin(flow, envelope, Role::Connecting, (random(), now));
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
@@ -242,15 +244,16 @@ impl Connection {
 
     fn begin(&mut self, flow: Flow, envelope: Envelope, role: Role, (seed, now): (u64, Monotonic)) {
         self.socket().abort();
-        // What follows from numbers that the peers before have seen could be guessed by them.
+        // A new stack, because the random state of the old one could be inferred from numbers that
+        // former peers have seen.
         self.stack = stack(envelope, self.mtu, (seed, now));
         self.stack.update_ip_addrs(|addresses| {
             addresses.clear();
-            // There is room for two.
+            // The list has a capacity of two.
             let _ = addresses.push(host(flow.local.ip()));
         });
         self.envelope = envelope;
-        self.sent = Sent::default();
+        self.position = SendPosition::default();
         self.flow = Some(flow);
         self.role = role;
         self.is_inward = false;
@@ -266,21 +269,26 @@ impl Connection {
         self.cause = None;
     }
 
-    /// Forgets it, without a word to the peer. Returns which it was.
+    /// Frees the connection without notice to the peer. Returns its flow.
     pub(super) fn forget(&mut self) -> Option<Flow> {
         self.socket().abort();
         self.role = Role::Free;
         self.flow.take()
     }
 
-    /// Takes in a packet of the connection. What is to be answered at once is.
-    pub(super) fn feed(&mut self, packet: &[u8], egress: &PiMutex<Egress>, now: Monotonic) -> News {
+    /// Processes a packet of the connection, and sends immediate answers.
+    pub(super) fn feed(
+        &mut self,
+        packet: &[u8],
+        egress: &PiMutex<Egress>,
+        now: Monotonic,
+    ) -> Changes {
         let mut port = Port::new(
             Some(packet),
             egress,
             self.envelope,
             self.mtu,
-            &mut self.sent,
+            &mut self.position,
         );
         self.stack
             .poll_ingress_single(protocol_time(now), &mut port, &mut self.sockets);
@@ -293,18 +301,19 @@ impl Connection {
         self.settle(now)
     }
 
-    /// Sends what can be sent, and does what it is time for.
-    pub(super) fn run(&mut self, egress: &PiMutex<Egress>, now: Monotonic) -> News {
+    /// Sends what can be sent, and handles expired timers.
+    pub(super) fn run(&mut self, egress: &PiMutex<Egress>, now: Monotonic) -> Changes {
         self.give_up_in_time(now);
         if self.role == Role::Free {
             return self.settle(now);
         }
-        // Where the peer's window ends within a segment, the whole one goes when there is room for it: packets that are
-        // not full use up its budget. The last one of what there is goes as it is.
-        let goes_on = self.sent.left() >= self.mtu;
+        // If the peer's window ends within a segment, the segment waits until it fits as a whole,
+        // because partial packets use up the peer's budget. The last segment of the data is sent at
+        // once.
+        let goes_on = self.position.left() >= self.mtu;
         self.socket().set_nagle_enabled(goes_on);
         self.send_all(egress, now);
-        if goes_on && self.sent.left() < self.mtu {
+        if goes_on && self.position.left() < self.mtu {
             self.socket().set_nagle_enabled(false);
             self.send_all(egress, now);
         }
@@ -313,7 +322,7 @@ impl Connection {
 
     fn send_all(&mut self, egress: &PiMutex<Egress>, now: Monotonic) {
         let time = protocol_time(now);
-        let mut port = Port::new(None, egress, self.envelope, self.mtu, &mut self.sent);
+        let mut port = Port::new(None, egress, self.envelope, self.mtu, &mut self.position);
         for _ in 0..BURST {
             let polled = self.stack.poll_egress(time, &mut port, &mut self.sockets);
             if polled == PollResult::None {
@@ -322,13 +331,13 @@ impl Connection {
         }
     }
 
-    /// When it has something to do by itself, in nanoseconds.
+    /// Returns the time of the next timer in nanoseconds.
     pub(super) fn due(&mut self, now: Monotonic) -> u64 {
         if self.role == Role::Free {
             return u64::MAX;
         }
         let by_protocol = self.stack.poll_at(protocol_time(now), &self.sockets);
-        // What could not go out now may go out soon.
+        // Packets that could not be sent now are tried again soon.
         let by_protocol =
             by_protocol.map_or(u64::MAX, |at| real_time(at).max(now + RETRY).as_nanos());
         let by_patience = self.patience_ends().map_or(u64::MAX, Monotonic::as_nanos);
@@ -350,7 +359,7 @@ impl Connection {
         [acknowledgement, life, by_role].into_iter().flatten().min()
     }
 
-    /// Ends the connection where the peer has been silent for too long.
+    /// Breaks the connection if the peer was silent for too long.
     fn give_up_in_time(&mut self, now: Monotonic) {
         if self.socket().state() == State::Closed
             || self.patience_ends().is_none_or(|end| now < end)
@@ -361,9 +370,9 @@ impl Connection {
         self.socket().abort();
     }
 
-    /// Looks at what a call of the protocol has changed.
-    fn settle(&mut self, now: Monotonic) -> News {
-        let mut news = News::default();
+    /// Determines the changes that a call of the protocol has caused.
+    fn settle(&mut self, now: Monotonic) -> Changes {
+        let mut changes = Changes::default();
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
         let state = socket.state();
         let is_owed = match state {
@@ -375,58 +384,58 @@ impl Connection {
             self.moved = now;
         }
         self.owed = is_owed.then(|| self.owed.unwrap_or(now));
-        // A connection that was refused has nothing to say any more.
+        // A refused connection sends nothing more.
         let is_over = state == State::Closed && socket.remote_endpoint().is_none();
         match self.role {
-            Role::Free => news.is_over = true,
+            Role::Free => changes.is_over = true,
             Role::HalfOpen { listener, .. } => match state {
                 State::SynReceived => {}
-                State::Listen | State::Closed => news.is_over = true,
+                State::Listen | State::Closed => changes.is_over = true,
                 _ => {
                     self.role = Role::Queued;
-                    news.established = Some(listener);
+                    changes.established = Some(listener);
                 }
             },
             Role::Lingering { until } => {
                 if socket.can_recv() {
-                    // Nobody will ever read it, which the peer should know.
+                    // The data will never be read; a reset tells the peer.
                     socket.abort();
                 }
-                news.is_waiting_out = state == State::TimeWait;
-                news.is_over = is_over || now >= until + self.patience.end;
+                changes.is_waiting_out = state == State::TimeWait;
+                changes.is_over = is_over || now >= until + self.patience.end;
             }
             Role::Queued => {}
             Role::Connecting if state == State::SynSent => {}
             Role::Connecting | Role::Open => {
                 let has_input = socket.can_recv() || !socket.may_recv();
-                news.input = has_input && std::mem::take(&mut self.wants_input);
+                changes.input = has_input && std::mem::take(&mut self.wants_input);
                 if self.role == Role::Connecting && state != State::SynReceived {
                     self.role = Role::Open;
-                    // Who connects waits for it.
-                    news.input = true;
+                    // The connecting thread waits for this.
+                    changes.input = true;
                 }
                 let free = socket.send_capacity() - socket.send_queue();
                 if self.wants_room && (free >= socket.send_capacity() / 4 || !socket.may_send()) {
                     self.wants_room = false;
-                    news.room_for_waiting = std::mem::take(&mut self.sender_waits);
-                    news.room = !news.room_for_waiting;
+                    changes.room_for_waiting = std::mem::take(&mut self.sender_waits);
+                    changes.room = !changes.room_for_waiting;
                 }
             }
         }
-        news
+        changes
     }
 
-    /// Whether it can still be used.
+    /// Returns whether the connection is usable.
     pub(super) fn is_there(&mut self) -> bool {
         self.socket().state() != State::Closed
     }
 
-    /// Whether the peer has not got all yet that was sent to it, the end included.
+    /// Returns whether the peer has not yet acknowledged all sent data, including the end.
     pub(super) fn is_owed(&self) -> bool {
         self.role != Role::Free && self.owed.is_some()
     }
 
-    /// Whether a connection that was begun is there: `None` while it is not known.
+    /// Returns whether an outgoing connection is established; `None` if that is undecided.
     pub(super) fn is_connected(&mut self) -> Option<Result<(), IoError>> {
         if self.role == Role::Connecting {
             return None;
@@ -437,7 +446,8 @@ impl Connection {
         })
     }
 
-    /// Takes octets out. Where there are none, `drain` is called before it is sure that the next ones ring.
+    /// Receives octets. If there are none, `drain` is called before notification of the next ones
+    /// is enabled.
     pub(super) fn receive(
         &mut self,
         room: &mut [u8],
@@ -453,7 +463,7 @@ impl Connection {
                 self.wants_input = socket.recv_queue() == 0;
                 Ok(taken)
             }
-            // The peer's end comes after all that was sent.
+            // The peer's end comes after all of its data.
             Err(smoltcp::socket::tcp::RecvError::Finished) => Err(IoError::Ended),
             _ if self.is_shut => Err(IoError::Ended),
             Ok(_) => {
@@ -465,7 +475,7 @@ impl Connection {
         }
     }
 
-    /// Puts in what fits of two pieces.
+    /// Queues as much of two pieces as fits.
     pub(super) fn send(&mut self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let is_shut = self.is_shut;
         let socket = self.sockets.get_mut::<Socket<'_>>(self.socket);
@@ -476,7 +486,7 @@ impl Connection {
         if sent == first.len() {
             sent += socket.send_slice(second).unwrap_or(0);
         }
-        self.sent.give(sent);
+        self.position.give(sent);
         self.owes_answer &= sent == 0;
         let len = first.len() + second.len();
         self.wants_room = sent < len;
@@ -486,32 +496,33 @@ impl Connection {
         }
     }
 
-    /// A thread waits for room from now on, or `drain`s what told of it. Whether there is none yet.
+    /// Registers a blocked sender after it has `drain`ed the notification. Returns whether there is
+    /// still no room.
     pub(super) fn await_room(&mut self, drain: impl FnOnce()) -> bool {
         drain();
         self.sender_waits = true;
         self.wants_room && !self.is_shut
     }
 
-    /// Whether something is there, or the end.
+    /// Returns whether there is input, or the end.
     pub(super) fn has_input(&mut self) -> bool {
         let is_shut = self.is_shut;
         let socket = self.socket();
         is_shut || socket.can_recv() || !socket.may_recv()
     }
 
-    /// Has the protocol end both directions.
-    pub(super) fn shut_down(&mut self) -> News {
+    /// Closes both directions.
+    pub(super) fn shut_down(&mut self) -> Changes {
         self.is_shut = true;
         self.socket().close();
-        News::of_end()
+        Changes::of_end()
     }
 
-    /// Nobody has it any more.
+    /// Closes the connection after its handle was dropped.
     pub(super) fn let_go(&mut self, now: Monotonic) {
         let has_unread = self.socket().can_recv();
         if has_unread {
-            // As the kernel does it: what was sent was not taken.
+            // A reset, as the kernel does it: the peer's data was not read.
             self.socket().abort();
         } else {
             self.socket().close();
@@ -520,14 +531,15 @@ impl Connection {
         self.role = Role::Lingering { until };
     }
 
-    /// Ends it at once; the peer is told.
+    /// Ends the connection at once by a reset.
     pub(super) fn abort(&mut self, now: Monotonic) {
         self.socket().abort();
         let until = now + self.patience.end;
         self.role = Role::Lingering { until };
     }
 
-    /// How well its peer can do without it, and since when; `None` where it does not give way.
+    /// Returns the eviction class and the time of the last transfer; `None` if the connection is
+    /// never evicted.
     pub(super) fn idleness(&self, now: Monotonic) -> Option<(Idleness, Monotonic)> {
         if !self.is_inward || !matches!(self.role, Role::Queued | Role::Open) {
             return None;
@@ -538,21 +550,23 @@ impl Connection {
             (true, false) => IDLE,
             (true, true) => SERVING,
         };
-        let idleness = match self.has_received {
-            _ if idle < patience => Idleness::Busy,
-            false => Idleness::Silent,
-            true => Idleness::Idle,
+        let idleness = if idle < patience {
+            Idleness::Busy
+        } else if self.has_received {
+            Idleness::Idle
+        } else {
+            Idleness::Silent
         };
         Some((idleness, self.moved))
     }
 
-    /// Breaks it, to make room for another; both ends are told.
+    /// Breaks the connection to make room for another. Both ends are notified.
     pub(super) fn give_way(&mut self) {
         self.cause = Some(IoError::Broken(Errno::CONNABORTED));
         self.socket().abort();
     }
 
-    /// The peer.
+    /// Returns the peer's address.
     pub(super) fn remote(&self) -> Option<SocketAddr> {
         self.flow.map(|flow| flow.remote)
     }
@@ -577,38 +591,38 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// An address as the only one of a host.
+/// Returns an address as a network of a single host.
 fn host(address: IpAddr) -> IpCidr {
     let bits = if address.is_ipv4() { 32 } else { 128 };
     IpCidr::new(address.into(), bits)
 }
 
-/// The protocol below the socket of one connection.
+/// Creates the protocol stack below the socket of one connection.
 fn stack(envelope: Envelope, mtu: usize, (seed, now): (u64, Monotonic)) -> Interface {
     let nowhere = PiMutex::new(Egress::nowhere());
-    let mut sent = Sent::default();
-    let mut port = Port::new(None, &nowhere, envelope, mtu, &mut sent);
+    let mut position = SendPosition::default();
+    let mut port = Port::new(None, &nowhere, envelope, mtu, &mut position);
     let mut config = Config::new(HardwareAddress::Ip);
     config.random_seed = seed;
     Interface::new(config, &mut port, protocol_time(now))
 }
 
-/// What a connection's numbers begin with, which nobody should guess.
+/// Returns an unpredictable number from which sequence numbers are derived.
 pub(super) fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(Monotonic::now().as_nanos())
 }
 
-/// How long an acknowledgement waits for an answer that it can go with. Of segments of full size every second one is
-/// acknowledged at once, whatever this is.
+/// The maximum delay of an acknowledgement, which can travel with an answer meanwhile. Independent
+/// of it, every second full-size segment is acknowledged at once.
 const ACK_DELAY: Duration = Duration::from_millis(2);
-/// How long a peer has for its first octet before its connection may give way to another.
+/// The time that a peer has for its first octet before its connection can be evicted.
 const FIRST_OCTET: Duration = Duration::from_secs(1);
-/// After which a connection whose peer has its answers is idle.
+/// The time after which a connection counts as idle if its peer has been answered.
 const IDLE: Duration = Duration::from_secs(5);
-/// The same, of one whose peer may still wait for an answer.
+/// The time after which a connection counts as idle if its peer may still wait for an answer.
 const SERVING: Duration = Duration::from_secs(60);
-/// Frames that go out at a time; a window of the smallest segments has more.
+/// The maximum number of frames sent at a time. A window of the smallest segments would have more.
 const BURST: usize = 1024;
-/// After which what found no room at the interface is tried again.
+/// The time after which frames that found no room at the interface are tried again.
 const RETRY: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! What the thread of a class is told.
+//! Commands to the thread of a class.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io;
@@ -7,24 +7,24 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use chronorb_rt::Wake;
 
-/// What the thread of a class is told, and who does its work meanwhile.
+/// The command to the thread of a class, and the count of threads that replace it.
 #[derive(Debug)]
 pub(super) struct Control {
     wake: Wake,
     order: AtomicUsize,
-    /// Acceptors that others wait for, who do the protocol work.
+    /// The number of acceptors that lane threads wait for. These threads do the protocol work.
     attendants: AtomicUsize,
     has_ended: AtomicBool,
 }
 
-/// How long a thread goes on.
+/// The condition under which the thread ends.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Order {
-    /// As long as the class is there.
+    /// Never; the class is in use.
     Work = 0,
-    /// Until the last slot is free: nobody has the class any more.
+    /// When the last slot is free. All handles of the class are dropped.
     Finish = 1,
-    /// Until peers have all that was sent.
+    /// When the peers have acknowledged all sent data.
     Hurry = 2,
 }
 
@@ -38,18 +38,18 @@ impl Control {
         })
     }
 
-    /// Orders the thread something; an order that says less changes nothing.
+    /// Sets the condition, unless a stronger one is set already.
     pub(super) fn order(&self, order: Order) {
         self.order.fetch_max(order as usize, Ordering::Release);
         self.wake.notify();
     }
 
-    /// Makes the descriptor unreadable; what the order is has to be looked at after this.
+    /// Makes the descriptor unreadable. The condition must be read again afterwards.
     pub(super) fn listen(&self) {
         self.wake.drain();
     }
 
-    /// What the thread is to do now.
+    /// Returns the present condition.
     pub(super) fn present(&self) -> Order {
         match self.order.load(Ordering::Acquire) {
             0 => Order::Work,
@@ -58,29 +58,29 @@ impl Control {
         }
     }
 
-    /// The thread ends, for the interface fails or it was told to.
+    /// Records that the thread ends, because the interface failed or it was commanded to.
     pub(super) fn end(&self) {
         self.has_ended.store(true, Ordering::Release);
     }
 
-    /// Whether the thread has ended: nothing is to be had of the class any more.
+    /// Returns whether the thread has ended. The class is unusable then.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Acquire)
     }
 
-    /// Somebody waits for an acceptor, and does the protocol work from now on.
+    /// Records that a thread waits for an acceptor and does the protocol work from now on.
     pub(super) fn attend(&self) {
         self.attendants.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Nobody waits for that acceptor any more.
+    /// Records that no thread waits for that acceptor any more.
     pub(super) fn leave(&self) {
         if self.attendants.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.wake.notify();
         }
     }
 
-    /// Whether others do the protocol work.
+    /// Returns whether lane threads do the protocol work.
     pub(super) fn is_attended(&self) -> bool {
         self.attendants.load(Ordering::Acquire) > 0
     }

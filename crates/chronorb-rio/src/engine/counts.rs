@@ -1,4 +1,4 @@
-//! What has happened to a class.
+//! The counters of a class.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::sync::atomic::AtomicU64;
@@ -6,33 +6,33 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
 #[cfg(test)]
-use crate::path::{Received, Transmitted};
+use crate::path::{ReceiveCounts, TransmitCounts};
 
-/// What has happened to a class since it was opened.
+/// The counts of a class since it was opened.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ClassCounts {
-    /// What came in, and was lost before.
-    pub received: Received,
-    /// What went out.
-    pub transmitted: Transmitted,
-    /// Packets that were taken in by a step.
+    /// Incoming frames, including lost ones.
+    pub received: ReceiveCounts,
+    /// Outgoing frames.
+    pub transmitted: TransmitCounts,
+    /// Packets that were processed.
     pub packets: u64,
-    /// Of these, those without a TCP segment that makes sense.
+    /// Processed packets without a valid TCP segment.
     pub malformed: u64,
-    /// Those that somebody has changed on the way.
+    /// Processed packets with a wrong checksum.
     pub wrong_checksums: u64,
-    /// Those that belong to nobody, and were refused.
+    /// Processed packets of unknown connections, which were answered by a reset.
     pub refused: u64,
-    /// Connections that peers have made.
+    /// Connections that peers have established.
     pub connections: u64,
-    /// Wishes for a connection that found no slot.
+    /// Connection requests that found no slot.
     pub connections_dropped: u64,
-    /// Half-open connections that gave way to others.
+    /// Half-open connections that were dropped for others.
     pub gave_way: u64,
     /// Connections that were ended to make room for others.
     pub evicted: u64,
-    /// Periods that began late since the one before took too long.
+    /// Periods that began late because the one before took too long.
     pub overruns: u64,
     /// Periods in which the whole budget was used.
     pub exhausted: u64,
@@ -58,7 +58,7 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn counts(
         &self,
-        (received, transmitted): (Received, Transmitted),
+        (received, transmitted): (ReceiveCounts, TransmitCounts),
         slots: usize,
     ) -> ClassCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

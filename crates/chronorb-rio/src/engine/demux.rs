@@ -1,4 +1,4 @@
-//! Which slot a flow has, and which slots are free or waited out.
+//! The mapping of flows to slots, and the sets of free and waiting-out slots.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::collections::{HashMap, VecDeque};
@@ -9,27 +9,28 @@ use chronorb_rt::{Monotonic, Wake};
 
 use super::table::{Flow, FlowTable};
 
-/// The slots of a class, as who sorts packets sees them.
+/// The slots of a class for the thread that demultiplexes packets.
 #[derive(Debug)]
 pub(super) struct Demux {
     pub(super) table: FlowTable,
     stages: Box<[(Stage, u32)]>,
-    /// The one that was used longest ago first.
+    /// Free slots, the least recently used first.
     free: VecDeque<u32>,
-    /// Those that give way, the oldest first, each with the number of its use; some are out of date.
+    /// Slots in TIME-WAIT, the oldest first, each with its use count. Entries with another use
+    /// count are stale.
     waiting_out: VecDeque<(u32, u32)>,
     waiting_out_count: usize,
-    /// How many slots each peer's address has.
+    /// The number of slots of each peer address.
     peers: HashMap<IpAddr, usize>,
-    /// Until when no connection gives way, as the last look has found.
+    /// The time until which no connection can be evicted, according to the last search.
     pub(super) crowded_until: Monotonic,
-    pub(super) listeners: Vec<Option<Waiting>>,
+    pub(super) listeners: Vec<Option<AcceptQueue>>,
     dirty: Vec<u32>,
     first: usize,
     is_dirty: Box<[bool]>,
 }
 
-/// What a slot is used for.
+/// The use of a slot.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Stage {
     Free,
@@ -37,9 +38,9 @@ pub(super) enum Stage {
     WaitingOut,
 }
 
-/// A listener, and the connections that wait to be taken in.
+/// A listener, and its connections that wait to be accepted.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct AcceptQueue {
     pub(super) address: SocketAddr,
     pub(super) queue: VecDeque<u32>,
     pub(super) arrivals: Arc<Wake>,
@@ -67,7 +68,7 @@ impl Demux {
         self.stages[slot].0
     }
 
-    /// Slots in use, whatever for.
+    /// Returns the number of slots in use, including those in TIME-WAIT.
     pub(super) fn used(&self) -> usize {
         self.stages.len() - self.free.len()
     }
@@ -77,17 +78,17 @@ impl Demux {
         !self.free.is_empty() || self.waiting_out_count > 0
     }
 
-    /// How many slots the connections of a peer's address have.
+    /// Returns the number of slots of a peer address.
     pub(super) fn slots_of(&self, address: &IpAddr) -> usize {
         self.peers.get(address).copied().unwrap_or(0)
     }
 
-    /// How many slots one address may have where there are not enough for all.
+    /// Returns the number of slots that one address may have if there are not enough for all.
     pub(super) fn share(&self) -> usize {
         (self.stages.len() / SHARES).max(1)
     }
 
-    /// A free slot, for this flow.
+    /// Takes a free slot for this flow.
     pub(super) fn take_free(&mut self, flow: Flow, stage: Stage) -> Option<usize> {
         let slot = self.free.pop_front()? as usize;
         self.stages[slot].1 = self.stages[slot].1.wrapping_add(1);
@@ -97,16 +98,17 @@ impl Demux {
         Some(slot)
     }
 
-    /// The slot that is waited out and gives way to a peer that wants to connect, where none is free.
-    /// It is still in use.
+    /// Returns the TIME-WAIT slot to reuse for a new peer if no slot is free. The slot is still in
+    /// use.
     pub(super) fn gives_way(&mut self) -> Option<usize> {
-        match self.free.is_empty() {
-            true => self.oldest_waiting_out(),
-            false => None,
+        if self.free.is_empty() {
+            self.oldest_waiting_out()
+        } else {
+            None
         }
     }
 
-    /// A slot is used for something else.
+    /// Changes the use of a slot.
     pub(super) fn enter(&mut self, slot: usize, stage: Stage) {
         let (present, number) = self.stages[slot];
         if present == stage {
@@ -126,7 +128,7 @@ impl Demux {
         queue.push_back((slot as u32, number));
     }
 
-    /// A slot is free, and its flow, if it had one, is nobody's.
+    /// Frees a slot, and removes its flow, if it has one.
     pub(super) fn release(&mut self, slot: usize, flow: Option<Flow>) {
         if let Some(flow) = flow {
             self.table.remove(&flow);
@@ -144,8 +146,8 @@ impl Demux {
         }
     }
 
-    /// Something of this slot has to go out at the end of the step.
-    pub(super) fn soil(&mut self, slot: usize) {
+    /// Marks a slot that has output to send at the end of the step.
+    pub(super) fn mark_dirty(&mut self, slot: usize) {
         if !std::mem::replace(&mut self.is_dirty[slot], true) {
             self.dirty.push(slot as u32);
         }
@@ -157,13 +159,13 @@ impl Demux {
         Some(slot)
     }
 
-    /// The slot to begin with this time.
+    /// Returns the slot to begin with this time.
     pub(super) fn next_first(&mut self) -> usize {
         self.first = (self.first + 1) % self.stages.len();
         self.first
     }
 
-    /// Who listens there.
+    /// Returns the listener at an address.
     pub(super) fn listener(&self, address: &SocketAddr) -> Option<usize> {
         self.listeners
             .iter()
@@ -180,5 +182,5 @@ impl Demux {
     }
 }
 
-/// Each address has one of so many shares of the slots.
+/// The number of shares of the slots. One address may use one share.
 const SHARES: usize = 4;

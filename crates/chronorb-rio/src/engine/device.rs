@@ -1,4 +1,4 @@
-//! Where the protocol meets the path of its class.
+//! The connection between the protocol stack and the path of a class.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use chronorb_rt::{PiMutex, PiMutexGuard};
@@ -7,19 +7,19 @@ use smoltcp::phy::{
 };
 use smoltcp::time::Instant;
 
-use super::sent::Sent;
+use super::send_position::SendPosition;
 use crate::frame::{Ethernet, Vlan, checksum};
-use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
+use crate::path::{PathError, TransmitCounts, TransmitError, Transmitter};
 
-/// The way out of a class.
+/// The outgoing side of a class.
 #[derive(Debug)]
 pub(super) struct Egress {
     transmitter: Box<dyn Transmitter>,
-    /// Where a packet is written that has lost its room.
+    /// The buffer for a packet that finds no room and is discarded.
     scratch: Box<[u8]>,
-    /// How many frames may still go out in this step, where that is limited.
+    /// The number of frames that may still be sent in this step, if it is limited.
     pub(super) allowance: usize,
-    /// How many segments were sent again.
+    /// The number of retransmitted segments.
     pub(super) sent_again: u64,
 }
 
@@ -33,13 +33,13 @@ impl Egress {
         }
     }
 
-    /// A way that leads nowhere.
+    /// Creates an output that accepts nothing.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn nowhere() -> Self {
         Self::new(Box::new(Nowhere), 0)
     }
 
-    /// A way that takes everything, and leads nowhere.
+    /// Creates an output that accepts and discards all frames.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn sink(mtu: usize) -> Self {
         Self::new(Box::new(Sink), mtu)
@@ -53,7 +53,8 @@ impl Egress {
         self.allowance > 0 && self.transmitter.has_room()
     }
 
-    /// Queues a packet of `len` octets that `write` writes. It is lost where there is no room for it.
+    /// Queues a packet of `len` octets that `write` fills in. The packet is discarded if there is
+    /// no room.
     pub(super) fn put<R>(
         &mut self,
         envelope: &Envelope,
@@ -81,7 +82,7 @@ impl Egress {
         }
     }
 
-    /// Sends what is queued, and what the interface has not taken before.
+    /// Sends queued frames, including those that the interface refused before.
     pub(super) fn flush(&mut self) -> Result<(), PathError> {
         if self.transmitter.is_pending() {
             self.transmitter.flush()?;
@@ -90,16 +91,16 @@ impl Egress {
     }
 }
 
-/// What is written around the packets of a connection.
+/// The headers around the packets of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Envelope {
     pub(super) ethernet: Ethernet,
-    /// The differentiated services code point of its packets.
+    /// The differentiated services code point of the packets.
     pub(super) dscp: u8,
 }
 
 impl Envelope {
-    /// That of the answer to a frame.
+    /// Returns the envelope of the answer to a frame.
     pub(super) fn of_answer(to: &Ethernet, hardware: [u8; 6], marks: Marks) -> Self {
         let vlan = to.vlan.map(|vlan| Vlan {
             priority: marks.vlan_priority.unwrap_or(vlan.priority),
@@ -137,72 +138,73 @@ impl Envelope {
     }
 }
 
-/// How the packets of a class are marked for the network.
+/// The marks of a class's packets for the network.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Marks {
     pub(super) dscp: u8,
     pub(super) vlan_priority: Option<u8>,
 }
 
-/// The device of one connection for one call of the protocol: at most one packet comes in by it.
+/// The smoltcp device of one connection for one call of the protocol. At most one packet is
+/// received by it.
 ///
-/// The way out is locked from the first packet that goes out to the end of the call.
+/// The output is locked from the first outgoing packet to the end of the call.
 pub(super) struct Port<'a> {
-    arrived: Option<&'a [u8]>,
+    incoming: Option<&'a [u8]>,
     egress: &'a PiMutex<Egress>,
     locked: Option<PiMutexGuard<'a, Egress>>,
     envelope: Envelope,
     mtu: usize,
-    sent: &'a mut Sent,
+    position: &'a mut SendPosition,
 }
 
 impl<'a> Port<'a> {
     pub(super) fn new(
-        arrived: Option<&'a [u8]>,
+        incoming: Option<&'a [u8]>,
         egress: &'a PiMutex<Egress>,
         envelope: Envelope,
         mtu: usize,
-        sent: &'a mut Sent,
+        position: &'a mut SendPosition,
     ) -> Self {
         Self {
-            arrived,
+            incoming,
             egress,
             locked: None,
             envelope,
             mtu,
-            sent,
+            position,
         }
     }
 }
 
 impl Device for Port<'_> {
     type RxToken<'t>
-        = Arrived<'t>
+        = IncomingPacket<'t>
     where
         Self: 't;
     type TxToken<'t>
-        = Departure<'t>
+        = OutgoingPacket<'t>
     where
         Self: 't;
 
-    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Departure<'_>)> {
-        let packet = self.arrived.take()?;
+    fn receive(&mut self, _: Instant) -> Option<(IncomingPacket<'_>, OutgoingPacket<'_>)> {
+        let packet = self.incoming.take()?;
         let locked = self.locked.get_or_insert_with(|| self.egress.lock());
-        let departure = Departure {
+        let outgoing = OutgoingPacket {
             egress: locked,
             envelope: self.envelope,
-            sent: self.sent,
+            position: self.position,
         };
-        Some((Arrived(packet), departure))
+        Some((IncomingPacket(packet), outgoing))
     }
 
-    fn transmit(&mut self, _: Instant) -> Option<Departure<'_>> {
+    fn transmit(&mut self, _: Instant) -> Option<OutgoingPacket<'_>> {
         let locked = self.locked.get_or_insert_with(|| self.egress.lock());
         let envelope = self.envelope;
-        locked.has_room().then_some(Departure {
+        locked.has_room().then_some(OutgoingPacket {
             egress: locked,
             envelope,
-            sent: self.sent,
+            position: self.position,
         })
     }
 
@@ -210,7 +212,7 @@ impl Device for Port<'_> {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ip;
         capabilities.max_transmission_unit = self.mtu;
-        // What comes in was checked before, where that was not done by the interface.
+        // The checksums of incoming packets were verified before.
         let mut checksums = ChecksumCapabilities::ignored();
         checksums.ipv4 = Checksum::Tx;
         checksums.tcp = Checksum::Tx;
@@ -219,26 +221,26 @@ impl Device for Port<'_> {
     }
 }
 
-pub(super) struct Arrived<'a>(&'a [u8]);
+pub(super) struct IncomingPacket<'a>(&'a [u8]);
 
-impl RxToken for Arrived<'_> {
+impl RxToken for IncomingPacket<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
         f(self.0)
     }
 }
 
-pub(super) struct Departure<'a> {
+pub(super) struct OutgoingPacket<'a> {
     egress: &'a mut Egress,
     envelope: Envelope,
-    sent: &'a mut Sent,
+    position: &'a mut SendPosition,
 }
 
-impl TxToken for Departure<'_> {
+impl TxToken for OutgoingPacket<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, f: F) -> R {
         let mut is_again = false;
         let result = self.egress.put(&self.envelope, len, |packet| {
             let result = f(packet);
-            is_again = self.sent.note(packet);
+            is_again = self.position.note(packet);
             result
         });
         self.egress.sent_again += u64::from(is_again);
@@ -246,7 +248,7 @@ impl TxToken for Departure<'_> {
     }
 }
 
-/// What a class sends by that is over.
+/// The output of a closed class.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -267,12 +269,12 @@ impl Transmitter for Nowhere {
         false
     }
 
-    fn counts(&self) -> Transmitted {
-        Transmitted::default()
+    fn counts(&self) -> TransmitCounts {
+        TransmitCounts::default()
     }
 }
 
-/// What takes all frames, and sends none.
+/// A transmitter that accepts all frames and sends none.
 #[derive(Debug)]
 struct Sink;
 
@@ -293,8 +295,8 @@ impl Transmitter for Sink {
         false
     }
 
-    fn counts(&self) -> Transmitted {
-        Transmitted::default()
+    fn counts(&self) -> TransmitCounts {
+        TransmitCounts::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong, by operation.
+//! Errors by operation.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,77 +9,80 @@ use thiserror::Error;
 use crate::driver::DriverError;
 use crate::plan::Refusal;
 
-/// Why a class, or an endpoint of one, was not opened.
+/// An error while a class, or an endpoint of one, is opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum OpenError {
-    /// The interface has as many classes as it can have.
+    /// The interface has the maximum number of classes.
     #[error("the interface has {} classes already", crate::class::MAX_CLASSES)]
     TooManyClasses,
-    /// The queue could overflow though all peers keep to their windows.
+    /// The queue could overflow though all peers respect their windows.
     #[error(
-        "the queue of {queue} frames is shorter than what peers may send unasked: {connections} connections of {frames} \
-         frames each are {}; make the queue longer, or connections or buffer smaller", connections * frames
+        "the queue of {queue} frames is shorter than the windows of the peers: {connections} \
+         connections of {frames} frames each are {}; make the queue longer, or connections or \
+         buffer smaller",
+        connections * frames
     )]
     ShortQueue {
-        /// Frames of the queue.
+        /// The length of the queue in frames.
         queue: usize,
-        /// Connections at most.
+        /// The maximum number of connections.
         connections: usize,
-        /// Frames that a window has at most.
+        /// The maximum number of frames in a window.
         frames: usize,
     },
-    /// It, or a class that is open, would not have what it is promised.
+    /// Admission control refused the class: its reservation, or that of an open class, could not be
+    /// kept.
     #[error("class {class:?} is not admitted: {refusal}")]
     Refused {
-        /// The class that was to be opened.
+        /// The class to be opened.
         class: String,
-        /// Whose promise could not be kept, and why.
+        /// The class whose reservation could not be kept, and the reason.
         refusal: Box<Refusal>,
     },
-    /// A number of the class cannot be.
+    /// A value of the class is out of range.
     #[error("the {what} of class {class:?} is {value}; it can be {possible}")]
     Value {
         /// The class.
         class: String,
-        /// Which number.
+        /// The name of the value.
         what: &'static str,
-        /// What it is.
+        /// The value.
         value: u128,
-        /// What it can be.
+        /// The permitted values.
         possible: &'static str,
     },
-    /// The address is none of the interface.
+    /// The interface does not have the address.
     #[error("{0} is no address of the interface")]
     NoAddress(IpAddr),
-    /// Somebody listens there already.
+    /// The address is in use.
     #[error("{0} is in use")]
     InUse(SocketAddr),
-    /// The interface's driver refused.
+    /// The interface's driver returned an error.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// The class's thread was not made.
+    /// The thread of the class was not created.
     #[error(transparent)]
     Thread(#[from] SpawnError),
-    /// The class's thread did not get its processor time.
+    /// The thread of the class did not get its deadline reservation.
     #[error(transparent)]
     Reservation(#[from] ReservationError),
-    /// The kernel refused something else.
+    /// Another system call failed.
     #[error("{what}: {source}")]
     Failed {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
-/// Why there is no connection.
+/// An error of an outgoing connection.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum ConnectFault {
-    /// The peer refused.
-    #[error("nobody listens there")]
+    /// The peer refused the connection.
+    #[error("the peer refused the connection")]
     Refused,
     /// The deadline passed.
     #[error("no answer in time")]
@@ -87,24 +90,24 @@ pub(crate) enum ConnectFault {
     /// The interface has no address of that family.
     #[error("the interface has no address to reach {0} from")]
     NoAddress(IpAddr),
-    /// The next hop's hardware address was not found out.
-    #[error("no way to {to}: {source}")]
+    /// The next hop's hardware address is unknown.
+    #[error("no route to {to}: {source}")]
     NoWay {
         /// The peer.
         to: IpAddr,
-        /// What the kernel said.
+        /// The error of the lookup.
         source: io::Error,
     },
-    /// The class has as many connections as it can have.
+    /// The class has the maximum number of connections.
     #[error("all {0} connections of the class are in use")]
     TooMany(usize),
-    /// The interface fails, or its subsystem is no more.
+    /// The interface failed, or its subsystem has ended.
     #[error("the class has ended with its interface")]
     Ended,
-    /// No port was free, or the class is no more.
+    /// No port was free, or the class has ended.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// No descriptor was left.
+    /// No file descriptor was left.
     #[error("no event descriptor: {0}")]
     NoDescriptor(io::Error),
 }

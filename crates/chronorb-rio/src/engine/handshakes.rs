@@ -1,16 +1,16 @@
-//! Handshakes that peers have begun: a small entry for each, and no connection.
+//! Handshakes that peers have started: a small entry for each instead of a connection.
 //!
-//! Anybody can send a SYN in another's name. So a SYN takes no slot of its class, but an entry here:
-//! what the peer said of itself, and what the numbers of this side follow from. Its answer is made
-//! by a protocol stack that all handshakes of the class share. A connection gets a slot when the peer
-//! has acknowledged the answer, and so receives at its address; then its stack is brought to where the
-//! shared one was, by the same SYN and the same seed.
+//! Anybody can send a SYN with a forged address. Therefore a SYN takes no slot of its class, but an
+//! entry here: the peer's parameters, and the seed of this side's sequence numbers. A protocol
+//! stack that all handshakes of the class share produces the answer. When the peer acknowledges the
+//! answer, its address is proved and a connection gets a slot. The connection's stack is brought to
+//! the state of the shared one by replaying the same SYN with the same seed.
 //!
-//! Answers are sent again as TCP does it, from a table that is not flooded: in one that is, no entry is
-//! there for so long.
+//! Answers are retransmitted as in TCP while the table is not flooded. In a flood, no entry lives
+//! long enough for that.
 //!
-//! The oldest entry gives way. A peer is served whose acknowledgement comes before as many other
-//! SYNs as there are entries: a table of 2048 stands 2048 of them in each round trip.
+//! The oldest entry is dropped first. A peer succeeds if its acknowledgement arrives before as many
+//! other SYNs as there are entries: a table of 2048 entries tolerates 2048 SYNs per round trip.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ use chronorb_rt::{Monotonic, PiMutex};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{IpAddress, IpProtocol, IpRepr, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber};
 
-use super::connection::{Connection, News, random};
+use super::connection::{Changes, Connection, random};
 use super::device::{Egress, Envelope};
 use super::table::{Flow, FlowTable};
 
@@ -28,17 +28,17 @@ use super::table::{Flow, FlowTable};
 pub(super) struct Handshakes {
     cells: Box<[Option<Handshake>]>,
     table: FlowTable,
-    /// The cell that is written next: the oldest one, where all are in use.
+    /// The cell that is written next. If all are in use, it is the oldest one.
     next: usize,
-    /// No handshake is older than the one of this cell, or of those behind it.
+    /// The cell of the oldest handshake; all later ones lie behind it.
     oldest: usize,
     count: usize,
-    /// When it is looked next which of them are answered again.
+    /// The time of the next check for answers to retransmit.
     next_look: Monotonic,
     patience: Duration,
-    /// Answers SYNs.
-    greeter: Connection,
-    /// What was sent already goes here.
+    /// The stack that answers SYNs.
+    responder: Connection,
+    /// The output for packets that were sent before.
     sink: PiMutex<Egress>,
 }
 
@@ -47,18 +47,18 @@ pub(super) struct Handshakes {
 pub(super) struct Handshake {
     flow: Flow,
     syn: Syn,
-    /// Around answers.
+    /// The headers of answers.
     envelope: Envelope,
-    /// What the numbers of this side follow from.
+    /// The seed of this side's sequence numbers.
     seed: u64,
     begun: Monotonic,
-    /// How long after its beginning it is answered again.
+    /// The time from the start to the next retransmission.
     again: Duration,
-    /// A connection was ended already to make room for it.
+    /// Whether a connection was already evicted for this handshake.
     pub(super) has_made_room: bool,
 }
 
-/// What a peer says of itself when it wants to connect.
+/// The parameters in a peer's SYN.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Syn {
     sequence: u32,
@@ -73,7 +73,7 @@ impl Syn {
     pub(super) fn read(segment: &[u8], flow: &Flow) -> Option<Self> {
         let packet = TcpPacket::new_checked(segment).ok()?;
         let (from, to) = (flow.remote.ip().into(), flow.local.ip().into());
-        // They were looked at before.
+        // The checksums were verified before.
         let checksums = ChecksumCapabilities::ignored();
         let read = TcpRepr::parse(&packet, &from, &to, &checksums).ok()?;
         Some(Self {
@@ -85,7 +85,7 @@ impl Syn {
         })
     }
 
-    /// Writes the packet again, and returns its length.
+    /// Writes the packet again and returns its length.
     fn write(&self, flow: &Flow, room: &mut [u8; SYN]) -> usize {
         let tcp = TcpRepr {
             src_port: flow.remote.port(),
@@ -113,9 +113,9 @@ impl Syn {
 }
 
 impl Handshakes {
-    /// Room for so many, each for a time.
+    /// Creates room for `most` handshakes of limited duration.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
-    pub(super) fn new(most: usize, patience: Duration, greeter: Connection, mtu: usize) -> Self {
+    pub(super) fn new(most: usize, patience: Duration, responder: Connection, mtu: usize) -> Self {
         Self {
             cells: std::iter::repeat_n(None, most).collect(),
             table: FlowTable::new(most),
@@ -124,22 +124,22 @@ impl Handshakes {
             count: 0,
             next_look: Monotonic::from_nanos(0),
             patience,
-            greeter,
+            responder,
             sink: PiMutex::new(Egress::sink(mtu)),
         }
     }
 
-    /// Handshakes that are not over.
+    /// Returns the number of unfinished handshakes.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// The handshake of a flow.
+    /// Returns the handshake of a flow.
     pub(super) fn get(&mut self, flow: &Flow) -> Option<&mut Handshake> {
         self.cells[self.table.get(flow)?].as_mut()
     }
 
-    /// Answers a SYN. Returns whether another handshake has given way.
+    /// Answers a SYN. Returns whether another handshake was dropped for it.
     pub(super) fn answer(
         &mut self,
         (flow, syn): (Flow, Syn),
@@ -148,7 +148,7 @@ impl Handshakes {
         now: Monotonic,
     ) -> bool {
         let known = self.get(&flow).filter(|known| known.syn == syn).copied();
-        // Where it was sent again, the answer was lost, or is on its way.
+        // A repeated SYN means that the answer was lost or is under way.
         let handshake = known.unwrap_or_else(|| Handshake {
             flow,
             syn,
@@ -163,8 +163,8 @@ impl Handshakes {
         gave_way
     }
 
-    /// Answers those again whose peers have not acknowledged the answer for a while, which may have
-    /// been lost, or the acknowledgement. Returns when this has to be done next.
+    /// Retransmits the answers that have not been acknowledged for a while. Returns the time of the
+    /// next retransmission.
     pub(super) fn answer_again(
         &mut self,
         egress: &PiMutex<Egress>,
@@ -198,15 +198,15 @@ impl Handshakes {
         } = *handshake;
         let mut room = [0; SYN];
         let len = handshake.syn.write(&flow, &mut room);
-        let greeter = &mut self.greeter;
-        greeter.await_peer(flow, envelope, 0, seed, now);
-        let _ = greeter.feed(&room[..len], egress, now);
-        let _ = greeter.run(egress, now);
-        greeter.forget();
+        let responder = &mut self.responder;
+        responder.await_peer(flow, envelope, 0, seed, now);
+        let _ = responder.feed(&room[..len], egress, now);
+        let _ = responder.run(egress, now);
+        responder.forget();
     }
 
-    /// Brings a connection to where the handshake of a flow is, and gives it the packet that
-    /// acknowledges the answer; it listened to nobody before. `None` where there is no handshake.
+    /// Brings an unused connection to the state of a flow's handshake, and passes it the packet
+    /// that acknowledges the answer. Returns `None` if there is no handshake.
     pub(super) fn resume(
         &mut self,
         (flow, listener): (Flow, usize),
@@ -215,20 +215,20 @@ impl Handshakes {
         envelope: Envelope,
         egress: &PiMutex<Egress>,
         now: Monotonic,
-    ) -> Option<News> {
+    ) -> Option<Changes> {
         let handshake = *self.get(&flow)?;
         let mut room = [0; SYN];
         let len = handshake.syn.write(&flow, &mut room);
-        // What was sent then is not sent again; the time since is that of a round trip.
+        // Packets of that time are not sent again. The time since is one round trip.
         let then = handshake.begun;
         connection.await_peer(flow, envelope, listener, handshake.seed, then);
         let _ = connection.feed(&room[..len], &self.sink, then);
         let _ = connection.run(&self.sink, then);
-        let news = connection.feed(packet, egress, now);
-        if news.established.is_some() || news.is_over {
+        let changes = connection.feed(packet, egress, now);
+        if changes.established.is_some() || changes.is_over {
             self.remove(&flow);
         }
-        Some(news)
+        Some(changes)
     }
 
     /// Ends the handshakes whose time is over.
@@ -243,7 +243,7 @@ impl Handshakes {
         }
     }
 
-    /// Ends all of them, of which the peers are not told.
+    /// Ends all handshakes without notice to the peers.
     pub(super) fn clear(&mut self) {
         for index in 0..self.cells.len() {
             if let Some(handshake) = self.cells[index] {
@@ -252,7 +252,7 @@ impl Handshakes {
         }
     }
 
-    /// Returns whether the oldest one has given way.
+    /// Adds a handshake. Returns whether the oldest one was dropped for it.
     fn insert(&mut self, handshake: Handshake) -> bool {
         self.remove(&handshake.flow);
         let at = self.next;
@@ -281,11 +281,12 @@ impl Handshakes {
     }
 }
 
-/// After which a handshake is answered again for the first time; then after twice as long, and so on.
+/// The time to the first retransmission of an answer. It doubles each time.
 const AGAIN: Duration = Duration::from_millis(125);
-/// How often it is looked for those that are to be answered again.
+/// The interval between checks for retransmissions.
 const LOOK: Duration = Duration::from_millis(25);
-/// Octets of a packet with a SYN at most: the headers of IPv6 and TCP with all options.
+/// The maximum length of a packet with a SYN in octets: the headers of IPv6 and TCP with all
+/// options.
 const SYN: usize = 100;
 const HOPS: u8 = 64;
 
@@ -296,7 +297,7 @@ pub(super) mod tests {
     use super::*;
     use crate::frame::Ethernet;
 
-    /// The packet of a SYN.
+    /// Returns the packet of a SYN.
     pub(in super::super) fn syn_of(flow: &Flow) -> Vec<u8> {
         let mut room = [0; SYN];
         let len = handshake(1, Monotonic::from_nanos(0))

@@ -1,4 +1,4 @@
-//! Taking in connections.
+//! Acceptance of connections.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::net::SocketAddr;
@@ -14,14 +14,14 @@ use super::stream::Stream;
 
 /// An address of a class at which peers connect.
 ///
-/// Its descriptor is readable where [`accept`](Self::accept) has something to do.
+/// Its descriptor is readable while [`accept`](Self::accept) has work.
 #[derive(Debug)]
 pub(crate) struct Listener {
     class: Arc<Class>,
     index: usize,
     address: SocketAddr,
     arrivals: Arc<Wake>,
-    /// Of a class whose protocol work is done by who waits for this: what to wait for.
+    /// The set to wait for if the accepting thread does the protocol work of the class.
     set: Option<OwnedFd>,
 }
 
@@ -45,33 +45,33 @@ impl Listener {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Takes the next connection in; `None` where there is none. In a class that is processed on arrival it first does
-    /// the protocol work that is to be done.
+    /// Accepts the next connection; returns `None` if there is none. In a class that is processed
+    /// on arrival, it first does the pending protocol work.
     ///
     /// # Errors
-    /// [`AcceptError::Exhausted`] where no descriptor is left for it, until there is one; [`AcceptError::Failed`] where
-    /// the interface fails, or its subsystem is no more.
+    /// [`AcceptError::Exhausted`] while no file descriptor is left; [`AcceptError::Failed`] if the
+    /// interface fails or its subsystem has ended.
     pub(crate) fn accept(&self) -> Result<Option<Stream>, AcceptError> {
-        let protocol = &self.class.protocol;
+        let engine = &self.class.engine;
         self.arrivals.drain();
         if self.class.control.has_ended() {
             return Err(AcceptError::Failed(Errno::NETDOWN));
         }
         let now = Monotonic::now();
         if self.set.is_some() {
-            protocol.drain_alarm(now);
-            let outcome = protocol.step(now, BATCH, None);
+            engine.drain_alarm(now);
+            let outcome = engine.step(now, BATCH, None);
             if outcome.map_err(|error| failed(&error.0))?.has_more {
-                // Who serves connections has a turn before the rest of a flood.
+                // Threads that serve connections get a turn before the rest of a flood.
                 self.arrivals.notify();
             }
         }
-        let taken = protocol.accept(self.index, now, |slot| {
+        let taken = engine.accept(self.index, now, |slot| {
             slot.open_bell()
                 .map_err(|error| match Errno::from_io_error(&error) {
                     Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => AcceptError::Exhausted,
@@ -85,7 +85,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.class
-            .protocol
+            .engine
             .stop_listening(self.index, Monotonic::now());
         if self.set.is_some() {
             self.class.control.leave();
@@ -106,5 +106,5 @@ fn failed(error: &std::io::Error) -> AcceptError {
     AcceptError::Failed(Errno::from_io_error(error).unwrap_or(Errno::IO))
 }
 
-/// Packets that are taken in at a time.
+/// The maximum number of packets processed at a time.
 const BATCH: usize = 64;

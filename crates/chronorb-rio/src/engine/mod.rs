@@ -1,18 +1,21 @@
-//! The heart: classes of packets, the threads that work on them, and connections with a small TCP/IP stack of their own.
+//! The protocol engine: classes of packets, their threads, and connections with a small TCP/IP
+//! stack each.
 //!
-//! A [`Subsystem`] has one network interface, and opens a [`Class`] for each kind of traffic. Each connection has an `Interface` and
-//! one TCP socket of smoltcp to itself, so that no packet, timer or buffer of another one stands in its way. Who is called
-//! for a packet takes it in and tells who waits by an event descriptor (its bell); who sends does the work for it,
-//! unless the class leaves that to its thread.
+//! A [`Subsystem`] has one network interface and opens a [`Class`] for each kind of traffic. Each
+//! connection has its own `Interface` and TCP socket of smoltcp, so it shares no packet, timer or
+//! buffer with another. The thread that is woken for a packet processes it and notifies waiting
+//! threads by an event descriptor (the bell of the connection). The sending thread does the
+//! protocol work of its output, unless the class leaves that to its own thread.
 //!
-//! Time is passed in to everything that decides by it. After a class is open nothing is allocated but what the application
-//! holds of a connection.
+//! All functions that depend on the time take it as a parameter. After a class is open, only the
+//! application's handles of connections are allocated.
 //!
-//! What it keeps to:
-//! * a lock is held for a call of the protocol only, and never while anybody is waited for or called;
-//! * of a flood only as much is worked on as the class's budget allows, and none of it by another class;
-//! * half-open connections are bounded and the oldest gives way; connections over the limit are not begun, and counted;
-//! * whatever a peer does, a slot is free again after a bounded time.
+//! Invariants:
+//! * A lock is held only for a call of the protocol, and never while a thread waits or is notified.
+//! * A flood is processed only within the budget of its class, and never by another class.
+//! * The number of half-open connections is bounded, and the oldest is dropped first. Connections
+//!   over the limit are not started, and counted.
+//! * Whatever a peer does, a slot becomes free again within a bounded time.
 
 mod alarm;
 mod class;
@@ -20,6 +23,7 @@ mod clock;
 mod config;
 mod connection;
 mod control;
+mod conversions;
 mod counts;
 mod demux;
 mod device;
@@ -28,11 +32,10 @@ mod handshakes;
 mod listener;
 mod open;
 mod ports;
-mod promises;
-mod reserved;
+mod publisher;
+mod reservations;
 mod reset;
-mod sent;
-mod shown;
+mod send_position;
 mod stream;
 mod subsystem;
 mod sync;

@@ -1,4 +1,4 @@
-//! A class that is open.
+//! An open class.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chronorb_rt::{Deadline, Monotonic, PiMutex, Wake};
 
-use super::class::{Busy, Protocol};
+use super::class::{Busy, ClassEngine};
 use super::config::{ClassConfig, Processing};
 use super::control::{Control, Order};
 #[cfg(test)]
@@ -14,7 +14,7 @@ use super::counts::ClassCounts;
 use super::error::{ConnectFault, OpenError};
 use super::listener::Listener;
 use super::ports::{Ports, ReservedPort};
-use super::promises::Promise;
+use super::reservations::ReservationGuard;
 use super::stream::Stream;
 use super::table::Flow;
 use crate::class::{ClassId, Rule};
@@ -22,58 +22,58 @@ use crate::driver::Driver;
 use crate::frame::Ethernet;
 use crate::neighbours::Neighbours;
 
-/// A class of packets that is open: a path, a thread and connections.
+/// An open class of packets: a path, a thread and connections.
 ///
-/// It ends when the last that holds it, a listener or a stream of it is dropped. Connections that are not
-/// over then still end in order.
+/// It ends when its last handle, listener or stream is dropped. Connections that are still open
+/// then are closed in order.
 #[derive(Debug)]
 pub(crate) struct Class {
-    pub(super) protocol: Arc<Protocol>,
+    pub(super) engine: Arc<ClassEngine>,
     pub(super) control: Arc<Control>,
     pub(super) id: ClassId,
     pub(super) config: ClassConfig,
     pub(super) driver: Arc<dyn Driver>,
     pub(super) ports: Arc<dyn Ports>,
     pub(super) neighbours: Arc<dyn Neighbours>,
-    /// Ports of this class; those of a listener stay, since its connections may outlive it.
+    /// Ports of this class. The port of a listener stays reserved after the listener, because its
+    /// connections may live longer.
     pub(super) own: Arc<PiMutex<Vec<ReservedPort>>>,
-    /// Those that connections go out by, with their address.
+    /// The addresses with the reserved ports of outgoing connections.
     pub(super) outgoing: PiMutex<Vec<SocketAddr>>,
     pub(super) next_outgoing: AtomicUsize,
-    pub(super) _promise: Promise,
+    pub(super) _reservation: ReservationGuard,
 }
 
 impl Class {
-    /// What it was opened with.
+    /// Returns the configuration of the class.
     pub(crate) fn config(&self) -> &ClassConfig {
         &self.config
     }
 
-    /// Its number.
+    /// Returns the number of the class.
     #[cfg(test)]
     pub(crate) const fn id(&self) -> ClassId {
         self.id
     }
 
-    /// Whether the interface fails, or its subsystem is no more: then nothing is to be had of it, and never will be.
+    /// Returns whether the interface failed or its subsystem has ended. The class is permanently
+    /// unusable then.
     pub(crate) fn has_ended(&self) -> bool {
         self.control.has_ended()
     }
 
-    /// What has happened to it.
+    /// Returns the counts of the class.
     #[cfg(test)]
     pub(crate) fn counts(&self) -> ClassCounts {
-        let protocol = &self.protocol;
-        protocol
-            .counters
-            .counts(protocol.path_counts(), protocol.used())
+        let engine = &self.engine;
+        engine.counters.counts(engine.path_counts(), engine.used())
     }
 
-    /// Listens at an address of the interface, at any free port where that is 0. A scope in it says nothing: it is that of the
-    /// interface.
+    /// Listens at an address of the interface; port 0 stands for any free one. The scope of the
+    /// address is ignored, since it is that of the interface.
     ///
     /// # Errors
-    /// [`OpenError`]; all is as before then.
+    /// [`OpenError`]; nothing is changed then.
     pub(crate) fn listen(self: &Arc<Self>, address: SocketAddr) -> Result<Listener, OpenError> {
         self.is_own(address.ip())?;
         let port = self
@@ -91,21 +91,22 @@ impl Class {
         let on_arrival = self.config.processing == Processing::OnArrival;
         let set = on_arrival.then(|| self.set(&arrivals)).transpose()?;
         let index = self
-            .protocol
+            .engine
             .listen(address, arrivals.clone())
             .ok_or(OpenError::InUse(address))?;
         if let Err(error) = self.driver.add(&self.rule(address, address.port())) {
-            self.protocol.stop_listening(index, Monotonic::now());
+            self.engine.stop_listening(index, Monotonic::now());
             return Err(error.into());
         }
         self.own.lock().push(port);
         Ok(Listener::new(self.clone(), index, address, arrivals, set))
     }
 
-    /// Connects to a peer, and waits for it. A scope in its address says nothing: it is reached by the interface.
+    /// Connects to a peer, and blocks until it answers. The scope of the address is ignored, since
+    /// the interface determines it.
     ///
     /// # Errors
-    /// [`ConnectFault`]; at the latest when the deadline has passed.
+    /// [`ConnectFault`]; after the deadline at the latest.
     pub(crate) fn connect(
         self: &Arc<Self>,
         remote: SocketAddr,
@@ -123,7 +124,7 @@ impl Class {
         })?;
         let ethernet = Ethernet {
             to: hardware,
-            from: self.protocol.hardware(),
+            from: self.engine.hardware(),
             vlan: None,
             kind: match remote {
                 SocketAddr::V4(_) => Ethernet::IPV4,
@@ -131,12 +132,12 @@ impl Class {
             },
         };
         let slot = self.begin(local, remote, ethernet)?;
-        let bell = self.protocol.slot(slot).open_bell().map_err(|error| {
-            self.protocol.let_go(slot, Monotonic::now());
+        let bell = self.engine.slot(slot).open_bell().map_err(|error| {
+            self.engine.let_go(slot, Monotonic::now());
             ConnectFault::NoDescriptor(error)
         })?;
         let stream = Stream::new(self.clone(), slot, bell);
-        // What is begun later than this is ended with the class.
+        // A connection that is started later ends with the class.
         if self.has_ended() {
             return Err(ConnectFault::Ended);
         }
@@ -144,7 +145,7 @@ impl Class {
         Ok(stream)
     }
 
-    /// Begins to connect by the next port whose flow is free.
+    /// Starts to connect from the next port whose flow is free.
     fn begin(
         &self,
         local: IpAddr,
@@ -158,9 +159,10 @@ impl Class {
                 let of_local = || outgoing.iter().filter(|address| address.ip() == local);
                 let count = of_local().count();
                 let next = self.next_outgoing.fetch_add(1, Ordering::Relaxed);
-                match tried < count {
-                    true => of_local().nth(next % count).copied(),
-                    false => None,
+                if tried < count {
+                    of_local().nth(next % count).copied()
+                } else {
+                    None
                 }
             };
             let Some(local) = known else {
@@ -170,7 +172,7 @@ impl Class {
             };
             tried += 1;
             let flow = Flow { local, remote };
-            match self.protocol.connect(flow, ethernet, Monotonic::now()) {
+            match self.engine.connect(flow, ethernet, Monotonic::now()) {
                 Ok(slot) => return Ok(slot),
                 Err(Busy::Flow) => {}
                 Err(Busy::Slots) => {
@@ -180,7 +182,7 @@ impl Class {
         }
     }
 
-    /// Reserves some more ports for connections that go out, in one range, which is one rule.
+    /// Reserves further ports for outgoing connections, in one range, which needs one rule.
     fn reserve_outgoing(&self, local: IpAddr) -> Result<(), OpenError> {
         let failed = |source| OpenError::Failed {
             what: "reserving a port",
@@ -220,7 +222,7 @@ impl Class {
         }
     }
 
-    /// The address as the kernel has to be told it: one of a link alone, with the link.
+    /// Returns the address with the scope that the kernel needs for a link-local address.
     fn on_link(&self, address: SocketAddr) -> SocketAddr {
         match address {
             SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
@@ -232,13 +234,14 @@ impl Class {
 
     fn is_own(&self, address: IpAddr) -> Result<(), OpenError> {
         let mut own = self.driver.link().addresses.iter();
-        match own.any(|(own, _)| *own == address) {
-            true => Ok(()),
-            false => Err(OpenError::NoAddress(address)),
+        if own.any(|(own, _)| *own == address) {
+            Ok(())
+        } else {
+            Err(OpenError::NoAddress(address))
         }
     }
 
-    /// The address of the interface that is in the same network, or else in the same family.
+    /// Returns the interface's address in the same network, or else one of the same family.
     fn address_towards(&self, remote: IpAddr) -> Result<IpAddr, ConnectFault> {
         let own = &self.driver.link().addresses;
         let near = own
@@ -250,14 +253,14 @@ impl Class {
             .ok_or(ConnectFault::NoAddress(remote))
     }
 
-    /// A set that is readable where protocol work is to be done, or a connection is there.
+    /// Creates a set that is readable while protocol work is pending or a connection waits.
     fn set(&self, arrivals: &Wake) -> Result<std::os::fd::OwnedFd, OpenError> {
         use rustix::event::epoll;
         let made = || {
             let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             let data = epoll::EventData::new_u64(0);
-            epoll::add(&set, self.protocol.packets(), data, epoll::EventFlags::IN)?;
-            epoll::add(&set, self.protocol.alarm(), data, epoll::EventFlags::IN)?;
+            epoll::add(&set, self.engine.packets(), data, epoll::EventFlags::IN)?;
+            epoll::add(&set, self.engine.alarm(), data, epoll::EventFlags::IN)?;
             epoll::add(&set, arrivals, data, epoll::EventFlags::IN)?;
             Ok::<_, rustix::io::Errno>(set)
         };
@@ -271,7 +274,7 @@ impl Drop for Class {
     }
 }
 
-/// Whether an address is in the network of another one.
+/// Returns whether an address is in the network of another one.
 fn is_in_network(address: IpAddr, of: IpAddr, prefix: u8) -> bool {
     match (address, of) {
         (IpAddr::V4(a), IpAddr::V4(b)) => {
@@ -286,7 +289,8 @@ fn is_in_network(address: IpAddr, of: IpAddr, prefix: u8) -> bool {
     }
 }
 
-/// Whether who is behind a router can answer to `own`, as far as its family says.
+/// Returns whether a host behind a router can answer to `own`, as far as the kinds of addresses
+/// show.
 fn is_far_reaching(own: IpAddr, remote: IpAddr) -> bool {
     match (own, remote) {
         (IpAddr::V4(_), IpAddr::V4(_)) => true,
@@ -302,5 +306,5 @@ pub(super) fn no_descriptor(source: std::io::Error) -> OpenError {
     }
 }
 
-/// Ports that are reserved at a time.
+/// The number of ports that are reserved at a time.
 const OUTGOING: usize = 16;

@@ -1,4 +1,4 @@
-//! Ports that belong to a class while it uses them.
+//! Ports that a class reserves while it uses them.
 
 use std::any::Any;
 use std::fmt;
@@ -9,35 +9,35 @@ use crate::driver::DriverError;
 use crate::driver::guard::{Guard, GuardError};
 use crate::driver::home::Home;
 
-/// Gives ports, so that nobody else on the host has them meanwhile.
+/// A reservation of ports against all other programs of the host.
 pub(crate) trait Ports: fmt::Debug + Send + Sync {
-    /// Reserves a port of an address, any free one if it is 0.
+    /// Reserves a port of an address; port 0 stands for any free one.
     ///
     /// # Errors
-    /// `AddrInUse` where somebody has it.
+    /// `AddrInUse` if the port is in use.
     fn reserve(&self, address: SocketAddr) -> io::Result<ReservedPort>;
 }
 
-/// A port that nobody else has until this is dropped.
+/// A port that is reserved until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ReservedPort {
-    /// Its number.
+    /// The number of the port.
     pub number: u16,
-    /// What keeps it.
+    /// The guard that keeps the reservation.
     pub _guard: Box<dyn Any + Send + Sync>,
 }
 
-/// Ports of this host, about which the kernel is [quiet](crate::driver::guard) meanwhile.
+/// Ports of this host, about which a [guard](crate::driver::guard) keeps the kernel silent.
 #[derive(Debug)]
 pub(crate) struct GuardedPorts {
     home: Home,
 }
 
 impl GuardedPorts {
-    /// Those of the network namespace of the calling thread.
+    /// Returns the ports of the calling thread's network namespace.
     ///
     /// # Errors
-    /// Where the namespace cannot be held.
+    /// [`DriverError`] if the namespace cannot be opened.
     pub(crate) fn here() -> Result<Self, DriverError> {
         Ok(Self {
             home: Home::here()?,

@@ -10,7 +10,7 @@ use smoltcp::wire::{IpAddress, IpProtocol, IpRepr, TcpControl, TcpPacket, TcpRep
 use super::device::{Egress, Envelope};
 use crate::frame::Headers;
 
-/// Tells who has sent this that nobody is there; a reset is not answered.
+/// Answers a segment that belongs to no connection with a reset. A reset is not answered.
 pub(super) fn answer(headers: &Headers, envelope: &Envelope, egress: &PiMutex<Egress>) {
     let Some(tcp) = headers.tcp.filter(|tcp| !tcp.flags.has_rst()) else {
         return;
@@ -18,9 +18,10 @@ pub(super) fn answer(headers: &Headers, envelope: &Envelope, egress: &PiMutex<Eg
     let flags = tcp.flags;
     let octets =
         headers.end - tcp.payload + usize::from(flags.has_syn()) + usize::from(flags.has_fin());
-    let (sequence, acknowledged) = match flags.has_ack() {
-        true => (tcp.acknowledgement, None),
-        false => (0, Some(tcp.sequence.wrapping_add(octets as u32))),
+    let (sequence, acknowledged) = if flags.has_ack() {
+        (tcp.acknowledgement, None)
+    } else {
+        (0, Some(tcp.sequence.wrapping_add(octets as u32)))
     };
     let number = |number: u32| TcpSeqNumber(number.cast_signed());
     let reset = TcpRepr {

@@ -1,4 +1,4 @@
-//! A connection, as who has it sees it.
+//! A connection, from its holder's point of view.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::net::SocketAddr;
@@ -13,15 +13,16 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use super::class::Protocol;
+use super::class::ClassEngine;
 use super::config::Processing;
 use super::connection::Slot;
 use super::error::ConnectFault;
 use super::open::Class;
 
-/// A connection that somebody has. Dropping it ends it in order, which may take longer.
+/// The handle of a connection. On drop, the connection is closed in order, which may take longer.
 ///
-/// Its descriptor becomes readable where there is input, the end, or room again, after somebody has found none.
+/// Its descriptor becomes readable when there is input, the end, or room, after a call has found
+/// none.
 #[derive(Debug)]
 pub(crate) struct Stream {
     class: Arc<Class>,
@@ -31,7 +32,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// That of a slot, whose bell is this.
+    /// Creates the handle of the connection in a slot, with the slot's bell.
     pub(super) fn new(class: Arc<Class>, slot: usize, bell: Arc<Wake>) -> Self {
         Self {
             class,
@@ -41,40 +42,40 @@ impl Stream {
         }
     }
 
-    /// Its class.
+    /// Returns the class of the connection.
     pub(crate) fn class(&self) -> &Arc<Class> {
         &self.class
     }
 
-    /// The peer; `None` where that was forgotten with the end of the connection.
+    /// Returns the peer; `None` if the connection has ended and the address is gone.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.slot().connection.lock().remote()
     }
 
-    /// Takes out what is there.
+    /// Receives available octets.
     ///
     /// # Errors
-    /// [`IoError::WouldBlock`] where nothing is; then the descriptor tells of what comes.
+    /// [`IoError::WouldBlock`] if there are none; then the descriptor signals the next ones.
     pub(crate) fn try_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
         let now = Monotonic::now();
-        self.protocol().with(self.slot, now, |connection| {
+        self.engine().with(self.slot, now, |connection| {
             connection.receive(room, || {
                 self.bell.drain();
             })
         })
     }
 
-    /// Puts in what fits of two pieces.
+    /// Sends as much of two pieces as fits into the buffer.
     ///
     /// # Errors
-    /// [`IoError::WouldBlock`] where nothing does; then the descriptor tells of room.
+    /// [`IoError::WouldBlock`] if nothing fits; then the descriptor signals room.
     pub(crate) fn try_send(&self, first: &[u8], second: &[u8]) -> Result<usize, IoError> {
         let now = Monotonic::now();
-        self.protocol()
+        self.engine()
             .with(self.slot, now, |connection| connection.send(first, second))
     }
 
-    /// Receives at least one octet until the deadline.
+    /// Receives at least one octet before the deadline.
     ///
     /// # Errors
     /// As those of a [connection](chronorb_transport::Connection::recv).
@@ -89,7 +90,8 @@ impl Stream {
         }
     }
 
-    /// Receives at least one octet; `None` where it was interrupted, or the limit is over.
+    /// Receives at least one octet; returns `None` if it was interrupted, or if the limit has
+    /// passed.
     ///
     /// # Errors
     /// As those of a [connection](chronorb_transport::Connection::recv_until_interrupted).
@@ -118,16 +120,16 @@ impl Stream {
         }
     }
 
-    /// Lets no thread wait for input, or all again.
+    /// Interrupts all threads that wait for input, or lets them wait again.
     pub(crate) fn set_interrupted(&self, interrupted: bool) {
         self.is_interrupted.store(interrupted, Ordering::Release);
         if interrupted {
-            // A wait that begins after its thread has looked ends by this.
+            // Ends a wait that begins after its thread has checked the flag.
             self.bell.notify();
         }
     }
 
-    /// Sends all of two pieces until the deadline.
+    /// Sends all of two pieces before the deadline.
     ///
     /// # Errors
     /// As those of a [connection](chronorb_transport::Connection::send_both).
@@ -159,23 +161,23 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether something is there, or the end.
+    /// Returns whether there is input, or the end.
     pub(crate) fn has_input(&self) -> bool {
         self.attend(None);
         let slot = self.slot();
         slot.connection.lock().has_input()
     }
 
-    /// Ends both directions; nobody waits any more.
+    /// Closes both directions, and ends all waits.
     pub(crate) fn shut_down(&self) {
-        let protocol = self.protocol();
-        let news = protocol.with(self.slot, Monotonic::now(), |connection| {
+        let engine = self.engine();
+        let changes = engine.with(self.slot, Monotonic::now(), |connection| {
             connection.shut_down()
         });
-        protocol.slot(self.slot).ring(news, false);
+        engine.slot(self.slot).ring(changes, false);
     }
 
-    /// Waits until a connection that was begun is there.
+    /// Waits until an outgoing connection is established.
     pub(super) fn await_peer(&self, deadline: Deadline) -> Result<(), ConnectFault> {
         let slot = self.slot();
         loop {
@@ -208,29 +210,29 @@ impl Stream {
         Ok(())
     }
 
-    /// Does the protocol work that is to be done, where that is who waits for the connection; then takes out what is there.
+    /// Does pending protocol work if the waiting thread is responsible for it, and then receives.
     fn attend_and_receive(&self, room: &mut [u8]) -> Result<usize, IoError> {
         if !self.is_attending() {
             return self.try_receive(room);
         }
-        // What this thread finds itself need not ring.
+        // This connection need not be notified of what its own thread finds.
         self.attend(Some(self.slot));
         let received = self.try_receive(room);
         if received.is_ok() && self.slot().connection.lock().has_input() {
-            // What it leaves has to, for who waits by a reactor after it.
+            // A reactor that watches the connection afterwards needs a signal for the rest.
             self.bell.notify();
         }
         received
     }
 
-    /// Does the protocol work that is to be done, where that is who waits for the connection.
+    /// Does pending protocol work if the waiting thread is responsible for it.
     fn attend(&self, attended: Option<usize>) {
         if self.is_attending() {
-            let protocol = self.protocol();
+            let engine = self.engine();
             let now = Monotonic::now();
-            protocol.drain_alarm(now);
-            // An interface that fails ends the connection by its patience.
-            let _ = protocol.step(now, BATCH, attended);
+            engine.drain_alarm(now);
+            // After a failure of the interface, the connection times out.
+            let _ = engine.step(now, BATCH, attended);
         }
     }
 
@@ -238,41 +240,42 @@ impl Stream {
         self.class.config().processing == Processing::OnArrival && self.class.control.is_attended()
     }
 
-    /// Waits for a bell, and for protocol work where this thread does it.
+    /// Waits for a bell, and for protocol work if this thread does it.
     fn wait(&self, bell: &Wake, limit: Option<Duration>) {
         let limit = limit.map(|limit| Timespec {
             tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: limit.subsec_nanos().into(),
         });
-        let protocol = self.protocol();
-        // A signal ends it, as it must.
-        let _ = match self.is_attending() {
-            false => poll(&mut [PollFd::new(bell, PollFlags::IN)], limit.as_ref()),
-            true => poll(
+        let engine = self.engine();
+        // A signal ends the wait, as it must.
+        let _ = if self.is_attending() {
+            poll(
                 &mut [
                     PollFd::new(bell, PollFlags::IN),
-                    PollFd::from_borrowed_fd(protocol.packets(), PollFlags::IN),
-                    PollFd::from_borrowed_fd(protocol.alarm(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(engine.packets(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(engine.alarm(), PollFlags::IN),
                 ],
                 limit.as_ref(),
-            ),
+            )
+        } else {
+            poll(&mut [PollFd::new(bell, PollFlags::IN)], limit.as_ref())
         };
     }
 
     fn slot(&self) -> &Slot {
-        self.protocol().slot(self.slot)
+        self.engine().slot(self.slot)
     }
 
-    fn protocol(&self) -> &Protocol {
-        &self.class.protocol
+    fn engine(&self) -> &ClassEngine {
+        &self.class.engine
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // The slot may be another connection's as soon as it is let go.
+        // The slot can get another connection as soon as it is released.
         self.slot().close_bell();
-        self.protocol().let_go(self.slot, Monotonic::now());
+        self.engine().let_go(self.slot, Monotonic::now());
     }
 }
 
@@ -282,5 +285,5 @@ impl AsFd for Stream {
     }
 }
 
-/// Packets that are taken in between two looks at the connection.
+/// The number of packets processed between two checks of the connection.
 const BATCH: usize = 64;

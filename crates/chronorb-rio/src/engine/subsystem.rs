@@ -1,4 +1,4 @@
-//! An interface, and the classes that are open on it.
+//! An interface, and its open classes.
 
 use std::io;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicUsize;
 
 use chronorb_rt::{PiMutex, Thread, ThreadBuilder, reserve_for};
 
-use super::class::Protocol;
+use super::class::ClassEngine;
 use super::config::{ClassConfig, Processing, Urgency};
 use super::control::{Control, Order};
 use super::error::OpenError;
 use super::open::{Class, no_descriptor};
 use super::ports::{GuardedPorts, Ports, ReservedPort};
-use super::promises::{Promise, Promises};
+use super::reservations::{AdmittedReservations, ReservationGuard};
 use super::thread;
 use crate::class::{ClassId, MAX_CLASSES};
 use crate::driver::{Driver, DriverError, Link};
@@ -22,21 +22,22 @@ use crate::status::{ClassCounters, Page};
 
 /// The subsystem of one network interface.
 ///
-/// Dropping it waits until peers have what was sent to them, at most as long as connections linger.
+/// On drop, it waits until the peers have acknowledged all sent data, at most as long as
+/// connections linger.
 #[derive(Debug)]
 pub(crate) struct Subsystem {
     driver: Arc<dyn Driver>,
     ports: Arc<dyn Ports>,
     neighbours: Arc<dyn Neighbours>,
     taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
-    promises: Arc<Promises>,
+    reservations: Arc<AdmittedReservations>,
     threads: PiMutex<Vec<(Thread<()>, Arc<Control>)>>,
-    /// What other processes see of its classes, from the first on.
+    /// The page with the counters that other processes can read. Created with the first class.
     page: PiMutex<Option<Page>>,
 }
 
 impl Subsystem {
-    /// That of the interface of a driver.
+    /// Creates the subsystem of a driver's interface.
     pub(crate) fn new(
         driver: Arc<dyn Driver>,
         ports: Arc<dyn Ports>,
@@ -47,85 +48,88 @@ impl Subsystem {
             ports,
             neighbours,
             taken: Arc::default(),
-            promises: Arc::default(),
+            reservations: Arc::default(),
             threads: PiMutex::new(Vec::new()),
             page: PiMutex::new(None),
         }
     }
 
-    /// That of an interface of this host, by its driver: with the kernel's ports and neighbours, of the network namespace of
-    /// the calling thread.
+    /// Creates the subsystem of an interface of this host, with the ports and neighbours of the
+    /// calling thread's network namespace.
     ///
     /// # Errors
-    /// [`DriverError`] where the namespace cannot be held.
+    /// [`DriverError`] if the namespace cannot be opened.
     pub(crate) fn of_host(driver: Arc<dyn Driver>) -> Result<Self, DriverError> {
         let neighbours = KernelNeighbours::of(driver.link().index)?;
         let ports = GuardedPorts::here()?;
         Ok(Self::new(driver, Arc::new(ports), Arc::new(neighbours)))
     }
 
-    /// The interface.
+    /// Returns the interface.
     pub(crate) fn link(&self) -> &Link {
         self.driver.link()
     }
 
-    /// Opens a class, with its thread, if it and all that are open on this interface can have what they are promised then.
+    /// Opens a class with its thread, if the reservations of all open classes on this interface can
+    /// still be kept.
     ///
-    /// That is found out as for a [plan](crate::plan::admit), as far as classes say it: queues by their connections and buffers;
-    /// processors by budgets, caps and [expected](ClassConfig::expected) packets, priorities and CPUs, where the
-    /// [cost](ClassConfig::cost) of packets is known; and in any case that nothing without a bound comes before a promise. What no
-    /// class says is not looked at: the rate of the interface, threads of others, and classes of other processes.
+    /// The check is that of a [plan](crate::plan::admit), as far as classes specify the values:
+    /// queues by their connections and buffers; processors by budgets, caps and
+    /// [expected](ClassConfig::expected) packets, priorities and CPUs, if the
+    /// [cost](ClassConfig::cost) of packets is known. In any case, no unbounded class may precede a
+    /// reservation. The rate of the interface, other threads, and classes of other processes are
+    /// not considered.
     ///
     /// # Errors
-    /// [`OpenError`]; all is as before then.
+    /// [`OpenError`]; nothing is changed then.
     pub(crate) fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
         check(&config, self.driver.link())?;
-        let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
-        let (link, promised) = (self.driver.link(), Reservation::from(&config));
-        let promise = self.promises.admit(link, ticket.id, promised)?;
-        self.open_promised(config, ticket, promise)
+        let number = ClassNumber::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let (link, reservation) = (self.driver.link(), Reservation::from(&config));
+        let guard = self.reservations.admit(link, number.id, reservation)?;
+        self.open_admitted(config, number, guard)
     }
 
-    /// Opens a class of a plan that was [admitted](crate::plan::admit) with all of its classes, which need not be found out
-    /// again. Classes without a plan have to fit beside it.
+    /// Opens a class of a plan that was [admitted](crate::plan::admit) as a whole, without a
+    /// further check. Classes without a plan have to fit beside it.
     ///
     /// # Errors
-    /// [`OpenError`]; all is as before then.
+    /// [`OpenError`]; nothing is changed then.
     pub(crate) fn open_planned(
         &self,
         config: ClassConfig,
         reservation: &Reservation,
     ) -> Result<Arc<Class>, OpenError> {
         check(&config, self.driver.link())?;
-        let ticket = Ticket::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
-        let promised = Reservation {
+        let number = ClassNumber::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let reservation = Reservation {
             name: config.name.clone(),
             ..reservation.clone()
         };
-        let promise = self.promises.give(ticket.id, promised);
-        self.open_promised(config, ticket, promise)
+        let guard = self.reservations.give(number.id, reservation);
+        self.open_admitted(config, number, guard)
     }
 
-    fn open_promised(
+    fn open_admitted(
         &self,
         config: ClassConfig,
-        ticket: Ticket,
-        promise: Promise,
+        number: ClassNumber,
+        guard: ReservationGuard,
     ) -> Result<Arc<Class>, OpenError> {
-        let mut path = self.driver.open(ticket.id, &[], config.queue)?;
+        let mut path = self.driver.open(number.id, &[], config.queue)?;
         let ordered = path.transmitter.set_priority(config.packet_priority);
         ordered.map_err(|error| OpenError::Failed {
             what: "giving packets their priority",
             source: error.0,
         })?;
-        let protocol = Protocol::new(&config, self.driver.link(), path).map_err(no_descriptor)?;
-        let status = self.status(ticket.id, &config).map_err(no_descriptor)?;
-        let protocol = Arc::new(protocol.shown_by(status));
+        let engine = ClassEngine::new(&config, self.driver.link(), path).map_err(no_descriptor)?;
+        let status = self.status(number.id, &config).map_err(no_descriptor)?;
+        let engine = Arc::new(engine.with_publisher(status));
         let control = Arc::new(Control::new().map_err(no_descriptor)?);
         let own: Arc<PiMutex<Vec<ReservedPort>>> = Arc::default();
-        let id = ticket.id;
+        let id = number.id;
         let class = Class {
-            protocol: protocol.clone(),
+            engine: engine.clone(),
             control: control.clone(),
             id,
             driver: self.driver.clone(),
@@ -135,13 +139,13 @@ impl Subsystem {
             outgoing: PiMutex::default(),
             next_outgoing: AtomicUsize::new(0),
             config,
-            _promise: promise,
+            _reservation: guard,
         };
-        let tenancy = Tenancy {
-            protocol,
+        let tenancy = ClassResources {
+            engine,
             control: control.clone(),
             _own: own,
-            _ticket: ticket,
+            _ticket: number,
         };
         let thread = start(&class.config, tenancy)?;
         let mut threads = self.threads.lock();
@@ -150,7 +154,7 @@ impl Subsystem {
         Ok(Arc::new(class))
     }
 
-    /// Where a class shows what it does.
+    /// Returns the published counters of a class.
     fn status(&self, class: ClassId, config: &ClassConfig) -> io::Result<ClassCounters> {
         let mut page = self.page.lock();
         if page.is_none() {
@@ -174,22 +178,23 @@ impl Drop for Subsystem {
     }
 }
 
-/// What a class has of the interface, for as long as its thread runs. It is given back in this order.
-struct Tenancy {
-    protocol: Arc<Protocol>,
+/// The resources of a class at the interface, held while its thread runs. They are released in this
+/// order.
+struct ClassResources {
+    engine: Arc<ClassEngine>,
     control: Arc<Control>,
     /// From here on the kernel answers for these ports again.
     _own: Arc<PiMutex<Vec<ReservedPort>>>,
-    _ticket: Ticket,
+    _ticket: ClassNumber,
 }
 
-/// The number of a class.
-struct Ticket {
+/// The number of a class, released on drop.
+struct ClassNumber {
     id: ClassId,
     taken: Arc<PiMutex<[bool; MAX_CLASSES]>>,
 }
 
-impl Ticket {
+impl ClassNumber {
     fn take(taken: &Arc<PiMutex<[bool; MAX_CLASSES]>>) -> Option<Self> {
         let mut all = taken.lock();
         let free = all.iter().position(|is_taken| !is_taken)?;
@@ -201,13 +206,13 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for ClassNumber {
     fn drop(&mut self) {
         self.taken.lock()[self.id.index()] = false;
     }
 }
 
-fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError> {
+fn start(config: &ClassConfig, tenancy: ClassResources) -> Result<Thread<()>, OpenError> {
     let mut builder = ThreadBuilder::new(format!("rio-{}", config.name));
     if let Urgency::Native(scheduling) = config.urgency {
         builder = builder.scheduling(scheduling);
@@ -217,9 +222,9 @@ fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError
     }
     let processing = config.processing;
     let control = tenancy.control.clone();
-    let tasks = thread::tasks(&tenancy.protocol, &control).map_err(no_descriptor)?;
+    let tasks = thread::tasks(&tenancy.engine, &control).map_err(no_descriptor)?;
     let thread = builder.spawn(move || {
-        thread::work(&tenancy.protocol, &tenancy.control, &tasks, processing);
+        thread::work(&tenancy.engine, &tenancy.control, &tasks, processing);
         drop(tenancy);
     })?;
     if let Urgency::Deadline(reservation) = config.urgency
@@ -232,16 +237,19 @@ fn start(config: &ClassConfig, tenancy: Tenancy) -> Result<Thread<()>, OpenError
     Ok(thread)
 }
 
-/// Whether a class can be opened so.
+/// Checks that a class can be opened with this configuration.
 fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
-    let value = |what, value: u128, possible, is_possible| match is_possible {
-        true => Ok(()),
-        false => Err(OpenError::Value {
-            class: config.name.clone(),
-            what,
-            value,
-            possible,
-        }),
+    let value = |what, value: u128, possible, is_possible| {
+        if is_possible {
+            Ok(())
+        } else {
+            Err(OpenError::Value {
+                class: config.name.clone(),
+                what,
+                value,
+                possible,
+            })
+        }
     };
     let connections = config.connections;
     let buffer = config.buffer;
@@ -299,5 +307,5 @@ fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Octets of the headers of IPv6 and TCP, the longer ones.
+/// The length of the headers of IPv6 and TCP with all options, in octets.
 const HEADERS: usize = 60;

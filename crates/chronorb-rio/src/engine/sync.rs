@@ -1,3 +1,3 @@
-//! The atomics of the timers. The model checker puts its own in their place (`tests/loom.rs`).
+//! The atomics of the timers. The model checker replaces them (`tests/loom.rs`).
 
 pub(super) use core::sync::atomic::{AtomicU64, Ordering};

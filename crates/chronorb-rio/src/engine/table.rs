@@ -1,19 +1,19 @@
-//! Which connection a segment belongs to: found in one step however many connections there are.
+//! The table of connections by flow. A lookup takes constant time.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
-/// Both ends of a connection, as this side sees them.
+/// The endpoints of a connection, as this side sees them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Flow {
     pub(super) local: SocketAddr,
     pub(super) remote: SocketAddr,
 }
 
-/// Connections by both of their ends, as many as there was room for from the beginning.
+/// Connections by their endpoints, in a hash table of fixed capacity.
 ///
-/// The hash has a secret key, so that nobody can choose ports that meet.
+/// The hash has a secret key, so that peers cannot choose colliding ports.
 #[derive(Debug)]
 pub(super) struct FlowTable {
     cells: Box<[Option<(Flow, u32)>]>,
@@ -21,7 +21,7 @@ pub(super) struct FlowTable {
 }
 
 impl FlowTable {
-    /// Room for so many connections.
+    /// Creates a table with room for this many connections.
     pub(super) fn new(connections: usize) -> Self {
         let cells = (2 * connections).next_power_of_two().max(4);
         Self {
@@ -30,20 +30,21 @@ impl FlowTable {
         }
     }
 
-    /// The slot of a connection.
+    /// Returns the slot of a connection.
     pub(super) fn get(&self, flow: &Flow) -> Option<usize> {
         let (_, slot) = self.cells[self.find(flow).ok()?]?;
         Some(slot as usize)
     }
 
-    /// Puts a connection in that is not there. There is room: there are twice as many cells as slots.
+    /// Adds a connection that is not in the table. There is room, since there are twice as many
+    /// cells as slots.
     pub(super) fn insert(&mut self, flow: Flow, slot: usize) {
         if let Err(free) = self.find(&flow) {
             self.cells[free] = Some((flow, slot as u32));
         }
     }
 
-    /// Takes a connection out, and moves up those that had to give way to it.
+    /// Removes a connection, and moves up entries that were displaced by it.
     pub(super) fn remove(&mut self, flow: &Flow) {
         let Ok(mut hole) = self.find(flow) else {
             return;
@@ -61,7 +62,7 @@ impl FlowTable {
         }
     }
 
-    /// Where it is, or the free cell where it would be.
+    /// Returns the cell of the flow, or the free cell where it would be added.
     fn find(&self, flow: &Flow) -> Result<usize, usize> {
         let mask = self.cells.len() - 1;
         let mut at = self.first(flow);

@@ -1,4 +1,4 @@
-//! The thread of a class: protocol work by packets, by periods, and by budgets.
+//! The thread of a class: protocol work driven by packets, periods and budgets.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io;
@@ -9,50 +9,51 @@ use chronorb_rt::{Monotonic, sleep_until};
 use chronorb_transport::{Interest, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::class::Protocol;
+use super::class::ClassEngine;
 use super::config::Processing;
 use super::control::{Control, Order};
 use crate::path::PathError;
 
-/// What the thread of a class waits for, where it works on demand; each is told of as long as it is there.
-pub(super) fn tasks(protocol: &Protocol, control: &Control) -> io::Result<Reactor> {
+/// Creates the set of events for the thread of a class that works on demand. All are
+/// level-triggered.
+pub(super) fn tasks(engine: &ClassEngine, control: &Control) -> io::Result<Reactor> {
     let tasks = Reactor::new()?;
-    tasks.add(protocol.packets(), PACKETS, Interest::Everyone)?;
-    tasks.add(protocol.alarm(), ALARM, Interest::Everyone)?;
+    tasks.add(engine.packets(), PACKETS, Interest::Everyone)?;
+    tasks.add(engine.alarm(), ALARM, Interest::Everyone)?;
     tasks.add(control, ORDER, Interest::Everyone)?;
     Ok(tasks)
 }
 
-/// Works until it is told to end, or the interface fails; then all connections have ended.
+/// Works until it is commanded to end, or the interface fails. All connections have ended then.
 pub(super) fn work(
-    protocol: &Protocol,
+    engine: &ClassEngine,
     control: &Control,
     tasks: &Reactor,
     processing: Processing,
 ) {
-    // What goes wrong with the interface is told by the end.
+    // A failure of the interface is visible by the end of the class.
     let _ = match processing {
-        Processing::OnArrival => on_demand(protocol, control, tasks, None),
-        Processing::OnDemand { cap } => on_demand(protocol, control, tasks, cap),
-        Processing::Periodic { period, budget } => periodic(protocol, control, period, budget),
+        Processing::OnArrival => on_demand(engine, control, tasks, None),
+        Processing::OnDemand { cap } => on_demand(engine, control, tasks, cap),
+        Processing::Periodic { period, budget } => periodic(engine, control, period, budget),
     };
-    // Whatever is left has nobody who works for it any more, nor has what is begun after this.
+    // No thread works for the remaining connections, nor for those that are started later.
     control.end();
-    protocol.abort_all(Monotonic::now());
-    protocol.call_listeners();
+    engine.abort_all(Monotonic::now());
+    engine.call_listeners();
 }
 
-/// Whether the thread may end.
-fn is_done(protocol: &Protocol, order: Order) -> bool {
+/// Returns whether the thread may end.
+fn is_done(engine: &ClassEngine, order: Order) -> bool {
     match order {
         Order::Work => false,
-        Order::Finish => protocol.used() == 0,
-        Order::Hurry => !protocol.owes(),
+        Order::Finish => engine.used() == 0,
+        Order::Hurry => !engine.owes(),
     }
 }
 
 fn on_demand(
-    protocol: &Protocol,
+    engine: &ClassEngine,
     control: &Control,
     tasks: &Reactor,
     cap: Option<(usize, Duration)>,
@@ -60,39 +61,39 @@ fn on_demand(
     let mut account = cap.map(|(cap, period)| Account::new(cap, period, Monotonic::now()));
     loop {
         let order = control.present();
-        if is_done(protocol, order) {
+        if is_done(engine, order) {
             return Ok(());
         }
-        // Who hurries does not rely on others, who may have nothing to wait for any more.
+        // At the end, the thread does not rely on lane threads, which may no longer wait.
         if order < Order::Hurry && control.is_attended() {
-            // A signal ends it early, which does no harm.
+            // A signal ends the wait early, which does no harm.
             let _ = poll(&mut [PollFd::new(control, PollFlags::IN)], None);
             control.listen();
             continue;
         }
         let now = Monotonic::now();
-        protocol.drain_alarm(now);
+        engine.drain_alarm(now);
         let budget = account
             .as_mut()
             .map_or(BATCH, |account| account.left(now).min(BATCH));
-        let outcome = protocol.step(now, budget, None)?;
+        let outcome = engine.step(now, budget, None)?;
         if let Some(account) = &mut account {
             account.take(outcome.packets);
             let used = account.budget - account.left;
-            protocol.shown.as_ref().inspect(|it| it.budget_used(used));
+            engine.publisher.as_ref().inspect(|it| it.budget_used(used));
             if account.left == 0 {
-                protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
+                engine.counters.exhausted.fetch_add(1, Ordering::Relaxed);
                 sleep_until(account.end());
                 let missed = account.begin(Monotonic::now());
-                protocol
+                engine
                     .counters
                     .overruns
                     .fetch_add(missed, Ordering::Relaxed);
                 continue;
             }
         }
-        // What it was told to bring about may be so by this step, and nothing follows that would wake it.
-        if !outcome.has_more && !is_done(protocol, order) {
+        // This step may have met the condition to end, and no further event would wake the thread.
+        if !outcome.has_more && !is_done(engine, order) {
             let event = tasks.wait(None)?;
             if event.is_some_and(|event| event.token == ORDER) {
                 control.listen();
@@ -102,27 +103,27 @@ fn on_demand(
 }
 
 fn periodic(
-    protocol: &Protocol,
+    engine: &ClassEngine,
     control: &Control,
     period: Duration,
     budget: usize,
 ) -> Result<(), PathError> {
     let mut account = Account::new(budget, period, Monotonic::now());
-    while !is_done(protocol, control.present()) {
+    while !is_done(engine, control.present()) {
         let now = Monotonic::now();
-        protocol.drain_alarm(now);
+        engine.drain_alarm(now);
         let missed = account.begin(now);
-        protocol
+        engine
             .counters
             .overruns
             .fetch_add(missed, Ordering::Relaxed);
-        let outcome = protocol.step(now, budget, None)?;
-        if let Some(shown) = &protocol.shown {
-            shown.period();
-            shown.budget_used(outcome.packets);
+        let outcome = engine.step(now, budget, None)?;
+        if let Some(publisher) = &engine.publisher {
+            publisher.period();
+            publisher.budget_used(outcome.packets);
         }
         if outcome.has_more {
-            protocol.counters.exhausted.fetch_add(1, Ordering::Relaxed);
+            engine.counters.exhausted.fetch_add(1, Ordering::Relaxed);
         }
         sleep_until(account.end());
     }
@@ -149,7 +150,7 @@ impl Account {
         }
     }
 
-    /// What is left of the budget at this time.
+    /// Returns the rest of the budget at this time.
     pub(super) fn left(&mut self, now: Monotonic) -> usize {
         if now >= self.end {
             self.begin(now);
@@ -157,17 +158,18 @@ impl Account {
         self.left
     }
 
-    /// So many packets of it were used.
+    /// Records that this many packets of the budget were used.
     pub(super) fn take(&mut self, packets: usize) {
         self.left = self.left.saturating_sub(packets);
     }
 
-    /// When the present period ends.
+    /// Returns the end of the present period.
     pub(super) const fn end(&self) -> Monotonic {
         self.end
     }
 
-    /// Begins the period of this time, which may be the next one. Returns how many were missed altogether.
+    /// Begins the period at this time, which may be the next one. Returns the number of periods
+    /// that were missed altogether.
     pub(super) fn begin(&mut self, now: Monotonic) -> u64 {
         self.left = self.budget;
         let late = now.since(self.end).as_nanos();
@@ -181,7 +183,7 @@ impl Account {
     }
 }
 
-/// Packets between two looks at anything else.
+/// The number of packets processed between two checks of other events.
 const BATCH: usize = 64;
 const PACKETS: u64 = 0;
 const ALARM: u64 = 1;

@@ -29,7 +29,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Returns timers for so many slots. None is due.
+    /// Creates timers for this many slots. None is due.
     #[allow(clippy::disallowed_methods, reason = "when a class opens")]
     pub(super) fn new(slots: usize) -> Self {
         let level = |len| {
@@ -110,14 +110,14 @@ impl Timers {
         earliest
     }
 
-    /// The number of leaves that searches have read.
+    /// Returns the number of leaves that searches have read.
     #[cfg(test)]
     pub(super) fn read(&self) -> usize {
         self.read.load(Ordering::Relaxed)
     }
 }
 
-/// The time of a slot that is not due at any time.
+/// The time of a slot that is never due.
 pub(super) const NEVER: u64 = u64::MAX;
 /// The number of nodes below one: a cache line of them.
 const CHILDREN: usize = 8;

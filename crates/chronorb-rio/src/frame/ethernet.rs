@@ -1,18 +1,18 @@
 use super::network::{array, word};
 
-/// Octets of an Ethernet header without a VLAN tag.
+/// The length of an Ethernet header without a VLAN tag, in octets.
 pub const ETHERNET_LEN: usize = 14;
 
-/// A header of Ethernet.
+/// An Ethernet header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ethernet {
-    /// The hardware address it goes to.
+    /// The destination hardware address.
     pub to: [u8; 6],
-    /// The hardware address it comes from.
+    /// The source hardware address.
     pub from: [u8; 6],
-    /// Its VLAN tag, if it has one.
+    /// The VLAN tag, if there is one.
     pub vlan: Option<Vlan>,
-    /// What the frame carries: [`Ethernet::IPV4`], [`Ethernet::IPV6`] or another number of IEEE's.
+    /// The EtherType of the payload: [`Ethernet::IPV4`], [`Ethernet::IPV6`] or another.
     pub kind: u16,
 }
 
@@ -21,19 +21,19 @@ pub struct Ethernet {
 pub struct Vlan {
     /// The priority code point, 0 to 7.
     pub priority: u8,
-    /// Whether it may be dropped first.
+    /// Whether the frame is eligible to be dropped first.
     pub may_drop: bool,
-    /// The network, 0 to 4095; 0 is a tag that has the priority only.
+    /// The VLAN number, 0 to 4095. 0 means that the tag carries only the priority.
     pub id: u16,
 }
 
 impl Ethernet {
-    /// The kind of frames that carry IPv4.
+    /// The EtherType of IPv4.
     pub const IPV4: u16 = 0x0800;
-    /// The kind of frames that carry IPv6.
+    /// The EtherType of IPv6.
     pub const IPV6: u16 = 0x86dd;
 
-    /// The header, and its octets; `None` where the frame is too short.
+    /// Parses the header. Returns it and its length in octets; `None` if the frame is too short.
     pub fn read(frame: &[u8]) -> Option<(Self, usize)> {
         let to = array(frame, 0)?;
         let from = array(frame, 6)?;
@@ -63,7 +63,7 @@ impl Ethernet {
         Some((tagged, ETHERNET_LEN + TAG_LEN))
     }
 
-    /// Its octets.
+    /// Returns the length of the header in octets.
     pub const fn octets(&self) -> usize {
         match self.vlan {
             None => ETHERNET_LEN,
@@ -71,8 +71,8 @@ impl Ethernet {
         }
     }
 
-    /// Writes it at the start of `frame`, and gives the room behind; `None` where that is too short, and nothing was
-    /// written then.
+    /// Writes the header at the start of `frame` and returns the rest of the frame. Returns `None`,
+    /// and writes nothing, if the frame is too short.
     pub fn write<'f>(&self, frame: &'f mut [u8]) -> Option<&'f mut [u8]> {
         let (header, rest) = frame.split_at_mut_checked(self.octets())?;
         let (addresses, kinds) = header.split_at_mut(12);
@@ -90,9 +90,9 @@ impl Ethernet {
     }
 }
 
-/// The kind of frames with a tag.
+/// The EtherType of a VLAN tag.
 const TAG: u16 = 0x8100;
-/// Octets that a tag adds.
+/// The length of a VLAN tag in octets.
 const TAG_LEN: usize = 4;
 const MAY_DROP: u16 = 1 << 12;
 const MAX_ID: u16 = 0xfff;

@@ -1,7 +1,8 @@
-//! Frames of Ethernet: what their headers say, and how they are written.
+//! Ethernet frames: parsing and writing of their headers.
 //!
-//! Read are Ethernet with at most one VLAN tag (802.1Q), IPv4 with options (RFC 791), IPv6 with extension headers
-//! (RFC 8200) and TCP (RFC 9293). Any octets can be given; nothing is allocated.
+//! The parsers read Ethernet with at most one VLAN tag (802.1Q), IPv4 with options (RFC 791), IPv6
+//! with extension headers (RFC 8200) and TCP (RFC 9293). They accept any octets and do not
+//! allocate.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 pub mod checksum;
@@ -20,37 +21,38 @@ pub use ethernet::{ETHERNET_LEN, Ethernet, Vlan};
 pub(crate) use network::MAX_EXTENSIONS;
 pub use tcp::{Flags, Tcp};
 
-/// What the headers of a frame with an IP packet say.
+/// The parsed headers of a frame with an IP packet.
 ///
 /// Positions count octets from the start of the frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Headers {
-    /// The header of Ethernet, with its VLAN tag.
+    /// The Ethernet header, with its VLAN tag.
     pub ethernet: Ethernet,
-    /// Where the IP packet begins.
+    /// The position of the IP packet.
     pub network: usize,
-    /// Where what it carries begins, behind its options or extension headers.
+    /// The position of the IP payload, behind options or extension headers.
     pub transport: usize,
-    /// Where it ends; padding of the frame may follow.
+    /// The end of the IP packet. Padding of the frame may follow.
     pub end: usize,
-    /// The address it comes from.
+    /// The source address.
     pub from: IpAddr,
-    /// The address it goes to.
+    /// The destination address.
     pub to: IpAddr,
-    /// Its differentiated services code point (RFC 2474), 0 to 63.
+    /// The differentiated services code point (RFC 2474), 0 to 63.
     pub dscp: u8,
-    /// Whether it is part of a packet only. A packet with a fragment header is one, even if all of it is there.
+    /// Whether the packet is a fragment. A packet with a fragment header counts as one, even if it
+    /// is complete.
     pub is_fragment: bool,
-    /// The header of TCP; `None` where it carries something else, or is a fragment.
+    /// The TCP header; `None` for another protocol or a fragment.
     pub tcp: Option<Tcp>,
 }
 
 impl Headers {
-    /// Reads the headers of a frame, from the Ethernet header on and without the check sequence.
-    /// Checksums are not looked at.
+    /// Parses the headers of a frame, from the Ethernet header on and without the check sequence.
+    /// Does not verify checksums.
     ///
     /// # Errors
-    /// [`HeadersError`], where the frame has no IP packet, or one that contradicts itself.
+    /// [`HeadersError`] if the frame has no IP packet, or an inconsistent one.
     pub fn read(frame: &[u8]) -> Result<Self, HeadersError> {
         let (ethernet, network) = Ethernet::read(frame).ok_or(HeadersError::Short)?;
         let packet = frame.get(network..).ok_or(HeadersError::Short)?;
@@ -81,29 +83,30 @@ impl Headers {
         })
     }
 
-    /// The priority of its VLAN tag, 0 to 7, if it has one.
+    /// Returns the priority of the VLAN tag, 0 to 7, if there is a tag.
     pub fn vlan_priority(&self) -> Option<u8> {
         self.ethernet.vlan.map(|vlan| vlan.priority)
     }
 
-    /// Where the IP packet lies, without the frame's padding.
+    /// Returns the position of the IP packet, without the frame's padding.
     pub const fn packet(&self) -> Range<usize> {
         self.network..self.end
     }
 
-    /// Where the octets lie that TCP carries; `None` if there is no TCP.
+    /// Returns the position of the TCP payload; `None` if there is no TCP.
     pub fn payload(&self) -> Option<Range<usize>> {
         self.tcp.map(|tcp| tcp.payload..self.end)
     }
 
-    /// Both ends of the connection, from and to; `None` if there is no TCP.
+    /// Returns the source and the destination of the TCP packet; `None` if there is no TCP.
     pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         let tcp = self.tcp?;
         let from = SocketAddr::new(self.from, tcp.from);
         Some((from, SocketAddr::new(self.to, tcp.to)))
     }
 
-    /// Whether the checksums of `frame`, whose headers these are, are right: that of the IPv4 header, and that of TCP.
+    /// Returns whether the checksums of the IPv4 header and of TCP are right. `frame` is the frame
+    /// that the headers were read from.
     pub fn has_right_checksums(&self, frame: &[u8]) -> bool {
         let whole = |range: Range<usize>| frame.get(range).unwrap_or_default();
         let header = whole(self.network..self.transport);
@@ -115,19 +118,19 @@ impl Headers {
     }
 }
 
-/// Why the headers of a frame cannot be read.
+/// An error of [`Headers::read`].
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum HeadersError {
-    /// It ends within a header, or before the packet does.
+    /// The frame ends within a header, or before the packet does.
     #[error("the frame ends before its packet does")]
     Short,
-    /// Its packet is none of IP, or has more than one VLAN tag.
+    /// The frame has no IP packet, or more than one VLAN tag.
     #[error("the frame carries no IP packet")]
     NotIp,
-    /// A header has a wrong version, or a length that cannot be.
-    #[error("a header of the packet contradicts itself")]
+    /// A header has a wrong version or an impossible length.
+    #[error("a header of the packet is malformed")]
     Malformed,
-    /// There are more extension headers than anyone sends.
+    /// The packet has more extension headers than are ever used.
     #[error(
         "the packet has more than {} extension headers",
         network::MAX_EXTENSIONS

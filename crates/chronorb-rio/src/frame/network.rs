@@ -2,7 +2,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::HeadersError;
 
-/// What the header of an IP packet says; positions are those in the packet.
+/// The parsed header of an IP packet. Positions count octets from the start of the packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ip {
     pub(super) transport: usize,
@@ -14,7 +14,8 @@ pub(super) struct Ip {
     pub(super) is_tcp: bool,
 }
 
-/// Extension headers that a packet of IPv6 may have. Those of RFC 8200 come once each, or twice.
+/// The maximum number of IPv6 extension headers of a packet. RFC 8200 allows each kind once, and
+/// one of them twice.
 pub(crate) const MAX_EXTENSIONS: usize = 8;
 
 /// Reads a header of IPv4 (RFC 791 §3.1).
@@ -77,7 +78,7 @@ pub(super) fn ipv6(packet: &[u8]) -> Result<Ip, HeadersError> {
         let extension: [u8; 4] = array(packet, ip.transport).ok_or(HeadersError::Malformed)?;
         let [following, len, _, segments_left] = extension;
         if next == ROUTING && segments_left != 0 {
-            // It goes on to another host, whatever address it has now.
+            // A routing header with segments left: the packet is forwarded to another host.
             return Ok(ip);
         }
         next = following;
@@ -89,12 +90,12 @@ pub(super) fn ipv6(packet: &[u8]) -> Result<Ip, HeadersError> {
     Err(HeadersError::TooManyExtensions)
 }
 
-/// The `N` octets at a position; `None` where there are fewer.
+/// Returns the `N` octets at a position; `None` if there are fewer.
 pub(super) fn array<const N: usize>(octets: &[u8], at: usize) -> Option<[u8; N]> {
     octets.get(at..)?.first_chunk().copied()
 }
 
-/// The two octets at a position.
+/// Returns the 16-bit word at a position.
 pub(super) fn word(octets: &[u8], at: usize) -> Option<u16> {
     array(octets, at).map(u16::from_be_bytes)
 }
@@ -103,7 +104,7 @@ const IPV6_LEN: usize = 40;
 const MORE_FRAGMENTS: u16 = 1 << 13;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
-/// What a packet carries, by the numbers of IANA.
+/// Protocol numbers of IANA.
 const HOP_BY_HOP: u8 = 0;
 const TCP: u8 = 6;
 const ROUTING: u8 = 43;

@@ -1,29 +1,29 @@
 use super::HeadersError;
 use super::network::array;
 
-/// What a header of TCP says (RFC 9293 §3.1).
+/// A TCP header (RFC 9293 §3.1).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Tcp {
-    /// The port it comes from.
+    /// The source port.
     pub from: u16,
-    /// The port it goes to.
+    /// The destination port.
     pub to: u16,
-    /// The number of its first octet.
+    /// The sequence number of the first octet.
     pub sequence: u32,
-    /// The number of the octet that is expected next, if [`Flags::has_ack`].
+    /// The sequence number of the next expected octet. Valid if [`Flags::has_ack`].
     pub acknowledgement: u32,
-    /// Its control bits.
+    /// The control bits.
     pub flags: Flags,
-    /// Where its octets begin, in octets from the start of the frame.
+    /// The position of the payload, in octets from the start of the frame.
     pub payload: usize,
 }
 
-/// Control bits of TCP.
+/// The control bits of a TCP header.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Flags(pub u8);
 
 impl Tcp {
-    /// Reads the header of `segment`, which begins at a position in the frame.
+    /// Parses the header of `segment`, which begins at position `at` of the frame.
     pub(super) fn read(segment: &[u8], at: usize) -> Result<Self, HeadersError> {
         let header: [u8; 20] = array(segment, 0).ok_or(HeadersError::Malformed)?;
         let len = usize::from(header[12] >> 4) * 4;
@@ -43,27 +43,27 @@ impl Tcp {
 }
 
 impl Flags {
-    /// No more octets come.
+    /// Returns whether the sender has no more data (FIN).
     pub const fn has_fin(self) -> bool {
         self.0 & 1 << 0 != 0
     }
 
-    /// The connection begins.
+    /// Returns whether the packet synchronizes sequence numbers (SYN).
     pub const fn has_syn(self) -> bool {
         self.0 & 1 << 1 != 0
     }
 
-    /// The connection is no more.
+    /// Returns whether the packet resets the connection (RST).
     pub const fn has_rst(self) -> bool {
         self.0 & 1 << 2 != 0
     }
 
-    /// The acknowledgement counts.
+    /// Returns whether the acknowledgement number is valid (ACK).
     pub const fn has_ack(self) -> bool {
         self.0 & 1 << 4 != 0
     }
 
-    /// Whether it asks for a new connection: a SYN, and nothing that contradicts it.
+    /// Returns whether the packet requests a new connection: SYN without ACK, RST and FIN.
     pub const fn asks_to_connect(self) -> bool {
         self.has_syn() && !self.has_ack() && !self.has_rst() && !self.has_fin()
     }

@@ -1,4 +1,5 @@
-//! Frames as smoltcp writes them are read as they are; any other octets are read as something, or refused.
+//! Frames as smoltcp writes them are read as they are; any other octets are read as something, or
+//! refused.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,7 +16,11 @@ use super::*;
 
 proptest! {
     #[test]
-    fn a_packet_of_ipv4_is_read_as_it_was_written(segment in segment(), addresses in any::<(u32, u32)>(), vlan in vlan()) {
+    fn a_packet_of_ipv4_is_read_as_it_was_written(
+        segment in segment(),
+        addresses in any::<(u32, u32)>(),
+        vlan in vlan(),
+    ) {
         let (from, to) = (Ipv4Addr::from(addresses.0), Ipv4Addr::from(addresses.1));
         let frame = ipv4_frame(from, to, &segment, vlan);
         let headers = Headers::read(&frame).expect("it is whole");
@@ -25,7 +30,11 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_of_ipv6_is_read_as_it_was_written(segment in segment(), addresses in any::<(u128, u128)>(), vlan in vlan()) {
+    fn a_packet_of_ipv6_is_read_as_it_was_written(
+        segment in segment(),
+        addresses in any::<(u128, u128)>(),
+        vlan in vlan(),
+    ) {
         let (from, to) = (Ipv6Addr::from(addresses.0), Ipv6Addr::from(addresses.1));
         let frame = ipv6_frame(from, to, &segment, vlan);
         let headers = Headers::read(&frame).expect("it is whole");
@@ -35,9 +44,13 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_read_within_the_frame_or_refused(mut frame in vec(any::<u8>(), 0..200), start in 0..4_usize) {
+    fn any_octets_are_read_within_the_frame_or_refused(
+        mut frame in vec(any::<u8>(), 0..200),
+        start in 0..4_usize,
+    ) {
         // Mostly what looks like an IP packet at first.
-        let starts: [&[u8]; 4] = [&[], &[8, 0, 0x45], &[0x86, 0xdd, 0x60], &[0x81, 0, 0, 0, 8, 0, 0x46]];
+        let starts: [&[u8]; 4] =
+            [&[], &[8, 0, 0x45], &[0x86, 0xdd, 0x60], &[0x81, 0, 0, 0, 8, 0, 0x46]];
         for (octet, value) in frame.iter_mut().skip(12).zip(starts[start]) {
             *octet = *value;
         }
@@ -66,7 +79,11 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_octet_is_noticed_by_the_checksum(segment in segment(), at in any::<prop::sample::Index>(), change in 1..=255_u8) {
+    fn a_changed_octet_is_noticed_by_the_checksum(
+        segment in segment(),
+        at in any::<prop::sample::Index>(),
+        change in 1..=255_u8,
+    ) {
         let mut frame = ipv4_frame(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, &segment, None);
         let headers = Headers::read(&frame).expect("it is whole");
         let at = headers.transport + at.index(headers.end - headers.transport);
@@ -75,7 +92,10 @@ proptest! {
     }
 
     #[test]
-    fn checksums_are_those_that_are_verified(octets in vec(any::<u8>(), 18..100), addresses in any::<(u128, u128)>()) {
+    fn checksums_are_those_that_are_verified(
+        octets in vec(any::<u8>(), 18..100),
+        addresses in any::<(u128, u128)>(),
+    ) {
         let (from, to) = (Ipv6Addr::from(addresses.0).into(), Ipv6Addr::from(addresses.1).into());
         let mut segment = octets;
         let sum = checksum::tcp(from, to, &segment);
@@ -174,7 +194,7 @@ fn nothing_is_written_where_a_header_has_no_room() {
     assert_eq!(room, [7; 17]);
 }
 
-/// What a segment of TCP says.
+/// A TCP segment to write.
 #[derive(Clone, Debug)]
 struct Segment {
     from: u16,
@@ -329,7 +349,7 @@ fn framed(ethernet: &Ethernet, packet: &[u8], padding: usize) -> Vec<u8> {
     frame
 }
 
-/// What was read of a segment is what was written, and lies where it lies.
+/// Checks that the parsed values and positions are those of the written segment.
 fn check(headers: Headers, segment: &Segment, frame: &[u8]) -> Result<(), TestCaseError> {
     within(&headers, frame.len())?;
     let tcp = headers.tcp.expect("it is TCP");

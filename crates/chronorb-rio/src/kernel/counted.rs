@@ -1,50 +1,50 @@
-//! What the kernel counts of the shares that it keeps, for anyone who may look: no right is needed for it.
+//! The kernel's counters of the shares that it enforces. Reading them needs no rights.
 
 use std::collections::HashMap;
 
 use chronorb_net::{AROUND_FRAME, Handle, Netlink, NetlinkError, QueueInfo, Rates, Sent};
 
 use super::tree::{ALL, OTHERS, Tree};
-use super::{INWARD, found};
+use super::{INWARD, lookup};
 use crate::plan::{Interface, Reservation};
 
-/// The shares of an interface that the kernel keeps, one way.
+/// The shares of an interface in one direction.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Counted {
-    /// The interface whose packets they are.
+    /// The interface of the packets.
     pub interface: String,
-    /// Whether they are those of what comes in.
+    /// Whether these are the shares of incoming packets.
     pub is_inward: bool,
-    /// The interface that has the queues: the same one, or the one by which packets come in.
+    /// The interface that has the queues: the same one, or the auxiliary one for incoming packets.
     pub queues: String,
-    /// Its number.
+    /// The index of the interface that has the queues.
     pub index: u32,
-    /// The shares, by their numbers.
+    /// The shares, by number.
     pub shares: Vec<CountedShare>,
 }
 
-/// What the kernel counts of the share of a class.
+/// The kernel's counters of a class's share.
 ///
-/// It knows neither the name of the class, nor its connections, nor latencies.
+/// The kernel knows neither the name of the class, nor its connections, nor latencies.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CountedShare {
-    /// Its number in the kernel.
+    /// The handle in the kernel.
     pub handle: Handle,
-    /// What it has.
+    /// The rates of the share.
     pub rates: Rates,
-    /// What it has sent since it is there.
+    /// The packets sent since the share was created.
     pub sent: Sent,
 }
 
-/// The shares that the kernel keeps on the interfaces of a network namespace: all that `chronorb rio setup --kernel` has set
-/// up there, by whomever it runs.
+/// Returns the shares of all interfaces in a network namespace that were set up by `chronorb rio
+/// setup --kernel`, by any process.
 ///
 /// # Errors
 /// [`NetlinkError`]
 pub fn counted(netlink: &mut Netlink) -> Result<Vec<Counted>, NetlinkError> {
     let disciplines = netlink.all_disciplines()?;
     let kept: Vec<u32> = (disciplines.iter())
-        .filter(|queue| found::is_ours(queue))
+        .filter(|queue| lookup::is_ours(queue))
         .map(|queue| queue.index)
         .collect();
     if kept.is_empty() {
@@ -54,7 +54,7 @@ pub fn counted(netlink: &mut Netlink) -> Result<Vec<Counted>, NetlinkError> {
     let names: HashMap<u32, String> = links.map(|link| (link.index, link.name)).collect();
     let mut all = Vec::new();
     for index in kept {
-        // It has gone meanwhile.
+        // The interface has gone meanwhile.
         let Some(queues) = names.get(&index) else {
             continue;
         };
@@ -72,7 +72,7 @@ pub fn counted(netlink: &mut Netlink) -> Result<Vec<Counted>, NetlinkError> {
     Ok(all)
 }
 
-/// Those of one interface.
+/// Returns the shares of one interface.
 pub(super) fn shares(netlink: &mut Netlink, index: u32) -> Result<Vec<CountedShare>, NetlinkError> {
     let classes = netlink.classes(index)?;
     let mut shares: Vec<_> = classes.iter().filter_map(CountedShare::of).collect();
@@ -81,35 +81,37 @@ pub(super) fn shares(netlink: &mut Netlink, index: u32) -> Result<Vec<CountedSha
 }
 
 impl Counted {
-    /// The names of the classes of its shares, by the plan that is kept; `None` where that is another one.
+    /// Returns the names of the shares' classes according to the plan; `None` if the kernel
+    /// enforces another plan.
     pub fn names(&self, plan: &Interface, classes: &[Reservation]) -> Option<Vec<String>> {
-        // What cannot be kept is not kept.
+        // An inadmissible plan is never enforced.
         let tree = Tree::new(plan, classes).ok()?;
         let name = |share: &CountedShare| {
             let mut branches = tree.branches.iter();
             let branch = branches.find(|branch| branch.handle == share.handle)?;
             Some(branch.name.clone())
         };
-        match tree.is_same(&self.shares) {
-            true => self.shares.iter().map(name).collect(),
-            false => None,
+        if tree.is_same(&self.shares) {
+            self.shares.iter().map(name).collect()
+        } else {
+            None
         }
     }
 }
 
 impl CountedShare {
-    /// Whether it is the share of all packets that are of no class of the plan.
+    /// Returns whether this is the share of all packets that belong to no class of the plan.
     pub const fn is_of_others(&self) -> bool {
         self.handle.minor() == OTHERS
     }
 
-    /// Octets of its packets on a cable, by which its rates are meant.
+    /// Returns the octets of its packets on the wire, in which its rates are given.
     pub fn wire_octets(&self) -> u64 {
         let around = self.sent.packets.saturating_mul(AROUND_FRAME.into());
         self.sent.octets.saturating_add(around)
     }
 
-    /// `None` for what is no share of a class.
+    /// Converts a queue of the kernel; `None` if it is not the share of a class.
     fn of(class: &QueueInfo) -> Option<Self> {
         let is_one = class.handle.major() == ALL.major() && class.handle != ALL;
         Some(Self {

@@ -1,13 +1,13 @@
-//! The program that says which class a packet is of that leaves the host.
+//! The program that classifies packets that leave the host.
 
 use super::tree::Tree;
 use crate::bpf::AssembleError;
 use crate::bpf::classic::{Code, Instruction, Op, Size, Slot, Source, Tag, Test};
 use crate::plan::Reservation;
 
-/// A program that returns the handle of the first class that a packet is of: by its ports, either of which may be the
-/// class's, since its servers and its clients both send; by its DSCP; by its VLAN priority. 0 for packets of none, and for
-/// all that is not TCP in one piece.
+/// Returns a program that returns the handle of the first class that matches a packet. It matches
+/// source and destination ports, because both servers and clients of the class send, then the DSCP
+/// and the VLAN priority. It returns 0 for other packets, fragments, and protocols other than TCP.
 pub(super) fn program(
     tree: &Tree,
     classes: &[Reservation],
@@ -28,7 +28,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Stores the priority of the VLAN tag, which the kernel keeps beside a packet that leaves.
+    /// Stores the priority of the VLAN tag, which the kernel keeps beside an outgoing packet.
     fn tag(&mut self) {
         let (tagged, stored) = (self.code.label(), self.code.label());
         self.code.extend([
@@ -44,7 +44,7 @@ impl Writer {
         ]);
     }
 
-    /// Stores what else rules ask for.
+    /// Stores the other values that rules test.
     fn network(&mut self) {
         let (ipv4, segment) = (self.code.label(), self.code.label());
         self.code.extend([
@@ -66,7 +66,7 @@ impl Writer {
         self.require(Test::Is(TCP));
         self.behind(Size::Octet, 1);
         self.code.extend([Op::Right(2), Op::Store(DSCP)]);
-        // The first piece of a packet has ports and the others have none: they would overtake each other.
+        // Only the first fragment has ports; the others would overtake it in another class.
         self.behind(Size::Half, 6);
         self.code.push(Op::And(0x3fff));
         self.require(Test::Is(0));
@@ -80,14 +80,14 @@ impl Writer {
         }
     }
 
-    /// Returns the handle if the packet is of this class.
+    /// Returns the handle if the packet matches this class.
     fn class(&mut self, class: &Reservation, handle: u32) {
         let next = self.code.label();
         let marks = [(DSCP, class.dscp), (VLAN_PRIORITY, class.vlan_priority)];
         for (slot, mark) in marks {
             let Some(mark) = mark else { continue };
             let has_it = self.code.label();
-            // The class may be long, and only this jump goes as far.
+            // The tests of the class may be long, and only this jump reaches over any distance.
             self.code.extend([
                 Op::Load(Source::Slot(slot)),
                 Op::If(Test::Is(mark.into()), has_it),
@@ -113,12 +113,12 @@ impl Writer {
         self.code.push(Op::Bind(next));
     }
 
-    /// Loads what is so many octets behind `X`.
+    /// Loads from this many octets behind `X`.
     fn behind(&mut self, size: Size, at: u32) {
         self.code.push(Op::Load(Source::Behind(size, at)));
     }
 
-    /// Ends, with no class, unless this is so.
+    /// Returns no class unless the test holds.
     fn require(&mut self, test: Test) {
         let so = self.code.label();
         self.code
@@ -131,7 +131,7 @@ const DSCP: Slot = Slot::new(1);
 const FROM_PORT: Slot = Slot::new(2);
 const TO_PORT: Slot = Slot::new(3);
 
-/// A priority that no tag has.
+/// A value that differs from the priority of every tag.
 const UNTAGGED: u32 = 8;
 const TAG_PRIORITY_SHIFT: u32 = 13;
 const ETHERNET: u32 = 14;

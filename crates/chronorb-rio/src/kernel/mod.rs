@@ -1,15 +1,17 @@
-//! The kernel driver: what a plan promises, kept by the kernel's own TCP and queues.
+//! The driver `kernel`: a plan enforced by the kernel's own TCP and queues.
 //!
-//! On the way out, and on the way in where that is asked for, each class has its share of the interface (HTB), chosen by a
-//! program that the kernel runs for each packet; on the way in the interface's packets are taken in by threads with a priority (threaded NAPI) in place of
-//! soft interrupts. Connections need no more than their ports or their DSCP. Those of the [transport](crate::Riop) whose
-//! driver is the kernel name their class themselves (`SO_PRIORITY`).
+//! For outgoing packets, and for incoming ones on request, each class has its share of the
+//! interface (HTB). A program that the kernel runs for each packet selects the share. Threads with
+//! a priority (threaded NAPI) instead of soft interrupts receive the interface's packets. Ports or
+//! the DSCP are enough to classify a connection. Connections of the [transport](crate::Riop) with
+//! the driver `kernel` name their class explicitly (`SO_PRIORITY`).
 //!
-//! It changes the interface for everybody, so it is for `chronorb rio setup`, which has it undone, and for no application.
+//! This changes the interface for all programs. Therefore `chronorb rio setup` does it and undoes
+//! it; applications do not.
 
 mod counted;
 mod filter;
-mod found;
+mod lookup;
 mod napi;
 mod tree;
 
@@ -27,12 +29,13 @@ use crate::plan::{Interface, Reservation};
 
 pub use crate::bpf::AssembleError;
 pub use counted::{Counted, CountedShare, counted};
-pub use found::Unkept;
-pub(crate) use found::{check, find, may_have, priority_of};
+pub use lookup::Unkept;
+pub(crate) use lookup::{check, find, may_have, priority_of};
 pub use napi::NapiThread;
 pub use tree::{Branch, Tree};
 
-/// An interface whose kernel keeps a plan, until this is dropped: by a thread in the network namespace of the interface.
+/// An interface whose kernel enforces a plan, until this is dropped. A thread in the network
+/// namespace of the interface undoes it.
 #[derive(Debug)]
 pub struct Kept {
     tree: Tree,
@@ -41,22 +44,23 @@ pub struct Kept {
     changes: Vec<Undo>,
 }
 
-/// Which packets have the shares of their classes.
+/// The directions in which packets have the shares of their classes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ways {
-    /// Those that leave the host.
+    /// Outgoing packets.
     Out,
-    /// Those that come to it as well. They have come by then: what is held back is that they are taken in, so that peers
-    /// slow down.
+    /// Incoming packets as well. They have already used the link, but their delivery is delayed, so
+    /// that peers slow down.
     Both,
 }
 
 impl Kept {
-    /// Has the kernel keep a plan on an interface of the calling thread's network namespace. `tell` learns of each change
-    /// before it is made, so that it is undone even if this process is killed.
+    /// Makes the kernel enforce a plan on an interface of the calling thread's network namespace.
+    /// `tell` is called with each change before it is made, so that it can be undone even if this
+    /// process is killed.
     ///
     /// # Errors
-    /// [`KernelError`]; all is as before then.
+    /// [`KernelError`]; nothing is changed then.
     pub fn keep(
         interface: &Interface,
         classes: &[Reservation],
@@ -83,7 +87,7 @@ impl Kept {
         };
 
         let found = netlink.disciplines(link.index)?;
-        // The kernel's own choice has no number, and comes back by itself.
+        // The kernel's default discipline has no handle, and returns by itself.
         let is_somebodys = |found: &QueueInfo| {
             let is_ours_to_take = match ways {
                 Ways::Out => found.parent == Handle::ROOT,
@@ -101,9 +105,9 @@ impl Kept {
             index: link.index,
             handle: tree::DISCIPLINE,
         })?;
-        plant(&mut netlink, link.index, &kept.tree, &program)?;
+        install(&mut netlink, link.index, &kept.tree, &program)?;
         if ways == Ways::Both {
-            // What comes in goes out by this one, and is taken in then.
+            // Incoming packets are redirected to leave by this interface, and are delivered then.
             let name = format!("{INWARD}{}", link.index);
             if netlink.link(&name).is_ok() {
                 return Err(KernelError::LinkTaken(name));
@@ -111,7 +115,7 @@ impl Kept {
             tell(Undo::Link { name: name.clone() })?;
             netlink.create_link(&name, "ifb")?;
             let index = netlink.link(&name)?.index;
-            plant(&mut netlink, index, &kept.tree, &program)?;
+            install(&mut netlink, index, &kept.tree, &program)?;
             netlink.set_up(index, true)?;
             tell(Undo::Ingress { index: link.index })?;
             let ingress = Handle::new(0xffff, 0);
@@ -123,22 +127,23 @@ impl Kept {
         Ok(kept)
     }
 
-    /// The name of the interface that has the shares of what comes in, if they are kept.
+    /// Returns the name of the auxiliary interface with the shares of incoming packets, if there is
+    /// one.
     pub fn inward(&self) -> Option<&str> {
         self.inward.as_deref()
     }
 
-    /// The shares of the classes, each way that they are kept.
+    /// Returns the shares of the classes in each direction.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// The threads that take packets in; none where the interface's driver has none.
+    /// Returns the receiving threads; none if the interface's driver has none.
     pub fn threads(&self) -> &[NapiThread] {
         &self.threads
     }
 
-    /// Has all undone.
+    /// Undoes all changes.
     ///
     /// # Errors
     /// [`UndoError`]
@@ -147,11 +152,12 @@ impl Kept {
     }
 }
 
-/// What the name of the interface by which packets come in begins with; the number of the one that they come from follows.
+/// The prefix of the auxiliary interface's name; the index of the interface that receives the
+/// packets follows.
 const INWARD: &str = "rio-in-";
 
-/// Gives an interface the shares.
-fn plant(
+/// Installs the shares on an interface.
+fn install(
     netlink: &mut Netlink,
     index: u32,
     tree: &Tree,
@@ -179,57 +185,58 @@ impl Drop for Kept {
     }
 }
 
-/// Why the kernel does not keep a plan.
+/// An error while the kernel is made to enforce a plan.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// Shares are parts of something.
+    /// The plan gives no rate of the interface.
     #[error("the plan does not say what the interface carries: give it rate = \"100 Mbit\"")]
     NoRate,
-    /// More is promised than the interface carries.
+    /// The reservations exceed the rate of the interface.
     #[error("{asked} bit/s are reserved, and the interface carries {rate}: reserve less")]
     TooMuch {
-        /// Bits in a second that are reserved.
+        /// The reserved bits per second.
         asked: u64,
-        /// Bits in a second that it carries.
+        /// The rate of the interface in bits per second.
         rate: u64,
     },
-    /// More is promised than queues can keep.
+    /// The reservations exceed the capacity of the queues.
     #[error(transparent)]
     Unkept(#[from] Unkept),
-    /// The kernel keeps a plan already, and it is not this one.
+    /// The kernel enforces another plan already.
     #[error(
-        "the kernel keeps another plan on the interface {0}: give programs the same one as `chronorb rio setup --kernel`"
+        "the kernel keeps another plan on the interface {0}: give programs the same one as \
+        `chronorb rio setup --kernel`"
     )]
     Another(String),
-    /// Somebody has set the interface's queues already.
+    /// The interface has a queueing discipline that was set by another program.
     #[error(
-        "the interface {interface} has the queueing discipline {kind}, which was set by somebody: take it away first \
-         (`tc qdisc del dev {interface} root`)"
+        "the interface {interface} has the queueing discipline {kind}, which another program has \
+        set: remove it first (`tc qdisc del dev {interface} root`)"
     )]
     Taken {
         /// The interface.
         interface: String,
-        /// Its queueing discipline.
+        /// The queueing discipline.
         kind: String,
     },
-    /// There is an interface of the name that the one for what comes in would have.
+    /// The name of the auxiliary interface for incoming packets is in use.
     #[error(
         "there is an interface {0:?} already: remove it if nobody uses it (`ip link delete {0}`)"
     )]
     LinkTaken(String),
-    /// The plan has more to tell packets apart by than a program has room for.
+    /// The rules of the plan are too many for a program.
     #[error("the plan's rules make no program: {0}")]
     Program(#[from] AssembleError),
-    /// The interface is not there.
+    /// The interface does not exist.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// The kernel refused.
+    /// The kernel returned an error.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// The threads of the interface cannot have their priority.
+    /// The receiving threads cannot have their priority.
     #[error("the threads that take packets in: {0}")]
     Threads(io::Error),
-    /// Nobody would undo it.
-    #[error("nobody would undo it: {0}")]
+    /// The thread that would undo the changes cannot be started.
+    #[error("the thread that undoes it cannot be started: {0}")]
     Untold(io::Error),
 }

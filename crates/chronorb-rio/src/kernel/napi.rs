@@ -1,4 +1,4 @@
-//! The threads by which the kernel takes in what comes by an interface, in place of soft interrupts.
+//! The kernel threads that receive packets of an interface instead of soft interrupts.
 
 use std::io;
 
@@ -9,19 +9,19 @@ use super::KernelError;
 use crate::driver::Link;
 use crate::plan::{MAX_NATIVE, Policy, Reservation};
 
-/// A thread of the kernel that takes in packets.
+/// A kernel thread that receives packets.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NapiThread {
-    /// Its name, `napi/INTERFACE-NUMBER`.
+    /// The name, `napi/INTERFACE-NUMBER`.
     pub name: String,
-    /// Its number.
+    /// The process id.
     pub process: u32,
-    /// How it is scheduled now.
+    /// The present scheduling.
     pub scheduling: Scheduling,
 }
 
-/// Has threads take in what comes by the interface, before those of all classes. Where the plan has no real-time class, or
-/// the driver of the interface has no such threads, there are none.
+/// Makes threads receive the interface's packets, with a priority above those of all classes. Does
+/// nothing if the plan has no real-time class, or the driver of the interface has no such threads.
 pub(super) fn prioritize(
     link: &Link,
     classes: &[Reservation],
@@ -53,7 +53,7 @@ pub(super) fn prioritize(
     let mut threads = Vec::new();
     for (process, name) in napi_threads_of(&link.name).map_err(KernelError::Threads)? {
         let is_new = !before.iter().any(|(its, _)| *its == process);
-        // In another network namespace there may be an interface of the same name.
+        // Another network namespace may have an interface with the same name.
         if was == 0 && !is_new {
             continue;
         }

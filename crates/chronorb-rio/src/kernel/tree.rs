@@ -1,4 +1,4 @@
-//! The shares of the classes of a plan.
+//! The shares of a plan's classes.
 
 use chronorb_net::{Handle, Share};
 
@@ -8,11 +8,11 @@ use crate::plan::{Cap, Interface, Policy, Processing, Reservation};
 /// The shares of an interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tree {
-    /// What all classes have together.
+    /// The total of all classes.
     pub all: Share,
-    /// What each has: those of the plan in its order, then that of all other packets.
+    /// The share of each class in the order of the plan, then that of all other packets.
     pub branches: Vec<Branch>,
-    /// The class of packets that are of none of the plan.
+    /// The class of packets that match no class of the plan.
     pub default: Handle,
 }
 
@@ -21,20 +21,21 @@ pub struct Tree {
 pub struct Branch {
     /// The name of the class.
     pub name: String,
-    /// Its number in the kernel.
+    /// The handle in the kernel.
     pub handle: Handle,
-    /// What it has.
+    /// The share.
     pub share: Share,
-    /// Packets that wait at most; as many as usual with the interface where it is `None`.
+    /// The maximum number of waiting packets; `None` for the default of the interface.
     pub queue: Option<u32>,
 }
 
 impl Tree {
-    /// The shares that a plan promises.
+    /// Computes the shares of a plan.
     ///
-    /// A periodic class has what its budget takes, and no more. One on arrival that expects so many packets has what they
-    /// take, and more where others leave it. All others have their part of what is not reserved, and more where others
-    /// leave it, up to their caps. What is left goes by the priorities of the classes.
+    /// A periodic class gets the rate of its budget, and no more. A class on arrival gets the rate
+    /// of its expected packets, and more if others leave it. All other classes share the unreserved
+    /// rate, and get more if others leave it, up to their caps. Unused rate is distributed by the
+    /// priorities of the classes.
     pub(super) fn new(interface: &Interface, classes: &[Reservation]) -> Result<Self, KernelError> {
         let rate = interface.rate.ok_or(KernelError::NoRate)? / 8;
         let takes = |class: &Reservation, bound: Cap| {
@@ -56,7 +57,7 @@ impl Tree {
                 rate: rate.saturating_mul(8),
             });
         }
-        // That of all other packets is one of them.
+        // The share of all other packets is one of them.
         let parts = classes
             .iter()
             .filter(|class| promised(class).is_none())
@@ -97,7 +98,7 @@ impl Tree {
         })
     }
 
-    /// Whether these are its shares.
+    /// Returns whether the kernel's shares are those of this tree.
     pub(super) fn is_same(&self, there: &[CountedShare]) -> bool {
         there.len() == self.branches.len()
             && self.branches.iter().all(|branch| {
@@ -109,8 +110,8 @@ impl Tree {
     }
 }
 
-/// Of what is not reserved, classes with a rank have theirs before those of the next: real-time classes by priority, all
-/// others with the last.
+/// Returns the rank of each class. Classes of a rank get unreserved rate before those of the next
+/// one: real-time classes by priority, all others last.
 fn ranks(classes: &[Reservation]) -> Vec<u32> {
     let urgency = |class: &Reservation| match class.policy {
         Policy::Deadline => u8::MAX,
@@ -131,7 +132,7 @@ fn ranks(classes: &[Reservation]) -> Vec<u32> {
     classes.iter().map(rank).collect()
 }
 
-/// What packets of so many octets each take.
+/// Returns the octets per second of packets that take `of_each` octets each.
 fn octets_per_second(bound: Cap, of_each: u64) -> u64 {
     let all = u128::from(bound.packets) * u128::from(of_each) * 1_000_000_000;
     let octets = all.div_ceil(bound.period.as_nanos().max(1));
@@ -142,19 +143,19 @@ fn bounded(octets: u64) -> u32 {
     u32::try_from(octets).unwrap_or(u32::MAX)
 }
 
-/// The number of our queueing discipline, by which it is known again. Below 8000 in hexadecimal, so that sockets can name its
-/// classes: their priority is a number with a sign.
+/// The handle of RIO's queueing discipline, by which it is recognized. It is below 0x8000, because
+/// sockets name classes by a signed number.
 pub(super) const DISCIPLINE: Handle = Handle::new(0x10b0, 0);
-/// The class that all others are in.
+/// The class that contains all others.
 pub(super) const ALL: Handle = Handle::new(0x10b0, 1);
 /// The minor number of the first class of the plan.
 const FIRST: u16 = 0x10;
 pub(super) const OTHERS: u16 = 0xff;
-/// The last of the kernel's priorities among classes.
+/// The last priority among classes in the kernel.
 const LAST_RANK: u32 = 7;
-/// What passes at once is what passes in a thousandth of a second.
+/// The divisor of the rate that gives the burst size: a thousandth of a second.
 const BURSTS_PER_SECOND: u64 = 1000;
-/// Octets per second that any class has, without which its connections would end.
+/// The minimum rate of a class in octets per second, which keeps its connections alive.
 const LEAST: u64 = 1000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Whether all promises of a plan can be kept at once.
+//! Admission control: the check that all reservations of a plan can be kept at once.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,68 +8,71 @@ use super::refusal::{Refusal, Warning, Why};
 use super::reservation::{Cap, Processing, Reservation};
 use crate::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule};
 
-/// The interface that a plan is for.
+/// The interface of a plan.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Interface {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Bits that it carries in a second, each way, with all that is around a packet on the wire; `None` where it is
-    /// not known.
+    /// The data rate in bits per second in each direction, including all overhead on the wire;
+    /// `None` if unknown.
     pub rate: Option<u64>,
-    /// Octets of its longest packet, IP header included.
+    /// The length of the longest packet in octets, including the IP header.
     pub mtu: usize,
-    /// Who drives it.
+    /// The driver.
     pub driver: DriverKind,
 }
 
-/// Who tells the packets of an interface apart.
+/// The mechanism that classifies the packets of an interface.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum DriverKind {
-    /// The best that can be had.
+    /// The best available one.
     #[default]
     Auto,
-    /// A program at the driver of the interface, with sockets of AF_XDP.
+    /// An XDP program in the driver of the interface, with AF_XDP sockets.
     Xdp,
-    /// Sockets of AF_PACKET.
+    /// AF_PACKET sockets.
     Packet,
     /// The kernel's own protocols and queues.
     Kernel,
 }
 
-/// What came of looking at a plan.
+/// The result of an admission check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admission {
-    /// What each class takes and gets, the most urgent one first. Empty where a reservation itself cannot be.
+    /// The demand of each class, the most urgent one first. Empty if a reservation is invalid by
+    /// itself.
     pub classes: Vec<Admitted>,
-    /// Why the plan cannot be kept; none if it can.
+    /// The reasons why the plan cannot be kept; empty if it can.
     pub refusals: Vec<Refusal>,
-    /// What may not be meant so, or could not be looked at.
+    /// Probable mistakes, and limits of the check.
     pub warnings: Vec<Warning>,
 }
 
-/// What a class takes and gets.
+/// The demand of a class, and the service that it gets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admitted {
-    /// What it is promised.
+    /// The reservation.
     pub reservation: Reservation,
-    /// The share of a processor that it takes at most, if it is bounded and its cost known.
+    /// The maximum share of a processor, if the class is bounded and its cost known.
     pub utilisation: Option<f64>,
-    /// The time from the start of a period, or from the arrival of packets, to the end of the work on all of its
-    /// budget, at most; where that is known.
+    /// The maximum time from the start of a period, or from the arrival of packets, to the end of
+    /// the work on the whole budget, if it is known.
     pub response: Option<Duration>,
-    /// Bits on the wire in a second that it takes at most, if it is bounded.
+    /// The maximum data rate on the wire in bits per second, if the class is bounded.
     pub rate: Option<u64>,
-    /// Octets of packets in a second, IP headers included.
+    /// The maximum octets of packets per second, including IP headers.
     pub octets: Option<u64>,
-    /// Frames that its windows let be under way.
+    /// The number of frames that may be under way by the windows.
     pub frames_in_flight: usize,
 }
 
-/// Looks at all promises at once.
+/// Checks all reservations at once.
 ///
-/// Processors: fixed priorities by their longest response times, with the end of the period as the deadline; threads
-/// with deadlines of their own by what they take; all of it by the share that Linux gives to real time. The network: what is reserved, against
-/// the rate, each way. Queues: against the windows of the connections.
+/// Fixed-priority classes are checked by their worst-case response times, with the end of the
+/// period as the deadline. Classes with deadline scheduling are checked by their utilisation. All
+/// real-time classes together must fit into Linux's real-time share. The reserved data rates must
+/// fit into that of the interface in each direction, and the windows of connections into the
+/// queues.
 pub fn admit(interface: &Interface, classes: &[Reservation]) -> Admission {
     let mut refusals = impossible(interface, classes);
     let mut warnings = Vec::new();
@@ -84,7 +87,7 @@ pub fn admit(interface: &Interface, classes: &[Reservation]) -> Admission {
     ranked.sort_by_key(|class| std::cmp::Reverse(class.urgency()));
     queues(interface, &ranked, &mut refusals, &mut warnings);
     network(interface, &ranked, &mut refusals, &mut warnings);
-    let processors = processors::look(&ranked, &mut refusals, &mut warnings);
+    let processors = processors::analyse(&ranked, &mut refusals, &mut warnings);
     shadows(classes, &mut warnings);
     let classes = ranked
         .into_iter()
@@ -99,12 +102,12 @@ pub fn admit(interface: &Interface, classes: &[Reservation]) -> Admission {
 }
 
 impl Admission {
-    /// Whether all promises can be kept.
+    /// Returns whether all reservations can be kept.
     pub fn is_admitted(&self) -> bool {
         self.refusals.is_empty()
     }
 
-    /// Bits on the wire in a second that are reserved, caps not counted.
+    /// Returns the reserved data rate on the wire in bits per second, without caps.
     pub fn reserved(&self) -> u64 {
         let reserved = self
             .classes
@@ -132,14 +135,15 @@ impl Admitted {
 }
 
 impl Interface {
-    /// Octets that a packet of this length takes on the wire: with the header and check sequence of Ethernet, a VLAN
-    /// tag, the least length of a frame, and the preamble before and the gap behind it.
+    /// Returns the octets that a packet of this length takes on the wire: with the Ethernet header
+    /// and check sequence, a VLAN tag, padding to the minimum length, the preamble and the gap.
     pub fn wire_octets(&self, packet: usize) -> u64 {
         (packet as u64 + 14 + 4).max(60) + 4 + 8 + 12
     }
 
-    /// The cap for a share of the rate, 0 to 1, in packets of this length. Without a period it is exact, in a period of about
-    /// 10 ms; with one it is no more than the share, but at least a packet. `None` if the rate is not known.
+    /// Converts a share of the rate, 0 to 1, to a cap in packets of this length. Without a period
+    /// it is exact, with a period of about 10 ms. With a period it is at most the share, but at
+    /// least one packet. Returns `None` if the rate is unknown.
     pub fn cap(&self, share: f64, packet: usize, period: Option<Duration>) -> Option<Cap> {
         let bits = (8 * self.wire_octets(packet)) as f64;
         let packets_per_second = self.rate? as f64 * share / bits;
@@ -172,7 +176,7 @@ impl fmt::Display for DriverKind {
     }
 }
 
-/// What cannot be, whatever else the plan says.
+/// Returns the errors of single reservations, independent of the others.
 fn impossible(interface: &Interface, classes: &[Reservation]) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     let mut rules = 0;
@@ -206,8 +210,8 @@ fn impossible(interface: &Interface, classes: &[Reservation]) -> Vec<Refusal> {
     refusals
 }
 
-/// Refuses queues that do not hold what may come while the thread of the class waits for its period. Others are
-/// emptied as packets come.
+/// Refuses queues that cannot hold the packets that may arrive while the thread of the class waits
+/// for its period. Other queues are drained on arrival.
 fn queues(
     interface: &Interface,
     ranked: &[&Reservation],
@@ -238,7 +242,7 @@ fn queues(
     }
 }
 
-/// Refuses what is reserved beyond the rate.
+/// Refuses reservations beyond the data rate.
 fn network(
     interface: &Interface,
     ranked: &[&Reservation],
@@ -290,7 +294,7 @@ fn network(
     }
 }
 
-/// Whether what bounds it is promised to it, and not only what it may have at most.
+/// Returns whether the class's bound is reserved, and not only a limit.
 fn is_reserved(class: &Reservation) -> bool {
     matches!(
         class.processing,
@@ -298,20 +302,20 @@ fn is_reserved(class: &Reservation) -> bool {
     )
 }
 
-/// Bits on the wire in a second, rounded up.
+/// Returns the data rate on the wire in bits per second, rounded up.
 fn rate(interface: &Interface, class: &Reservation, bound: Cap) -> u64 {
     let packet = class.packet.unwrap_or(interface.mtu);
     per_second(bound, 8 * interface.wire_octets(packet))
 }
 
-/// So much for each packet, in a second, rounded up.
+/// Returns the total per second of `of_each` per packet, rounded up.
 fn per_second(bound: Cap, of_each: u64) -> u64 {
     let all = u128::from(bound.packets) * u128::from(of_each) * 1_000_000_000;
     let rate = all.div_ceil(bound.period.as_nanos().max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// Warns of classes whose packets are all those of classes before them.
+/// Warns of classes whose rules are covered by classes before them.
 fn shadows(classes: &[Reservation], warnings: &mut Vec<Warning>) {
     for (number, class) in classes.iter().enumerate() {
         let rules: Vec<_> = class.rules(ANY_CLASS, None).collect();
@@ -328,7 +332,7 @@ fn shadows(classes: &[Reservation], warnings: &mut Vec<Warning>) {
     }
 }
 
-/// Whether a rule matches all that another one does, in the same address.
+/// Returns whether a rule matches all packets of another one, if both have the same address.
 fn covers(rule: &Rule, other: &Rule) -> bool {
     let has_ports = match (&rule.ports, &other.ports) {
         (None, _) => true,

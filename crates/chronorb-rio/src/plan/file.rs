@@ -1,4 +1,4 @@
-//! Plans in files, which are TOML.
+//! Plans in TOML files.
 
 #[cfg(test)]
 mod tests;
@@ -16,32 +16,32 @@ use super::admission::{self, Admission, DriverKind, Interface};
 use super::reservation::{Cap, Output, Policy, Processing, Reservation};
 use values::{CapValue, PortsValue, RateValue, TimeValue};
 
-/// What is promised on an interface.
+/// The reservations of an interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Plan {
     /// The interface.
     pub interface: Interface,
-    /// The classes, in the order in which their rules are asked.
+    /// The classes, in the order in which their rules are evaluated.
     pub classes: Vec<Reservation>,
 }
 
-/// A file is no plan.
+/// The error of a file that is not a valid plan.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct PlanError {
-    /// Where, from 1 on; 0 where the file cannot be read.
+    /// The line, from 1 on; 0 if the file cannot be read.
     pub line: usize,
-    /// The character of the line, from 1 on.
+    /// The character in the line, from 1 on.
     pub column: usize,
-    /// What is wrong there, and what may be there.
+    /// The problem, and the permitted values.
     pub problem: String,
 }
 
 impl Plan {
-    /// Reads a plan. `to_native` says which native priority a CORBA priority has.
+    /// Parses a plan. `to_native` maps a CORBA priority to a native one.
     ///
     /// # Errors
-    /// It is no TOML, has keys that no plan has, or says what cannot be.
+    /// [`PlanError`] if the text is not TOML, has unknown keys, or has invalid values.
     pub fn parse(text: &str, to_native: &dyn Fn(i16) -> Option<u8>) -> Result<Self, PlanError> {
         let file: PlanFile = toml::from_str(text).map_err(|error| {
             PlanError::at(text, &error.span().unwrap_or_default(), error.message())
@@ -59,10 +59,10 @@ impl Plan {
         Ok(Self { interface, classes })
     }
 
-    /// Reads the plan of a regular file of at most 1 MiB; see [`parse`](Self::parse).
+    /// Reads the plan from a regular file of at most 1 MiB; see [`parse`](Self::parse).
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), or the file cannot be read.
+    /// As [`parse`](Self::parse), or if the file cannot be read.
     pub fn read(path: &Path, to_native: &dyn Fn(i16) -> Option<u8>) -> Result<Self, PlanError> {
         let text = chronorb_rt::read_text(path).map_err(|error| PlanError {
             line: 0,
@@ -72,7 +72,7 @@ impl Plan {
         Self::parse(&text, to_native)
     }
 
-    /// Whether all of it can be kept.
+    /// Checks that all reservations can be kept.
     pub fn admit(&self) -> Admission {
         admission::admit(&self.interface, &self.classes)
     }
@@ -187,7 +187,7 @@ impl ClassTable {
         Ok(reservation)
     }
 
-    /// The policy and the native priority.
+    /// Returns the policy and the native priority.
     fn scheduling(&self, to_native: &dyn Fn(i16) -> Option<u8>) -> Result<(Policy, u8), String> {
         let native = match (self.priority, self.native) {
             (Some(_), Some(_)) => {
@@ -211,7 +211,7 @@ impl ClassTable {
         })
     }
 
-    /// When packets are processed, and how many are expected.
+    /// Returns the processing mode and the expected packets.
     fn processing(&self, interface: &Interface) -> Result<(Processing, Option<Cap>), String> {
         let period = self.period.map(|period| period.0);
         match self.processing {
@@ -228,21 +228,24 @@ impl ClassTable {
                     Ok((Processing::OnArrival, Some(Cap { packets, period })))
                 }
                 (_, _, Some(_)) => Err(self.wrong(
-                    "is processed on arrival, where nothing can keep a cap: processing = \"demand\" does",
+                    "is processed on arrival, where nothing can keep a cap: processing = \
+                    \"demand\" does",
                 )),
                 _ => Err(self.wrong(
-                    "is processed on arrival: give it both the period and the budget that its peers keep to, or \
-                     neither",
+                    "is processed on arrival: give it both the period and the budget that its \
+                    peers keep to, or neither",
                 )),
             },
             ProcessingValue::Demand if self.budget.is_some() => Err(self.wrong(
-                "is processed on demand and has a budget: cap is what limits it, processing = \"periodic\" what gives it a \
-                 budget",
+                "is processed on demand and has a budget: cap is what limits it, processing = \
+                \"periodic\" what gives it a budget",
             )),
             ProcessingValue::Demand => {
                 let cap = match (self.cap, period) {
                     (None, None) => None,
-                    (None, Some(_)) => return Err(self.wrong("has a period and no cap: give it one")),
+                    (None, Some(_)) => {
+                        return Err(self.wrong("has a period and no cap: give it one"));
+                    }
                     (Some(cap), period) => Some(self.cap(cap, period, interface)?),
                 };
                 Ok((Processing::OnDemand { cap }, None))
@@ -265,8 +268,8 @@ impl ClassTable {
                 let packet = self.packet.map_or(interface.mtu, |packet| packet as usize);
                 interface.cap(share, packet, period).ok_or_else(|| {
                     self.wrong(
-                        "has a cap in percent, and the interface no rate: give it rate = \"100 Mbit\", or the cap in \
-                         packets",
+                        "has a cap in percent, and the interface no rate: give it rate = \"100 \
+                        Mbit\", or the cap in packets",
                     )
                 })
             }

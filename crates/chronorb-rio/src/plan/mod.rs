@@ -1,8 +1,8 @@
-//! Plans: what each class of packets is promised, and whether all of it can be kept.
+//! Plans: the reservations of the classes of an interface, and their admission control.
 //!
-//! A [`Reservation`] says it for one class: its priority, when its packets are processed and how many of them, and what
-//! they cost. The engine, which keeps the promise, and the admission, which finds out whether it can be kept, have it from the same
-//! value.
+//! A [`Reservation`] describes one class: its priority, when its packets are processed, how many of
+//! them, and at which cost. The engine enforces the reservation, and the admission control checks
+//! that it can be kept, both from the same value.
 
 mod admission;
 #[cfg(feature = "plan-file")]

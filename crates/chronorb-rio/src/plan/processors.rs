@@ -1,9 +1,10 @@
-//! Processor time: response times of fixed priorities, and shares.
+//! Processor time: response times of fixed priorities, and utilisation.
 //!
-//! Each class is looked at as if it had one processor with all classes that can run there: those bound to it, and
-//! those that may run anywhere. That is safe on machines with more of them: whenever no more urgent work would be left on the
-//! one processor, none is left there in fact, so nobody ends later than it was counted. A class that may run anywhere gets the best of
-//! the processors that the plan names.
+//! Each class is analysed as if it shared one processor with all classes that can run there: those
+//! bound to it, and those that may run anywhere. On a machine with more processors that is safe: if
+//! no more urgent work would be left on the single processor, none is left in reality, so no class
+//! finishes later than computed. A class that may run anywhere gets the best of the processors that
+//! the plan names.
 
 use std::time::Duration;
 
@@ -11,15 +12,15 @@ use super::refusal::{Refusal, Warning, Why};
 use super::reservation::{Cap, Policy, Processing, Reservation};
 use super::response::{BILLION, Task, response, share};
 
-/// What was found of a class.
+/// The results of a class.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cpu {
     pub(super) utilisation: Option<f64>,
     pub(super) response: Option<Duration>,
 }
 
-/// Looks at classes, the most urgent one first.
-pub(super) fn look(
+/// Analyses the classes, the most urgent one first.
+pub(super) fn analyse(
     ranked: &[&Reservation],
     refusals: &mut Vec<Refusal>,
     warnings: &mut Vec<Warning>,
@@ -42,7 +43,7 @@ pub(super) fn look(
 }
 
 impl Reservation {
-    /// Who comes first where two want a processor: a greater one.
+    /// Returns the rank by which classes compete for a processor; a greater one is served first.
     pub(super) fn urgency(&self) -> (u8, u8) {
         match self.policy {
             Policy::Deadline => (2, 0),
@@ -51,7 +52,7 @@ impl Reservation {
         }
     }
 
-    /// Its work; `None` where nothing bounds it, or its cost is not known.
+    /// Returns the class's periodic task; `None` if it is unbounded, or its cost is unknown.
     fn task(&self) -> Option<Task> {
         self.bound().and_then(|bound| self.task_of(bound))
     }
@@ -60,9 +61,10 @@ impl Reservation {
         let cost = nanos(self.cost?).saturating_mul(bound.packets.into());
         let period = nanos(bound.period);
         let jitter = match (self.processing, self.policy) {
-            // It begins with its period, and is done in its turn.
+            // The work is released at the start of the period and runs at its priority.
             (Processing::Periodic { .. }, Policy::Fifo | Policy::RoundRobin) => 0,
-            // It may do all of it at the end of a period, and again at the beginning of the next.
+            // All of the work may run at the end of a period, and again at the start of the next
+            // one.
             _ => period.saturating_sub(cost),
         };
         Some(Task {
@@ -72,13 +74,14 @@ impl Reservation {
         })
     }
 
-    /// Whether it can run on this processor; `None` is one that no class is bound to.
+    /// Returns whether the class can run on this processor. `None` is a processor that no class is
+    /// bound to.
     fn runs_on(&self, cpu: Option<usize>) -> bool {
         self.cpu.is_none() || self.cpu == cpu
     }
 }
 
-/// The processors that count for a class: its own, or each that the plan names.
+/// Returns the processors to analyse for a class: its own, or each that the plan names.
 fn processors(ranked: &[&Reservation], class: &Reservation) -> Vec<Option<usize>> {
     if class.cpu.is_some() {
         return vec![class.cpu];
@@ -96,7 +99,8 @@ fn processors(ranked: &[&Reservation], class: &Reservation) -> Vec<Option<usize>
     named
 }
 
-/// The response time of a class with fixed priority, of which it is refused where it is longer than a period.
+/// Computes the response time of a class with fixed priority. The class is refused if it is longer
+/// than the period.
 fn respond(
     ranked: &[&Reservation],
     class: &Reservation,
@@ -105,7 +109,7 @@ fn respond(
     let bound = class.bound()?;
     match class.policy {
         Policy::Other => return None,
-        // All of them keep theirs, or they are refused together.
+        // Either all deadline classes keep their periods, or they are refused together.
         Policy::Deadline => return class.cost.map(|_| bound.period),
         Policy::Fifo | Policy::RoundRobin => {}
     }
@@ -129,7 +133,8 @@ fn respond(
     }
 }
 
-/// The least response time of all processors that count; `None` where it cannot be told on any.
+/// Returns the least response time over the analysed processors; `None` if it is unknown on all of
+/// them.
 fn best_response(
     ranked: &[&Reservation],
     class: &Reservation,
@@ -152,7 +157,7 @@ fn best_response(
     responses.min_by_key(|response| response.map_or_else(|late| (1, late), |time| (0, time)))
 }
 
-/// Refuses real-time classes without a bound where others have a bound to keep.
+/// Refuses real-time classes without a bound if they delay classes that have one.
 fn unbounded(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     let without = ranked
         .iter()
@@ -176,9 +181,9 @@ fn unbounded(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Refuses what is more than the share of processors that real time has: of each that is named, by classes bound to it; of
-/// the best one, by all that may run there. Classes with deadlines of their own have to be done within it, whatever has begun
-/// before.
+/// Refuses classes beyond the real-time share: on each named processor, the classes bound to it; on
+/// the best processor, all classes that may run there. Deadline classes must fit even if other work
+/// that has begun blocks them.
 fn overload(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     let real_time = || ranked.iter().filter(|class| class.is_real_time());
     let share_of = |classes: &[&Reservation]| {
@@ -222,7 +227,7 @@ fn overload(ranked: &[&Reservation], refusals: &mut Vec<Refusal>) {
     }
 }
 
-/// Refuses the least urgent of classes that together take too great a share.
+/// Refuses the least urgent of classes that together exceed the share.
 fn too_much(classes: &[&Reservation], share: u128, cpu: Option<usize>) -> Option<Refusal> {
     if share <= REAL_TIME_BILLIONTHS {
         return None;
@@ -238,7 +243,7 @@ fn too_much(classes: &[&Reservation], share: u128, cpu: Option<usize>) -> Option
     Some(Refusal::of(last, Why::Overload { cpu, share, fits }))
 }
 
-/// Warns where a longer period comes before a shorter one.
+/// Warns of a longer period with a higher priority than a shorter one.
 fn rate_monotonic(ranked: &[&Reservation], warnings: &mut Vec<Warning>) {
     let periodic = || {
         let fixed = ranked.iter().filter(|class| class.urgency().0 == 1);
@@ -258,7 +263,7 @@ fn rate_monotonic(ranked: &[&Reservation], warnings: &mut Vec<Warning>) {
     }
 }
 
-/// The most packets below `asked` that fit, 0 if none do. Fewer of them always fit where more do.
+/// Returns the greatest number of packets below `asked` that fits, or 0. `fits` is monotonic.
 pub(super) fn most(asked: u32, fits: impl Fn(u32) -> bool) -> u32 {
     let (mut good, mut bad) = (0, asked);
     while bad - good > 1 {
@@ -276,11 +281,12 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A share in billionths as a fraction of 1.
+/// Converts a share in billionths to a fraction of 1.
 fn fraction(share: u128) -> f64 {
     share as f64 / BILLION as f64
 }
 
-/// The share of a processor that Linux gives to real time at most (`kernel.sched_rt_runtime_us`, its default).
+/// The maximum share of a processor that Linux gives to real-time threads (the default of
+/// `kernel.sched_rt_runtime_us`).
 pub(super) const REAL_TIME_SHARE: f64 = REAL_TIME_BILLIONTHS as f64 / BILLION as f64;
 const REAL_TIME_BILLIONTHS: u128 = 950_000_000;

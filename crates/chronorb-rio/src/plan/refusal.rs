@@ -5,83 +5,83 @@ use super::processors::REAL_TIME_SHARE;
 use super::reservation::{Processing, Reservation, ReservationError};
 use crate::class::{MAX_CLASSES, MAX_RULES};
 
-/// A promise that cannot be kept.
+/// A reservation that cannot be kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// The class.
     pub class: String,
-    /// Why it cannot, by how much, and what could.
+    /// The reason, by how much it is exceeded, and the greatest value that fits.
     pub why: Why,
 }
 
-/// Why a promise cannot be kept.
+/// The reason why a reservation cannot be kept.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
-    /// It cannot be alone.
+    /// The reservation is invalid by itself.
     Impossible(ReservationError),
-    /// Another class has the name.
+    /// Another class has the same name.
     SameName,
-    /// Its packets are longer than those of the interface.
+    /// The packets are longer than those of the interface.
     TooLong {
-        /// Octets of its packets.
+        /// The length of the class's packets in octets.
         packet: usize,
-        /// Octets that the interface carries.
+        /// The length of the interface's longest packet in octets.
         mtu: usize,
     },
-    /// The interface has as many classes as it can.
+    /// The interface has the maximum number of classes.
     TooManyClasses,
-    /// The interface has as many rules as it can.
+    /// The interface has the maximum number of rules.
     TooManyRules,
-    /// More frames can come than its queue holds.
+    /// More frames can arrive than the queue holds.
     Queue {
-        /// Frames that the queue holds.
+        /// The length of the queue in frames.
         queue: usize,
-        /// Frames that can come.
+        /// The number of frames that can arrive.
         frames: usize,
-        /// Its connections.
+        /// The number of connections.
         connections: usize,
-        /// Octets of the window of each.
+        /// The length of each connection's window in octets.
         buffer: usize,
     },
-    /// More is reserved than the interface carries.
+    /// The reservations exceed the data rate.
     Network {
-        /// Bits in a second that it wants.
+        /// The requested bits per second.
         asked: u64,
-        /// Bits in a second that more urgent classes leave.
+        /// The bits per second that more urgent classes leave.
         left: u64,
         /// The greatest budget that fits, in packets.
         fits: u32,
     },
-    /// Nothing bounds it, and it comes before classes that have something to keep.
+    /// The class is unbounded, and precedes classes with a reservation.
     Unbounded {
-        /// When its packets are processed.
+        /// The processing mode.
         processing: Processing,
-        /// The first class that it holds up.
+        /// The first class that it delays.
         other: String,
-        /// The native priority of that.
+        /// The native priority of the delayed class.
         priority: u8,
     },
-    /// It is not done by the end of its period.
+    /// The class's work is not finished by the end of its period.
     Late {
-        /// It takes no less than this.
+        /// A lower bound of its response time.
         at_least: Duration,
-        /// Its period.
+        /// The period.
         period: Duration,
         /// The greatest budget that fits, in packets.
         fits: u32,
     },
-    /// A processor has no time for all.
+    /// The classes of a processor exceed its time.
     Overload {
         /// The processor; `None` for any.
         cpu: Option<usize>,
-        /// The share that all of its classes take.
+        /// The utilisation by all of its classes.
         share: f64,
         /// The greatest budget that fits, in packets.
         fits: u32,
     },
 }
 
-/// Something of a plan that may not be meant so, or could not be looked at.
+/// A probable mistake in a plan, or a limit of the check.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
     /// A longer period has a higher priority than a shorter one.
@@ -91,42 +91,42 @@ pub enum Warning {
         /// The class with the shorter one.
         shorter: String,
     },
-    /// The cost of a packet of these classes is not known.
+    /// The cost of a packet of these classes is unknown.
     NoCost(Vec<String>),
-    /// The rate of the interface is not known.
+    /// The rate of the interface is unknown.
     NoRate,
-    /// A cap is more than reservations leave.
+    /// A cap is more than the reservations leave.
     Cap {
         /// The class.
         class: String,
-        /// Bits in a second of its cap.
+        /// The bits per second of the cap.
         cap: u64,
-        /// Bits in a second that are left.
+        /// The remaining bits per second.
         left: u64,
     },
-    /// More frames can come than the queue of a class holds, though it need not be so.
+    /// More frames can arrive than the queue of a class holds, if its thread falls behind.
     Queue {
         /// The class.
         class: String,
-        /// Frames that the queue holds.
+        /// The length of the queue in frames.
         queue: usize,
-        /// Frames that can come.
+        /// The number of frames that can arrive.
         frames: usize,
     },
     /// The windows of a class hold less than the budget of a period.
     Window {
         /// The class.
         class: String,
-        /// Octets of all of its windows.
+        /// The length of all windows in octets.
         window: usize,
-        /// Octets of its budget.
+        /// The budget in octets.
         budget: usize,
     },
-    /// All packets of a class are those of one before it.
+    /// All packets of a class match the rules of a class before it.
     Shadowed {
         /// The class.
         class: String,
-        /// The one before.
+        /// The class before it.
         by: String,
     },
 }
@@ -141,7 +141,7 @@ impl Refusal {
 }
 
 impl Why {
-    /// A word for it, which stays the same.
+    /// Returns a stable word for the reason.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Impossible(_) => "impossible",
@@ -157,7 +157,7 @@ impl Why {
         }
     }
 
-    /// The greatest budget that would fit, in packets, where it is one that is too great.
+    /// Returns the greatest budget that would fit, in packets, if the budget is too great.
     pub const fn fits(&self) -> Option<u32> {
         match self {
             Self::Network { fits, .. } | Self::Late { fits, .. } | Self::Overload { fits, .. } => {
@@ -183,7 +183,8 @@ impl fmt::Display for Why {
                 let over = packet - mtu;
                 write!(
                     f,
-                    "packets of {packet} octets are {over} longer than the interface carries: at most {mtu}"
+                    "packets of {packet} octets are {over} longer than the interface carries: at \
+                    most {mtu}"
                 )
             }
             Self::TooManyClasses => write!(f, "an interface has at most {MAX_CLASSES} classes"),
@@ -198,9 +199,9 @@ impl fmt::Display for Why {
                 buffer,
             } => write!(
                 f,
-                "its {connections} connections with {buffer} octets of buffer each can have {frames} frames under \
-                 way, {} more than its queue of {queue} holds: give it queue = {}, fewer connections or smaller \
-                 buffers",
+                "its {connections} connections with {buffer} octets of buffer each can have \
+                {frames} frames under way, {} more than its queue of {queue} holds: give it queue \
+                = {}, fewer connections or smaller buffers",
                 frames.saturating_sub(*queue),
                 frames.checked_next_power_of_two().unwrap_or(usize::MAX),
             ),
@@ -225,8 +226,8 @@ impl fmt::Display for Why {
                 };
                 write!(
                     f,
-                    "its packets are processed {processing} without end, and class {other:?} waits as long: give it \
-                     {bound}, or a native priority below {priority}"
+                    "its packets are processed {processing} without end, and class {other:?} waits \
+                    as long: give it {bound}, or a native priority below {priority}"
                 )
             }
             Self::Late {
@@ -236,8 +237,8 @@ impl fmt::Display for Why {
             } => {
                 write!(
                     f,
-                    "its work takes at least {at_least:?} with what comes before it, {:?} more than its period of \
-                     {period:?}: ",
+                    "its work takes at least {at_least:?} with what comes before it, {:?} more \
+                    than its period of {period:?}: ",
                     at_least.saturating_sub(*period),
                 )?;
                 what_fits(f, *fits)
@@ -273,16 +274,18 @@ impl fmt::Display for Warning {
         match self {
             Self::Order { longer, shorter } => write!(
                 f,
-                "class {longer:?} has a longer period than class {shorter:?} and a higher priority: the other way round more \
-                 would fit (rate-monotonic order)"
+                "class {longer:?} has a longer period than class {shorter:?} and a higher \
+                priority: the other way round more would fit (rate-monotonic order)"
             ),
             Self::NoCost(classes) => write!(
                 f,
-                "the cost of a packet is not known of {}: processor time is not looked at where these come in",
+                "the cost of a packet is not known of {}: processor time is not looked at where \
+                these come in",
                 classes.join(", ")
             ),
             Self::NoRate => f.write_str(
-                "the rate of the interface is not known: the network is not looked at; give it rate = \"100 Mbit\"",
+                "the rate of the interface is not known: the network is not looked at; give it \
+                rate = \"100 Mbit\"",
             ),
             Self::Cap { class, cap, left } => write!(
                 f,
@@ -296,8 +299,8 @@ impl fmt::Display for Warning {
                 frames,
             } => write!(
                 f,
-                "class {class:?} can have {frames} frames under way, and its queue holds {queue}: packets are lost if \
-                 its thread is late"
+                "class {class:?} can have {frames} frames under way, and its queue holds {queue}: \
+                packets are lost if its thread is late"
             ),
             Self::Window {
                 class,
@@ -305,18 +308,19 @@ impl fmt::Display for Warning {
                 budget,
             } => write!(
                 f,
-                "class {class:?} has {window} octets of windows, less than the {budget} of its budget: it will not get \
-                 all of it"
+                "class {class:?} has {window} octets of windows, less than the {budget} of its \
+                budget: it will not get all of it"
             ),
             Self::Shadowed { class, by } => write!(
                 f,
-                "class {class:?} gets no packet by its rules: all of them are of class {by:?}, which is before it"
+                "class {class:?} gets no packet by its rules: all of them are of class {by:?}, \
+                which is before it"
             ),
         }
     }
 }
 
-/// Bits in a second, as people write them.
+/// Bits per second, formatted with a unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Bits(pub u64);
 

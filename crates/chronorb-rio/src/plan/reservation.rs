@@ -7,106 +7,109 @@ use thiserror::Error;
 
 use crate::class::{ClassId, Rule, RuleError};
 
-/// What a class of packets is promised.
+/// The reservation of a class of packets.
 ///
-/// The default is a class of best effort: ordinary scheduling, whenever packets come, no bound.
+/// The default is a class of best effort: ordinary scheduling, processing on demand, no bound.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Reservation {
-    /// Its name, which no other class of the plan has.
+    /// The name, unique in the plan.
     pub name: String,
-    /// How its threads are scheduled.
+    /// The scheduling of its threads.
     pub policy: Policy,
-    /// Their native priority: 1 to [`MAX_NATIVE`] for [`Policy::Fifo`] and [`Policy::RoundRobin`], 0 for others.
+    /// The native priority of its threads: 1 to [`MAX_NATIVE`] for [`Policy::Fifo`] and
+    /// [`Policy::RoundRobin`], 0 for others.
     pub priority: u8,
-    /// The CORBA priority that this one is made of, if it is; who knows lanes finds theirs by it.
+    /// The CORBA priority from which the native one was derived, if there is one. The ORB finds the
+    /// lane by it.
     pub corba_priority: Option<i16>,
-    /// When its packets are processed, and how many.
+    /// The processing mode and its bound.
     pub processing: Processing,
-    /// How many packets its peers promise to send at most, where [`Processing::OnArrival`] bounds nothing itself.
-    /// Admission counts with it, nothing enforces it.
+    /// The maximum number of packets that the peers send, for [`Processing::OnArrival`], which
+    /// enforces no bound. Only admission control uses it.
     pub expected: Option<Cap>,
-    /// Octets of its packets, IP header included; `None` for the interface's longest.
+    /// The length of its packets in octets, including the IP header; `None` for the interface's
+    /// longest.
     pub packet: Option<usize>,
-    /// Processor time that a packet takes at most, as it was measured; admission does without the processors where
-    /// it is not known.
+    /// The maximum processor time of a packet, as measured. Without it, admission control skips the
+    /// processors.
     pub cost: Option<Duration>,
-    /// The ports its packets go to; none for any.
+    /// The destination ports of its packets; empty for any.
     pub ports: Vec<RangeInclusive<u16>>,
     /// The differentiated services code point of its packets, 0 to 63; `None` for any.
     pub dscp: Option<u8>,
     /// The priority in the VLAN tag of its packets, 0 to 7; `None` for any.
     pub vlan_priority: Option<u8>,
-    /// Frames that wait at most, each way; at least 1.
+    /// The maximum number of waiting frames in each direction, at least 1.
     pub queue: usize,
-    /// Connections that it can have at a time; at least 1.
+    /// The maximum number of connections, at least 1.
     pub connections: usize,
-    /// Octets that a connection can have received and nobody has read, which is its window; as many that
-    /// it can have sent and nobody has acknowledged.
+    /// The maximum octets of received and unread data of a connection, which is its window, and of
+    /// sent and unacknowledged data.
     pub buffer: usize,
-    /// Who does the protocol work of what is sent.
+    /// The thread that does the protocol work of output.
     pub output: Output,
     /// The only processor of its threads; `None` for any.
     pub cpu: Option<usize>,
 }
 
-/// When the packets of a class are processed.
+/// The time at which the packets of a class are processed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Processing {
-    /// By the thread that waits for what they bring, as they come.
+    /// On arrival, by the thread that waits for their contents.
     OnArrival,
-    /// By the class's own thread, as they come; with a cap, the thread rests for the rest of the period
-    /// once it has processed as many.
+    /// On arrival, by the class's own thread. With a cap, the thread sleeps for the rest of the
+    /// period after it has processed so many.
     OnDemand {
-        /// How many at most.
+        /// The maximum, if there is one.
         cap: Option<Cap>,
     },
-    /// By the class's own thread, at the start of each period.
+    /// At the start of each period, by the class's own thread.
     Periodic {
-        /// How long a period is.
+        /// The length of a period.
         period: Duration,
-        /// Packets that are processed in each at most; what is left waits for the next.
+        /// The maximum number of packets per period. The rest waits for the next one.
         budget: u32,
     },
 }
 
-/// So many packets at most in any period.
+/// A maximum number of packets per period.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Cap {
-    /// The packets; at least 1.
+    /// The number of packets, at least 1.
     pub packets: u32,
     /// The period.
     pub period: Duration,
 }
 
-/// How the threads of a class are scheduled, sched(7).
+/// The scheduling of a class's threads, sched(7).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Policy {
     /// Fixed priority, first in first out (`SCHED_FIFO`).
     Fifo,
     /// Fixed priority, round robin among equals (`SCHED_RR`).
     RoundRobin,
-    /// Processor time of its own in each period, before any fixed priority (`SCHED_DEADLINE`).
+    /// A reserved processor time in each period, before any fixed priority (`SCHED_DEADLINE`).
     Deadline,
     /// Time sharing (`SCHED_OTHER`).
     #[default]
     Other,
 }
 
-/// Who does the protocol work of what a class sends.
+/// The thread that does the protocol work of a class's output.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Output {
-    /// The thread that sends, at once.
+    /// The sending thread, at once.
     #[default]
     Direct,
     /// The class's own thread, within its budget.
     Scheduled,
 }
 
-/// The greatest native priority of a class. 99 belongs to the kernel's own threads.
+/// The greatest native priority of a class. 99 is left to the kernel's own threads.
 pub const MAX_NATIVE: u8 = 98;
 
 impl Reservation {
-    /// Whether what it says can be, as far as it can be told without the interface and other classes.
+    /// Checks the reservation by itself, without the interface and other classes.
     ///
     /// # Errors
     /// [`ReservationError`].
@@ -166,8 +169,9 @@ impl Reservation {
         Ok(())
     }
 
-    /// The rules for its packets to an address: one for each range of ports. None, where it says neither ports nor a
-    /// code point nor a VLAN priority: its endpoints and connections bring theirs.
+    /// Returns the rules for its packets to an address, one for each range of ports. A reservation
+    /// without ports, code point and VLAN priority has none; its endpoints and connections add
+    /// their own.
     pub fn rules(&self, class: ClassId, to: Option<IpAddr>) -> impl Iterator<Item = Rule> + '_ {
         let is_marked = self.dscp.is_some() || self.vlan_priority.is_some();
         let rule = Rule {
@@ -184,18 +188,18 @@ impl Reservation {
         of_ports.chain(any_port)
     }
 
-    /// How many packets it processes at most in which time; `None` where nothing bounds them.
+    /// Returns the maximum number of packets per period; `None` if it is unbounded.
     pub fn bound(&self) -> Option<Cap> {
         self.processing.cap().or(self.expected)
     }
 
-    /// Whether its threads come before those of ordinary scheduling.
+    /// Returns whether its threads precede those of ordinary scheduling.
     pub fn is_real_time(&self) -> bool {
         self.policy != Policy::Other
     }
 
-    /// Frames that its connections can have under way at a time, all windows full, on an interface with packets of
-    /// `mtu` octets. Its queue has to hold as many, or packets are lost that were asked for.
+    /// Returns the number of frames that may be under way with all windows full, on an interface
+    /// with packets of `mtu` octets. A shorter queue loses packets that the windows permit.
     pub fn frames_in_flight(&self, mtu: usize) -> usize {
         let segment = mtu.saturating_sub(HEADERS).max(1);
         (self.connections).saturating_mul(self.buffer.div_ceil(segment))
@@ -226,7 +230,7 @@ impl Default for Reservation {
 }
 
 impl Processing {
-    /// How many packets are processed at most in which time; `None` where nothing bounds them.
+    /// Returns the maximum number of packets per period; `None` if it is unbounded.
     pub const fn cap(self) -> Option<Cap> {
         match self {
             Self::OnArrival => None,
@@ -267,12 +271,13 @@ impl fmt::Display for Policy {
     }
 }
 
-/// What a reservation says and cannot be.
+/// An invalid value of a reservation.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum ReservationError {
-    /// The policy has no such priority.
+    /// The policy does not have the priority.
     #[error(
-        "policy {policy} has no native priority {priority}: fifo and rr have 1 to {MAX_NATIVE}, others only 0"
+        "policy {policy} has no native priority {priority}: fifo and rr have 1 to {MAX_NATIVE}, \
+        others only 0"
     )]
     Priority {
         /// The policy.
@@ -280,48 +285,50 @@ pub enum ReservationError {
         /// The priority.
         priority: u8,
     },
-    /// A thread with a deadline needs a period.
+    /// A deadline class has no period.
     #[error(
         "policy deadline needs a period and a budget: processing is {0}, and has to be periodic"
     )]
     DeadlineOf(Processing),
-    /// The kernel binds no thread with a deadline to a processor.
+    /// The kernel does not bind deadline threads to a processor.
     #[error("policy deadline goes with no cpu: the kernel lets such threads run on all of them")]
     DeadlineOnCpu,
-    /// A budget or cap has no packet.
+    /// A budget or cap is zero.
     #[error("a budget or cap of 0 packets processes nothing: 1 is the least")]
     NoPacket,
-    /// A period that no timer keeps.
+    /// The period is out of range.
     #[error("a period of {0:?} is not of {SHORTEST:?} to {LONGEST:?}")]
     Period(Duration),
-    /// What peers promise counts where nothing else does.
+    /// Expected packets are given for a mode with its own bound.
     #[error(
-        "packets are expected only where they are processed on arrival: on demand has a cap, periodic a budget"
+        "packets are expected only where they are processed on arrival: on demand has a cap, \
+        periodic a budget"
     )]
     NotOnArrival,
-    /// Nobody is there to do it.
+    /// Scheduled output is given for a mode without a thread.
     #[error(
-        "output is scheduled, and processing on arrival has no thread of its own for it: it has to be direct"
+        "output is scheduled, and processing on arrival has no thread of its own for it: it has to \
+        be direct"
     )]
     NoThread,
-    /// There is no such room.
+    /// A size is out of range.
     #[error("{room} is {size}, which is not of 1 to {MAX_ROOM}")]
     Room {
-        /// Of what.
+        /// The name of the size.
         room: &'static str,
-        /// How much was asked for.
+        /// The given size.
         size: usize,
     },
-    /// No packet can be of it.
+    /// The rules can match no packet.
     #[error(transparent)]
     Rule(#[from] RuleError),
 }
 
-/// Below this, a thread's waking costs more than its work.
+/// The shortest period; below it, waking the thread costs more than its work.
 const SHORTEST: Duration = Duration::from_micros(100);
 const LONGEST: Duration = Duration::from_secs(10);
-/// Frames, connections or octets.
+/// The maximum number of frames, connections or octets.
 const MAX_ROOM: usize = 1 << 30;
-/// Octets of the headers of IPv6 and TCP.
+/// The length of the headers of IPv6 and TCP in octets.
 const HEADERS: usize = 60;
 const ANY_CLASS: ClassId = ClassId::new(0).expect("there are classes");

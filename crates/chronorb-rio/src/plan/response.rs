@@ -1,22 +1,23 @@
-//! Response times under fixed priorities with preemption: the analysis of Joseph and Pandya (1986) and of Audsley, Burns and
-//! others (1993), with release jitter and blocking.
+//! Response times under preemptive fixed priorities: the analysis of Joseph and Pandya (1986) and
+//! of Audsley, Burns and others (1993), with release jitter and blocking.
 
-/// Work that comes again and again. Times are in any unit, the same for all.
+/// A recurring task. Times are in any common unit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Task {
-    /// Processor time of each piece.
+    /// The processor time of each job.
     pub(super) cost: u64,
-    /// From one piece to the next, at least, but for the jitter.
+    /// The minimum time between two jobs, except for the jitter.
     pub(super) period: u64,
-    /// How much later than others a piece can begin, so that two come closer together.
+    /// The maximum delay of a job's release, by which two jobs can come closer together.
     pub(super) jitter: u64,
 }
 
-/// How long a piece of work takes at most from its beginning to its end, if it has its processor after all of `above`,
-/// and after at most `blocking` of anything else that has begun before.
+/// Computes the worst-case response time of a job that is preempted by all tasks `above`, and
+/// delayed by at most `blocking` of other work that has begun before.
 ///
 /// # Errors
-/// A time that it takes at least, which is longer than `deadline`. That must not be longer than its period.
+/// A lower bound of the response time, which exceeds `deadline`. The deadline must not exceed the
+/// period.
 pub(super) fn response(
     cost: u64,
     deadline: u64,
@@ -25,7 +26,8 @@ pub(super) fn response(
 ) -> Result<u64, u64> {
     let own = cost.saturating_add(blocking);
     let mut response = own;
-    // It grows by at least 1 each time, and in steps of whole tasks, until it stays or is too long.
+    // The value grows by at least 1 in each iteration, by whole jobs, until it is stable or too
+    // long.
     loop {
         if response > deadline {
             return Err(response);
@@ -41,13 +43,13 @@ pub(super) fn response(
 }
 
 impl Task {
-    /// The most of its work that can begin within a time.
+    /// Returns the maximum work that the task releases within a time.
     fn work_within(&self, time: u64) -> u64 {
         let pieces = time.saturating_add(self.jitter).div_ceil(self.period);
         pieces.saturating_mul(self.cost)
     }
 
-    /// The share of a processor that it takes, in billionths, rounded up.
+    /// Returns the task's utilisation in billionths, rounded up.
     ///
     /// An integer, because sums of shares are compared with a limit: floating-point sums depend on
     /// the order of their terms.
@@ -56,7 +58,7 @@ impl Task {
     }
 }
 
-/// `time` in billionths of `period`, rounded up.
+/// Returns `time` in billionths of `period`, rounded up.
 pub(super) fn share(time: u64, period: u64) -> u128 {
     (u128::from(time) * BILLION).div_ceil(period.max(1).into())
 }
@@ -70,7 +72,8 @@ mod tests {
 
     use super::*;
 
-    /// Response times of tasks (period, cost), most urgent first; none for those that come too late.
+    /// Returns the response times of tasks (period, cost), most urgent first; `None` for those that
+    /// miss their deadline.
     fn responses(tasks: &[(u64, u64)]) -> Vec<Option<u64>> {
         let tasks: Vec<_> = tasks
             .iter()
@@ -146,8 +149,8 @@ mod tests {
         assert_eq!(response(u64::MAX, 10, 1, &[]), Err(u64::MAX));
     }
 
-    /// How long the pieces of each task took at most, when all begin at the same time, by playing it tick by tick over
-    /// the longest time after which all repeats; `None` where one was not done when the next began.
+    /// Simulates the tasks tick by tick over a hyperperiod after a simultaneous release, and
+    /// returns the longest response time of each; `None` if one missed its period.
     fn play(tasks: &[(u64, u64)]) -> Vec<Option<u64>> {
         let end = tasks.iter().fold(1, |end, (period, _)| lcm(end, *period));
         let mut left = vec![0; tasks.len()];
@@ -171,7 +174,7 @@ mod tests {
                 longest[runs] = longest[runs].map(|it: u64| it.max(now + 1 - begun[runs]));
             }
         }
-        // A piece may be in work when all repeats.
+        // A job may be unfinished at the end of the hyperperiod.
         for (left, longest) in left.iter().zip(&mut longest) {
             if *left > 0 {
                 *longest = None;
@@ -196,7 +199,8 @@ mod tests {
                 1..6,
             ),
         ) {
-            let tasks: Vec<_> = tasks.into_iter().map(|(period, cost)| (period, cost.min(period))).collect();
+            let tasks = tasks.into_iter().map(|(period, cost)| (period, cost.min(period)));
+            let tasks: Vec<_> = tasks.collect();
             let played = play(&tasks);
             for (i, (told, shown)) in responses(&tasks).into_iter().zip(played).enumerate() {
                 prop_assert_eq!(told, shown, "task {} of {:?}", i, tasks);
@@ -208,8 +212,10 @@ mod tests {
             above in prop::collection::vec((3..12_u64, 1..3_u64, 0..12_u64), 1..4),
             cost in 1..6_u64,
         ) {
-            // The others begin anywhere; the piece begins at 100, when all of them have been at it for long.
-            let tasks: Vec<_> = above.iter().map(|(period, cost, _)| task(*period, *cost)).collect();
+            // The other tasks start at any time. The job starts at 100, when all of them have run
+            // for long.
+            let tasks = above.iter().map(|(period, cost, _)| task(*period, *cost));
+            let tasks: Vec<_> = tasks.collect();
             if let Ok(told) = response(cost, 1000, 0, &tasks) {
                 let mut left = vec![0; above.len()];
                 let mut own = cost;

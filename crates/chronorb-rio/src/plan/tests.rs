@@ -1,4 +1,4 @@
-//! What is admitted, and what is said of the rest.
+//! Admission: plans that are admitted, and refusals and warnings of the others.
 
 use std::time::Duration;
 
@@ -76,10 +76,10 @@ fn a_class_that_is_late_is_told_how_late_and_what_would_fit() {
     assert_eq!(
         refusals,
         [
-            "class \"b\": a processor is taken to 105.0 %, 10.0 % more than the 95 % that real time has: 9 packets in \
-             each period would fit",
-            "class \"b\": its work takes at least 21ms with what comes before it, 1ms more than its period of 20ms: \
-             10 packets in each period would fit",
+            "class \"b\": a processor is taken to 105.0 %, 10.0 % more than the 95 % that real \
+            time has: 9 packets in each period would fit",
+            "class \"b\": its work takes at least 21ms with what comes before it, 1ms more than \
+            its period of 20ms: 10 packets in each period would fit",
         ]
     );
 }
@@ -156,8 +156,8 @@ fn what_nothing_bounds_may_not_come_before_what_has_a_promise() {
             .map(ToString::to_string)
             .collect::<Vec<_>>(),
         [
-            "class \"flood\": its packets are processed on arrival without end, and class \"video\" waits as long: give \
-          it expected packets, or a native priority below 70"
+            "class \"flood\": its packets are processed on arrival without end, and class \
+            \"video\" waits as long: give it expected packets, or a native priority below 70"
         ]
     );
     let below = Reservation {
@@ -175,7 +175,8 @@ fn what_nothing_bounds_may_not_come_before_what_has_a_promise() {
     };
     let admission = admit(&interface(), &[video, promised]);
     assert!(admission.is_admitted(), "{:?}", admission.refusals);
-    // It may come at any time: twice at once, at the end of one time and at the beginning of the next.
+    // The work may come at any time: twice in succession, at the end of one period and at the start
+    // of the next.
     assert_eq!(admission.classes[1].response, Some(micros(1000)));
 }
 
@@ -233,8 +234,8 @@ fn more_than_the_network_carries_is_refused_from_the_least_urgent_on() {
             .map(ToString::to_string)
             .collect::<Vec<_>>(),
         [
-            "class \"low\": it wants 9.87 Mbit/s of the network, 4.80 Mbit/s more than the 5.07 Mbit/s that are left: \
-          4 packets in each period would fit"
+            "class \"low\": it wants 9.87 Mbit/s of the network, 4.80 Mbit/s more than the 5.07 \
+            Mbit/s that are left: 4 packets in each period would fit"
         ]
     );
 }
@@ -253,8 +254,9 @@ fn a_queue_shorter_than_the_windows_is_refused() {
             .map(ToString::to_string)
             .collect::<Vec<_>>(),
         [
-            "class \"video\": its 8 connections with 65536 octets of buffer each can have 368 frames under way, 112 \
-          more than its queue of 256 holds: give it queue = 512, fewer connections or smaller buffers"
+            "class \"video\": its 8 connections with 65536 octets of buffer each can have 368 \
+            frames under way, 112 more than its queue of 256 holds: give it queue = 512, fewer \
+            connections or smaller buffers"
         ]
     );
 }
@@ -270,8 +272,8 @@ fn a_short_queue_that_is_emptied_as_packets_come_is_told() {
     let told = admission.warnings[0].to_string();
     assert_eq!(
         told,
-        "class \"best-effort\" can have 368 frames under way, and its queue holds 367: packets are lost if its thread \
-         is late"
+        "class \"best-effort\" can have 368 frames under way, and its queue holds 367: packets are \
+        lost if its thread is late"
     );
 }
 
@@ -303,12 +305,16 @@ fn what_may_not_be_meant_so_is_told() {
     assert_eq!(
         warnings,
         [
-            "class \"best-effort\" may have 18.00 Mbit/s, and reservations leave 7.66 Mbit/s: nothing is promised to it",
-            "class \"video\" has 4096 octets of windows, less than the 12000 of its budget: it will not get all of it",
-            "the cost of a packet is not known of best-effort: processor time is not looked at where these come in",
-            "class \"video\" has a longer period than class \"audio\" and a higher priority: the other way round more \
-             would fit (rate-monotonic order)",
-            "class \"audio\" gets no packet by its rules: all of them are of class \"video\", which is before it",
+            "class \"best-effort\" may have 18.00 Mbit/s, and reservations leave 7.66 Mbit/s: \
+            nothing is promised to it",
+            "class \"video\" has 4096 octets of windows, less than the 12000 of its budget: it \
+            will not get all of it",
+            "the cost of a packet is not known of best-effort: processor time is not looked at \
+            where these come in",
+            "class \"video\" has a longer period than class \"audio\" and a higher priority: the \
+            other way round more would fit (rate-monotonic order)",
+            "class \"audio\" gets no packet by its rules: all of them are of class \"video\", \
+            which is before it",
         ]
     );
 }
@@ -369,7 +375,8 @@ fn what_cannot_be_is_refused_before_anything_is_counted() {
             "packets of 1501 octets are 1 longer than the interface carries: at most 1500",
             "the code point (dscp) 64 is not of 0 to 63",
             "connections is 0, which is not of 1 to 1073741824",
-            "output is scheduled, and processing on arrival has no thread of its own for it: it has to be direct",
+            "output is scheduled, and processing on arrival has no thread of its own for it: it \
+            has to be direct",
             "policy deadline goes with no cpu: the kernel lets such threads run on all of them",
         ]
     );
@@ -441,7 +448,9 @@ proptest! {
         high in (1..40_u32, 1..400_u64, 1..50_u64),
         low in (1..400_u32, 1..400_u64, 1..50_u64),
     ) {
-        let class = |name, priority, (budget, cost, period)| periodic(name, priority, period, budget, cost);
+        let class = |name, priority, (budget, cost, period)| {
+            periodic(name, priority, period, budget, cost)
+        };
         let first = class("high", 80, high);
         let interface = Interface { rate: Some(50_000_000), ..interface() };
         let second = class("low", 70, low);
@@ -466,17 +475,28 @@ proptest! {
     #[test]
     fn any_plan_is_looked_at_without_a_panic(
         classes in prop::collection::vec(
-            (0..4_u8, 0..110_u8, 0..4_u8, any::<u32>(), any::<u64>(), any::<Option<u64>>(), prop::option::of(0..3_usize)),
+            (
+                0..4_u8,
+                0..110_u8,
+                0..4_u8,
+                any::<u32>(),
+                any::<u64>(),
+                any::<Option<u64>>(),
+                prop::option::of(0..3_usize),
+            ),
             0..6,
         ),
         mtu in any::<u32>(),
         rate in any::<Option<u64>>(),
     ) {
-        let classes: Vec<_> = classes.into_iter().enumerate().map(|(n, (policy, priority, mode, packets, period, cost, cpu))| {
+        const POLICIES: [Policy; 4] =
+            [Policy::Fifo, Policy::RoundRobin, Policy::Deadline, Policy::Other];
+        let classes: Vec<_> = classes.into_iter().enumerate().map(|(n, class)| {
+            let (policy, priority, mode, packets, period, cost, cpu) = class;
             let period = Duration::from_nanos(period % 5_000_000_000_000);
             Reservation {
                 name: n.to_string(),
-                policy: [Policy::Fifo, Policy::RoundRobin, Policy::Deadline, Policy::Other][usize::from(policy)],
+                policy: POLICIES[usize::from(policy)],
                 priority: if policy < 2 { priority } else { 0 },
                 processing: match mode {
                     0 => Processing::OnArrival,
@@ -509,7 +529,7 @@ fn interface() -> Interface {
     }
 }
 
-/// One that carries whatever there is, in short.
+/// Returns an interface of unknown rate.
 fn interface_without_rate() -> Interface {
     Interface {
         rate: Some(u64::MAX),
@@ -517,7 +537,7 @@ fn interface_without_rate() -> Interface {
     }
 }
 
-/// A class with a period in milliseconds and the cost of a packet in microseconds.
+/// Returns a class with a period in milliseconds and the cost of a packet in microseconds.
 fn periodic(name: &str, priority: u8, period: u64, budget: u32, cost: u64) -> Reservation {
     Reservation {
         name: name.to_owned(),

@@ -12,20 +12,21 @@ use super::layout::{self, BUCKETS, Count, Level};
 use crate::class::ClassId;
 use crate::plan::{Policy, Processing, Reservation};
 
-/// The counters of the classes of an interface, which other processes can read.
+/// The page with the counters of an interface's classes, which other processes can read.
 #[derive(Clone, Debug)]
 pub struct Page {
     words: Arc<PublishedWords>,
 }
 
 impl Page {
-    /// The name of its file among the descriptors of the process.
+    /// The name of the page's file among the descriptors of the process.
     pub const NAME: &CStr = c"chronorb-rio";
 
-    /// A page of an interface, without classes. It ends with the last of its clones and counters.
+    /// Creates the page of an interface without classes. It is freed with the last of its clones
+    /// and counters.
     ///
     /// # Errors
-    /// There is no memory or no descriptor left.
+    /// [`io::Error`] if no memory or descriptor is left.
     #[allow(clippy::disallowed_methods, reason = "once for each interface")]
     pub fn create(interface: &str) -> io::Result<Self> {
         let words = PublishedWords::create(Self::NAME, layout::PAGE)?;
@@ -38,8 +39,8 @@ impl Page {
         })
     }
 
-    /// The counters of a class, which begin at 0, with what it is promised. Those that the class had before count
-    /// no more.
+    /// Opens the counters of a class, which begin at 0, and records its reservation. They replace
+    /// those of a former class with the same number.
     pub fn open(&self, class: ClassId, reservation: &Reservation) -> ClassCounters {
         let counters = ClassCounters {
             words: self.words.clone(),
@@ -50,48 +51,49 @@ impl Page {
     }
 }
 
-/// The counters of a class. Any thread may write them, and none waits. The class is closed when it is dropped.
+/// The counters of a class. Any thread may write them without blocking. On drop, the class is
+/// marked as closed.
 #[derive(Debug)]
 pub struct ClassCounters {
     words: Arc<PublishedWords>,
-    /// Where its words begin.
+    /// The index of the class's first word.
     at: usize,
 }
 
 impl ClassCounters {
-    /// Counts `n` more.
+    /// Adds `n` to a count.
     #[inline]
     pub fn add(&self, count: Count, n: u64) {
         self.word(layout::COUNTS + count as usize)
             .fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Says how many there are, of what somebody else counts.
+    /// Sets a count that is maintained elsewhere.
     #[inline]
     pub fn put(&self, count: Count, n: u64) {
         self.word(layout::COUNTS + count as usize)
             .store(n, Ordering::Relaxed);
     }
 
-    /// How many were counted.
+    /// Returns a count.
     pub fn count(&self, count: Count) -> u64 {
         self.word(layout::COUNTS + count as usize)
             .load(Ordering::Relaxed)
     }
 
-    /// Says how much there is now.
+    /// Sets a level and updates its maximum.
     #[inline]
     pub fn set(&self, level: Level, n: u64) {
         let at = layout::LEVELS + 2 * level as usize;
         self.word(at).store(n, Ordering::Relaxed);
         let most = self.word(at + 1);
-        // Mostly it is no more than before, and the line stays where it is.
+        // The maximum rarely changes; without a write, the cache line stays shared.
         if most.load(Ordering::Relaxed) < n {
             most.fetch_max(n, Ordering::Relaxed);
         }
     }
 
-    /// Counts packets that were delivered no longer than this after their thread was told of them.
+    /// Counts packets that were delivered within `latency` after their thread was notified.
     #[inline]
     pub fn delivered_after(&self, latency: Duration, packets: u64) {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
@@ -150,7 +152,7 @@ impl Drop for ClassCounters {
     }
 }
 
-/// Writes as many octets as there is room for.
+/// Writes the text, cut to the available room.
 fn write_text(words: &[AtomicU64], text: &str) {
     let mut octets = text.bytes();
     for word in words {
@@ -176,5 +178,5 @@ pub(super) const fn policy(policy: Policy) -> u64 {
     }
 }
 
-/// Remembers the number of the last opening while the class is closed.
+/// The word that keeps the number of the last opening while the class is closed.
 const LAST_OPENING: usize = layout::COUNTS - 1;

@@ -1,4 +1,4 @@
-//! Finding the pages of all processes, or of one.
+//! Search for the pages of all processes, or of one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -7,48 +7,49 @@ use std::path::{Path, PathBuf};
 
 use super::counters::Page;
 
-/// What a look at the processes has brought.
+/// The result of a search for pages.
 #[derive(Debug, Default)]
 pub struct Looked {
-    /// Those that have pages, by their ids.
+    /// Processes that have pages, by process id.
     pub found: Vec<Found>,
-    /// Those whose descriptors this process may not see, by their ids.
+    /// Processes whose descriptors this process may not read, by process id.
     pub unseen: Vec<Unseen>,
 }
 
 /// A process with pages.
 #[derive(Debug)]
 pub struct Found {
-    /// Its id.
+    /// The process id.
     pub pid: u32,
-    /// Its name, as the kernel has it, at most 15 octets.
+    /// The name in the kernel, at most 15 octets.
     pub command: String,
-    /// Its pages, one for each interface.
+    /// The pages, one for each interface.
     pub pages: Vec<FoundPage>,
 }
 
 /// A page of a process.
 #[derive(Debug)]
 pub struct FoundPage {
-    /// Where it is.
+    /// The path of the page.
     pub path: PathBuf,
-    /// It, for [`Snapshot::read`](super::Snapshot::read).
+    /// The open page, for [`Snapshot::read`](super::Snapshot::read).
     pub file: File,
 }
 
-/// A process whose descriptors cannot be seen: it is another user's, or has rights that this one has not.
+/// A process whose descriptors cannot be read, because it belongs to another user or has more
+/// rights than this one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unseen {
-    /// Its id.
+    /// The process id.
     pub pid: u32,
-    /// Its name.
+    /// The name in the kernel.
     pub command: String,
 }
 
-/// Looks for pages: in all processes, or in this one.
+/// Searches all processes, or only this one, for pages.
 ///
 /// # Errors
-/// There is no /proc, or no such process.
+/// [`io::Error`] if there is no /proc, or no such process.
 pub fn find(pid: Option<u32>) -> io::Result<Looked> {
     let mut pids = match pid {
         Some(pid) => vec![pid],
@@ -72,7 +73,7 @@ pub fn find(pid: Option<u32>) -> io::Result<Looked> {
                 });
             }
             Err(error) if pid.is_some() => return Err(error),
-            // It has just ended.
+            // The process has just ended.
             Err(_) => {}
         }
     }
@@ -88,7 +89,7 @@ fn pids() -> io::Result<Vec<u32>> {
     Ok(pids)
 }
 
-/// The pages among the descriptors of a process.
+/// Returns the pages among the descriptors of a process.
 fn pages(descriptors: &Path) -> io::Result<Vec<FoundPage>> {
     let mut pages = Vec::new();
     for entry in fs::read_dir(descriptors)? {
@@ -96,7 +97,7 @@ fn pages(descriptors: &Path) -> io::Result<Vec<FoundPage>> {
         match fs::read_link(&path) {
             Ok(name) if is_page(&name) => {}
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
-            // Another file, or it was closed meanwhile.
+            // The descriptor is another file, or was closed meanwhile.
             Ok(_) | Err(_) => continue,
         }
         match open(&path) {
@@ -110,13 +111,14 @@ fn pages(descriptors: &Path) -> io::Result<Vec<FoundPage>> {
     Ok(pages)
 }
 
-/// What a link to a descriptor of a page says.
+/// Returns whether the link of a descriptor names a page.
 fn is_page(name: &Path) -> bool {
     let name = name.to_str().and_then(|name| name.strip_prefix("/memfd:"));
     name.and_then(|name| name.strip_suffix(" (deleted)")) == Page::NAME.to_str().ok()
 }
 
-/// Opens the file of a descriptor, which may have become another one: nothing is waited for.
+/// Opens the file of a descriptor without blocking. The descriptor may refer to another file by
+/// now.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -124,12 +126,13 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// The name of a process, without what does not belong into a line of text.
+/// Returns the name of a process without control characters.
 fn command(process: &Path) -> String {
     let name = fs::read(process.join("comm")).unwrap_or_default();
     let name = String::from_utf8_lossy(&name);
     name.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// No process has RIO on more interfaces; who has more pages wants others to run out of descriptors.
+/// The maximum number of pages per process. No process uses RIO on more interfaces; the limit
+/// prevents that a process exhausts the reader's descriptors.
 const MAX_PAGES: usize = 32;

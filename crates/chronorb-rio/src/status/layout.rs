@@ -1,4 +1,4 @@
-//! Where in a page what lies. Everything is a word of eight octets, in the byte order of the machine.
+//! The layout of a page. It consists of words of eight octets, in the byte order of the machine.
 //!
 //! ```text
 //! 0        magic
@@ -17,59 +17,59 @@
 
 use crate::class::MAX_CLASSES;
 
-/// What is counted of a class since it was opened, and only grows.
+/// A counter of a class since it was opened, which only grows.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(usize)]
 pub enum Count {
-    /// Packets that came in and were processed.
+    /// Packets that were received and processed.
     PacketsIn,
     /// Octets of these, from the Ethernet header on.
     OctetsIn,
-    /// Packets that went out.
+    /// Packets that were sent.
     PacketsOut,
     /// Octets of these, from the Ethernet header on.
     OctetsOut,
-    /// Packets lost since the queue was full.
+    /// Packets lost because the queue was full.
     QueueFull,
-    /// Packets dropped since they contradicted themselves, or had a wrong checksum.
+    /// Packets dropped because they were malformed or had a wrong checksum.
     Malformed,
-    /// Packets dropped since they were of no connection.
+    /// Packets dropped because they belong to no connection.
     NoConnection,
-    /// Packets lost since there was no room for them, or no socket where they came in.
+    /// Packets lost because there was no buffer for them, or no socket at their queue.
     NoBuffers,
-    /// Packets dropped that asked for a connection when there were as many as there may be.
+    /// Connection requests dropped because the maximum number of connections was reached.
     SynOverLimit,
-    /// Connections that gave way to others, half-open or not.
+    /// Connections that were dropped for others, half-open or established.
     Refused,
     /// Connections that were established.
     Established,
-    /// Segments that were sent again, and those that ask a peer for a sign of life.
+    /// Retransmitted segments, and keep-alive probes.
     Retransmissions,
     /// Periods that have begun.
     Periods,
-    /// Periods that began while the one before was not done with.
+    /// Periods that began before the work of the one before was finished.
     Overruns,
 }
 
-/// What a class has at a time; the most of it since the class was opened is kept too.
+/// A quantity of a class that rises and falls. Its maximum since the class was opened is kept too.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(usize)]
 pub enum Level {
-    /// Frames that were waiting in its queue when its thread looked.
+    /// Frames in the queue when the thread began a step.
     Queue,
-    /// Frames that its thread left there, because its budget was used up, with those that had come
-    /// meanwhile.
+    /// Frames that the thread left in the queue because its budget was used up, including those
+    /// that arrived meanwhile.
     LeftOver,
-    /// Packets that the present period has processed.
+    /// Packets processed in the present period.
     BudgetUsed,
-    /// Connections that are established.
+    /// Established connections.
     Open,
-    /// Connections that are being established.
+    /// Half-open connections.
     HalfOpen,
 }
 
 impl Count {
-    /// All of them.
+    /// All counters.
     pub const ALL: [Self; 14] = [
         Self::PacketsIn,
         Self::OctetsIn,
@@ -87,7 +87,7 @@ impl Count {
         Self::Overruns,
     ];
 
-    /// Those of packets that were lost or dropped.
+    /// The counters of packets that were lost or dropped.
     pub const DROPS: [Self; 5] = [
         Self::QueueFull,
         Self::Malformed,
@@ -98,7 +98,7 @@ impl Count {
 }
 
 impl Level {
-    /// All of them.
+    /// All levels.
     pub const ALL: [Self; 5] = [
         Self::Queue,
         Self::LeftOver,
@@ -110,13 +110,13 @@ impl Level {
 
 /// "chronRIO" in ASCII, in the machine's byte order.
 pub(super) const MAGIC: u64 = 0x4f49_526e_6f72_6863;
-/// Changes with the layout.
+/// The version of the layout.
 pub(super) const VERSION: u64 = 2;
 
 pub(super) const MAGIC_AT: usize = 0;
 pub(super) const VERSION_AT: usize = 1;
 pub(super) const INTERFACE_AT: usize = 2;
-/// Names of interfaces have at most 15 octets.
+/// The words of an interface's name, which has at most 15 octets.
 pub(super) const INTERFACE_WORDS: usize = 2;
 pub(super) const HEAD: usize = 8;
 
@@ -132,13 +132,14 @@ pub(super) const CPU: usize = 10;
 pub(super) const QUEUE: usize = 11;
 pub(super) const CONNECTIONS: usize = 12;
 pub(super) const COUNTS: usize = 16;
-/// Two words each: now, and most.
+/// The first word of the levels, which have two words each: the present value and the maximum.
 pub(super) const LEVELS: usize = COUNTS + Count::ALL.len();
-/// How many latencies were below 2⁰, 2¹, … ns, and not in the bucket before. The last has all that are longer.
+/// The first word of the latency histogram. Bucket i counts latencies below 2ⁱ ns that are not in a
+/// bucket before; the last one also counts all longer ones.
 pub(super) const LATENCIES: usize = LEVELS + 2 * Level::ALL.len();
 pub(super) const BUCKETS: usize = 40;
 pub(super) const LONGEST: usize = LATENCIES + BUCKETS;
-/// Words of a class: whole cache lines.
+/// The number of words of a class: whole cache lines.
 pub(super) const CLASS: usize = (LONGEST + 1).next_multiple_of(8);
-/// Words of a page.
+/// The number of words of a page.
 pub(super) const PAGE: usize = HEAD + MAX_CLASSES * CLASS;

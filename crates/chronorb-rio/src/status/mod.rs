@@ -1,7 +1,8 @@
-//! What the classes of this process have done, for anyone who may look.
+//! The counters of this process's classes, for any process that may read them.
 //!
-//! A [`Page`] holds the counters of all classes of an interface, in memory that other processes read without this one
-//! knowing: no file is left, no thread answers and nobody waits. [`Snapshot`] is what they read, and [`find`] finds it.
+//! A [`Page`] holds the counters of all classes of an interface in shared memory. Other processes
+//! read it without involving this one: there is no file to clean up, no thread that answers, and no
+//! blocking. [`find`] finds the pages, and a [`Snapshot`] is the content of one.
 
 mod counters;
 mod find;

@@ -10,77 +10,79 @@ use super::layout::{self, BUCKETS, Count, HEAD, Level};
 use crate::class::{ClassId, MAX_CLASSES};
 use crate::plan::Policy;
 
-/// What a page says at a time.
+/// The content of a page at one time.
 ///
-/// Who wrote the page is not trusted: any figure can be in it, and names are free of control characters.
+/// The writer of the page is not trusted: a snapshot can contain any figures, but names are free of
+/// control characters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Snapshot {
     /// The interface.
     pub interface: String,
-    /// The classes that are open, by their numbers.
+    /// The open classes, by number.
     pub classes: Vec<ClassSnapshot>,
 }
 
-/// What a page says of a class.
+/// The counters of a class.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ClassSnapshot {
-    /// Which class of the interface it is.
+    /// The number of the class.
     pub class: ClassId,
-    /// How often it had been opened, and so were other counters, which began at 0.
+    /// The number of times that the class was opened. Each opening resets the counters to 0.
     pub opening: u64,
-    /// Its name, cut after 32 octets.
+    /// The name, cut to 32 octets.
     pub name: String,
-    /// When its packets are processed.
+    /// The processing mode.
     pub mode: Mode,
-    /// How its threads are scheduled.
+    /// The scheduling of its threads.
     pub policy: Policy,
-    /// Their native priority.
+    /// The native priority of its threads.
     pub priority: u64,
     /// The only processor of its threads; `None` for any.
     pub cpu: Option<u64>,
-    /// How many packets are processed at most in which time, if anything bounds them.
+    /// The maximum number of packets per period, if there is one.
     pub bound: Option<(u64, Duration)>,
-    /// Frames that its queue has room for.
+    /// The length of its queue in frames.
     pub queue: u64,
-    /// Connections that it can have.
+    /// The maximum number of connections.
     pub connections: u64,
-    /// The time from the thread's being told of a packet to its delivery.
+    /// The time from the notification of the thread to the delivery of a packet.
     pub latencies: Latencies,
     counts: [u64; Count::ALL.len()],
     levels: [LevelSnapshot; Level::ALL.len()],
 }
 
-/// When the packets of a class are processed; see [`Processing`](crate::plan::Processing).
+/// The processing mode of a class; see [`Processing`](crate::plan::Processing).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mode {
-    /// As they come, by who waits for what they bring.
+    /// On arrival, by the thread that waits for the packets' contents.
     OnArrival,
-    /// As they come, by the class's thread.
+    /// On arrival, by the class's thread.
     OnDemand,
     /// At the start of each period.
     Periodic,
 }
 
-/// How much there was of something.
+/// A level of a class.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LevelSnapshot {
-    /// When it was read.
+    /// The present value.
     pub now: u64,
-    /// At most since the class was opened.
+    /// The maximum since the class was opened.
     pub most: u64,
 }
 
-/// How many packets had which latency.
+/// A histogram of packet latencies.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Latencies {
-    /// Bucket 0 counts those of 0 ns, bucket i those from 2ⁱ⁻¹ ns to below 2ⁱ ns, the last one also all that are longer.
+    /// Bucket 0 counts latencies of 0 ns, bucket i those from 2ⁱ⁻¹ ns to below 2ⁱ ns. The last one
+    /// also counts all longer ones.
     pub buckets: [u64; BUCKETS],
-    /// The longest one since the class was opened.
+    /// The longest latency since the class was opened.
     pub longest: Duration,
 }
 
 impl Snapshot {
-    /// Reads the page that a file is, which it need not be.
+    /// Reads a page from a file, which may be anything.
     ///
     /// # Errors
     /// [`SnapshotError`].
@@ -98,7 +100,7 @@ impl Snapshot {
             .map(|word| u64::from_ne_bytes(*word))
             .collect();
         let snapshot = Self::of(&words)?;
-        // A class that was opened meanwhile has figures of both its times.
+        // The figures of a class that was opened meanwhile would be a mixture.
         let mut openings = vec![0; 8 * layout::PAGE];
         file.read_exact_at(&mut openings, 0)
             .map_err(SnapshotError::Unread)?;
@@ -113,10 +115,10 @@ impl Snapshot {
         })
     }
 
-    /// What these words say, whoever wrote them.
+    /// Decodes the words of a page from an untrusted writer.
     ///
     /// # Errors
-    /// [`SnapshotError`], unless they are those of a page.
+    /// [`SnapshotError`] if they are not those of a page.
     pub fn of(words: &[u64]) -> Result<Self, SnapshotError> {
         if words.len() != layout::PAGE || words[layout::MAGIC_AT] != layout::MAGIC {
             return Err(SnapshotError::NoPage);
@@ -137,17 +139,17 @@ impl Snapshot {
 }
 
 impl ClassSnapshot {
-    /// What was counted.
+    /// Returns a counter.
     pub fn count(&self, count: Count) -> u64 {
         self.counts[count as usize]
     }
 
-    /// How much there is of something.
+    /// Returns a level.
     pub fn level(&self, level: Level) -> LevelSnapshot {
         self.levels[level as usize]
     }
 
-    /// Packets that were lost or dropped, for all reasons.
+    /// Returns the number of packets that were lost or dropped for any reason.
     pub fn drops(&self) -> u64 {
         Count::DROPS
             .iter()
@@ -198,14 +200,14 @@ impl ClassSnapshot {
 }
 
 impl Latencies {
-    /// How many there are.
+    /// Returns the number of latencies.
     pub fn count(&self) -> u64 {
         let buckets = self.buckets.iter();
         buckets.fold(0, |sum, n| n.saturating_add(sum))
     }
 
-    /// What a share of them, 0 to 1, is not longer than, to the next power of two of nanoseconds, and no longer than the longest
-    /// one; `None` where there is none.
+    /// Returns an upper bound for this share of the latencies, 0 to 1: the next power of two of
+    /// nanoseconds, but at most the longest latency. Returns `None` if there are no latencies.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0_u64;
@@ -219,7 +221,7 @@ impl Latencies {
         }
     }
 
-    /// Those that came after `before`. The longest is that of all.
+    /// Returns the latencies counted after `before`. The longest is that of the whole time.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut since = *self;
@@ -232,28 +234,28 @@ impl Latencies {
 
 const LAST: usize = BUCKETS - 1;
 
-/// Why a file is not read as a page.
+/// An error while a page is read.
 #[derive(Debug, Error)]
 pub enum SnapshotError {
-    /// It has another size or another beginning, or could be cut while it is read.
+    /// The file has a wrong size or magic number, or could be truncated during the read.
     #[error("this is no page of counters")]
     NoPage,
-    /// It is from another version of chronorb.
+    /// The page was written by another version of chronorb.
     #[error(
-        "the counters have layout {0}, and this program reads another, {known}: use the `chronorb` of the version \
-         that the process was built with",
+        "the counters have layout {0}, and this program reads another, {known}: use the `chronorb` \
+        of the version that the process was built with",
         known = layout::VERSION
     )]
     Version(u64),
-    /// What it says of a class cannot be.
-    #[error("the counters of class {0} say what cannot be: they were overwritten")]
+    /// The values of a class are invalid.
+    #[error("the counters of class {0} are invalid: they were overwritten")]
     Malformed(ClassId),
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the counters cannot be read: {0}")]
     Unread(io::Error),
 }
 
-/// The text in words, up to the first 0, with marks for what does not belong into a line of text.
+/// Decodes the text up to the first 0. Control characters are replaced.
 fn text(words: &[u64]) -> String {
     let octets: Vec<u8> = (words.iter().flat_map(|word| word.to_ne_bytes()))
         .take_while(|octet| *octet != 0)

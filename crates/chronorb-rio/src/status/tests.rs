@@ -1,4 +1,4 @@
-//! What one writes the other reads, whoever writes it.
+//! Pages: reading what was written, and any other words.
 
 use std::fs::File;
 use std::process;
@@ -127,12 +127,15 @@ fn a_process_that_is_not_there_is_an_error() {
 
 proptest! {
     #[test]
-    fn a_page_with_any_words_is_read_or_refused(changes in vec((8..layout::PAGE, any::<u64>()), 0..200), kinds in vec(0..4_u64, 64)) {
+    fn a_page_with_any_words_is_read_or_refused(
+        changes in vec((8..layout::PAGE, any::<u64>()), 0..200),
+        kinds in vec(0..4_u64, 64),
+    ) {
         let mut words = words();
         for (at, value) in changes {
             words[at] = value;
         }
-        // Often what processing and policy can be, so that the rest is read.
+        // Processing and policy are often valid, so that the rest is read.
         for (class, kind) in words[layout::HEAD..].chunks_exact_mut(layout::CLASS).zip(kinds) {
             class[layout::MODE] = kind;
             class[layout::POLICY] = kind;
@@ -154,7 +157,7 @@ proptest! {
     }
 }
 
-/// What is read of this process's page of an interface.
+/// Reads this process's page of an interface.
 fn own(interface: &str) -> Option<Snapshot> {
     let looked = find(Some(process::id())).expect("this process is there");
     let pages = looked.found.iter().flat_map(|found| &found.pages);
@@ -163,7 +166,7 @@ fn own(interface: &str) -> Option<Snapshot> {
         .find(|snapshot| snapshot.interface == interface)
 }
 
-/// An empty page.
+/// Returns an empty page.
 fn words() -> Vec<u64> {
     let mut words = vec![0; layout::PAGE];
     words[layout::MAGIC_AT] = layout::MAGIC;

@@ -1,4 +1,4 @@
-//! Endpoints without a plan are admitted one by one, as what they say of themselves lets it be found out.
+//! Admission of endpoints without a plan, one by one, by the values that they give.
 
 use crate::plan::{Policy, Processing, Reservation};
 use crate::transport::{Riop, RiopSettings};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::tests::support::rig::{RigHost, wired};
 
-/// Whether this process may have threads with a priority; a word about it where it may not.
+/// Returns whether this process may have real-time threads. Prints a note if not.
 fn may_be_urgent() -> bool {
     let urgent = ThreadBuilder::new("urgent").scheduling(Scheduling::fifo(1));
     let Err(error) = urgent.spawn(|| ()).map(|thread| thread.join()) else {
@@ -32,14 +32,14 @@ fn transport(host: &RigHost, plan: Vec<Reservation>) -> Riop {
 
 type Listening = Vec<Box<dyn Acceptor>>;
 
-/// Listens with such a class of its own.
+/// Listens with a class of its own.
 fn listen(riop: &Riop, port: u16, options: &str) -> Result<Listening, ListenError> {
     let text = format!("riop://10.0.0.1:{port}/interface=wire1&connections=4&{options}");
     let endpoints = parse_endpoints(&text).expect("it is one");
     riop.listen(&endpoints[0], Setup::default())
 }
 
-/// What it says of one that does not fit.
+/// Returns the error of a class that does not fit.
 fn refusal(listened: Result<Listening, ListenError>) -> String {
     listened.expect_err("it does not fit").to_string()
 }
@@ -57,7 +57,8 @@ fn an_endpoint_is_refused_that_leaves_another_late_or_without_an_end() {
     let great = "policy=fifo&priority=3&period=10ms&budget=50&cost=100us";
     let refused = refusal(listen(&riop, 7002, great));
     let why = "class \"port-7002\" is not admitted: class \"port-7001\": a processor is taken to \
-               110.0 %, 15.0 % more than the 95 % that real time has: 45 packets in each period would fit";
+               110.0 %, 15.0 % more than the 95 % that real time has: 45 packets in each period \
+               would fit";
     assert!(refused.ends_with(why), "{refused}");
 
     let endless = "policy=fifo&priority=3&processing=arrival";

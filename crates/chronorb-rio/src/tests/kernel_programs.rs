@@ -1,4 +1,4 @@
-//! The kernel takes the programs that are made from rules, and reads packets as the rules say.
+//! Programs made from rules: the kernel accepts them and classifies as the rules do.
 
 use std::io;
 
@@ -17,7 +17,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// `None`, with a word about it, where this process may not load programs.
+    /// Returns `None`, with a note, if this process may not load programs.
     fn new() -> Option<Self> {
         let maps = Map::of_sockets(Maps::places(QUEUES)).and_then(|sockets| {
             let counters = Map::of_counters(Maps::places(QUEUES))?;
@@ -89,7 +89,11 @@ fn a_program_that_is_refused_says_why() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        cases: 128,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn the_kernel_reads_packets_as_the_rules_say(
@@ -97,7 +101,8 @@ proptest! {
         frames in prop::collection::vec(frames(), 1..16),
     ) {
         let Some(kernel) = Kernel::new() else { return Ok(()) };
-        let classifier = Classifier::new(&rules, HARDWARE, &own()).expect("there are few addresses");
+        let classifier = Classifier::new(&rules, HARDWARE, &own());
+        let classifier = classifier.expect("there are few addresses");
         let program = kernel.load(&classifier);
         for frame in frames {
             let before = kernel.counts();
@@ -105,7 +110,7 @@ proptest! {
             prop_assert_eq!(program.run(&frame).expect("it is long enough"), 2);
             let after = kernel.counts();
             let grown: Vec<_> = (0..after.len()).filter(|at| after[*at] != before[*at]).collect();
-            // It comes by the first queue.
+            // The packet arrives at the first queue.
             let said = classify(&rules, &frame).map(|class| Maps::place(class, 0) as usize);
             prop_assert_eq!(grown, Vec::from_iter(said));
         }
@@ -120,5 +125,5 @@ fn classify(rules: &Rules, frame: &[u8]) -> Option<ClassId> {
     }
 }
 
-/// Receive queues of the interface that the programs are for.
+/// The number of receive queues in the programs.
 const QUEUES: u32 = 4;

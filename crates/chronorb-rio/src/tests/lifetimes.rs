@@ -1,4 +1,4 @@
-//! What connections, classes and subsystems leave behind, and what they do not wait for.
+//! The ends of connections, classes and subsystems: what remains, and what they do not wait for.
 
 use crate::driver::wire::{Faults, Side};
 use crate::engine::{Class, ClassConfig, ConnectFault, Listener, Processing, Stream, Subsystem};
@@ -31,7 +31,7 @@ fn on_demand() -> ClassConfig {
     config(Processing::OnDemand { cap: None })
 }
 
-/// A host with one class.
+/// Creates a host with one class.
 fn host(host: &RigHost, config: ClassConfig) -> (Subsystem, Arc<Class>) {
     let subsystem = host.subsystem();
     let class = subsystem.open(config).expect("it is the first");
@@ -43,7 +43,7 @@ fn listen(class: &Arc<Class>, at: &RigHost) -> Listener {
     class.listen(address).expect("any port will do")
 }
 
-/// The next connection, by a reactor that has the listener.
+/// Accepts the next connection by a reactor with the listener.
 fn accept(reactor: &Reactor, listener: &Listener) -> Stream {
     loop {
         if let Some(stream) = listener.accept().expect("a descriptor is left") {
@@ -75,7 +75,7 @@ fn a_reactor_takes_connections_in_whose_slots_others_had_before() {
     }
 }
 
-/// A subsystem goes, which must not wait for ever.
+/// Drops a subsystem, which must not block forever.
 fn end(subsystem: Subsystem) {
     let (tell, told) = std::sync::mpsc::channel();
     let going = thread::spawn(move || {
@@ -145,7 +145,7 @@ fn a_subsystem_ends_as_soon_as_a_peer_has_what_was_sent_though_somebody_still_ha
     wire.disturb(Side::Left, lost, 0);
     assert_eq!(near.try_send(&[1; 100], &[]), Ok(100));
     wire.disturb(Side::Left, Faults::default(), 0);
-    // It goes once more after a while, and is acknowledged.
+    // The FIN is retransmitted after a while, and acknowledged.
     end(left);
     assert_eq!(far.receive(&mut [0; 200], patience()), Ok(100));
 }

@@ -1,10 +1,11 @@
-//! Long streams arrive octet by octet as they were sent, through each kind of class and both ways, though frames are lost,
-//! overtaken, doubled and changed on the way.
+//! Long streams arrive unchanged, through each kind of class and in both directions, though frames
+//! are lost, reordered, duplicated and corrupted.
 //!
-//! Each is of 16 MiB, or of as many as `CHRONORB_RIO_MIB` says; `cargo xtask rio-streams` makes it 1024.
+//! A stream has 16 MiB, or the size in `CHRONORB_RIO_MIB`; `cargo xtask rio-streams` sets it to
+//! 1024.
 
 use crate::class::{ClassId, Rule, Unknown};
-use crate::driver::wire::{FaultCounts, Faults, Faulty, Side};
+use crate::driver::wire::{FaultCounts, Faults, FaultyDriver, Side};
 use crate::driver::{Choice, Driver, DriverError, Link};
 use crate::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
 use crate::path::Path;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::tests::support::rig::{networked, wired};
 
-/// What happens to frames, in both directions.
+/// The faults in both directions.
 const FAULTS: Faults = Faults {
     loss: 0.005,
     duplication: 0.005,
@@ -27,10 +28,10 @@ const FAULTS: Faults = Faults {
     rate: 0,
 };
 const PORT: u16 = 4710;
-/// Longer than anything takes that goes on.
+/// Longer than any successful operation takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Octets of a stream.
+/// Returns the length of a stream in octets.
 fn size() -> u64 {
     let mebibytes = match std::env::var("CHRONORB_RIO_MIB") {
         Ok(text) => text.parse().expect("CHRONORB_RIO_MIB is a number"),
@@ -39,7 +40,8 @@ fn size() -> u64 {
     mebibytes << 20
 }
 
-/// The octets of a stream from a place on, which follow from its number.
+/// Fills `room` with the octets of a stream from a position on. They are derived from the stream's
+/// number.
 fn fill(stream: u64, place: u64, room: &mut [u8]) {
     for (at, octet) in (place..).zip(room) {
         let word = (at / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -76,7 +78,7 @@ fn receive(stream: &Stream, number: u64, size: u64) {
 
 const PIECE: usize = 32 << 10;
 
-/// Takes one connection in, receives a stream and sends one back.
+/// Accepts one connection, receives a stream and sends one back.
 fn serve(class: &Arc<Class>, at: SocketAddr, size: u64, listening: impl FnOnce()) {
     let listener = class.listen(at).expect("the port is free");
     listening();
@@ -89,12 +91,12 @@ fn serve(class: &Arc<Class>, at: SocketAddr, size: u64, listening: impl FnOnce()
     };
     receive(&stream, 1, size);
     send(&stream, 2, size);
-    // Until the other one has all of it.
+    // Waits until the peer has received all of it.
     let end = stream.receive(&mut [0; 1], Deadline::after(PATIENCE));
     assert_eq!(end, Err(chronorb_transport::IoError::Ended));
 }
 
-/// Carries a stream each way between two hosts.
+/// Transfers a stream in each direction between two hosts.
 fn carry(server: &Subsystem, client: &Subsystem, config: &ClassConfig, size: u64) -> Duration {
     let address = server.link().addresses[0].0;
     let at = SocketAddr::new(address, PORT);
@@ -145,7 +147,8 @@ fn kinds() -> [(&'static str, ClassConfig); 4] {
 fn tell(what: &str, kind: &str, size: u64, took: Duration, faults: [FaultCounts; 2]) {
     for (direction, counts) in ["there", "back"].into_iter().zip(faults) {
         println!(
-            "{what}, {kind}, {direction}: {} MiB intact through {} frames, of which {} were lost, {} overtaken, {} doubled, {} changed",
+            "{what}, {kind}, {direction}: {} MiB intact through {} frames, of which {} were lost, \
+            {} overtaken, {} doubled, {} changed",
             size >> 20,
             counts.sent,
             counts.lost,
@@ -177,7 +180,7 @@ fn streams_arrive_intact_over_a_wire_in_memory() {
     }
 }
 
-/// A driver as it was opened.
+/// A driver that is already open.
 #[derive(Debug)]
 struct Opened(Box<dyn Driver>);
 
@@ -211,7 +214,7 @@ fn streams_arrive_intact_by_each_driver() {
             let mut faulty = Vec::new();
             let hosts = networked(choice, |driver| {
                 let seed = faulty.len() as u64 + 1;
-                let made = Arc::new(Faulty::new(Opened(driver), FAULTS, seed));
+                let made = Arc::new(FaultyDriver::new(Opened(driver), FAULTS, seed));
                 faulty.push(made.clone());
                 made
             });

@@ -1,4 +1,5 @@
-//! The subsystem as a whole: on a wire in memory, and on test networks where the process may build some.
+//! Tests of the whole subsystem: on a wire in memory, and on test networks if the process may
+//! create them.
 
 #[macro_use]
 #[path = "../../../chronorb-transport/tests/it/conformance/statements.rs"]

@@ -1,4 +1,5 @@
-//! RIO and the kernel's TCP understand each other, between two hosts, by each driver and in each way of processing.
+//! Interoperation of RIO and the kernel's TCP between two hosts, by each driver and processing
+//! mode.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -47,7 +48,7 @@ fn accept(listener: &Listener) -> Stream {
     }
 }
 
-/// Sends back what comes, until the end.
+/// Echoes all input until the end.
 fn echo(stream: &Stream) {
     let mut room = vec![0; 1 << 16];
     loop {
@@ -79,7 +80,7 @@ fn talk(mut write: impl Write + Send, mut read: impl Read) {
     });
 }
 
-/// A stream as the standard library wants it.
+/// A stream with the traits of the standard library.
 struct Standard<'s>(&'s Stream);
 
 impl Read for Standard<'_> {
@@ -126,7 +127,7 @@ fn clients_of_the_kernel_are_served() {
                 let listener = class.listen(SocketAddr::new(address, 0));
                 let listener = listener.expect("any port will do");
                 thread::scope(|scope| {
-                    // The acceptor is there as long as its connections are.
+                    // The acceptor must live as long as its connections.
                     scope.spawn(|| echo(&accept(&listener)));
                     let connect = || TcpStream::connect(listener.address());
                     let client = network.host(Host::A).enter(connect);
@@ -141,7 +142,8 @@ fn clients_of_the_kernel_are_served() {
     }
 }
 
-/// Serves connections as a lane does: one thread waits for all of them and for the acceptor, told by edges.
+/// Serves connections as a lane does: one thread waits for all of them and for the acceptor,
+/// edge-triggered.
 fn serve_as_a_lane_does(listener: &Listener, clients: usize) {
     let reactor = Reactor::new().expect("a descriptor is left");
     reactor.add(listener, 0, Interest::Read).expect("it is new");
@@ -239,7 +241,7 @@ fn one_thread_serves_connections_by_whichever_receive_queue_they_come() {
         let by_queues = || [0, 1, 2, 3].map(|queue| driver.matched_by(class.id(), queue));
         let before = by_queues();
         let are_all_used = || by_queues().iter().zip(before).all(|(now, it)| *now > it);
-        // As long as chance leaves a queue out.
+        // Repeated while no flow of the random ports uses one of the queues.
         for _ in 0..20 {
             call(&network, &listener);
             if are_all_used() {
@@ -252,7 +254,7 @@ fn one_thread_serves_connections_by_whichever_receive_queue_they_come() {
     }
 }
 
-/// Clients of the kernel's TCP call a server, each of them many times, and one at a time.
+/// Makes clients of the kernel's TCP call a server many times, and one at a time.
 fn call(network: &Network, listener: &Listener) {
     thread::scope(|scope| {
         scope.spawn(|| serve_as_a_lane_does(listener, CLIENTS));
@@ -294,7 +296,7 @@ fn connections_go_on_when_their_acceptor_is_gone() {
         let stream = accept(&listener);
         let client = client.join().expect("no panic").expect("it listens");
         drop(listener);
-        // Nobody waits for an acceptor that does the protocol work.
+        // No thread waits for an acceptor that does the protocol work.
         scope.spawn(move || echo(&stream));
         talk(&client, &client);
         drop(client);
@@ -332,7 +334,7 @@ fn servers_of_the_kernel_are_connected_to() {
 
 #[test]
 fn who_listens_at_an_interface_that_is_removed_is_told() {
-    // Sockets of AF_XDP are not told: there it is found out with the next packet or timer.
+    // AF_XDP sockets are not notified; they find it with the next packet or timer.
     for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
         let Some(network) = Network::build_for_test(&Layout::default()) else {
             return;

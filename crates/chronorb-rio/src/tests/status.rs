@@ -1,4 +1,4 @@
-//! Classes with threads of their own are seen from outside, as long as they are open.
+//! Visibility of classes with their own threads to other processes while they are open.
 
 use std::process;
 use std::sync::Arc;
@@ -55,14 +55,14 @@ fn a_class_is_seen_while_it_is_open_and_its_periods_are_counted() {
     assert_eq!(seen("seen1"), None, "nothing is left");
 }
 
-/// Waits until something is so.
+/// Waits for a condition.
 fn until(is_so: impl Fn() -> bool) {
     while !is_so() {
         thread::yield_now();
     }
 }
 
-/// The open classes that are seen of an interface.
+/// Returns the open classes in the page of an interface.
 fn seen(interface: &str) -> Option<Vec<ClassSnapshot>> {
     let looked = find(Some(process::id())).expect("this process is there");
     let pages = looked.found.iter().flat_map(|found| &found.pages);

@@ -1,7 +1,7 @@
-//! What is true of every transport is true of RIO, on a wire in memory and between two hosts.
+//! The conformance tests of transports for RIO, on a wire in memory and between two hosts.
 //!
-//! Three statements are left out: one that shortens a kernel's backlog, and two by which another process of the same test
-//! listens or connects, which would be on a network of its own.
+//! Three tests are left out: one that shortens a kernel's backlog, and two in which another process
+//! of the same test listens or connects, which would have its own network.
 
 use crate::class::Unknown;
 use crate::driver::wire;
@@ -29,7 +29,7 @@ use crate::conformance::subject::Subject;
 struct TwoHosts {
     server: Riop,
     client: Riop,
-    /// What there is to keep meanwhile.
+    /// Resources that must live as long as the transport.
     _kept: Box<dyn Kept>,
 }
 
@@ -64,7 +64,7 @@ impl Transport for TwoHosts {
     }
 }
 
-/// Both ends of a wire in memory.
+/// Returns both ends of a wire in memory.
 fn on_a_wire() -> TwoHosts {
     let link = |host: u8| Link {
         name: format!("wire{host}"),
@@ -82,7 +82,7 @@ fn on_a_wire() -> TwoHosts {
             Arc::new(FreePorts::default()),
             neighbours.clone(),
         );
-        // As a kernel would, it refuses what nobody wants.
+        // As a kernel would, it refuses packets without a connection or listener.
         let rest = subsystem.open(ClassConfig {
             name: "rest".to_owned(),
             connections: 1,
@@ -96,7 +96,7 @@ fn on_a_wire() -> TwoHosts {
     two_hosts("wire1", &left.0, &right.0, (left.1, right.1))
 }
 
-/// Two hosts of the test network, by this driver; `None` where these cannot be had.
+/// Returns two hosts of the test network with this driver; `None` if they are not available.
 fn between_hosts(driver: Choice) -> Option<TwoHosts> {
     let network = Network::build_for_test(&Layout::default())?;
     let [client, server] = Host::BOTH.map(|host| {
@@ -135,7 +135,7 @@ fn two_hosts(
     }
 }
 
-/// The same two hosts by the kernel's TCP, which has to be asked where they are.
+/// The same two hosts with the kernel's TCP, which needs to know their namespaces.
 #[derive(Debug)]
 struct TwoKernels {
     hosts: TwoHosts,
@@ -152,7 +152,7 @@ impl TwoKernels {
                 ..driver::Options::default()
             },
             class: ClassConfig {
-                // The kernel gives memory as it is needed.
+                // The kernel allocates memory on demand.
                 connections: 1000,
                 ..ClassConfig::default()
             },
@@ -200,8 +200,8 @@ impl Transport for TwoKernels {
     }
 }
 
-/// A transport by which somebody waits for what it accepts all the time, as a lane does: classes on arrival have nobody else to do
-/// their protocol work.
+/// A transport whose acceptors always have a waiting thread, as in a lane. Classes on arrival need
+/// it for their protocol work.
 #[derive(Debug)]
 struct Attended<T>(T);
 
@@ -236,7 +236,7 @@ impl<T: Transport> Transport for Attended<T> {
     }
 }
 
-/// What a thread has accepted that waits for no more than that.
+/// An acceptor with a thread that accepts, and waits for nothing else.
 #[derive(Debug)]
 struct AttendedAcceptor {
     inner: Arc<dyn Acceptor>,
@@ -259,7 +259,7 @@ impl AttendedAcceptor {
                     PollFd::new(&its, PollFlags::IN),
                     PollFd::new(&is_over, PollFlags::IN),
                 ];
-                // A signal may end it early.
+                // A signal may end the wait early.
                 let _ = poll(&mut both, None);
                 if !both[1].revents().is_empty() {
                     return;

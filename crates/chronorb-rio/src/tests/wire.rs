@@ -1,7 +1,7 @@
-//! The wire in memory: what its faults do, and that they do it again.
+//! The wire in memory: the effects of its faults, and their reproducibility.
 
 use crate::class::{ClassId, Rule};
-use crate::driver::wire::{self, FaultCounts, Faults, Faulty, Side, Wire};
+use crate::driver::wire::{self, FaultCounts, Faults, FaultyDriver, Side, Wire};
 use crate::driver::{Driver, Link};
 use crate::path::{Path, Receiver, Transmitter};
 use chronorb_rt::Monotonic;
@@ -63,7 +63,7 @@ fn a_corrupted_frame_differs_in_one_octet_behind_the_header() {
         ..Faults::default()
     });
     assert!((800..1200).contains(&counts.corrupted), "{counts:?}");
-    // Some of them are for another address or port now.
+    // Some have a changed address or port.
     let to_kernel = bench.wire.counts(Side::Left).to_kernel;
     assert_eq!(bench.octets.len() as u64 + to_kernel, u64::from(FRAMES));
     let mut changed = 0;
@@ -72,7 +72,7 @@ fn a_corrupted_frame_differs_in_one_octet_behind_the_header() {
         let sent = bench.frame.octets(number);
         let differ = (0..sent.len()).filter(|place| sent[*place] != octets[*place]);
         let differ: Vec<_> = differ.collect();
-        // Where the number itself has changed, so has all that follows from it.
+        // If the number has changed, all octets derived from it differ.
         if differ.len() == 1 {
             assert!(differ[0] >= 14);
         }
@@ -172,7 +172,7 @@ fn a_driver_can_be_made_faulty() {
         ..Faults::default()
     };
     let (_, left, right) = wire::join(link(1), link(2), 16);
-    let left = Faulty::new(left, faults, 1);
+    let left = FaultyDriver::new(left, faults, 1);
     let mut here = open(&left);
     let mut there = open(&right);
     let mut arrived = 0;
@@ -183,12 +183,12 @@ fn a_driver_can_be_made_faulty() {
     let counts = left.counts();
     assert_eq!(counts.sent, u64::from(FRAMES));
     assert!(counts.lost > 800 && counts.duplicated > 800 && counts.overtaken > 400);
-    // Some may still wait to be overtaken.
+    // Some frames may still wait to be overtaken.
     let expected = counts.sent - counts.lost + counts.duplicated;
     assert!((expected - 8..=expected).contains(&arrived), "{arrived}");
 }
 
-/// A sender at the left end, a receiver at the right one.
+/// A sender at the left end, and a receiver at the right one.
 struct Bench {
     wire: Wire,
     frame: Frame,
@@ -211,7 +211,7 @@ impl Bench {
         }
     }
 
-    /// Sends frames with the numbers from 0, and gives the numbers of all that have arrived.
+    /// Sends frames numbered from 0, and returns the numbers of all frames that have arrived.
     fn send(&mut self, frames: u32) -> &[u32] {
         for number in 0..frames {
             send(&mut *self.sender, &self.frame.octets(number));
@@ -223,7 +223,7 @@ impl Bench {
     fn disturb_and_send(&mut self, faults: Faults) -> FaultCounts {
         self.wire.disturb(Side::Left, faults, 1);
         self.send(FRAMES);
-        // Who still waits to be overtaken is now.
+        // Releases the frames that wait to be overtaken.
         self.wire.disturb(Side::Left, Faults::default(), 1);
         let counts = self.wire.counts(Side::Left).faults;
         while self.wire.counts(Side::Left).in_flight > 0 {

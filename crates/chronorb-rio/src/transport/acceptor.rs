@@ -1,4 +1,4 @@
-//! Taking in connections.
+//! The acceptor of the transport.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,7 +8,7 @@ use chronorb_transport::{AcceptError, Acceptor, Address, Connection, SocketOptio
 use super::connection::RioConnection;
 use crate::engine::Listener;
 
-/// A listener of a class.
+/// An acceptor over a listener of a class.
 #[derive(Debug)]
 pub(super) struct RioAcceptor {
     listener: Listener,

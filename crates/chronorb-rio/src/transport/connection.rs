@@ -1,4 +1,4 @@
-//! A connection of a class.
+//! The connection of the transport.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io;
@@ -10,7 +10,7 @@ use chronorb_transport::{Connection, IoError, Remote, SendError, SocketOptions};
 
 use crate::engine::Stream;
 
-/// A stream of a class; its bell is the descriptor.
+/// A connection over a stream of a class. Its descriptor is the stream's bell.
 #[derive(Debug)]
 pub(super) struct RioConnection {
     stream: Stream,

@@ -1,7 +1,7 @@
-//! The kernel's own TCP, by an interface whose kernel keeps a plan.
+//! The kernel's own TCP at an interface whose queues enforce a plan.
 
 mod connection;
-mod places;
+mod quota;
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ use chronorb_transport::{
 use rustix::net::{self, AddressFamily, SocketType, sockopt};
 use thiserror::Error;
 
-use super::options::Wanted;
+use super::options::EndpointSpec;
 use super::planned;
 use super::riop::{RiopSettings, refused};
 use crate::driver::{DriverError, Link};
@@ -25,21 +25,22 @@ use crate::engine::{ClassConfig, OpenError, Urgency};
 use crate::kernel::{self, KernelError};
 use crate::plan::{Interface, Reservation};
 use connection::{KernelAcceptor, KernelConnection};
-use places::Places;
+use quota::ConnectionQuota;
 
-/// Sockets of the kernel whose packets are of the classes of a plan.
+/// Kernel sockets whose packets belong to the classes of a plan.
 #[derive(Debug, Default)]
 pub(super) struct KernelTcp {
-    /// Connections of classes that several endpoints share, or that go out, by interface and class.
-    classes: PiMutex<HashMap<(String, String), Places>>,
+    /// The connection quotas of classes that several endpoints share, or that connect, by interface
+    /// and class.
+    classes: PiMutex<HashMap<(String, String), ConnectionQuota>>,
 }
 
 impl KernelTcp {
-    /// Listens at an address of the interface, or at all of them.
+    /// Listens at one address of the interface, or at all of them.
     pub(super) fn listen(
         &self,
         endpoint: &Endpoint,
-        wanted: &Wanted,
+        spec: &EndpointSpec,
         link: &Link,
         hosts: &[std::net::IpAddr],
         setup: Setup,
@@ -54,20 +55,20 @@ impl KernelTcp {
             return Err(refused(io::Error::other(OpenError::NoAddress(*other))));
         }
         let class = Class {
-            reservation: wanted.planned.as_ref(),
-            config: &wanted.config,
-            port: wanted.port,
+            reservation: spec.planned.as_ref(),
+            config: &spec.config,
+            port: spec.port,
         };
         let options = class.options(&link.name, setup, settings);
         let setup = Setup {
             options: options.map_err(|error| refused(io::Error::other(error)))?,
             ..setup
         };
-        let places = match &wanted.class {
-            Some(name) => self.places(&link.name, name, wanted.config.connections),
-            None => Places::new(wanted.config.connections),
+        let quota = match &spec.class {
+            Some(name) => self.quota(&link.name, name, spec.config.connections),
+            None => ConnectionQuota::new(spec.config.connections),
         };
-        let names = match wanted.host.as_str() {
+        let names = match spec.host.as_str() {
             "" => hosts.iter().map(ToString::to_string).collect(),
             host => Vec::from([host.to_owned()]),
         };
@@ -75,20 +76,21 @@ impl KernelTcp {
         let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
         for host in names {
             let one = Endpoint {
-                address: Address::host(host, wanted.port),
+                address: Address::host(host, spec.port),
                 ..endpoint.clone()
             };
             for inner in tcp.listen(&one, setup)? {
-                acceptors.push(Box::new(KernelAcceptor::new(inner, places.clone())));
+                acceptors.push(Box::new(KernelAcceptor::new(inner, quota.clone())));
             }
         }
-        match acceptors.is_empty() {
-            true => Err(refused(io::ErrorKind::AddrNotAvailable.into())),
-            false => Ok(acceptors),
+        if acceptors.is_empty() {
+            Err(refused(io::ErrorKind::AddrNotAvailable.into()))
+        } else {
+            Ok(acceptors)
         }
     }
 
-    /// Connects by the interface, in the class of who connects.
+    /// Connects by the interface, in the class of the caller's scheduling.
     pub(super) fn connect(
         &self,
         peer: SocketAddr,
@@ -108,8 +110,8 @@ impl KernelTcp {
             Some(class) => format!("to-{}", class.name),
             None => format!("to-{urgency}"),
         };
-        let place = self.places(interface, &name, config.connections).take();
-        let place = place.ok_or_else(|| {
+        let permit = self.quota(interface, &name, config.connections).take();
+        let permit = permit.ok_or_else(|| {
             let error = KernelTcpError::TooMany {
                 class: name,
                 connections: config.connections,
@@ -129,24 +131,24 @@ impl KernelTcp {
         let tcp = TcpByInterface { index: link.index };
         let address = Address::host(peer.ip().to_string(), peer.port());
         let inner = tcp.connect(&address, setup, deadline)?;
-        Ok(Box::new(KernelConnection::new(inner, place)))
+        Ok(Box::new(KernelConnection::new(inner, permit)))
     }
 
-    /// Those of a class.
-    fn places(&self, interface: &str, class: &str, connections: usize) -> Places {
+    /// Returns the connection quota of a class.
+    fn quota(&self, interface: &str, class: &str, connections: usize) -> ConnectionQuota {
         let key = (interface.to_owned(), class.to_owned());
         let mut classes = self.classes.lock();
-        let places = classes
+        let quota = classes
             .entry(key)
-            .or_insert_with(|| Places::new(connections));
-        places.clone()
+            .or_insert_with(|| ConnectionQuota::new(connections));
+        quota.clone()
     }
 }
 
-/// Whether an endpoint asks for nothing that the kernel does not do.
+/// Checks that an endpoint uses only options that the kernel's TCP supports.
 ///
 /// # Errors
-/// Names what it does not do.
+/// [`EndpointError`] names the unsupported option.
 pub(super) fn check(
     endpoint: &Endpoint,
     planned: Option<&Reservation>,
@@ -156,8 +158,9 @@ pub(super) fn check(
         .find(|name| endpoint.option(name).is_some());
     if let Some(name) = of_threads {
         return Err(endpoint.error(format!(
-            "the option {name} is not for driver=kernel, whose TCP works on packets as they come: promise something to a class of \
-             a plan that `chronorb rio setup --kernel` keeps, and name it by class=NAME"
+            "the option {name} is not for driver=kernel, whose TCP works on packets as they come: \
+            reserve something for a class of a plan that `chronorb rio setup --kernel` keeps, and \
+            name it by class=NAME"
         )));
     }
     match (endpoint.option("class"), planned) {
@@ -169,15 +172,15 @@ pub(super) fn check(
     }
 }
 
-/// The priority of the packets of a class of RIO in the queues of the interface: the kernel's class, where it keeps the same
-/// plan there.
+/// Returns the packet priority of a class of RIO in the queues of the interface. If the kernel
+/// enforces the same plan there, it is the number of the kernel's class.
 pub(super) fn packet_priority(
     interface: &str,
     class: Option<&Reservation>,
     urgency: Urgency,
     settings: &RiopSettings,
 ) -> u32 {
-    // What a class of RIO is promised takes no such plan: that there is none, or another, is no error.
+    // A missing plan, or another one, is no error, because a class of RIO does not depend on it.
     let of_class = class.and_then(|class| handle(interface, class, settings).ok().flatten());
     of_class.unwrap_or_else(|| match urgency {
         Urgency::Native(scheduling) => kernel::priority_of(scheduling),
@@ -185,16 +188,16 @@ pub(super) fn packet_priority(
     })
 }
 
-/// What a socket is opened for.
+/// The class for which a socket is opened.
 struct Class<'c> {
     reservation: Option<&'c Reservation>,
     config: &'c ClassConfig,
-    /// By which its packets may be known; 0 for none.
+    /// The port by which the packets can be classified; 0 for none.
     port: u16,
 }
 
 impl Class<'_> {
-    /// The properties of its sockets: those that somebody has asked for as they are, the others by the class.
+    /// Returns the socket options: explicit ones unchanged, others from the class.
     fn options(
         &self,
         interface: &str,
@@ -234,7 +237,7 @@ impl Class<'_> {
         let urgency = planned::scheduling(class).unwrap_or(Scheduling::OTHER);
         match handle(interface, class, settings)? {
             Some(handle) if kernel::may_have(handle)? => Ok(handle),
-            // The program of the interface finds the class as well.
+            // The program of the interface classifies the packets as well.
             Some(_) if is_known(&settings.plan, class, self.port, dscp) => {
                 Ok(kernel::priority_of(urgency))
             }
@@ -248,7 +251,7 @@ impl Class<'_> {
     }
 }
 
-/// The kernel's class on an interface; `None` where it keeps no plan there.
+/// Returns the kernel's class at an interface; `None` if it enforces no plan there.
 fn handle(
     interface: &str,
     class: &Reservation,
@@ -257,7 +260,7 @@ fn handle(
     let Some(of_plan) = &settings.reserved_on else {
         return Ok(None);
     };
-    // The other host may have the same plan, and its interface another name.
+    // The plan may be that of the other host, whose interface has another name.
     let interface = Interface {
         name: interface.to_owned(),
         ..of_plan.clone()
@@ -270,7 +273,8 @@ fn handle(
     }))
 }
 
-/// Whether packets with such a port and code point are of a class by the rules of the plan alone.
+/// Returns whether the rules of the plan alone assign packets with this port and code point to the
+/// class.
 fn is_known(plan: &[Reservation], class: &Reservation, port: u16, dscp: Option<u8>) -> bool {
     let mut matching = plan.iter().filter(|it| {
         let has_port = it.ports.is_empty() || it.ports.iter().any(|ports| ports.contains(&port));
@@ -281,7 +285,7 @@ fn is_known(plan: &[Reservation], class: &Reservation, port: u16, dscp: Option<u
         .is_some_and(|first| first.name == class.name)
 }
 
-/// Whether sockets of a class can have all that it is promised.
+/// Checks that kernel sockets can provide everything that the class reserves.
 fn may_be(class: &Reservation) -> Result<(), KernelTcpError> {
     kernel::check(class).map_err(KernelError::from)?;
     match class.vlan_priority {
@@ -290,7 +294,7 @@ fn may_be(class: &Reservation) -> Result<(), KernelTcpError> {
     }
 }
 
-/// Whether the kernel gives a socket so many octets of buffer each way.
+/// Checks that the kernel gives a socket buffers of this many octets in both directions.
 fn can_be(buffer: u32) -> Result<(), KernelTcpError> {
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None);
     let socket = socket.map_err(io::Error::from)?;
@@ -299,7 +303,7 @@ fn can_be(buffer: u32) -> Result<(), KernelTcpError> {
     sockopt::set_socket_recv_buffer_size(&socket, size).map_err(io::Error::from)?;
     let sending = sockopt::socket_send_buffer_size(&socket).map_err(io::Error::from)?;
     let receiving = sockopt::socket_recv_buffer_size(&socket).map_err(io::Error::from)?;
-    // The kernel counts its own book-keeping in.
+    // The kernel's buffer sizes include its own overhead.
     for (given, setting) in [(sending, "wmem_max"), (receiving, "rmem_max")] {
         if given / 2 < size {
             return Err(KernelTcpError::Buffer {
@@ -312,34 +316,35 @@ fn can_be(buffer: u32) -> Result<(), KernelTcpError> {
     Ok(())
 }
 
-/// What there is to know of an interface.
+/// Reads the properties of an interface.
 pub(super) fn link(interface: &str) -> io::Result<Link> {
     let found = Netlink::open().map_err(DriverError::from);
     let found = found.and_then(|mut netlink| Link::read(&mut netlink, interface));
     found.map_err(io::Error::other)
 }
 
-/// Why the kernel's TCP does not keep what a class is promised.
+/// An error of a class that the kernel's TCP cannot provide.
 #[derive(Debug, Error)]
 enum KernelTcpError {
-    /// There are no queues with its share.
+    /// No queue enforces the class's share.
     #[error(
-        "class {class:?} is promised a share of the interface {interface}, and nobody keeps it there: \
-         `chronorb rio setup --kernel PLAN` does, as long as it runs"
+        "class {class:?} is promised a share of the interface {interface}, and no queue there \
+        enforces it: `chronorb rio setup --kernel PLAN` does, as long as it runs"
     )]
     NobodyKeeps { class: String, interface: String },
-    /// Only its sockets can say that packets are of it, and they may not.
+    /// Only the sockets can assign packets to the class, and the process lacks the right.
     #[error(
-        "naming the kernel's class of {0:?} needs CAP_NET_ADMIN: run as root, grant it (`setcap cap_net_admin+ep PROGRAM`), or \
-         give the class a port or a code point (dscp) of its own"
+        "naming the kernel's class of {0:?} needs CAP_NET_ADMIN: run as root, grant it (`setcap \
+        cap_net_admin+ep PROGRAM`), or give the class a port or a code point (dscp) of its own"
     )]
     Denied(String),
-    /// The kernel's sockets have no such thing.
+    /// Kernel sockets do not support the option.
     #[error(
-        "class {0:?} has a vlan_priority, which sockets cannot give to packets: leave it out, or take another driver"
+        "class {0:?} has a vlan_priority, which sockets cannot give to packets: leave it out, or \
+        take another driver"
     )]
     Vlan(String),
-    /// The kernel would give less in silence.
+    /// The kernel would silently provide a smaller buffer.
     #[error(
         "a buffer of {buffer} octets is more than the {given} that the kernel gives to a socket: \
          `sysctl -w net.core.{setting}={buffer}`, or make it smaller"
@@ -349,7 +354,7 @@ enum KernelTcpError {
         given: usize,
         setting: &'static str,
     },
-    /// All of them are in use.
+    /// The class has all of its connections in use.
     #[error("class {class} has {connections} connections already")]
     TooMany { class: String, connections: usize },
     #[error(transparent)]
@@ -358,7 +363,7 @@ enum KernelTcpError {
     Failed(#[from] io::Error),
 }
 
-/// Options of endpoints that are for classes with threads and a stack of their own.
+/// Endpoint options for classes with their own thread and stack.
 const OF_THREADS: &[&str] = &[
     "mode",
     "processing",

@@ -1,43 +1,47 @@
-//! RIO as a transport of the ORB: TCP by an interface whose packets have classes.
+//! RIO as a transport of the ORB: TCP at an interface whose packets have classes.
 //!
-//! What goes by the wire is TCP/IP, so that any peer will do, whatever its stack. Endpoints are
-//! `riop://ADDRESS:PORT/option=value&…`, and each has a class of its own, but for those that name one. Options, all of which
-//! can be left out:
+//! The wire protocol is TCP/IP, so any peer works, whatever its stack. Endpoints have the form
+//! `riop://ADDRESS:PORT/option=value&…`. Each endpoint has its own class unless it names a shared
+//! one. All options are optional:
 //!
-//! | option | what it says |
+//! | option | meaning |
 //! |---|---|
-//! | `interface` | the network interface; otherwise the one that has the address |
-//! | `driver`, `mode` | `auto`, `xdp`, `packet` or `kernel`; how XDP is attached: `auto`, `native` or `generic` |
-//! | `class` | its name; endpoints with the same name share a class, which is as the first of them says |
-//! | `processing` | `arrival`, `demand` or `periodic`, which is what it is with a `budget`, and `demand` otherwise |
-//! | `period`, `budget` | of periodic processing: for example `10ms`, and packets in each period; of processing on arrival: what peers keep to |
-//! | `cap` | of processing on demand: packets in each period, which is 10 ms then if it is not given |
-//! | `cost` | processor time that a packet takes at most, for admission |
-//! | `policy`, `priority` | `fifo`, `rr`, `deadline` or `other`, and the native priority; otherwise those of who serves |
+//! | `interface` | the network interface; by default the one that has the address |
+//! | `driver`, `mode` | `auto`, `xdp`, `packet` or `kernel`; the hook of XDP: `auto`, `native` or `generic` |
+//! | `class` | the name of a class; endpoints with the same name share it, and the first one configures it |
+//! | `processing` | `arrival`, `demand` or `periodic`; the default is `periodic` with a `budget`, otherwise `demand` |
+//! | `period`, `budget` | of periodic processing: for example `10ms`, and packets per period; of processing on arrival: the bound that peers keep |
+//! | `cap` | of processing on demand: packets per period, which is 10 ms by default |
+//! | `cost` | the maximum processor time of a packet, for admission |
+//! | `policy`, `priority` | `fifo`, `rr`, `deadline` or `other`, and the native priority; by default those of the serving lane |
 //! | `cpu` | the CPU of the class's thread |
-//! | `queue`, `connections`, `buffer`, `backlog` | frames that wait, connections, octets for each, half-open ones |
-//! | `output` | `direct` or `scheduled`: who sends |
-//! | `vlan_priority` | of packets that have a VLAN tag |
-//! | `hostname_in_ior` | what references name instead of the address |
+//! | `queue`, `connections`, `buffer`, `backlog` | waiting frames, connections, octets per connection, half-open connections |
+//! | `output` | the sender: `direct` or `scheduled` |
+//! | `vlan_priority` | the priority of packets that have a VLAN tag |
+//! | `hostname_in_ior` | the host name in references, instead of the address |
 //!
-//! An address of one link (`fe80::…`) is told with its interface, `riop://[fe80::1%eth0]:2809`, or has the option `interface`.
-//! References tell it without, since each host names its interfaces itself: who connects has an
-//! [interface](RiopSettings::interface), or an address with a zone of its own.
+//! A link-local address (`fe80::…`) needs its interface, either as a zone,
+//! `riop://[fe80::1%eth0]:2809`, or by the option `interface`. References contain the address
+//! without the zone, since each host names its interfaces itself. Therefore the client needs an
+//! [interface](RiopSettings::interface) or an address with a zone of its own.
 //!
-//! Where there is a [plan](RiopSettings::plan), an endpoint is of the class of it that it names, or else of the one that
-//! has its port: what its options do not say is as the plan says. Who connects is of the class of the plan that is scheduled as it is.
+//! If there is a [plan](RiopSettings::plan), an endpoint has the class that it names, or else the
+//! one with its port. Options that the endpoint does not give are taken from the plan. A client has
+//! the class of the plan that has its scheduling.
 //!
-//! With the driver `kernel` connections are the kernel's own TCP, bound to the interface, with the buffers and the code point of
-//! their class, and in the class of the interface's queues where [the kernel keeps the plan](crate::kernel). Options for
-//! threads and for a stack of one's own are refused then, and so is what such a class is promised where nobody keeps it.
+//! With the driver `kernel`, connections use the kernel's own TCP, bound to the interface, with the
+//! buffers and the code point of their class. If [the kernel enforces the plan](crate::kernel),
+//! they belong to the class of the interface's queues. Options for threads and for a separate stack
+//! are then refused, and so are reservations that nothing enforces.
 //!
-//! In a class that is processed on arrival the threads that wait for its acceptor, or for one of its
-//! connections, do the protocol work; others do not wait for it. That is how the lanes of the ORB wait.
+//! In a class that is processed on arrival, the threads that wait for its acceptor or its
+//! connections do the protocol work, so some thread must always wait. The lanes of the ORB do.
 //!
-//! It is made for the networks that its interface is attached to. Packets are as long as that one's MTU allows, and routers that
-//! say that they are too long are not heard, since what they say goes to the kernel: a path with a smaller MTU needs that of the
-//! interface to be as small. What is not acknowledged is sent again after 125 ms at the earliest, and a connection does not slow
-//! down where packets are lost.
+//! The transport is made for networks that are directly attached to the interface. The length of
+//! packets follows from the interface's MTU. ICMP messages that a packet is too long go to the
+//! kernel and are not noticed, so a path with a smaller MTU needs the same MTU at the interface.
+//! Unacknowledged data is retransmitted after 125 ms at the earliest. There is no congestion
+//! control: a connection does not slow down if packets are lost.
 
 mod acceptor;
 mod connection;

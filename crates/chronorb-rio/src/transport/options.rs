@@ -1,4 +1,4 @@
-//! What the options of an endpoint say.
+//! The options of an endpoint.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -14,29 +14,31 @@ use crate::driver::{self, xdp};
 use crate::engine::{ClassConfig, Output, Processing, Urgency};
 use crate::plan::{MAX_NATIVE, Reservation};
 
-/// An endpoint, as it was read.
+/// The parsed configuration of an endpoint.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
-    /// Without a zone.
+pub(super) struct EndpointSpec {
+    /// The host without its zone.
     pub(super) host: String,
     pub(super) port: u16,
-    /// By which interface the host is meant, if it says so.
+    /// The interface in the host's zone, if there is one.
     pub(super) zone: Option<String>,
     pub(super) interface: Option<String>,
     pub(super) driver: driver::Options,
-    /// The class that it shares, if it names one.
+    /// The name of the shared class, if there is one.
     pub(super) class: Option<String>,
     pub(super) config: ClassConfig,
-    /// What it is promised, if it is of the plan.
+    /// The reservation of the endpoint's class in the plan, if it has one.
     pub(super) planned: Option<Reservation>,
-    /// Whether nothing that it is promised is other than in the plan.
+    /// Whether the endpoint changes nothing of the reservation in the plan.
     pub(super) is_as_planned: bool,
     pub(super) hostname: Option<String>,
 }
 
-impl Wanted {
+impl EndpointSpec {
+    /// Parses the options of an endpoint.
+    ///
     /// # Errors
-    /// [`EndpointError`] says what is wrong.
+    /// [`EndpointError`] describes the invalid option.
     pub(super) fn of(
         endpoint: &Endpoint,
         setup: &Setup,
@@ -101,7 +103,8 @@ fn driver(
     Ok(options)
 }
 
-/// The class of an endpoint: what its options do not say is as in the `planned` one, if there is one.
+/// Returns the configuration of the endpoint's class. Missing options are taken from the `planned`
+/// class, if there is one.
 fn config(
     endpoint: &Endpoint,
     setup: &Setup,
@@ -115,9 +118,10 @@ fn config(
         ..ClassConfig::default()
     });
     let (processing, expected) =
-        match is_planned && !is_said(&["processing", "period", "budget", "cap"]) {
-            true => (default.processing, default.expected),
-            false => processing(endpoint)?,
+        if is_planned && !is_said(&["processing", "period", "budget", "cap"]) {
+            (default.processing, default.expected)
+        } else {
+            processing(endpoint)?
         };
     let cost = time(endpoint, "cost", LEAST_COST..=LONGEST)?.or(default.cost);
     let backlog = number(endpoint, "backlog", 1..=1 << 16)?;
@@ -127,9 +131,10 @@ fn config(
             None => default.name.clone(),
         },
         processing,
-        urgency: match is_planned && !is_said(&["policy", "priority"]) {
-            true => default.urgency,
-            false => urgency(endpoint, setup, processing, cost)?,
+        urgency: if is_planned && !is_said(&["policy", "priority"]) {
+            default.urgency
+        } else {
+            urgency(endpoint, setup, processing, cost)?
         },
         cost,
         expected,
@@ -151,7 +156,7 @@ fn config(
     })
 }
 
-/// When packets are processed, and how many are expected where nothing bounds them.
+/// Parses the processing mode, and the expected packets of a mode without a bound.
 fn processing(
     endpoint: &Endpoint,
 ) -> Result<(Processing, Option<(usize, Duration)>), EndpointError> {
@@ -261,7 +266,7 @@ fn time(
     }
 }
 
-/// The number of an option, if it is given.
+/// Parses the numeric value of an option, if it is given.
 fn number<N>(
     endpoint: &Endpoint,
     name: &str,
@@ -283,7 +288,7 @@ where
     }
 }
 
-/// What the word of an option stands for, if it is given.
+/// Returns the meaning of an option's word, if the option is given.
 fn one_of<T: Copy>(
     endpoint: &Endpoint,
     name: &str,
@@ -325,7 +330,7 @@ const KNOWN: &[&str] = &[
     "vlan_priority",
     "hostname_in_ior",
 ];
-/// Options that say something else than a plan would, of which admission finds out whether it can be kept.
+/// Options that change a reservation of the plan, so that it needs a new admission check.
 const OF_PROMISES: &[&str] = &[
     "processing",
     "period",
@@ -340,10 +345,10 @@ const OF_PROMISES: &[&str] = &[
     "buffer",
     "output",
 ];
-/// That of a cap without one.
+/// The period of a cap without one.
 const PERIOD: Duration = Duration::from_millis(10);
 const LEAST_COST: Duration = Duration::from_micros(1);
 const SHORTEST: Duration = Duration::from_micros(100);
 const LONGEST: Duration = Duration::from_secs(10);
-/// After which a connection is broken whose peer does not answer, where that is asked for.
+/// The time after which the connection to a silent peer is broken, if keep-alive is requested.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);

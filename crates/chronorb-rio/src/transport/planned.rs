@@ -1,10 +1,10 @@
-//! What a plan says of the classes of endpoints and calls.
+//! The classes of a plan for endpoints and clients.
 
 use chronorb_rt::Scheduling;
 
 use crate::plan::{Policy, Reservation};
 
-/// The class of this name, or else the one whose packets go to this port.
+/// Returns the class with this name, or, without a name, the class with this port.
 pub(super) fn of_endpoint<'p>(
     plan: &'p [Reservation],
     name: Option<&str>,
@@ -18,13 +18,13 @@ pub(super) fn of_endpoint<'p>(
     }
 }
 
-/// The class of who is scheduled like this.
+/// Returns the class for clients with this scheduling.
 pub(super) fn of_caller(plan: &[Reservation], urgency: Scheduling) -> Option<&Reservation> {
     let is_one = |class: &&Reservation| scheduling(class) == Some(urgency);
     plan.iter().find(is_one)
 }
 
-/// How its threads are scheduled, if that is by a priority.
+/// Returns the scheduling of the class's threads, unless they have a deadline.
 pub(super) fn scheduling(class: &Reservation) -> Option<Scheduling> {
     match class.policy {
         Policy::Fifo => Some(Scheduling::fifo(class.priority)),

@@ -1,4 +1,4 @@
-//! The transport: interfaces that are open, and classes for who connects.
+//! The transport: open interfaces, and classes of outgoing connections.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -16,48 +16,51 @@ use chronorb_transport::{
 use super::acceptor::RioAcceptor;
 use super::connection::RioConnection;
 use super::kernel::{self, KernelTcp};
-use super::options::Wanted;
+use super::options::EndpointSpec;
 use super::planned;
 use super::zone::{self, ZoneError};
 use crate::driver::{self, Choice, DriverError, Link};
 use crate::engine::{Class, ClassConfig, ConnectFault, OpenError, Processing, Subsystem, Urgency};
 use crate::plan::{Interface, Reservation};
 
-/// TCP by interfaces whose packets have classes.
+/// TCP at interfaces whose packets have classes.
 ///
-/// An interface is opened with the first endpoint of it, or the first connection, and stays open as long as the transport is there.
+/// An interface is opened for its first endpoint or connection, and stays open as long as the
+/// transport exists.
 #[derive(Debug, Default)]
 pub struct Riop {
     settings: RiopSettings,
     subsystems: PiMutex<HashMap<String, Arc<Subsystem>>>,
-    /// Classes with a name, by interface and name.
+    /// Shared classes, by interface and name.
     named: PiMutex<HashMap<(String, String), Weak<Class>>>,
-    /// Classes for who connects, by interface and by how urgent that is.
+    /// Classes of outgoing connections, by interface and scheduling.
     outgoing: PiMutex<HashMap<OutgoingKey, Arc<Class>>>,
-    /// Where the driver is the kernel.
+    /// The connections of the driver `kernel`.
     kernel: KernelTcp,
 }
 
-/// How [`Riop`] connects.
+/// The settings of [`Riop`].
 #[derive(Clone, Debug, Default)]
 pub struct RiopSettings {
-    /// The interface by which connections go out. Where it is `None`, the one by which the kernel would reach the peer.
+    /// The interface of outgoing connections. `None` selects the interface by the kernel's route to
+    /// the peer.
     pub interface: Option<String>,
-    /// How interfaces are opened, for endpoints too that do not say.
+    /// The default options for opening interfaces.
     pub driver: driver::Options,
-    /// What the classes of the interface are promised.
+    /// The reservations of the interface's classes.
     pub plan: Vec<Reservation>,
-    /// The interface that the plan is made for, by which it is found where the kernel keeps it.
+    /// The interface of the plan, by which a plan that the kernel enforces is found.
     pub reserved_on: Option<Interface>,
-    /// The classes of connections that go out; their urgency is that of who connects, where that is known.
+    /// The configuration of outgoing connections' classes. Their urgency is replaced by the
+    /// client's, if that is known.
     pub class: ClassConfig,
 }
 
-/// The interface, and policy and priority of who connects, if they are known.
+/// The interface, and the policy and priority of the client, if they are known.
 type OutgoingKey = (String, Option<(u8, u8)>);
 
 impl Riop {
-    /// One that connects like this.
+    /// Creates the transport without opening an interface.
     pub fn new(settings: RiopSettings) -> Self {
         Self {
             settings,
@@ -65,10 +68,10 @@ impl Riop {
         }
     }
 
-    /// The same, with the interface open by which connections go out, if one is set.
+    /// Creates the transport, and opens the interface of outgoing connections, if one is set.
     ///
     /// # Errors
-    /// [`RiopError`], where it cannot be had.
+    /// [`RiopError`] if the interface cannot be opened.
     pub fn open(settings: RiopSettings) -> Result<Self, RiopError> {
         let this = Self::new(settings);
         if let Some(interface) = &this.settings.interface {
@@ -82,18 +85,19 @@ impl Riop {
         Ok(this)
     }
 
-    /// Has an interface that is open already.
+    /// Adds an open interface.
     #[cfg(test)]
     pub(crate) fn add(&self, subsystem: Arc<Subsystem>) {
         let name = subsystem.link().name.clone();
         self.subsystems.lock().insert(name, subsystem);
     }
 
-    /// Whether the kernel would reach a host by the interface by which connections go out. Where none is set, any interface
-    /// is right; a host of one link alone is looked for on that of the interface.
+    /// Returns whether the kernel's route to a host uses the interface of outgoing connections. If
+    /// none is set, every interface does. A link-local host is looked up on the link of the
+    /// interface.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// [`io::Error`] if the kernel cannot be queried.
     pub fn reaches(&self, host: IpAddr) -> io::Result<bool> {
         let Some(interface) = &self.settings.interface else {
             return Ok(true);
@@ -103,7 +107,8 @@ impl Riop {
         }
         let mut netlink = Netlink::open().map_err(io::Error::other)?;
         let link = match netlink.link(interface) {
-            // It is of another network namespace, or of none: the routes of this one say nothing of it.
+            // The interface is in another network namespace, or does not exist. The routes of this
+            // namespace do not apply.
             Err(error) if error.is_absent() => return Ok(true),
             link => link.map_err(io::Error::other)?,
         };
@@ -111,7 +116,7 @@ impl Riop {
         Ok(route.is_ok_and(|route| route.index == link.index))
     }
 
-    /// The subsystem of an interface, which is opened if it is not.
+    /// Returns the subsystem of an interface, which is opened on first use.
     fn subsystem(
         &self,
         interface: &str,
@@ -127,7 +132,7 @@ impl Riop {
         Ok(subsystem)
     }
 
-    /// The interface that has an address.
+    /// Returns the interface that has an address.
     fn interface_of(&self, address: IpAddr) -> io::Result<String> {
         if zone::needs_zone(address) {
             let interfaces = zone::interfaces_with(address)?;
@@ -151,16 +156,17 @@ impl Riop {
         link.map(|link| link.name).map_err(io::Error::other)
     }
 
-    /// The interface by which a peer is reached. One of a link alone is of that of its zone, and without a zone of the one
-    /// by which connections go out.
+    /// Returns the interface that reaches a peer. A link-local peer is reached by the interface of
+    /// its zone, or, without a zone, by that of outgoing connections.
     fn interface_to(&self, peer: IpAddr, zone: Option<&str>) -> io::Result<String> {
         if let Some(zone) = zone {
             return zone::interface_beside(zone, self.settings.interface.as_deref());
         }
         if let Some(interface) = &self.settings.interface {
-            return match self.reaches(peer)? {
-                true => Ok(interface.clone()),
-                false => Err(io::ErrorKind::NetworkUnreachable.into()),
+            return if self.reaches(peer)? {
+                Ok(interface.clone())
+            } else {
+                Err(io::ErrorKind::NetworkUnreachable.into())
             };
         }
         if zone::needs_zone(peer) {
@@ -174,17 +180,17 @@ impl Riop {
             .ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
     }
 
-    /// The class of an endpoint: a new one, or the one that it names.
-    fn class(&self, subsystem: &Subsystem, wanted: &Wanted) -> Result<Arc<Class>, OpenError> {
+    /// Returns the class of an endpoint: a new one, or the one that it names.
+    fn class(&self, subsystem: &Subsystem, spec: &EndpointSpec) -> Result<Arc<Class>, OpenError> {
         let open = || {
-            let (config, planned) = (wanted.config.clone(), wanted.planned.as_ref());
+            let (config, planned) = (spec.config.clone(), spec.planned.as_ref());
             let config = self.in_queues(subsystem, config, planned);
-            match planned.filter(|_| wanted.is_as_planned) {
+            match planned.filter(|_| spec.is_as_planned) {
                 Some(reservation) => subsystem.open_planned(config, reservation),
                 None => subsystem.open(config),
             }
         };
-        let Some(name) = &wanted.class else {
+        let Some(name) = &spec.class else {
             return open();
         };
         let mut named = self.named.lock();
@@ -198,7 +204,7 @@ impl Riop {
         Ok(class)
     }
 
-    /// The class of connections that go out, as urgent as who connects.
+    /// Returns the class of outgoing connections for the client's scheduling.
     fn outgoing(&self, subsystem: &Subsystem, setup: &Setup) -> Result<Arc<Class>, OpenError> {
         let key = |urgency: Scheduling| (urgency.policy as u8, urgency.priority);
         let key = (subsystem.link().name.clone(), setup.urgency.map(key));
@@ -220,7 +226,7 @@ impl Riop {
             ..config
         };
         if config.processing == Processing::OnArrival {
-            // Nobody waits for an acceptor of it.
+            // No thread waits for an acceptor of this class.
             config.processing = Processing::OnDemand { cap: None };
             config.expected = None;
         }
@@ -234,7 +240,7 @@ impl Riop {
         Ok(class)
     }
 
-    /// A class whose packets have their priority in the queues of the interface.
+    /// Sets the priority of the class's packets in the queues of the interface.
     fn in_queues(
         &self,
         subsystem: &Subsystem,
@@ -285,7 +291,7 @@ impl Transport for Riop {
     }
 
     fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
-        Wanted::of(endpoint, &Setup::default(), &self.settings).map(drop)
+        EndpointSpec::of(endpoint, &Setup::default(), &self.settings).map(drop)
     }
 
     fn listen(
@@ -293,21 +299,21 @@ impl Transport for Riop {
         endpoint: &Endpoint,
         setup: Setup,
     ) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {
-        let wanted = Wanted::of(endpoint, &setup, &self.settings)?;
+        let spec = EndpointSpec::of(endpoint, &setup, &self.settings)?;
         let refused = |source| ListenError::Refused {
             endpoint: endpoint.to_string(),
             source,
         };
         let mut hosts = Vec::new();
-        if !wanted.host.is_empty() {
-            let resolved = (wanted.host.as_str(), 0).to_socket_addrs();
+        if !spec.host.is_empty() {
+            let resolved = (spec.host.as_str(), 0).to_socket_addrs();
             let resolved = resolved.map_err(|source| ListenError::Unresolved {
                 endpoint: endpoint.to_string(),
                 source,
             })?;
             hosts.extend(resolved.map(|address| address.ip()));
         }
-        let interface = match (&wanted.interface, &wanted.zone, hosts.first()) {
+        let interface = match (&spec.interface, &spec.zone, hosts.first()) {
             (given, Some(zone), _) => {
                 zone::interface_beside(zone, given.as_deref()).map_err(refused)?
             }
@@ -319,31 +325,31 @@ impl Transport for Riop {
                     .into());
             }
         };
-        if wanted.driver.driver == Choice::Kernel {
+        if spec.driver.driver == Choice::Kernel {
             let link = kernel::link(&interface).map_err(refused)?;
-            if wanted.host.is_empty() {
+            if spec.host.is_empty() {
                 hosts.extend(reachable(&link));
             } else {
                 hosts.truncate(1);
             }
             let (kernel, settings) = (&self.kernel, &self.settings);
-            return kernel.listen(endpoint, &wanted, &link, &hosts, setup, settings);
+            return kernel.listen(endpoint, &spec, &link, &hosts, setup, settings);
         }
-        let subsystem = self.subsystem(&interface, wanted.driver);
+        let subsystem = self.subsystem(&interface, spec.driver);
         let subsystem = subsystem.map_err(|error| refused(io::Error::other(error)))?;
-        if wanted.host.is_empty() {
+        if spec.host.is_empty() {
             hosts.extend(reachable(subsystem.link()));
         }
-        let class = self.class(&subsystem, &wanted);
+        let class = self.class(&subsystem, &spec);
         let class = class.map_err(|error| refused(io::Error::other(error)))?;
         let mut acceptors: Vec<Box<dyn Acceptor>> = Vec::new();
         for host in hosts {
-            let listener = class.listen(SocketAddr::new(host, wanted.port));
+            let listener = class.listen(SocketAddr::new(host, spec.port));
             let listener = listener.map_err(|error| refused(to_io(error)))?;
-            let name = match &wanted.hostname {
+            let name = match &spec.hostname {
                 Some(name) => name.clone(),
-                None if wanted.host.is_empty() => host.to_string(),
-                None => wanted.host.clone(),
+                None if spec.host.is_empty() => host.to_string(),
+                None => spec.host.clone(),
             };
             let published = Address::host(name, listener.address().port());
             acceptors.push(Box::new(RioAcceptor::new(
@@ -351,13 +357,14 @@ impl Transport for Riop {
                 setup.options,
                 published,
             )));
-            if !wanted.host.is_empty() {
+            if !spec.host.is_empty() {
                 break;
             }
         }
-        match acceptors.is_empty() {
-            true => Err(refused(io::ErrorKind::AddrNotAvailable.into())),
-            false => Ok(acceptors),
+        if acceptors.is_empty() {
+            Err(refused(io::ErrorKind::AddrNotAvailable.into()))
+        } else {
+            Ok(acceptors)
         }
     }
 
@@ -386,19 +393,19 @@ impl Transport for Riop {
     }
 }
 
-/// Why an interface was not opened.
+/// An error while an interface is opened.
 #[derive(Debug, thiserror::Error)]
 pub enum RiopError {
-    /// No driver could be had.
+    /// No driver is available.
     #[error(transparent)]
     Open(#[from] driver::OpenError),
-    /// What the kernel knows of the interface could not be asked.
+    /// The kernel cannot be queried for the interface.
     #[error(transparent)]
     Driver(#[from] DriverError),
 }
 
-/// The addresses of an interface that others can name: of one of a link alone they would have to say by which interface they
-/// mean it.
+/// Returns the addresses of an interface that peers can use in references. Link-local ones are
+/// excluded, because peers would need to know the interface.
 fn reachable(link: &Link) -> impl Iterator<Item = IpAddr> {
     let addresses = link.addresses.iter().map(|(own, _)| *own);
     addresses.filter(|own| !is_link_local(*own))

@@ -1,7 +1,8 @@
-//! Addresses of one link alone (`fe80::…`), and by which interface they are meant (RFC 4007).
+//! Link-local addresses (`fe80::…`) and their zones (RFC 4007).
 //!
-//! `fe80::1%eth0` is `fe80::1` on the link of `eth0`. The zone, behind the `%`, says something on this host only, so that
-//! references tell the address without it, and who calls has to know the interface.
+//! `fe80::1%eth0` is `fe80::1` on the link of `eth0`. The zone, behind the `%`, is only valid on
+//! this host. Therefore references contain the address without it, and the client has to know the
+//! interface.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -9,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use chronorb_net::Netlink;
 use thiserror::Error;
 
-/// A host, and the zone that is written behind it.
+/// Splits a host from the zone behind it.
 pub(super) fn split(host: &str) -> Result<(&str, Option<&str>), ZoneError> {
     let Some((host, zone)) = host.split_once('%') else {
         return Ok((host, None));
@@ -22,16 +23,16 @@ pub(super) fn split(host: &str) -> Result<(&str, Option<&str>), ZoneError> {
     }
 }
 
-/// The addresses of a host, which may have a zone.
+/// Resolves a host, which may have a zone.
 pub(super) fn resolve(host: &str, port: u16) -> io::Result<(Vec<SocketAddr>, Option<&str>)> {
     let (host, zone) = split(host).map_err(io::Error::other)?;
     let addresses = (host, port).to_socket_addrs()?;
-    // The zone, where there is one, is told beside them.
+    // The zone, if there is one, is returned separately.
     let plain = addresses.map(|address| SocketAddr::new(address.ip(), address.port()));
     Ok((plain.collect(), zone))
 }
 
-/// The interface of a zone, beside which another way to say it may have been used.
+/// Returns the interface of a zone, and checks that it agrees with an explicitly given one.
 pub(super) fn interface_beside(zone: &str, given: Option<&str>) -> io::Result<String> {
     let interface = interface_of(zone)?;
     match given {
@@ -43,7 +44,7 @@ pub(super) fn interface_beside(zone: &str, given: Option<&str>) -> io::Result<St
     }
 }
 
-/// The interface of a zone: that of its name, or of its number in this network namespace.
+/// Returns the interface of a zone, which is its name or its index in this network namespace.
 fn interface_of(zone: &str) -> io::Result<String> {
     let Ok(index) = zone.parse::<u32>() else {
         return Ok(zone.to_owned());
@@ -57,7 +58,7 @@ fn interface_of(zone: &str) -> io::Result<String> {
     }
 }
 
-/// The interfaces of this network namespace that have an address.
+/// Returns the interfaces of this network namespace that have an address.
 pub(super) fn interfaces_with(address: IpAddr) -> io::Result<Vec<String>> {
     let mut netlink = Netlink::open().map_err(io::Error::other)?;
     let mut names = Vec::new();
@@ -70,7 +71,7 @@ pub(super) fn interfaces_with(address: IpAddr) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether it is of one link alone, so that it says nothing without an interface.
+/// Returns whether the address is link-local, so that it needs an interface.
 pub(super) const fn needs_zone(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => false,
@@ -78,27 +79,32 @@ pub(super) const fn needs_zone(address: IpAddr) -> bool {
     }
 }
 
-/// What is wrong with an address of one link, or with its zone.
+/// An error of a link-local address, or of its zone.
 #[derive(Debug, Error)]
 pub(super) enum ZoneError {
-    /// Only addresses of one link have zones.
-    #[error("{0:?} has a zone (%), which only addresses of one link have: fe80::1%eth0")]
+    /// An address that is not link-local has a zone.
+    #[error("{0:?} has a zone (%), which only link-local addresses have: fe80::1%eth0")]
     Elsewhere(String),
-    /// Nobody says which link is meant.
+    /// A link-local address has no zone, and no interface is given.
     #[error(
-        "{0} is an address of one link, and nothing says of which: name its interface, as in {0}%eth0 or by -ORBRioInterface"
+        "{0} is a link-local address without an interface: name its interface, as in {0}%eth0 or \
+        by -ORBRioInterface"
     )]
     Missing(IpAddr),
-    /// It is an address of several interfaces.
-    #[error("{address} is an address of {}: say which, as in {address}%{}", interfaces.join(" and of "), interfaces[0])]
+    /// Several interfaces have the address.
+    #[error(
+        "{address} is an address of {}: say which, as in {address}%{}",
+        interfaces.join(" and of "),
+        interfaces[0]
+    )]
     Several {
         address: IpAddr,
         interfaces: Vec<String>,
     },
-    /// The zone is another interface than what was given beside it.
-    #[error("{zone} is another interface than {interface}, by which this goes")]
+    /// The zone contradicts the given interface.
+    #[error("{zone} is another interface than the given {interface}")]
     Other { zone: String, interface: String },
-    /// There is no interface of this number.
+    /// There is no interface with this index.
     #[error(
         "there is no network interface with the number {0}; `ip link` lists those that there are"
     )]

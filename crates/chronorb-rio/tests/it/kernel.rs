@@ -369,7 +369,7 @@ fn state(network: &Network) -> (Vec<String>, String, Vec<String>) {
     )
 }
 
-/// What sysfs says, which shows the network of whoever mounted it.
+/// Reads sysfs, which shows the network namespace in which it was mounted.
 fn threaded(network: &Network) -> String {
     let mut command = Command::new("unshare");
     let script = format!("mount -t sysfs none /sys && cat /sys/class/net/{INTERFACE}/threaded");

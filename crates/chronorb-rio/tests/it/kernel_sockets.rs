@@ -1,4 +1,5 @@
-//! Endpoints and connections by the kernel's own TCP: what their sockets have of a plan that the kernel keeps.
+//! Endpoints and connections by the kernel's own TCP: what their sockets have of a plan that the
+//! kernel keeps.
 
 use chronorb_net::{LinkSocket, Sent, Undo};
 use chronorb_rio::frame::Headers;
@@ -60,7 +61,7 @@ fn quotes() -> Reservation {
     }
 }
 
-/// Packets that are known by nothing: only who sends them can say it.
+/// A class without rules; only its sockets can assign packets to it.
 fn quiet() -> Reservation {
     Reservation {
         name: "quiet".to_owned(),
@@ -138,7 +139,7 @@ impl Hosts {
         self.network.host(Host::A).enter(connect)
     }
 
-    /// What a class of a host has sent.
+    /// Returns the number of octets that a class of a host has sent.
     fn sent(&self, host: Host, kept: &Kept, class: &str) -> Sent {
         let here = self.network.host(host);
         let index = here.link().expect("it is there").index;
@@ -397,7 +398,7 @@ fn a_class_has_as_many_connections_as_the_plan_says() {
     let refused = connect(VOICE_URGENCY).expect_err("it is the third");
     assert!(refused.to_string().contains("2 connections"), "{refused}");
 
-    // Somebody else is sent away.
+    // A further connection is closed at once.
     let other = connect(QUIET_URGENCY).expect("the kernel has taken it");
     poll(&mut [PollFd::new(&acceptor, PollFlags::IN)], None).expect("it can be waited for");
     assert!(acceptor.accept().expect("it goes on").is_none());

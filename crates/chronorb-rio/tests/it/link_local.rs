@@ -157,7 +157,7 @@ fn who_connects_without_knowing_the_link_is_told_what_is_missing() {
         assert!(refused.contains("another interface"), "{refused}");
         let refused = a.enter(|| connect(&client, &format!("fd79::2%{INTERFACE}"), 2809));
         let refused = refused.map(drop).unwrap_err();
-        assert!(refused.contains("only addresses of one link"), "{refused}");
+        assert!(refused.contains("only link-local addresses"), "{refused}");
     }
 }
 

@@ -1,8 +1,8 @@
-//! What a call costs by each strategy of thread pools, beside a raw socket:
-//! `taskset -c 0 cargo run --release -p lanes-example --bin strategies`.
+//! The cost of a call with each thread-pool strategy, beside a raw socket: `taskset -c 0 cargo run
+//! --release -p lanes-example --bin strategies`.
 //!
-//! One thread calls `ping` of a server in the same process, by the loopback interface, with
-//! ordinary scheduling. The three take turns, so that what disturbs the machine disturbs all.
+//! One thread calls `ping` of a server in the same process by the loopback interface, with ordinary
+//! scheduling. The three take turns, so that disturbances of the machine affect all of them.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -87,7 +87,7 @@ impl Server {
     }
 }
 
-/// A thread that sends back what it gets, and a connection to it.
+/// Returns a connection to a thread that echoes its input.
 fn raw_socket() -> Result<TcpStream, Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let stream = TcpStream::connect(listener.local_addr()?)?;
@@ -109,5 +109,5 @@ fn exchange(stream: &mut TcpStream) -> std::io::Result<()> {
 
 const ROUNDS: usize = 20;
 const CALLS: usize = 2_000;
-/// About as many as a request of `ping` has.
+/// About the length of a `ping` request.
 const OCTETS: usize = 96;

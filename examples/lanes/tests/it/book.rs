@@ -1,5 +1,5 @@
-//! What the book's chapters on Real-time CORBA show, compiled and run. The last test compares:
-//! each excerpt of a chapter is found here.
+//! The examples of the book's chapters on Real-time CORBA, compiled and run. The last test checks
+//! that each excerpt of a chapter occurs here.
 
 use std::error::Error;
 use std::slice;
@@ -27,7 +27,7 @@ fn priorities() -> Result<(Priority, Priority), SystemException> {
     Ok((Priority::try_from(1_000)?, Priority::try_from(20_000)?))
 }
 
-/// An object on a pool with lanes, which is called through the transport.
+/// Returns an object on a pool with lanes, which is called through the transport.
 fn object(orb: &Orb) -> Result<Object, Box<dyn Error>> {
     let (low, high) = priorities()?;
     let pool = lanes(orb, low, high)?;
@@ -182,7 +182,7 @@ fn objects_with_priorities_of_their_own() -> Outcome {
     Ok(orb.shutdown(true)?)
 }
 
-/// What servants call is a little less urgent than what they serve.
+/// Makes calls of servants a little less urgent than the requests that they serve.
 struct Onward;
 
 impl PriorityTransform for Onward {
@@ -326,7 +326,7 @@ fn mutexes() -> Outcome {
 
 #[test]
 fn every_excerpt_of_the_chapters_is_in_this_file() {
-    // Lines are broken elsewhere, and with them commas come and go.
+    // Line breaks differ, and with them trailing commas.
     let dense = |text: &str| {
         let dense: String = text.split_whitespace().collect();
         dense.replace(",)", ")").replace(",]", "]")

@@ -1,4 +1,4 @@
-//! What the example and the book say is so.
+//! Tests of the statements of the example and the book.
 
 mod book;
 mod rights;

@@ -1,5 +1,5 @@
-//! What an ORB says when real-time scheduling cannot be had, tried on the example `lanes` in a
-//! process without the right to it.
+//! The behaviour of an ORB without the right to real-time scheduling, tested with the example
+//! `lanes` in a process without it.
 
 use std::process::{Command, Output};
 
@@ -8,7 +8,7 @@ fn lanes(with_right: bool, args: &[&str]) -> Output {
     let mut command = if with_right {
         Command::new(env!("CARGO_BIN_EXE_lanes"))
     } else {
-        // Whoever runs this, the capability is gone in the child, for root too.
+        // The child loses the capability, also if root runs this.
         let mut command = Command::new("setpriv");
         command.args(["--bounding-set=-sys_nice", "--inh-caps=-sys_nice", "--"]);
         command.arg(env!("CARGO_BIN_EXE_lanes"));
@@ -72,7 +72,7 @@ fn where_it_is_not_wanted_nothing_is_said() {
 #[test]
 fn with_the_right_lanes_have_their_native_priorities() {
     if chronorb_rt::Rights::probe().max_fifo.is_none() {
-        // What happens then is the first test.
+        // The first test covers this case.
         return;
     }
     let output = lanes(true, &[]);
@@ -94,7 +94,8 @@ fn each_priority_has_a_lane_and_a_connection_of_its_own() {
         let calls = |lane| format!("lane {lane}: 1 connection(s), 1 request(s)");
         ["1:0", "1:1"].map(calls).iter().all(|it| out.contains(it))
     };
-    // A thread counts what it has served after the reply, which the example may have looked at by then.
+    // A thread counts a served request after the reply, and the example may have read the counter
+    // by then.
     let mut runs = (0..10).map(|_| texts(&lanes(true, &["-ORBRealTime", "off"])).0);
     assert!(runs.any(|out| is_apart(&out)));
 }

@@ -1,3 +1,4 @@
-//! Does nothing: what the standard library takes in any program. `cargo xtask size` subtracts it from the server's size.
+//! An empty program, with the size of the standard library in any program. `cargo xtask size`
+//! subtracts it from the server's size.
 
 fn main() {}

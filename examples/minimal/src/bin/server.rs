@@ -1,4 +1,5 @@
-//! The smallest server: one interface, over IIOP. Prints the object's reference and serves until Ctrl-C.
+//! The smallest server: one interface, over IIOP. Prints the object's reference and serves until
+//! Ctrl-C.
 //!
 //! `cargo build --profile min --package minimal-example` builds it as small as it gets.
 

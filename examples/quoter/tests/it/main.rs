@@ -1,4 +1,4 @@
-//! The programs of the example, run as its reader does.
+//! Tests of the example's programs, run as its reader does.
 
 mod programs;
 mod rio;

@@ -1,4 +1,4 @@
-//! The two programs of the example, run as the README says.
+//! The two programs of the example, run according to the README.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

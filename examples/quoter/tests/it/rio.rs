@@ -1,4 +1,4 @@
-//! The same two programs by the real-time I/O subsystem: only their options say so.
+//! The same two programs with the real-time I/O subsystem, selected only by their options.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -47,7 +47,7 @@ impl Drop for Server {
     }
 }
 
-/// The two hosts; `None` where they cannot be had.
+/// Returns the two hosts; `None` if they are not available.
 fn network() -> Option<Network> {
     match Network::build(&Layout::default()) {
         Ok(network) => Some(network),
@@ -93,8 +93,8 @@ fn endpoints_and_calls_are_of_the_classes_of_a_plan() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let plan = folder.join("plan.toml");
     let text = format!(
-        "[interface]\nname = \"{INTERFACE}\"\nmtu = 1500\n\n\
-         [[class]]\nname = \"quotes\"\nports = [2809]\nprocessing = \"periodic\"\nperiod = \"2 ms\"\nbudget = 64\n"
+        "[interface]\nname = \"{INTERFACE}\"\nmtu = 1500\n\n[[class]]\nname = \"quotes\"\n\
+        ports = [2809]\nprocessing = \"periodic\"\nperiod = \"2 ms\"\nbudget = 64\n"
     );
     std::fs::write(&plan, text).expect("it can be written");
     let plan = plan.display().to_string();
@@ -122,7 +122,8 @@ fn by_the_kernels_own_tcp_a_class_has_the_share_that_the_kernel_keeps() {
     let file = folder.join("plan.toml");
     let text = format!(
         "[interface]\nname = \"{INTERFACE}\"\nrate = \"100 Mbit\"\ndriver = \"kernel\"\n\n\
-         [[class]]\nname = \"quotes\"\nprocessing = \"periodic\"\nperiod = \"10 ms\"\nbudget = 40\ndscp = 46\n"
+        [[class]]\nname = \"quotes\"\nprocessing = \"periodic\"\nperiod = \"10 ms\"\nbudget = 40\n\
+        dscp = 46\n"
     );
     std::fs::write(&file, text).expect("it can be written");
     let options = |endpoint| {
@@ -134,7 +135,7 @@ fn by_the_kernels_own_tcp_a_class_has_the_share_that_the_kernel_keeps() {
     let options = options(&endpoint);
     let options = options.each_ref().map(String::as_str);
 
-    // Nobody keeps it yet.
+    // Nothing enforces it yet.
     let mut command = Command::new(env!("CARGO_BIN_EXE_quoter-server"));
     command.args(options);
     let output = network.host(Host::B).enter(|| command.output());

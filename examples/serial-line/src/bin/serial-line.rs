@@ -1,6 +1,6 @@
-//! Calls over a serial line: `serial-line serve /dev/ttyS1 [-ORB…]` prints a reference for the other end of the line,
-//! `serial-line call IOR:… [-ORB…]` calls by it. The lines of this machine that are joined by a cable, or by
-//! `socat pty,raw,link=/tmp/a pty,raw,link=/tmp/b`, will do.
+//! Calls over a serial line: `serial-line serve /dev/ttyS1 [-ORB…]` prints a reference for the
+//! other end of the line, `serial-line call IOR:… [-ORB…]` calls by it. The lines of this machine
+//! that are joined by a cable, or by `socat pty,raw,link=/tmp/a pty,raw,link=/tmp/b`, will do.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Serves at the near end of a line, and prints the reference for who is at its far end.
+/// Serves at the near end of a line, and prints the reference for the client at its far end.
 fn serve(config: OrbConfig) -> Result<(), Box<dyn Error>> {
     let orb = Orb::with_config(config)?;
     let root = orb.root_poa()?;

@@ -1,4 +1,4 @@
-//! The object that rules the adapters of a server.
+//! The object that controls the adapters of a server.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl ControlObject {
         Self { root, state }
     }
 
-    /// The adapter at a path, made where it is not there.
+    /// Returns the adapter at a path, and creates it if it does not exist.
     fn adapter(&self, path: &str) -> Result<Poa, SystemException> {
         let mut names = path.split('/');
         names.try_fold(self.root.clone(), |poa, name| {

@@ -1,4 +1,4 @@
-//! What makes adapters and servants when they are asked for.
+//! Creation of adapters and servants on demand.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -32,11 +32,11 @@ impl ItemServant for ItemObject {
     }
 }
 
-/// Makes the children of one adapter.
+/// An adapter activator for the children of one adapter.
 #[derive(Debug)]
 pub(super) struct Grower {
     state: Arc<ServerState>,
-    /// The path of its children without their names.
+    /// The prefix of its children's paths.
     prefix: String,
 }
 
@@ -76,7 +76,7 @@ impl AdapterActivator for Grower {
     }
 }
 
-/// Makes an adapter of the kind that its name says.
+/// Creates an adapter of the kind in its name.
 fn make(parent: &Poa, name: &str) -> Result<Option<Poa>, CreatePoaError> {
     use RequestProcessing::{ActiveObjectMapOnly, DefaultServant, ServantManager};
     use ServantRetention::{NonRetain, Retain};
@@ -102,7 +102,7 @@ fn make(parent: &Poa, name: &str) -> Result<Option<Poa>, CreatePoaError> {
     parent.create_poa(name, None, &policies).map(Some)
 }
 
-/// What the name of an adapter says about it.
+/// Returns the kind in the name of an adapter.
 fn kind(name: &str) -> &str {
     name.split_once('-').map_or(name, |(kind, _)| kind)
 }
@@ -161,7 +161,7 @@ impl ServantLocator for Maker {
     }
 
     fn postinvoke(&self, _: &ObjectId, _: &Poa, operation: &str, cookie: Cookie, _: Servant) {
-        // What was given to the request comes back from it.
+        // The request returns the cookie that it was given.
         let id = cookie.and_then(|cookie| cookie.downcast::<String>().ok());
         self.record(format!("postinvoke {} {operation}", id.unwrap_or_default()));
     }

@@ -1,9 +1,9 @@
-//! The server of `idl/adapters.idl`: POAs of every kind, made on demand.
+//! The server of `idl/adapters.idl`: POAs of every kind, created on demand.
 
 mod control;
 mod managers;
 
-/// What `idl/adapters.idl` defines.
+/// The definitions of `idl/adapters.idl`.
 pub mod idl {
     chronorb::include_idl!("adapters");
 
@@ -21,10 +21,10 @@ use self::idl::{Control, ControlSkeleton, Item};
 use self::managers::Grower;
 use crate::Failure;
 
-/// Serves a control object for a server of this name, by which its items tell it.
+/// Serves a control object for a server of this name, which its items return.
 ///
 /// # Errors
-/// Whatever keeps the ORB from serving.
+/// Any error of the ORB.
 pub fn serve_adapters(orb: &Orb, name: &str) -> Result<Control, Failure> {
     let root = orb.root_poa()?;
     let state = Arc::new(ServerState {
@@ -48,13 +48,13 @@ pub fn serve_adapters(orb: &Orb, name: &str) -> Result<Control, Failure> {
     Ok(Control::unchecked_narrow(&control))
 }
 
-/// What the objects of a server share.
+/// The state that the objects of a server share.
 #[derive(Debug)]
 struct ServerState {
     name: String,
-    /// Where requests are sent, by adapter and id.
+    /// The targets of forwarded requests, by adapter and id.
     forwards: PiMutex<HashMap<(String, String), Item>>,
-    /// What happened, and in which adapter.
+    /// Events, each with its adapter.
     events: PiMutex<Vec<(String, String)>>,
 }
 
@@ -70,7 +70,7 @@ impl ServerState {
     }
 }
 
-/// The text of an id that the application has chosen.
+/// Returns the text of an id that the application has assigned.
 fn text_of(id: &ObjectId) -> String {
     String::from_utf8_lossy(id.as_bytes()).into_owned()
 }

@@ -1,7 +1,7 @@
 //! `chronorb-interop-adapters-server --name NAME --ior-file FILE [-ORB…]`
 //!
 //! Serves `Adapters::Control` until its operation `shutdown` is called or SIGTERM or SIGINT
-//! arrives. Its reference goes to FILE; its items say that they are of the server NAME.
+//! arrives. Writes its reference to FILE. Its items return NAME as the name of their server.
 
 use std::process::ExitCode;
 

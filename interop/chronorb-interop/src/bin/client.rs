@@ -93,7 +93,7 @@ impl Arguments {
     }
 }
 
-/// The reference itself, or the first line of the file.
+/// Returns the reference itself, or the first line of the file.
 fn reference_text(file_or_url: &str) -> Result<String, Failure> {
     let schemes = ["IOR:", "corbaloc:", "corbaname:", "file:"];
     if schemes.iter().any(|scheme| file_or_url.starts_with(scheme)) {

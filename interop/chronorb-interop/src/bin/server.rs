@@ -1,7 +1,7 @@
 //! `chronorb-interop-server --ior-file FILE [--bind NAME] [-ORB…]`
 //!
 //! Serves `Interop::Hub` until its operation `shutdown` is called or SIGTERM or SIGINT arrives.
-//! Its reference goes to FILE, and under NAME into the naming service where `--bind` is given.
+//! Writes its reference to FILE, and binds it to NAME in the naming service if `--bind` is given.
 
 use std::process::ExitCode;
 

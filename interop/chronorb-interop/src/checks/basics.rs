@@ -64,7 +64,7 @@ fn check_constants(echo: &Echo, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The two ends of each type's range, and zero.
+/// Checks the two ends of each type's range, and zero.
 fn check_integers(echo: &Echo, report: &mut Report) {
     macro_rules! check {
         ($($operation:ident: $type:ty;)*) => {$(
@@ -88,7 +88,7 @@ fn check_integers(echo: &Echo, report: &mut Report) {
     }
 }
 
-/// Compared by their bits, so that NaN is itself and 0 is not -0.
+/// Checks floating-point values by their bits, so that NaN equals itself and 0 differs from -0.
 fn check_floats(echo: &Echo, report: &mut Report) {
     let call = |v: &u32, io: &mut u32| -> Result<(u32, u32), SystemException> {
         let mut real = f32::from_bits(*io);

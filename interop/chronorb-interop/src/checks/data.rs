@@ -132,7 +132,7 @@ pub(super) fn check_sequences(subject: &Subject, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// Sequences of numbers: none, one, a few, and both ends of the range.
+/// Checks sequences of numbers: none, one, a few, and both ends of the range.
 fn check_numbers(echo: &Echo, report: &mut Report) {
     macro_rules! check {
         ($($operation:ident: $type:ty;)*) => {$(
@@ -160,7 +160,7 @@ fn check_numbers(echo: &Echo, report: &mut Report) {
     }
 }
 
-/// Sequences of what is not a number.
+/// Checks sequences of other types than numbers.
 fn check_nested(echo: &Echo, report: &mut Report) {
     let long_lists = (0..5).map(|n| (0..n).collect()).collect();
     report.echo("echo_long_lists", long_lists, vec![vec![]], |v, io| {

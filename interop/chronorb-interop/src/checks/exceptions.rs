@@ -121,9 +121,9 @@ fn check_kind(faulty: &Faulty, report: &mut Report, exception: SystemException) 
     }
 }
 
-/// What a server says to a name that it does not know.
+/// The answer of a server to an unknown name.
 const NO_SUCH_NAME: SystemException = SystemException::no(SystemExceptionKind::BadParam, 0);
-/// Exceptions that not every ORB has: they came with CORBA 3.
+/// Exceptions of CORBA 3, which not every ORB has.
 const LATE: [SystemExceptionKind; 4] = [
     SystemExceptionKind::InvalidActivity,
     SystemExceptionKind::ActivityCompleted,

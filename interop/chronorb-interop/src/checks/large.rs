@@ -1,4 +1,4 @@
-//! Large messages, and many calls at a time.
+//! Large messages, and many concurrent calls.
 
 use chronorb::Arena;
 use chronorb::prelude::*;
@@ -30,7 +30,7 @@ pub(super) fn check(subject: &Subject, report: &mut Report) -> Result<(), Failur
         let count = relations.call_octets(Some(echo), &filling(HUNDRED_THOUSAND))?;
         Ok(count as usize == HUNDRED_THOUSAND)
     });
-    // The call behind it must wait for the whole of the oneway request, for which no reply comes.
+    // The call behind it must wait for the whole oneway request, which has no reply.
     report.check("note_longs 50000, and a call behind it", || {
         let notes = subject.hub.get_notes()?.ok_or(NIL)?;
         notes.note_longs("fifty thousand", &numbers(50_000))?;
@@ -39,7 +39,8 @@ pub(super) fn check(subject: &Subject, report: &mut Report) -> Result<(), Failur
     Ok(())
 }
 
-/// Peers write into buffers of 8 KiB: these lengths put the cut at every place of the arguments.
+/// Checks messages around the buffer size of peers, 8 KiB: these lengths put the cut at every
+/// position of the arguments.
 fn check_cuts(echo: &Echo, report: &mut Report) {
     report.check("fill around the size of a buffer", || {
         for count in 8000..8300 {
@@ -94,8 +95,8 @@ fn check_echoes(echo: &Echo, report: &mut Report) {
     report.echoed("echo_documents 500", echo_many_documents(echo));
 }
 
-/// With results that borrow from a scope, which has more room than that of the thread: numbers
-/// that are not aligned where they arrive need it too.
+/// Echoes with results that borrow from a scope, which has more room than that of the thread.
+/// Numbers that are not aligned in the message need it too.
 fn echo_many_doubles(echo: &Echo) -> Result<[bool; 3], SystemException> {
     let reals = |n: u32| (0..n).map(|i| f64::from(i) / 7.0).collect::<Vec<_>>();
     let (v, w) = (reals(100_000), reals(5_000));
@@ -144,7 +145,7 @@ pub(super) fn check_threads(subject: &Subject, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// How many calls of one thread come to what they should.
+/// Returns the number of calls of one thread with the right result.
 fn right_answers(echo: &Echo, thread: i32) -> usize {
     let answer = |call: i32| -> Result<bool, SystemException> {
         let v = thread * CALLS + call;
@@ -171,5 +172,5 @@ fn sum_of_filling(count: usize) -> u32 {
 const HUNDRED_THOUSAND: usize = 100_000;
 const THREADS: i32 = 4;
 const CALLS: i32 = 100;
-/// For the longest results.
+/// The room for the longest results.
 const ROOM: usize = 8 << 20;

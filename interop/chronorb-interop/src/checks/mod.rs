@@ -15,7 +15,7 @@ use chronorb::Orb;
 use crate::idl::{Echo, Hub};
 use crate::{Failure, Report};
 
-/// What is checked.
+/// The server under test.
 #[derive(Debug)]
 pub struct Subject {
     orb: Orb,
@@ -24,22 +24,22 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The server with this hub.
+    /// Returns the server with this hub.
     ///
     /// # Errors
-    /// Where the hub does not answer.
+    /// An error if the hub does not answer.
     pub fn new(orb: Orb, hub: Hub) -> Result<Self, Failure> {
         let echo = hub.get_echo()?.ok_or(NIL)?;
         Ok(Self { orb, hub, echo })
     }
 
-    /// The server's first object.
+    /// Returns the server's first object.
     pub fn hub(&self) -> &Hub {
         &self.hub
     }
 }
 
-/// Checks that belong together.
+/// A group of related checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     name: &'static str,
@@ -47,12 +47,12 @@ pub struct Group {
 }
 
 impl Group {
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Makes its checks. One that cannot be made ends them, and counts as failed.
+    /// Runs its checks. A check that cannot be run ends the group, and counts as failed.
     pub fn run(&self, subject: &Subject, report: &mut Report) {
         report.group(self.name);
         if let Err(error) = (self.run)(subject, report) {
@@ -72,8 +72,7 @@ impl Group {
     }
 }
 
-/// All groups, in the order in which they are run. The names are those of the clients of other
-/// ORBs.
+/// All groups, in the order of execution. The names are those of the clients of other ORBs.
 pub const GROUPS: &[Group] = &[
     Group::new("basics", basics::check),
     Group::new("texts", texts::check),

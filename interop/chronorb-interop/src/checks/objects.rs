@@ -1,4 +1,4 @@
-//! What every object answers, and what happens where there is none.
+//! The operations of every object, and the answers for missing ones.
 
 use chronorb::prelude::*;
 use chronorb_giop::{IiopProfile, TAG_INTERNET_IOP};
@@ -98,7 +98,7 @@ pub(super) fn check_corbaloc(subject: &Subject, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// `corbaloc:iiop:MAJOR.MINOR@HOST:PORT/KEY` of the hub's server.
+/// Returns `corbaloc:iiop:MAJOR.MINOR@HOST:PORT/KEY` of the hub's server.
 fn corbaloc(hub: &Hub, key: &str) -> Result<String, Failure> {
     let mut profiles = hub.as_object().ior().profiles.iter();
     let profile = profiles.find(|profile| profile.tag == TAG_INTERNET_IOP);

@@ -1,4 +1,4 @@
-//! Object references as values, as text, and as a way back into the client.
+//! Object references as values, as text, and for calls back into the client.
 
 use chronorb::SystemExceptionKind;
 use chronorb::prelude::*;
@@ -9,7 +9,7 @@ use crate::servants::EchoObject;
 use crate::values::{filling, nil_text};
 use crate::{Failure, Report};
 
-/// Whether the object echoes a number.
+/// Returns whether the object echoes a number.
 pub(super) fn answers(echo: &Echo) -> Result<bool, SystemException> {
     let mut io = 1;
     Ok(echo.echo_long(2, &mut io)? == (2, 1) && io == 2)
@@ -56,7 +56,7 @@ pub(super) fn check(subject: &Subject, report: &mut Report) -> Result<(), Failur
     Ok(())
 }
 
-/// References in structs, sequences and arrays.
+/// Checks references in structs, sequences and arrays.
 fn check_holders(relations: &Relations, echo: &Echo, bottom: &Bottom, report: &mut Report) {
     let full = LinkBuf {
         label: "full".to_owned(),

@@ -31,7 +31,7 @@ pub(super) fn check_oneway(subject: &Subject, report: &mut Report) -> Result<(),
     Ok(())
 }
 
-/// Whether this many notes with this total arrive within ten seconds.
+/// Returns whether this many notes with this total arrive within ten seconds.
 fn arrive(notes: &Notes, count: i32, total: i64) -> Result<bool, Failure> {
     for _ in 0..1000 {
         if notes.noted()? == (count, total) {

@@ -52,7 +52,7 @@ pub(super) fn check(subject: &Subject, report: &mut Report) -> Result<(), Failur
     Ok(())
 }
 
-/// What ISO 8859-1 has, in any code set.
+/// Checks the characters of ISO 8859-1, in any code set.
 pub(super) fn check_latin1(subject: &Subject, report: &mut Report) -> Result<(), Failure> {
     let echo = &subject.echo;
     let all: String = (1..=u8::MAX).map(char::from).collect();
@@ -68,7 +68,7 @@ pub(super) fn check_latin1(subject: &Subject, report: &mut Report) -> Result<(),
     Ok(())
 }
 
-/// For a server that agrees on ISO 8859-1: in UTF-8 a `char` ends at 0x7f.
+/// Checks a server that agrees on ISO 8859-1: in UTF-8 a `char` ends at 0x7f.
 pub(super) fn check_latin1_chars(subject: &Subject, report: &mut Report) -> Result<(), Failure> {
     let echo = &subject.echo;
     for (what, v, w) in [("upper half", 0xe9, 0xff), ("upper controls", 0x80, 0xa0)] {
@@ -83,7 +83,7 @@ pub(super) fn check_latin1_chars(subject: &Subject, report: &mut Report) -> Resu
     Ok(())
 }
 
-/// For a server that agrees on UTF-8.
+/// Checks a server that agrees on UTF-8.
 pub(super) fn check_multibyte(subject: &Subject, report: &mut Report) -> Result<(), Failure> {
     let echo = &subject.echo;
     check_strings(

@@ -73,7 +73,7 @@ fn wide_entry(initial: char, key: &str) -> WideEntryBuf {
     }
 }
 
-/// Only the octets are looked at: not every ORB sends the format of the standard.
+/// Compares only octets, because not every ORB sends the format of the standard.
 pub(super) fn check_precise(subject: &Subject, report: &mut Report) -> Result<(), Failure> {
     let precise = subject.hub.get_precise()?.ok_or(NIL)?;
     let number = LongDouble::from_f64;

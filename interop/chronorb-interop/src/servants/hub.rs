@@ -4,7 +4,7 @@ use chronorb::prelude::*;
 
 use crate::idl::*;
 
-/// Serves `Hub`: gives these references away.
+/// Serves `Hub`: returns these references.
 #[derive(Debug)]
 pub(crate) struct HubObject {
     pub(crate) echo: Echo,

@@ -1,4 +1,4 @@
-//! The servants of `idl/interop.idl`. What each operation does is written there.
+//! The servants of `idl/interop.idl`, which describes each operation.
 
 mod echo;
 mod faulty;
@@ -14,7 +14,7 @@ pub(crate) use relations::RelationsObject;
 pub(crate) use state::{BottomObject, NotesObject, PanelObject};
 pub(crate) use wide::{PreciseObject, WidesObject};
 
-/// Echoes of what is passed by value, as `echo_long: i32`: the rule at the top of the IDL.
+/// Defines echoes of arguments by value, as `echo_long: i32`: the rule at the top of the IDL.
 macro_rules! echoes {
     ($($operation:ident: $type:ty;)*) => {$(
         fn $operation<'a>(
@@ -28,7 +28,7 @@ macro_rules! echoes {
     )*};
 }
 
-/// Echoes of what is passed by reference.
+/// Defines echoes of arguments by reference.
 macro_rules! echoes_by_reference {
     ($($operation:ident: $type:ty;)*) => {$(
         fn $operation<'a>(

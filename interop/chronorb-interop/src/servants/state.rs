@@ -1,4 +1,4 @@
-//! The servants that remember something.
+//! The servants with state.
 
 use chronorb::prelude::*;
 use chronorb_rt::PiMutex;

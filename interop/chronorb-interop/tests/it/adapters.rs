@@ -1,7 +1,7 @@
-//! Object adapters as clients of the other ORB see them: forwarding, managers, servant managers,
-//! adapters on demand, and references that outlive their server.
+//! Object adapters from the point of view of the other ORB's clients: forwarding, managers, servant
+//! managers, adapters on demand, and persistent references.
 //!
-//! The servers' objects are those of `idl/adapters.idl`. omniORB's checks are those of
+//! The servers' objects are those of `idl/adapters.idl`. omniORB's checks are in
 //! `interop/omniorb/main_adapters_client.cc`.
 
 use std::sync::mpsc;
@@ -15,7 +15,7 @@ use chronorb_interop::adapters::idl::{Control, Item, State};
 use crate::support::peers::{OMNIORB, require};
 use crate::support::programs::{ANY_PORT, AdaptersClient, Server, Side, free_port};
 
-/// All groups of checks of omniORB's client, by every way to ask for an object and to find it.
+/// All groups of checks of omniORB's client, with each request and lookup strategy.
 mod omniorb_calls_chronorb {
     use super::*;
 
@@ -28,7 +28,7 @@ mod omniorb_calls_chronorb {
         AdaptersClient::start(&here, &there, options).finish();
     }
 
-    // omniORB asks by a LocateRequest before the first call, unless it is told not to.
+    // omniORB sends a LocateRequest before the first call, unless that is disabled.
 
     #[test]
     fn asking_where_objects_are() {
@@ -100,7 +100,7 @@ mod omniorb_calls_chronorb {
         let start = |side, name| Server::start_adapters(side, name, ANY_PORT, &[]);
         let options = ["--only", "loss"];
 
-        // A server of ours says goodbye to requests that it does not begin.
+        // A chronorb server sends CloseConnection instead of starting a request.
         let (here, there) = (
             start(Side::Chronorb, "here"),
             start(Side::Chronorb, "there"),
@@ -132,12 +132,12 @@ mod omniorb_calls_chronorb {
     }
 }
 
-/// The same from the other side. Each test is run with servers of both ORBs, so that it shows what
-/// is the same in both; `there` is always of the other ORB.
+/// The same from the other side. Each test runs with servers of both ORBs, which must behave the
+/// same; `there` is always of the other ORB.
 mod chronorb_calls_both {
     use super::*;
 
-    /// Two servers, and what rules them.
+    /// Two servers, and their control objects.
     struct Servers {
         here: Control,
         there: Control,
@@ -180,7 +180,7 @@ mod chronorb_calls_both {
         find(control, adapter, id)
     }
 
-    /// What a call is refused with; that it was not begun is part of all.
+    /// Returns the exception of a refused call, which must not have been started.
     fn refusal(item: &Item) -> (SystemExceptionKind, u32) {
         let exception = item.name().expect_err("a refusal");
         assert_eq!(exception.completed, CompletionStatus::No, "{exception}");
@@ -414,8 +414,8 @@ mod chronorb_calls_both {
     }
 }
 
-/// Where a server listens that is started again: on a host of the loopback interface that no other
-/// test uses, so that nothing takes the port while the server is down.
+/// Returns the address of a server that is restarted: a host of the loopback interface that no
+/// other test uses, so that the port stays free while the server is down.
 fn address_to_keep(host: &str) -> (&str, u16) {
     (host, free_port(host))
 }

@@ -1,5 +1,5 @@
-//! Anys and type codes between chronorb and omniORB: each makes the samples of `idl/anys.idl`, and
-//! knows those of the other.
+//! Anys and type codes between chronorb and omniORB: each creates the samples of `idl/anys.idl`,
+//! and recognizes those of the other.
 
 use std::fs;
 use std::path::Path;
@@ -20,8 +20,8 @@ fn orb() -> Result<Orb, Failure> {
     Ok(Orb::with_config(config)?)
 }
 
-/// All that can be asked of a mirror, here as in omniORB's checks. omniORB has no repository id in
-/// front of an exception in an any, and does not know one that has.
+/// Calls all operations of a mirror, like omniORB's checks. omniORB writes no repository id before
+/// an exception in an any, and does not recognize one that has it.
 fn check(mirror: &Mirror, of: Side) -> Result<(), Failure> {
     let mut arena = Arena::new(1 << 16);
     let mut scope = Scope::new(1 << 16);
@@ -87,8 +87,8 @@ fn omniorb_calls_chronorb() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The data of a test of `chronorb-cdr`, which has no need of omniORB. What omniORB writes as
-/// padding is anything, so that it is the anys that are compared.
+/// Compares the data of a test of `chronorb-cdr`, which does not need omniORB, with omniORB's
+/// output. omniORB's padding is undefined, so the anys are compared.
 #[test]
 fn what_omniorb_writes_is_what_is_kept() -> Result<(), Failure> {
     if !require(&[&OMNIORB]) {
@@ -107,7 +107,7 @@ fn what_omniorb_writes_is_what_is_kept() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The any that stands in a line of hexadecimal digits.
+/// Returns the any in a line of hexadecimal digits.
 fn any_of(line: &str, endian: Endian) -> Result<AnyBuf, Failure> {
     let octet = |at| u8::from_str_radix(&line[at..at + 2], 16);
     let mut octets: Vec<u8> = (0..line.len())

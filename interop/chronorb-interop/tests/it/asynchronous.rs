@@ -1,4 +1,4 @@
-//! Asynchronous calls of servers of both sides, in every version of GIOP and by every strategy of connections.
+//! Asynchronous calls of servers of both sides, with every version of GIOP and connection strategy.
 
 use std::error::Error;
 use std::future::Future;
@@ -15,7 +15,7 @@ use chronorb::{ConnectionStrategy, OrbConfig, Version};
 use crate::support::peers::{OMNIORB, require};
 use crate::support::programs::{Server, Side};
 
-/// What `idl/interop.idl` defines, with asynchronous calls.
+/// The definitions of `idl/interop.idl`, with asynchronous calls.
 #[allow(missing_docs, unreachable_pub, reason = "nobody else sees it")]
 mod idl {
     chronorb::include_idl!("asynchronous/interop");
@@ -37,7 +37,7 @@ const VERSIONS: [Version; 3] = [Version::V1_0, Version::V1_1, Version::V1_2];
 const PATIENCE: Duration = Duration::from_secs(30);
 const CALLS: i32 = 100;
 
-/// Makes calls of a server of this side, in each version by each strategy.
+/// Calls a server of this side, with each version and strategy.
 fn with_hub(side: Side, check: impl Fn(&Hub, Version) -> Outcome) -> Outcome {
     if side == Side::OmniOrb && !require(&[&OMNIORB]) {
         return Ok(());
@@ -67,7 +67,7 @@ fn values(hub: &Hub, _: Version) -> Outcome {
         let pending = echo.begin_echo_string("text", &n.to_string())?;
         pending.on_reply(move |reply| sender.send((n, reply)).expect("the test is there"))?;
     }
-    // What was begun last is waited for first.
+    // The last calls are awaited first.
     for (n, pending) in begun?.into_iter().enumerate().rev() {
         let n = n as i32;
         let (result, io, o) = pending.wait()?;
@@ -82,7 +82,7 @@ fn values(hub: &Hub, _: Version) -> Outcome {
     }
     assert!(told.iter().all(|told| *told));
 
-    // Greater than what one message of omniORB has room for.
+    // Longer than one message of omniORB.
     let longs: Vec<i32> = (0..20_000).collect();
     let (result, ..) = block_on(echo.begin_echo_longs(&longs, &[])?)?;
     assert_eq!(result, longs);
@@ -108,12 +108,12 @@ fn exceptions(hub: &Hub, _: Version) -> Outcome {
     Ok(())
 }
 
-/// A reference whose target forwards every request.
+/// Returns a reference whose target forwards every request.
 fn forwards(hub: &Hub, version: Version) -> Outcome {
     let Some(forwarded) = hub.begin_get_forwarded()?.wait()? else {
         return Ok(());
     };
-    // Before GIOP 1.2 a request may have to be marshalled anew.
+    // Before GIOP 1.2 a request may have to be marshalled again.
     if version >= Version::V1_2 {
         for n in 0..3 {
             let (result, ..) = forwarded.begin_echo_long(n, 5)?.wait()?;
@@ -125,7 +125,7 @@ fn forwards(hub: &Hub, version: Version) -> Outcome {
     Ok(())
 }
 
-/// The smallest executor there is.
+/// Runs a future on a minimal executor.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

@@ -15,11 +15,11 @@ use chronorb_interop::{Failure, write_file};
 use crate::support::jacorb::{ADDRESS, Jacorb, Network};
 use crate::support::{Process, name_of};
 
-/// Says in the environment of a process on the machine of a test what it shall do.
+/// The environment variable that tells a process on the machine of a test its part.
 const PART: &str = "CHRONORB_TEST_PART";
 const GROUP: &str = "corbaloc:miop:1.0@1.0-Interop-5506/239.255.5.6:5506";
 const IOR_FILE: &str = "ior";
-/// How long a member waits to be called, while a virtual machine starts on a slow machine.
+/// The time until a member is called, while a virtual machine starts on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 fn orb(host: &str) -> Result<Orb, Failure> {
@@ -29,7 +29,7 @@ fn orb(host: &str) -> Result<Orb, Failure> {
     Ok(Orb::with_config(config)?)
 }
 
-/// A member of the group, with what it is told.
+/// Returns a member of the group, with the messages that it receives.
 fn serve_member(orb: &Orb) -> Result<(Member, Receiver<Heard>), Failure> {
     let (tell, told) = channel();
     let root = orb.root_poa()?;
@@ -42,7 +42,7 @@ fn octets(count: usize) -> Vec<u8> {
     (0..count).map(|n| n as u8).collect()
 }
 
-/// All that can be asked of one member.
+/// Calls all operations of one member.
 fn check(member: &Member) -> Result<(), Failure> {
     assert_eq!(member.ask("reversing")?, "gnisrever");
     let large = octets(100_000);
@@ -53,7 +53,7 @@ fn check(member: &Member) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The part of chronorb on a machine; on its own it does nothing.
+/// The body of chronorb's process on a machine; it does nothing in the test's own process.
 #[test]
 fn a_part() -> Result<(), Failure> {
     match env::var(PART).as_deref() {
@@ -83,7 +83,8 @@ fn be_a_member(file: &Path) -> Result<(), Failure> {
     root.associate_reference_with_id(&orb.string_to_object(GROUP)?, &id)?;
     let reference = orb.object_to_string(member.as_object());
     write_file(&file.display().to_string(), &reference)?;
-    // Requests without a reply are served at the same time by the threads of the pool: their order is nobody's.
+    // The threads of the pool serve requests without a reply concurrently, so their order is
+    // undefined.
     let mut missing = vec![
         Heard::Told("short".to_owned(), octets(10)),
         Heard::Told("long".to_owned(), octets(20_000)),

@@ -15,7 +15,7 @@ use chronorb_interop::idl::{Echo, Hub, Relations};
 use crate::support::peers::{OMNIORB, TSHARK, require};
 use crate::support::programs::{NameServer, Server, Side, run_client, run_client_recorded};
 
-/// Has one side's client check the other side's server, both limited to a version of GIOP.
+/// Makes one side's client check the other side's server, both limited to a version of GIOP.
 fn check(client: Side, server: Side, version: &str, options: &[&str]) {
     if [client, server].contains(&Side::OmniOrb) && !require(&[&OMNIORB]) {
         return;
@@ -143,7 +143,7 @@ mod chronorb_calls_chronorb {
     }
 }
 
-/// References tell of socket files as omniORB does: a component in the profile of IIOP.
+/// References contain socket files as in omniORB: a component in the profile of IIOP.
 mod by_unix_domain_sockets {
     use super::*;
 
@@ -166,14 +166,15 @@ mod by_unix_domain_sockets {
 
     #[test]
     fn chronorb_calls_omniorb() {
-        // Objects that omniORB's server gives out prove no place. A rule permits its own user's sockets.
+        // References of omniORB's server do not prove a host. A rule permits its own user's
+        // sockets.
         let options = ["-ORBClientTransportRule", "uid=self unix"];
         let options = [&["--skip", "precise"], &options[..]].concat();
         check_at_file(Side::Chronorb, Side::OmniOrb, &options);
     }
 }
 
-/// chronorb sends fragments of GIOP 1.2, and whole messages where an older version is spoken.
+/// chronorb sends fragments with GIOP 1.2, and whole messages with older versions.
 mod in_fragments_of_chronorb {
     use super::*;
 
@@ -206,8 +207,8 @@ mod in_fragments_of_chronorb {
 
     #[test]
     fn omniorb_is_answered() {
-        // omniORB ends where one fragment has the first half of a `long double`, and the next the
-        // second.
+        // omniORB aborts if one fragment has the first half of a `long double`, and the next one
+        // the second.
         let options = ["--skip", "latin1-chars", "--skip", "precise"];
         check_sizes(Side::OmniOrb, Side::Chronorb, &options, &[]);
     }
@@ -230,7 +231,7 @@ mod in_fragments_of_chronorb {
     }
 }
 
-/// The traffic of a whole run has no malformed packet, and large messages came in fragments.
+/// The traffic of a whole run has no malformed packet, and large messages were fragmented.
 mod recorded_traffic_is_well_formed {
     use super::*;
 
@@ -273,7 +274,7 @@ fn a_client_ends_the_server_of_either_orb() {
     }
 }
 
-/// An ORB in this process.
+/// Returns an ORB in this process.
 fn orb() -> Orb {
     Orb::with_config(OrbConfig::default()).expect("an ORB")
 }
@@ -335,7 +336,7 @@ mod through_omniorbs_name_server {
         let orb = orb();
         let root = orb.string_to_object(&names.url).expect("a URL");
         let root = NamingContext::unchecked_narrow(&root);
-        // The second time it is there.
+        // The second time it exists.
         let _ = root.bind_new_context(&[NameComponent { id, kind }]);
         orb.shutdown(true).expect("shut down");
     }
@@ -396,7 +397,7 @@ mod through_omniorbs_name_server {
         assert_eq!(bindings[0].binding_type, BindingType::Ncontext);
         assert_eq!(bindings[0].binding_name[0].as_view(), context);
         assert!(rest.is_none());
-        // None in the list: all of them through the iterator.
+        // An empty list: all of them by the iterator.
         let (bindings, rest) = root.list(0)?;
         assert!(bindings.is_empty());
         let rest = rest.ok_or("nil")?;

@@ -1,5 +1,5 @@
-//! chronorb with the real-time I/O subsystem on one host, omniORB and JacORB on the other: they speak plain IIOP, and
-//! know nothing of it.
+//! chronorb with the real-time I/O subsystem on one host, omniORB and JacORB on the other. They use
+//! plain IIOP and are not aware of RIO.
 
 use std::env;
 use std::path::Path;
@@ -15,17 +15,17 @@ use crate::support::peers::{OMNIORB, require};
 use crate::support::programs::{Server, Side, run_client_at};
 use crate::support::{Process, name_of};
 
-/// How packets are taken from the interface.
+/// The drivers of the interface.
 const DRIVERS: [&str; 2] = ["xdp", "packet"];
-/// Of the host that has RIO.
+/// The host with RIO.
 const HERE: Host = Host::B;
-/// Of the host that has not.
+/// The host without RIO.
 const THERE: Host = Host::A;
 
-/// The two hosts; `None` where they cannot be had.
+/// Returns the two hosts; `None` if they are not available.
 ///
 /// # Panics
-/// With `CHRONORB_PEERS=required`, where they cannot be had.
+/// With `CHRONORB_PEERS=required`, if they are not available.
 fn network() -> Option<Network> {
     match Network::build(&Layout::default()) {
         Ok(network) => Some(network),
@@ -42,13 +42,13 @@ fn address(network: &Network, host: Host) -> String {
     network.host(host).addresses().v4.to_string()
 }
 
-/// Where RIO listens.
+/// Returns the endpoint of RIO.
 fn endpoint(network: &Network, driver: &str) -> String {
     let address = address(network, HERE);
     format!("riop://{address}:4710/interface={INTERFACE}&driver={driver}")
 }
 
-/// So that nothing goes by the kernel's TCP, calls back included.
+/// Returns options by which nothing uses the kernel's TCP, including calls back.
 fn options_for(driver: &str) -> [&str; 6] {
     [
         "-ORBProtocols",
@@ -122,11 +122,11 @@ fn chronorb_with_the_kernels_tcp_is_a_peer_like_any_other() {
     }
 }
 
-/// Says in the environment of a process on a host of a test what it shall do.
+/// The environment variable that tells a process on a host of a test its part.
 const PART: &str = "CHRONORB_TEST_PART";
 const IOR_FILE: &str = "ior";
 
-/// The part of chronorb on a host; on its own it does nothing.
+/// The body of chronorb's process on a host; it does nothing in the test's own process.
 #[test]
 fn a_part() -> Result<(), Failure> {
     let Ok(part) = env::var(PART) else {

@@ -1,4 +1,4 @@
-//! chronorb and omniORB call each other by TLS, and prove to each other who they are.
+//! Calls between chronorb and omniORB by TLS with mutual authentication.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::certificates::{Authority, only_for_the_owner};
 use crate::support::peers::{OMNIORB, require};
 use crate::support::programs::{Server, Side, run_ssl_client};
 
-/// The certificates of one who calls, and of one who is called.
+/// The certificates of a client and a server.
 struct Place {
     directory: TempDir,
     authority: Authority,
@@ -26,7 +26,7 @@ impl Place {
         }
     }
 
-    /// The options of a program that proves who it is, and wants that of others.
+    /// Returns the options of a program that proves its identity, and requires that of its peers.
     fn options(&self, side: Side, owner: &str) -> Vec<String> {
         let settings = self.authority.settings(owner, &["127.0.0.1", "localhost"]);
         let text = |path: PathBuf| path.display().to_string();
@@ -46,7 +46,7 @@ impl Place {
                 text(joined(self.directory.path(), owner, &settings)),
                 "-ORBsslCAFile".to_owned(),
                 text(self.authority.file()),
-                // Without one it takes no key at all, even where the key needs none.
+                // Without a password option it loads no key at all, even if the key needs none.
                 "-ORBsslKeyPassword".to_owned(),
                 "unused".to_owned(),
                 "-ORBsslVerifyMode".to_owned(),
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-/// A file of both, as omniORB wants them.
+/// Returns a file with certificate and key, as omniORB requires.
 fn joined(directory: &Path, owner: &str, settings: &TlsSettings) -> PathBuf {
     let read = |file: &Option<PathBuf>| {
         let file = file.as_ref().expect("there is one");
@@ -69,7 +69,7 @@ fn joined(directory: &Path, owner: &str, settings: &TlsSettings) -> PathBuf {
     file
 }
 
-/// Has one side's client check the other side's server; chronorb speaks these versions of TLS.
+/// Makes one side's client check the other side's server; chronorb uses these versions of TLS.
 fn check(client: Side, server: Side, versions: &str, options: &[&str]) {
     if [client, server].contains(&Side::OmniOrb) && !require(&[&OMNIORB]) {
         return;
@@ -82,7 +82,7 @@ fn check(client: Side, server: Side, versions: &str, options: &[&str]) {
         }
         all
     };
-    // Those are URLs of IIOP.
+    // The URLs are those of IIOP.
     let options = [options, &["--skip", "corbaloc"]].concat();
     let (of_server, of_client) = (of(server, "server"), of(client, "client"));
     let of_server: Vec<_> = of_server.iter().map(String::as_str).collect();

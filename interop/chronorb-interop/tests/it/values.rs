@@ -1,6 +1,6 @@
 //! Values, value boxes and abstract interfaces between the two ORBs.
 //!
-//! The objects and values are those of `idl/values.idl`. omniORB's checks are those of
+//! The objects and values are those of `idl/values.idl`. omniORB's checks are in
 //! `interop/omniorb/main_values_client.cc`.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn omniorb_calls_chronorb() {
     orb.shutdown(true).expect("shut down");
 }
 
-/// Calls both ORBs' servers: what holds of one holds of the other.
+/// Calls both ORBs' servers, which must behave the same.
 fn with_each(test: impl Fn(&Mirror)) {
     register();
     let (client, server) = (orb(), orb());

@@ -1,5 +1,5 @@
-//! Values as omniORB has sent them, without omniORB: `interop/captures/values.txt` holds replies
-//! of its server to its client.
+//! Captured values of omniORB: `interop/captures/values.txt` contains replies of its server to its
+//! client.
 
 use std::env;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use idl::{Misplaced, Named, Node, PairBox, Point, PointState, Shape, Text, Tree}
 
 use crate::support::{Process, name_of};
 
-/// The octets of a message by its name.
+/// Returns the octets of a message by its name.
 fn captured(name: &str) -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/values.txt");
     let text = std::fs::read_to_string(path).expect("the captures");
@@ -23,7 +23,7 @@ fn captured(name: &str) -> Vec<u8> {
     octets.collect()
 }
 
-/// Reads all of the body of a reply.
+/// Reads the whole body of a reply.
 fn read<T>(name: &str, read: impl FnOnce(&mut Decoder<'_>) -> Result<T, CdrError>) -> T {
     let octets = captured(name);
     let mut frame = Frame::new(octets.len(), octets.len());
@@ -35,9 +35,9 @@ fn read<T>(name: &str, read: impl FnOnce(&mut Decoder<'_>) -> Result<T, CdrError
     value
 }
 
-/// Set in the environment of a process that runs one test alone.
+/// The environment variable of a process that runs one test alone.
 const ALONE: &str = "CHRONORB_TEST_ALONE";
-/// Header of GIOP, request id, status, no service contexts.
+/// The length of the GIOP header, request id, status and no service contexts.
 const BODY: usize = 24;
 
 fn read_value<V: ValueType + ?Sized>(name: &str) -> Arc<V> {
@@ -122,7 +122,7 @@ fn what_is_read_is_written_with_the_same_header_and_read_again() {
     let mut e = Encoder::new(&mut frame, Endian::Little);
     e.write_octets(&captured("named")[..BODY]).expect("room");
     e.write_value(Some(&point)).expect("room");
-    // A tag, two identifiers: 21 octets each with length and padding to 24.
+    // A tag and two identifiers: 21 octets each with length, padded to 24.
     let header = BODY..BODY + 8 + 2 * (4 + 24);
     assert_eq!(frame.as_slice()[header.clone()], captured("named")[header]);
     let arena = Arena::new(1 << 12);
@@ -130,7 +130,8 @@ fn what_is_read_is_written_with_the_same_header_and_read_again() {
     assert_eq!(d.read_value::<dyn Point>(), Ok(Some(point)));
 }
 
-/// The other tests register factories, for the whole process: this one is in a process of its own.
+/// The other tests register factories for the whole process, so this one runs in a separate
+/// process.
 #[test]
 fn a_value_behind_an_abstract_interface_needs_its_factory() {
     if env::var_os(ALONE).is_none() {

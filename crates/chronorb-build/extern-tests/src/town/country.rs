@@ -17,7 +17,7 @@ impl Region<'_> {
     /// The repository identifier.
     pub const REPOSITORY_ID: &'static str = "IDL:country/Region:1.0";
 
-    /// A copy that owns what it holds, see [`RegionBuf`].
+    /// Returns a copy that owns its contents, see [`RegionBuf`].
     pub fn to_owned(&self) -> RegionBuf {
         RegionBuf {
             squares: self.squares.iter().map(|item| item.to_owned()).collect(),
@@ -54,7 +54,7 @@ impl RegionBuf {
     /// The repository identifier.
     pub const REPOSITORY_ID: &'static str = "IDL:country/Region:1.0";
 
-    /// The view of it. Sequences whose elements borrow are put into the arena.
+    /// Returns the view of it. Sequences whose elements borrow are put into the arena.
     ///
     /// # Errors
     ///
@@ -78,11 +78,11 @@ impl RegionBuf {
         })
     }
 
-    /// Encodes it as its view is encoded.
+    /// Encodes the value like its view.
     ///
     /// # Errors
     ///
-    /// What the encoder refuses: a bound that is exceeded, a full frame.
+    /// An error of the encoder: a bound that is exceeded, or a full frame.
     pub fn encode(
         &self,
         e: &mut __rt::Encoder<'_>,

@@ -16,7 +16,7 @@ impl Square<'_> {
     /// The repository identifier.
     pub const REPOSITORY_ID: &'static str = "IDL:town/Square:1.0";
 
-    /// A copy that owns what it holds, see [`SquareBuf`].
+    /// Returns a copy that owns its contents, see [`SquareBuf`].
     pub fn to_owned(&self) -> SquareBuf {
         SquareBuf {
             size: self.size,
@@ -60,7 +60,7 @@ impl SquareBuf {
     /// The repository identifier.
     pub const REPOSITORY_ID: &'static str = "IDL:town/Square:1.0";
 
-    /// The view of it.
+    /// Returns the view of it.
     pub fn as_view(&self) -> Square<'_> {
         Square {
             size: self.size,
@@ -68,7 +68,7 @@ impl SquareBuf {
         }
     }
 
-    /// The view of it; the arena is not needed, and there is no error.
+    /// Returns the view of it. The arena is not used, and there is no error.
     pub fn as_view_in<'a>(
         &'a self,
         _arena: &'a __rt::Arena,
@@ -76,11 +76,11 @@ impl SquareBuf {
         Ok(self.as_view())
     }
 
-    /// Encodes it as its view is encoded.
+    /// Encodes the value like its view.
     ///
     /// # Errors
     ///
-    /// What the encoder refuses: a bound that is exceeded, a full frame.
+    /// An error of the encoder: a bound that is exceeded, or a full frame.
     pub fn encode(
         &self,
         e: &mut __rt::Encoder<'_>,
@@ -144,7 +144,8 @@ pub mod market {
         /// The repository identifier.
         pub const REPOSITORY_ID: &'static str = "IDL:town/market/Hall:1.0";
 
-        /// The object as one of this interface; `None` if it is of another. It may have to be asked.
+        /// Returns the object as one of this interface; `None` if it is of another.
+        /// This may need a call to the object.
         pub fn narrow(
             object: &__rt::Object,
         ) -> ::core::result::Result<
@@ -154,14 +155,14 @@ pub mod market {
             __rt::narrow(object)
         }
 
-        /// The object as one of this interface, without asking it.
+        /// Returns the object as one of this interface, without a check.
         pub fn unchecked_narrow(object: &__rt::Object) -> Self {
             Self {
                 object: ::core::clone::Clone::clone(object),
             }
         }
 
-        /// The untyped reference.
+        /// Returns the untyped reference.
         pub fn as_object(&self) -> &__rt::Object {
             &self.object
         }
@@ -542,17 +543,17 @@ pub mod market {
     );
 
     impl<S: HallServant> HallSkeleton<S> {
-        /// A skeleton for this servant.
+        /// Creates a skeleton for this servant.
         pub fn new(servant: S) -> Self {
             Self::from_arc(::std::sync::Arc::new(servant))
         }
 
-        /// A skeleton for a servant that is shared with others.
+        /// Creates a skeleton for a shared servant.
         pub fn from_arc(servant: ::std::sync::Arc<S>) -> Self {
             Self(servant.clone(), servant.clone(), servant)
         }
 
-        /// The servant.
+        /// Returns the servant.
         pub fn servant(&self) -> &S {
             &self.0
         }

@@ -1,4 +1,4 @@
-//! Values and references of the other crate's types go through interfaces of this one.
+//! Calls with values and references of the other crate's types.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl CellarServant for Vault {
     }
 }
 
-/// A cellar, called directly, through its POA, and over the loop-back.
+/// Returns a cellar that is called directly, through its POA, and over the loop-back.
 fn cellars() -> [(Orb, Cellar); 3] {
     ["direct", "poa", "off"].map(|collocation| {
         let args = ["test", "-ORBListenEndpoints", "iiop://127.0.0.1:0"];
@@ -131,7 +131,7 @@ fn files_that_include_the_same_one_agree_about_its_types() {
     use chronorb_extern_tests::shared::grapes::grapes::{Colour, Kind, KindBuf};
     use chronorb_extern_tests::shared::{guests, wine};
 
-    // By its type the result of one file's interface is a parameter of the other's.
+    // The result of one file's interface has the type of the other's parameter.
     fn pour(press: &wine::Press, guest: &guests::Guest) -> Result<(), SystemException> {
         let kind: KindBuf = press.pressed(1997).map_err(|_| unsupported())?;
         guest.drink(&kind.as_view())

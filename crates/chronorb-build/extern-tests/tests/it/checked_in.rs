@@ -1,4 +1,4 @@
-//! The code that is checked in is what the compiler writes today.
+//! Comparison of the checked-in code with the compiler's output.
 
 use std::fs;
 use std::path::Path;

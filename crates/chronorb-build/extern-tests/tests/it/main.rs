@@ -1,4 +1,4 @@
-//! Generated code that uses what another crate generated.
+//! Tests of generated code that uses another crate's generated code.
 
 mod calls;
 mod checked_in;

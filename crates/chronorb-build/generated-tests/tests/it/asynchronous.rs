@@ -1,4 +1,4 @@
-//! Asynchronous calls of generated handles: what is begun now and taken later, by waiting, by looking, by a handler
+//! Asynchronous calls of generated handles. Results are taken by waiting, by polling, by a handler
 //! and by a future.
 
 use std::future::Future;
@@ -18,7 +18,7 @@ use chronorb_generated_tests::queue::post::{
     UnknownBuf,
 };
 
-/// Long enough for whatever a test waits for.
+/// Longer than any operation takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
@@ -105,14 +105,14 @@ impl SorterServant for Clerk {
     }
 }
 
-/// A sorter, as a client has it.
+/// A sorter from its client's point of view.
 struct Served {
     orbs: Vec<Orb>,
     sorter: Sorter,
 }
 
 impl Served {
-    /// One after the other: a sorter of another ORB, and one of the client's own.
+    /// Returns, one after the other, a sorter of another ORB, and one of the client's own.
     fn in_each_way() -> impl Iterator<Item = Self> {
         let own = [Collocation::ThroughPoa, Collocation::Direct];
         let own = own.into_iter().map(|way| Self::by(vec![orb(way)]));
@@ -155,7 +155,7 @@ fn orb(collocation: Collocation) -> Orb {
     Orb::with_config(config).expect("an ORB")
 }
 
-/// The smallest executor there is.
+/// Runs a future on a minimal executor.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -173,7 +173,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// What a handler was told.
+/// A reply that a handler received.
 #[derive(Debug, PartialEq)]
 enum Told {
     Count(Result<i32, CountErrorBuf>),
@@ -182,7 +182,7 @@ enum Told {
     Sorted(Result<LetterBuf, SystemException>),
 }
 
-/// Notes what it is told, as far as tests ask for it.
+/// A handler that records its replies.
 struct Teller(Sender<Told>);
 
 impl Teller {

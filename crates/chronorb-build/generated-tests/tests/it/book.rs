@@ -1,5 +1,5 @@
-//! What the book's chapter on asynchronous calls shows, compiled and run. The last test compares: each excerpt of the
-//! chapter is found here.
+//! The examples of the book's chapter on asynchronous calls, compiled and run. The last test checks
+//! that each excerpt of the chapter occurs here.
 
 use std::error::Error;
 use std::future::Future;
@@ -65,7 +65,7 @@ impl QuoterReplyHandler for Board {
     fn set_label(&self, _: Result<(), SystemException>) {}
 }
 
-/// A quoter of another ORB.
+/// Runs a function with a quoter of another ORB.
 fn with_quoter(run: impl FnOnce(&Quoter) -> Outcome) -> Outcome {
     let orb = || {
         let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
@@ -89,7 +89,7 @@ fn results_are_waited_for() -> Outcome {
     with_quoter(|quoter| {
         let first = quoter.begin_price("ACME")?;
         let mut second = quoter.begin_price("OTHER")?;
-        // Both are on their way. The replies may come in any order.
+        // Both calls are under way. The replies may arrive in any order.
         let price = first.wait()?;
         let other = second.wait_until(Instant::now() + Duration::from_millis(5));
         assert!(price < other.unwrap_or(2.0));
@@ -138,7 +138,7 @@ fn results_are_awaited() -> Outcome {
     })
 }
 
-/// The smallest executor there is.
+/// Runs a future on a minimal executor.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -158,7 +158,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 #[test]
 fn every_excerpt_of_the_chapter_is_in_this_file_or_in_its_idl() {
-    // Lines are broken elsewhere, and with them commas come and go.
+    // Line breaks differ, and with them trailing commas.
     let dense = |text: &str| {
         let dense: String = text.split_whitespace().collect();
         dense.replace(",)", ")").replace(",]", "]")

@@ -1,5 +1,5 @@
-//! Calls of every type and parameter mode, from one ORB to another and within one, where they are
-//! marshalled or direct: whatever the way, it makes no difference.
+//! Calls of every type and parameter mode, from one ORB to another and within one, marshalled or
+//! direct: the results are the same.
 
 use std::thread;
 
@@ -326,7 +326,7 @@ fn oneway_operations_are_done() {
             let level = Level { px: 0.5, qty: 3 };
             kitchen.notify("x", &level).expect("sent");
         }
-        // Within one ORB, a later call that has a reply may come before them.
+        // Within one ORB, a later call with a reply may overtake them.
         while kitchen.heard().expect("called") < 3 {
             thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! A server answers the same, however its skeletons find operations.
+//! Equal answers of a server with each operation lookup.
 
 use chronorb::OrbConfig;
 use chronorb::prelude::*;

@@ -1,4 +1,4 @@
-//! Values that say what they are, and decimal numbers, as parameters, members and exceptions.
+//! Self-describing values and decimal numbers as parameters, members and exceptions.
 
 use chronorb::prelude::*;
 use chronorb::{
@@ -12,7 +12,7 @@ use chronorb_generated_tests::dynamic::live::{
 
 use crate::ways::{Served, in_each_way, octets, orb_with, there_and_back};
 
-/// Gives back what it gets; strings are refused.
+/// A servant that returns its arguments; strings are refused.
 struct Shelf;
 
 impl StoreServant for Shelf {
@@ -166,7 +166,7 @@ fn settings_bound_what_each_side_accepts() {
         store.type_of(&Any::of(&READING), &mut b)
     };
     assert!(call(1, 1).is_ok());
-    // The request has a type of three members; so has the reply.
+    // The type in the request has three members, as that in the reply.
     for (server, client, completed) in [(0, 1, CompletionStatus::No), (1, 0, CompletionStatus::Yes)]
     {
         let refused = call(server, client).expect_err("two members are too few");

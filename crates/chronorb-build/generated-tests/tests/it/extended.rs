@@ -1,4 +1,4 @@
-//! What IDL 4 adds: maps, structs that extend others, empty structs, integers of eight bits.
+//! Additions of IDL 4: maps, structs that extend others, empty structs, integers of eight bits.
 
 use std::collections::BTreeMap;
 
@@ -114,7 +114,7 @@ fn more_entries_than_the_bound_are_refused() {
     assert_eq!(Maps::decode(&mut d), Err(CdrError::BoundExceeded));
 }
 
-/// Gives back what it gets.
+/// A servant that returns its arguments.
 struct Echo;
 
 impl ShelfServant for Echo {

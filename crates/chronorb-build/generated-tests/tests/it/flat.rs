@@ -1,5 +1,5 @@
-//! Many values of one layout are read and written in one go: what comes of it is what comes of
-//! reading and writing them one by one.
+//! Encoding and decoding of many values of one layout at once: the results are those of single
+//! values.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use chronorb_generated_tests::types::flat::{Close, Loose, Nested, Octets, Side, 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A value whose slices are read and written one by one.
+/// A value whose slices are encoded and decoded one by one.
 #[derive(Clone, Copy, Debug)]
 struct OneByOne<T>(T);
 
@@ -26,7 +26,7 @@ impl<'a, T: Cdr<'a>> Cdr<'a> for OneByOne<T> {
     }
 }
 
-/// What stands before the values, and how they travel.
+/// The octets before the values, and their encoding.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     start: usize,
@@ -46,13 +46,13 @@ fn way() -> impl Strategy<Value = Way> {
     })
 }
 
-/// Octets that often are values of enums, too.
+/// Octets that are often values of enums, too.
 fn octets() -> impl Strategy<Value = Vec<u8>> {
     let octet = prop_oneof![12 => Just(0u8), 2 => 1..3u8, 1 => any::<u8>()];
     vec(octet, 0..260)
 }
 
-/// The octets of `items`, or the error.
+/// Returns the octets of `items`, or the error.
 fn encoded<'a, T: Cdr<'a>>(items: &[T], way: Way, limit: usize) -> Result<Vec<u8>, CdrError> {
     let mut frame = Frame::new(0, limit);
     let mut e = Encoder::new(&mut frame, way.endian).with_text(way.text);
@@ -61,7 +61,8 @@ fn encoded<'a, T: Cdr<'a>>(items: &[T], way: Way, limit: usize) -> Result<Vec<u8
     Ok(frame.as_slice().to_vec())
 }
 
-/// Reads `n` values; they come back as octets, since NaN is not equal to itself, with the position behind them.
+/// Decodes `n` values. Returns them as octets, since NaN is not equal to itself, with the position
+/// behind them.
 fn decoded<'a, T: Cdr<'a> + 'a>(
     d: &mut Decoder<'a>,
     n: usize,
@@ -76,7 +77,7 @@ fn decoded<'a, T: Cdr<'a> + 'a>(
     Ok((encoded(&items, plain, usize::MAX)?, d.position()))
 }
 
-/// Both ways from octets, cut short at each length.
+/// Decodes the octets in both ways, cut short at each length.
 fn assert_decoded_alike<T>(octets: &[u8], n: usize, way: Way) -> Result<(), TestCaseError>
 where
     T: for<'a> Cdr<'a> + Flat + Debug + 'static,
@@ -94,7 +95,7 @@ where
     Ok(())
 }
 
-/// The same for fragments of GIOP 1.1, where alignment begins anew.
+/// As above for fragments of GIOP 1.1, where alignment begins anew.
 fn assert_joined_alike<T>(fragments: &[&[u8]], n: usize, way: Way) -> Result<(), TestCaseError>
 where
     T: for<'a> Cdr<'a> + Flat + Debug + 'static,
@@ -115,7 +116,7 @@ where
     Ok(())
 }
 
-/// Both ways to octets, for each limit of the frame.
+/// Encodes the values in both ways, for each limit of the frame.
 fn assert_encoded_alike<T>(octets: &[u8], n: usize, way: Way) -> Result<(), TestCaseError>
 where
     T: for<'a> Cdr<'a> + Flat + Debug + 'static,
@@ -136,7 +137,10 @@ where
 macro_rules! alike {
     ($($name:ident: $t:ty;)*) => {
         proptest! {
-            #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+            #![proptest_config(ProptestConfig {
+                failure_persistence: None,
+                ..ProptestConfig::default()
+            })]
             $(
                 #[test]
                 fn $name(octets in octets(), cut in 0..260usize, n in 0..7usize, way in way()) {

@@ -1,4 +1,4 @@
-//! Generated code, compiled and called as users do.
+//! Tests of generated code, compiled and called as users do.
 
 mod asynchronous;
 mod book;

@@ -1,4 +1,4 @@
-//! Bit masks and bit sets, enums with numbers, and what annotations make of members.
+//! Bit masks and bit sets, enums with numbers, and the effects of annotations on members.
 
 use std::collections::HashSet;
 
@@ -94,7 +94,7 @@ fn an_appendable_enum_keeps_numbers_that_it_does_not_know() {
         Named::Unknown2(9),
         "the first has an enumerator's name"
     );
-    // It selects no member where all that are known have a label.
+    // It selects no member if all known enumerators have a label.
     let by: ByOpen = read(&mut [0, 1], &arena).expect("read");
     assert_eq!(
         by,
@@ -204,7 +204,7 @@ fn type_codes_tell_what_corba_has_no_kind_for_by_what_carries_it() {
     assert_eq!(target(Open::TYPE_CODE), TypeCode::UShort);
 }
 
-/// Gives back what it gets.
+/// A servant that returns its arguments.
 struct Echo;
 
 impl PanelServant for Echo {

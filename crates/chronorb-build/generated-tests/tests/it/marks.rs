@@ -1,5 +1,5 @@
-//! Annotations that choose other types: text that is kept where it stands, references that are
-//! never nil, sequences that are decoded bit by bit.
+//! Annotations that choose other types: inline text, references that are never nil, sequences that
+//! are decoded element by element.
 
 use chronorb::prelude::*;
 use chronorb_generated_tests::marks::marks::{
@@ -59,7 +59,7 @@ impl DeskServant for Trader {
     }
 }
 
-/// A desk, called directly, through its POA, and over the loop-back.
+/// Returns a desk that is called directly, through its POA, and over the loop-back.
 fn desks() -> [(Orb, Desk); 3] {
     ["direct", "poa", "off"].map(|collocation| {
         let args = ["test", "-ORBListenEndpoints", "iiop://127.0.0.1:0"];

@@ -1,4 +1,4 @@
-//! Names that Rust uses itself can be implemented and called.
+//! Implementation and calls of definitions whose names Rust uses itself.
 
 use chronorb::prelude::*;
 use chronorb::{Collocation, OrbConfig, Skeleton};

@@ -18,7 +18,8 @@ use chronorb_generated_tests::notification::cos_notify_comm::{
 
 use crate::ways::in_each_way;
 
-/// Takes the one event of these tests, until it is disconnected; alarms of fire are not for it.
+/// A consumer of the single event of these tests, until it is disconnected. Fire alarms are not for
+/// it.
 #[derive(Default)]
 struct Console {
     disconnected: AtomicBool,
@@ -105,7 +106,7 @@ fn a_consumer_says_which_events_it_does_not_take() {
         let consumer = StructuredPushConsumer::narrow(&served.object)
             .expect("asked")
             .expect("a consumer");
-        // An operation of its base, by the handle of the base.
+        // An operation of its base, called by the base's handle.
         let publish = NotifyPublish::from(consumer);
         publish.offer_change(&[DOOR], &[]).expect("taken");
         let fire = EventType {

@@ -1,5 +1,4 @@
-//! Types that hold themselves: what is written is read again, whatever its shape, and what is
-//! nested too deeply is refused.
+//! Recursive types: values survive a round trip, and those that are nested too deeply are refused.
 
 use std::thread;
 
@@ -124,7 +123,7 @@ fn what_is_nested_too_deeply_is_refused() {
 
 #[test]
 fn great_structs_within_each_other_take_no_more_than_the_stack() {
-    // An ORB lets decoders know the stacks of threads.
+    // An ORB gives decoders the stack sizes of threads.
     let _orb = orb(Collocation::Off);
     for stack_size in [64 << 10, 256 << 10, 1 << 20, 8 << 20] {
         let nested = move || {
@@ -144,7 +143,7 @@ fn great_structs_within_each_other_take_no_more_than_the_stack() {
                 let mut octets = written.expect("room");
                 let mut d = Decoder::new(&mut octets, 0, Endian::NATIVE, &arena);
                 match Big::decode(&mut d) {
-                    // What was read can be worked on as well.
+                    // The decoded value can be processed as well.
                     Ok(big) => {
                         let own = big.to_owned();
                         assert_eq!(own, own.clone());
@@ -176,7 +175,7 @@ fn the_type_code_of_what_holds_itself_ends_where_it_begins() {
     };
     assert_eq!(members[1].type_code, children);
     assert_eq!(TreeBuf::TYPE_CODE, Tree::TYPE_CODE);
-    // Each of those that hold each other has all of the other within.
+    // The type code of each type in the cycle contains the others.
     assert!(Directory::TYPE_CODE.equivalent(&Directory::TYPE_CODE));
     there_and_back(&Directory::TYPE_CODE, |d| {
         assert!(TypeCode::decode(d)?.equal(&Directory::TYPE_CODE));
@@ -188,7 +187,7 @@ fn the_type_code_of_what_holds_itself_ends_where_it_begins() {
     });
 }
 
-/// Gives back what it gets.
+/// A servant that returns its arguments.
 struct Echo;
 
 impl WalkerServant for Echo {

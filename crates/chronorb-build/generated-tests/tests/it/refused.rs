@@ -1,4 +1,4 @@
-//! Programs that use generated code wrongly, and what the compiler tells them.
+//! Wrong uses of generated code, and the compiler's errors.
 
 #[test]
 fn wrong_uses_of_generated_code_do_not_compile() {

@@ -1,4 +1,4 @@
-//! What the skeletons of unusual interfaces answer to.
+//! The operations that skeletons of unusual interfaces answer.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn a_skeleton_gives_its_servant_as_one_of_its_interface_and_of_every_base() {
     assert!(servant_as::<Arc<Servant>>(&skeleton).is_none());
 }
 
-/// Tells whether it is called by the thread that made it.
+/// A servant that records whether it is called by the thread that created it.
 struct Witness(ThreadId);
 
 impl TopServant for Witness {

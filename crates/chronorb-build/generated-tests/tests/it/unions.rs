@@ -1,4 +1,4 @@
-//! Unions: what their variants are, how they travel, and how they are called with.
+//! Unions: their variants, their encoding, and calls with them.
 
 use chronorb::prelude::*;
 use chronorb::{Arena, Char, LongDouble, SystemExceptionKind};
@@ -166,7 +166,7 @@ fn an_unknown_discriminator_is_refused_where_it_selects_nothing() {
     let arena = Arena::new(64);
     let mut octets = [0, 0, 0, 9, 0, 0, 0, 0];
     let mut d = Decoder::new(&mut octets, 0, Endian::Big, &arena);
-    // The enum has three enumerators, and the default only stands for the rest of those.
+    // The enum has three enumerators; the default covers only the remaining ones.
     assert_eq!(Content::decode(&mut d), Err(CdrError::InvalidEnum));
 }
 
@@ -196,7 +196,7 @@ fn all() -> AllBuf {
     }
 }
 
-/// Gives back what it gets.
+/// A servant that returns its arguments.
 struct Echo;
 
 impl RelayServant for Echo {

@@ -7,7 +7,7 @@ use crate::generate::context::{Context, ident, rt, suffixed};
 use crate::generate::types::Lifetime;
 use crate::names::Method;
 
-/// The trait of what makes values: from their state, and by each initialiser.
+/// Returns the trait of a factory, which creates values from their state, and by each initialiser.
 pub(super) fn factory(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream {
     let rt = rt();
     let name = context.ident(id);
@@ -15,11 +15,11 @@ pub(super) fn factory(context: Context<'_>, id: DefId, value: &ValueType) -> Tok
     let doc = format!(" Makes values of the type [`{name}`].");
     let unmarshal = if value.custom {
         quote! {
-            #[doc = " Reads a value as its `marshal` has written it."]
+            #[doc = " Reads a value in the form that its `marshal` writes."]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
-            #[doc = " What the decoder refuses, and what is wrong with what it read."]
+            #[doc = " An error of the decoder, or of the value that it read."]
             fn unmarshal(
                 &self,
                 input: &mut #rt::DataInput<'_>,
@@ -28,7 +28,7 @@ pub(super) fn factory(context: Context<'_>, id: DefId, value: &ValueType) -> Tok
     } else {
         let state = suffixed(&name, "State");
         quote! {
-            #[doc = " The value with this state, which has been received."]
+            #[doc = " Creates the value with this state, which was received."]
             fn unmarshal(&self, state: #state) -> ::std::sync::Arc<dyn #name>;
         }
     };
@@ -62,7 +62,7 @@ fn initialiser(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStr
     }
 }
 
-/// The function that registers a factory.
+/// Returns the function that registers a factory.
 pub(super) fn register(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream {
     let rt = rt();
     let name = context.ident(id);
@@ -73,11 +73,11 @@ pub(super) fn register(context: Context<'_>, id: DefId, value: &ValueType) -> To
         quote! { factory.unmarshal(#state::decode(d)?) }
     };
     quote! {
-        #[doc = " Has received values of the type made by `factory`, as long as the process lives."]
+        #[doc = " Makes `factory` create received values of the type until the process ends."]
         #[doc = ""]
         #[doc = " # Errors"]
         #[doc = ""]
-        #[doc = " That one was registered before."]
+        #[doc = " An error if a factory was registered before."]
         pub fn register_factory(
             factory: impl #factory,
         ) -> ::core::result::Result<(), #rt::AlreadyRegistered> {

@@ -1,5 +1,5 @@
-//! Value types: a trait, the struct with the state, what makes values of it, and for those that
-//! are only state the value itself.
+//! Value types: a trait, the struct with the state, the factory of its values, and a complete value
+//! for types that consist of their state only.
 
 mod factory;
 mod state;
@@ -30,7 +30,7 @@ pub(super) fn value_type(context: Context<'_>, id: DefId, value: &ValueType) -> 
     quote! { #definition #value_type #types #rest }
 }
 
-/// The trait, and what is called by its name.
+/// Returns the trait, and the items named after it.
 fn definition(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream {
     let rt = rt();
     let doc = context.doc_of(id);
@@ -52,7 +52,7 @@ fn definition(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream
     let state = has_state(value).then(|| {
         let (state, accessor) = (suffixed(&name, "State"), context.state_accessor(id));
         quote! {
-            #[doc = " The state."]
+            #[doc = " Returns the state."]
             fn #accessor(&self) -> &#state;
         }
     });
@@ -62,7 +62,7 @@ fn definition(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
-            #[doc = " What the encoder refuses."]
+            #[doc = " An error of the encoder."]
             fn marshal(
                 &self,
                 output: &mut #rt::DataOutput<'_>,
@@ -78,7 +78,7 @@ fn definition(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream
             #[doc = " The repository identifier."]
             pub const REPOSITORY_ID: &'static str = #repository_id;
 
-            #[doc = " The value as one of this type; `None` if it is of another."]
+            #[doc = " Returns the value as one of this type; `None` if it is of another."]
             pub fn narrow<V: #rt::ValueType + ?Sized>(
                 value: &::std::sync::Arc<V>,
             ) -> ::core::option::Option<::std::sync::Arc<Self>> {
@@ -88,7 +88,7 @@ fn definition(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream
             #register
         }
 
-        #[doc = " Whether both have the same Rust type and the same state."]
+        #[doc = " Returns whether both have the same Rust type and the same state."]
         impl ::core::cmp::PartialEq for dyn #name {
             fn eq(&self, other: &Self) -> bool {
                 #rt::Value::equals(self, other)
@@ -97,7 +97,7 @@ fn definition(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream
     }
 }
 
-/// What the runtime knows of the type.
+/// Returns the runtime's description of the type.
 fn implementation(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream {
     let rt = rt();
     let name = context.ident(id);
@@ -176,7 +176,7 @@ fn implementation(context: Context<'_>, id: DefId, value: &ValueType) -> TokenSt
     }
 }
 
-/// The value of a type that is only state.
+/// Returns the value of a type that is only state.
 fn plain(context: Context<'_>, id: DefId) -> TokenStream {
     let rt = rt();
     let name = context.ident(id);
@@ -211,12 +211,12 @@ fn plain(context: Context<'_>, id: DefId) -> TokenStream {
         pub struct #value(pub #state);
 
         impl #value {
-            #[doc = " Lets it be read where only a base of it in another IDL file is expected, or any"]
-            #[doc = " value (`ValueBase`)."]
+            #[doc = " Registers the type, so that values can be read where a base in another IDL file"]
+            #[doc = " or any value (`ValueBase`) is expected."]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
-            #[doc = " That a factory was registered before."]
+            #[doc = " An error if a factory was registered before."]
             pub fn register() -> ::core::result::Result<(), #rt::AlreadyRegistered> {
                 #rt::register_value_factory(<dyn #name>::REPOSITORY_ID, Self::__read)
             }
@@ -241,7 +241,7 @@ fn plain(context: Context<'_>, id: DefId) -> TokenStream {
     }
 }
 
-/// What lets an `Arc` of it stand where a reference does.
+/// Returns the implementations by which an `Arc` of it can take the place of a reference.
 pub(super) fn by_arc(ty: &TokenStream) -> TokenStream {
     let rt = rt();
     quote! {
@@ -267,12 +267,12 @@ pub(super) fn by_arc(ty: &TokenStream) -> TokenStream {
     }
 }
 
-/// Whether there are values of it, other than of derived types.
+/// Returns whether it has values other than those of derived types.
 fn has_state(value: &ValueType) -> bool {
     !value.is_abstract && !value.forward_only
 }
 
-/// Whether values of it need no code of the program.
+/// Returns whether its values need no code of the program.
 fn is_only_state(context: Context<'_>, id: DefId) -> bool {
     let DefKind::Value(value) = &context.model.get(id).kind else {
         return false;
@@ -293,7 +293,7 @@ fn is_only_state(context: Context<'_>, id: DefId) -> bool {
         })
 }
 
-/// The repository identifiers of the bases that it may be taken for.
+/// Returns the repository identifiers of the bases that it may be taken for.
 fn truncatable_bases<'m>(context: Context<'m>, value: &'m ValueType) -> Vec<&'m str> {
     let mut ids = Vec::new();
     let mut value = value;
@@ -326,14 +326,14 @@ fn is_abstract(context: Context<'_>, interface: DefId) -> bool {
     }
 }
 
-/// The abstract interfaces that it supports, with their bases.
+/// Returns the abstract interfaces that it supports, with their bases.
 fn supported_abstracts(context: Context<'_>, value: &ValueType) -> Vec<DefId> {
     let mut all = supported(context, value);
     all.retain(|&id| is_abstract(context, id));
     all
 }
 
-/// The interfaces of its own list, each with its bases.
+/// Returns the interfaces of its own list, each with its bases.
 fn supported(context: Context<'_>, value: &ValueType) -> Vec<DefId> {
     let mut all = Vec::new();
     for &id in &value.supports {
@@ -348,8 +348,8 @@ fn supported(context: Context<'_>, value: &ValueType) -> Vec<DefId> {
     all
 }
 
-/// The methods of the interfaces that it supports, of those that are not abstract and have no
-/// trait to inherit, and that no base supports.
+/// Returns the methods of the interfaces that it supports, except for abstract ones, those that
+/// have no trait to inherit, and those that a base supports.
 fn supported_methods<'g>(
     context: Context<'g>,
     id: DefId,
@@ -369,7 +369,7 @@ fn supported_methods<'g>(
 }
 
 impl Context<'_> {
-    /// The method of a value type's trait that gives the state.
+    /// Returns the method of a value type's trait that returns the state.
     fn state_accessor(self, id: DefId) -> Ident {
         let name = snake(self.names.name(id));
         format_ident!(
@@ -378,7 +378,8 @@ impl Context<'_> {
         )
     }
 
-    /// An expression for the owned value that the decoder `d` reads, which leaves with `?`.
+    /// Returns an expression for the owned value that the decoder `d` reads, which returns an error
+    /// with `?`.
     pub(super) fn decode_owned(self, ty: &chronorb_idl::model::Type, d: &Ident) -> TokenStream {
         let rt = rt();
         if shape::is_reference(self.model, ty) {
@@ -395,7 +396,7 @@ impl Context<'_> {
         }
     }
 
-    /// The same for a member.
+    /// Returns the same for a member.
     fn decode_member_owned(self, member: &Member, d: &Ident) -> TokenStream {
         if !member.optional && shape::is_reference(self.model, &member.ty) {
             return self.decode_owned(&member.ty, d);

@@ -8,7 +8,7 @@ use crate::generate::members::name_of;
 use crate::generate::types::Lifetime;
 use crate::shape;
 
-/// The struct with the members: one that is the state of the base, then the type's own.
+/// Returns the struct with the members: one that is the state of the base, then the type's own.
 pub(super) fn state(context: Context<'_>, id: DefId, value: &ValueType) -> TokenStream {
     let rt = rt();
     let value_name = context.ident(id);
@@ -77,11 +77,11 @@ pub(super) fn state(context: Context<'_>, id: DefId, value: &ValueType) -> Token
         pub struct #name { #(#fields),* }
 
         impl #name {
-            #[doc = " Writes it as it stands in a value."]
+            #[doc = " Writes the state as a part of a value."]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
-            #[doc = " What the encoder refuses."]
+            #[doc = " An error of the encoder."]
             pub fn encode(
                 &self,
                 #e: &mut #rt::Encoder<'_>,
@@ -91,11 +91,11 @@ pub(super) fn state(context: Context<'_>, id: DefId, value: &ValueType) -> Token
                 Ok(())
             }
 
-            #[doc = " Reads it as it stands in a value."]
+            #[doc = " Reads the state as a part of a value."]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
-            #[doc = " What the decoder refuses."]
+            #[doc = " An error of the decoder."]
             pub fn decode<'a>(
                 #d: &mut #rt::Decoder<'a>,
             ) -> ::core::result::Result<Self, #rt::CdrError> {
@@ -107,7 +107,7 @@ pub(super) fn state(context: Context<'_>, id: DefId, value: &ValueType) -> Token
     }
 }
 
-/// The field for the state of the base.
+/// Returns the field for the state of the base.
 pub(super) fn base_field(context: Context<'_>, id: DefId) -> Ident {
     let DefKind::Value(value) = &context.model.get(id).kind else {
         return format_ident!("base");
@@ -117,7 +117,7 @@ pub(super) fn base_field(context: Context<'_>, id: DefId) -> Ident {
     format_ident!("{}", if taken { "base_" } else { "base" })
 }
 
-/// Whether the state has a `Default`.
+/// Returns whether the state has a `Default`.
 pub(super) fn has_default(context: Context<'_>, id: DefId) -> bool {
     let DefKind::Value(value) = &context.model.get(id).kind else {
         return false;

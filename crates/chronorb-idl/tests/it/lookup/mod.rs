@@ -1,9 +1,9 @@
-//! Finding things in the model of a text.
+//! Lookup in the model of a text.
 
 use chronorb_idl::model::{ConstValue, DefId, DefKind, Definition, Model};
 use chronorb_idl::{Options, compile_text};
 
-/// The model of a correct text.
+/// Returns the model of a correct text.
 pub(crate) fn model(text: &str) -> Model {
     match compile_text("test.idl", text, &Options::default()) {
         Ok(compilation) => compilation.model,
@@ -11,7 +11,7 @@ pub(crate) fn model(text: &str) -> Model {
     }
 }
 
-/// The definition with this scoped name.
+/// Returns the definition with this scoped name.
 pub(crate) fn find<'a>(model: &'a Model, name: &str) -> (DefId, &'a Definition) {
     model
         .iter()
@@ -19,12 +19,12 @@ pub(crate) fn find<'a>(model: &'a Model, name: &str) -> (DefId, &'a Definition) 
         .unwrap_or_else(|| panic!("there is no {name}"))
 }
 
-/// What the definition with this scoped name is.
+/// Returns the kind of the definition with this scoped name.
 pub(crate) fn kind<'a>(model: &'a Model, name: &str) -> &'a DefKind {
     &find(model, name).1.kind
 }
 
-/// The value of the constant with this scoped name.
+/// Returns the value of the constant with this scoped name.
 #[allow(dead_code, reason = "not every test file looks at constants")]
 pub(crate) fn constant(model: &Model, name: &str) -> ConstValue {
     match kind(model, name) {

@@ -1,11 +1,11 @@
-//! The model in the words of `interop/omniidl/listing.py`.
+//! The model in the format of `interop/omniidl/listing.py`.
 
 use chronorb_idl::model::{
     Attribute, Case, ConstValue, DefId, DefKind, Definition, Factory, Member, Model, Operation,
     Param, ParamMode, StateMember, Type,
 };
 
-/// One line for each thing, in no particular order.
+/// Returns one line for each part of the model, in no particular order.
 pub(crate) fn of(model: &Model) -> Vec<String> {
     let mut lines = Vec::new();
     for (_, definition) in model.iter() {
@@ -283,7 +283,7 @@ impl Listing<'_> {
     }
 }
 
-/// As omniidl writes it: without zeros at either end, but for one before the point.
+/// Formats a number as omniidl does: without zeros at either end, but with one before the point.
 fn decimal(unscaled: i128, scale: usize) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let digits = format!("{:0width$}", unscaled.unsigned_abs(), width = scale + 1);

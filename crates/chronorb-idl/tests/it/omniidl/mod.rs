@@ -1,6 +1,7 @@
-//! Our model and omniidl's, of the same files: names, repository identifiers, types, values.
+//! Comparison of chronorb's and omniidl's models of the same files: names, repository identifiers,
+//! types, values.
 //!
-//! omniidl prints what it has understood by a back end of ours, `interop/omniidl/listing.py`.
+//! omniidl prints its model by the back end `interop/omniidl/listing.py`.
 
 mod listing;
 
@@ -11,10 +12,12 @@ use std::process::Command;
 
 use chronorb_idl::{Compilation, Failure, Options, compile};
 
-/// Where Debian's packages `omniorb-idl` and `omniidl` put the IDL of omniORB and of the services.
+/// The directory of omniORB's and the services' IDL files in Debian's packages `omniorb-idl` and
+/// `omniidl`.
 const OMNIORB: &str = "/usr/share/idl/omniORB";
 
-/// Files of the services that no compiler of CORBA 3 takes, and why. Both of us have to refuse them.
+/// Files of the services that no compiler of CORBA 3 accepts, with the reasons. Both compilers must
+/// refuse them.
 const WRONG: [(&str, &str); 9] = [
     (
         "CosTSPortability.idl",
@@ -30,7 +33,7 @@ const WRONG: [(&str, &str); 9] = [
     ("SecurityReplaceable.idl", "includes Security.idl"),
 ];
 
-/// Files of our corpus that omniidl takes and understands otherwise, and why.
+/// Files of the corpus that omniidl accepts and interprets differently, with the reasons.
 const DIFFERENT: [(&str, &str); 2] = [
     (
         "byte_order_mark.idl",
@@ -101,8 +104,8 @@ fn what_omniidl_takes_of_the_corpus_means_the_same() {
         }
     }
     assert!(differences.is_empty(), "\n{differences}");
-    // The others have annotations, components, maps, sequences as parameters, or what else came
-    // with CORBA 3 and IDL 4.
+    // The others have annotations, components, maps, sequences as parameters, or other features of
+    // CORBA 3 and IDL 4.
     assert!(taken >= 150, "omniidl takes {taken} files only");
 }
 
@@ -121,7 +124,7 @@ fn compare(files: &[PathBuf], search: &[PathBuf]) {
     assert!(differences.is_empty(), "\n{differences}");
 }
 
-/// What the two make differently of a file, as text.
+/// Returns the difference between the two models of a file as text.
 fn difference(file: &Path, theirs: &str, search: &[PathBuf]) -> String {
     let name = file.file_name().unwrap().to_str().unwrap();
     let ours = match ours(file, search) {
@@ -143,13 +146,13 @@ fn difference(file: &Path, theirs: &str, search: &[PathBuf]) -> String {
 fn ours(file: &Path, search: &[PathBuf]) -> Result<Compilation, Failure> {
     let options = Options {
         include_dirs: search.to_vec(),
-        // Files of omniORB ask for it where they need what compilers of CORBA 2 do not have.
+        // Files of omniORB test this macro if they need extensions of omniidl.
         defines: vec![("__OMNIIDL__".to_owned(), "1".to_owned())],
     };
     compile(file, &options)
 }
 
-/// The listing, or the errors.
+/// Returns omniidl's listing, or its errors.
 fn theirs(file: &Path, search: &[PathBuf]) -> Result<String, String> {
     let mut command = Command::new("omniidl");
     command.arg("-p").arg(repository("interop/omniidl"));
@@ -165,7 +168,7 @@ fn theirs(file: &Path, search: &[PathBuf]) -> Result<String, String> {
     }
 }
 
-/// Whether it is; where it has to be, that it is.
+/// Returns whether omniidl is installed. Panics if it is missing and required.
 fn omniidl_is_there() -> bool {
     let there = Command::new("omniidl").arg("-V").output().is_ok() && Path::new(OMNIORB).is_dir();
     if !there {

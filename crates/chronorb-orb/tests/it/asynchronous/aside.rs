@@ -1,4 +1,4 @@
-//! A call that a server sends to a host whose name has to be looked up holds no other call up.
+//! A server's call to a host whose name must be resolved delays no other call.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::support::asynchronous::{Alarm, Inbox, STRATEGIES, begin_add, block_on
 use crate::support::raw_server::{Peer, forward, raw_server};
 use crate::support::{Latch, PROBE_ID, orb_with};
 
-/// TCP whose hosts have names that are found when the latch is at 2. At 1 somebody waits for that.
+/// TCP with named hosts. Names are resolved once the latch is at 2. It is at 1 while a thread waits
+/// for that.
 #[derive(Default)]
 struct Named(Arc<Latch>);
 
@@ -51,7 +52,7 @@ impl Transport for Named {
     }
 }
 
-/// In the range that is free for experiments.
+/// A number in the range for experiments.
 const NAMED: u32 = 0x7f00_0002;
 
 fn at(port: u16, host: &str, tag: u32) -> Ior {

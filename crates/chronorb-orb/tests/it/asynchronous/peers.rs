@@ -13,7 +13,7 @@ use crate::support::raw_server::{
 };
 use crate::support::{Latch, PATIENCE, add, kind_and_completion, orb_with};
 
-/// A client, and an object at a server on a bare socket.
+/// Returns a client, and an object at a server on a bare socket.
 fn at(strategy: ConnectionStrategy, server: &RawServer) -> (Orb, Object) {
     eprintln!("with {strategy:?}");
     let orb = orb_with(|config| config.client_connection = strategy);
@@ -21,7 +21,7 @@ fn at(strategy: ConnectionStrategy, server: &RawServer) -> (Orb, Object) {
     (orb, object)
 }
 
-/// Long enough for a request to be sent, on a machine with much to do.
+/// Long enough to send a request on a loaded machine.
 const SHORT: Duration = Duration::from_millis(300);
 
 #[test]
@@ -66,7 +66,7 @@ fn asynchronous_calls_have_a_connection_of_their_own_where_each_thread_has() {
         assert_eq!(add(&object, 3, 4), Ok(7));
         assert_eq!(pending.wait(), Ok(3));
         if strategy != ConnectionStrategy::Exclusive {
-            // Threads that ended may have been its last users.
+            // Threads that have ended may have been the connections' last users.
             assert!(server.connections() <= 4);
             continue;
         }
@@ -204,7 +204,7 @@ fn what_a_server_has_not_begun_when_it_closes_is_sent_again() {
             let first = begin_add(&object, 1, 2).expect("it begins");
             let second = begin_add(&object, 3, 4).expect("it begins");
             assert_eq!((take(first), take(second)), (Ok(3), Ok(7)));
-            // The one who read the first goodbye may have ended before the second.
+            // The thread that read the first CloseConnection may have ended before the second.
             assert!((2..=3).contains(&server.connections()));
             let _ = orb.shutdown(true);
         }
@@ -286,7 +286,7 @@ fn a_reply_that_is_malformed_ends_the_connection() {
             let server = raw_server(|mut peer: Peer| {
                 let (id, _) = peer.request().expect("a request comes");
                 let mut octets = reply(id, 0);
-                // A status that there is not.
+                // An invalid status.
                 octets[16] = 99;
                 peer.send(&octets);
                 peer.until_the_end();
@@ -304,7 +304,7 @@ fn a_reply_that_is_malformed_ends_the_connection() {
 fn nobody_listening_shows_when_a_call_begins() {
     for strategy in STRATEGIES {
         let orb = orb_with(|config| config.client_connection = strategy);
-        // Nobody listens at the discard port.
+        // No socket listens at the discard port.
         let object = object_at(&orb, "127.0.0.1:9".parse().expect("an address"));
         let expected = (SystemExceptionKind::Transient, CompletionStatus::No);
         assert_eq!(kind_and_completion(begin_add(&object, 1, 2)), expected);

@@ -1,5 +1,5 @@
-//! Asynchronous calls of a server of our own: their results are taken later, by waiting, by looking, by a handler or
-//! by a future, whatever the strategy of the client's connections.
+//! Asynchronous calls of a chronorb server: results are taken later, by waiting, by polling, by a
+//! handler or by a future, with each connection strategy of the client.
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::MappingKind;
@@ -18,7 +18,7 @@ use crate::support::asynchronous::{
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned};
 use crate::support::{PATIENCE, Served, add, has_real_time, kind_and_completion, orb_with, served};
 
-/// A probe as a client with another configuration sees it.
+/// A probe from the point of view of a client with another configuration.
 struct Client {
     orb: Orb,
     object: Object,

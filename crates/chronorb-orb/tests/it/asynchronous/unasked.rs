@@ -1,4 +1,4 @@
-//! Servers that send what nobody has asked for: all calls come to their end, and none is told what belongs to another.
+//! Servers that send unsolicited replies: all calls complete, and none gets the result of another.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::support::raw_server::{
 };
 use crate::support::{Latch, add, orb_with};
 
-/// The number of unasked replies that a server may send.
+/// The maximum number of unsolicited replies of a server.
 const MAX_STRAYS: u32 = 1000;
 
 fn at(strategy: ConnectionStrategy, server: &RawServer) -> (Orb, Object) {
@@ -24,7 +24,7 @@ fn at(strategy: ConnectionStrategy, server: &RawServer) -> (Orb, Object) {
     (orb, object)
 }
 
-/// Replies to requests that there were not, before that to `id`.
+/// Returns unsolicited replies, with request ids before `id`.
 fn strays(id: u32, number: u32) -> Vec<u8> {
     let stray = |n| reply(id.wrapping_add(1 << 20).wrapping_add(n), 0);
     (0..number).flat_map(stray).collect()
@@ -149,7 +149,7 @@ fn replies_that_nobody_fetches_are_bounded_and_the_greatest_pays() {
         let kept = results.iter().filter(|result| result.is_ok()).count();
         let dropped = results.iter().filter(|r| **r == Err(refused)).count();
         assert_eq!(kept + dropped, CALLS, "{results:?}");
-        // A frame has up to twice the room that its message needs.
+        // A frame has up to twice the length of its message.
         assert!((1..=MOST / 300_000).contains(&kept), "{kept} were kept");
         let next = begin_add(&object, 2, 2).expect("it begins");
         assert_eq!(next.wait(), Ok(4));
@@ -190,7 +190,7 @@ fn a_look_at_a_long_reply_returns_although_more_of_it_comes() {
     }
 }
 
-/// A server that sends datagrams without end, of which none is a reply to a request that it got.
+/// A server that sends datagrams without end, none of which is a reply to a received request.
 #[cfg(feature = "diop")]
 mod flooded {
     use std::net::{SocketAddr, UdpSocket};
@@ -266,7 +266,7 @@ mod flooded {
             }
         }
 
-        /// Whether it is still going on; it ends then.
+        /// Ends the flood. Returns whether it was still going on.
         fn end(&self) -> bool {
             !self.ends.swap(true, Ordering::Relaxed)
         }

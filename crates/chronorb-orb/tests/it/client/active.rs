@@ -1,4 +1,5 @@
-//! The queue of a connection whose thread sends for all: who waits in it, and how long.
+//! The send queue of a connection whose thread sends for all callers: its order, and the time in
+//! it.
 
 use chronorb_orb::SystemExceptionKind::Timeout;
 use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Operation, Orb, SystemException};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use crate::support::raw_server::{CLOSE_CONNECTION, Message, Peer, object_at, raw_server};
 use crate::support::{Latch, add, kind_and_completion, orb_with};
 
-/// As many messages as may wait.
+/// The maximum number of waiting messages.
 const ROOM: usize = 64;
 const A_MOMENT: Duration = Duration::from_millis(60);
 const NOTE: Operation = Operation::oneway("note");
@@ -17,7 +18,7 @@ fn client() -> Orb {
     orb_with(|config| config.client_connection = ConnectionStrategy::Active)
 }
 
-/// Sends more than the sockets of both sides keep, and the two numbers.
+/// Sends the two numbers, and more data than the sockets of both sides buffer.
 fn send_much(object: &Object, a: i32, b: i32) -> Result<(), SystemException> {
     let text = "x".repeat(12 << 20);
     object.invoke_oneway(&NOTE, &|e| {
@@ -27,8 +28,8 @@ fn send_much(object: &Object, a: i32, b: i32) -> Result<(), SystemException> {
     })
 }
 
-/// A server that says when the first message has begun, reads on when it may, and tells the
-/// arguments of all requests that came, each with the number of its connection.
+/// A server that signals the start of the first message, reads on when it is told to, and reports
+/// the arguments of all requests, each with the number of its connection.
 struct Slow {
     begun: Arc<Latch>,
     reads: Arc<Latch>,
@@ -47,7 +48,7 @@ fn slow() -> Slow {
         while let Some(message) = peer.message() {
             if let Message::Request { id, arguments } = message {
                 let _ = sees.send((peer.number, arguments));
-                // The great one is no two-way request.
+                // The large request is not two-way.
                 if arguments.0 != 0 {
                     peer.answer((id, arguments));
                 }
@@ -85,7 +86,7 @@ fn a_request_that_cannot_be_sent_in_time_is_taken_back() {
 fn where_the_queue_is_full_callers_wait_in_their_own_time() {
     let slow = slow();
     let object = object_at(&client(), slow.server.address);
-    // The connection is there as long as one of its threads.
+    // The connection exists as long as one of its threads.
     let all_have_called = Barrier::new(ROOM + 9);
     let stay = || {
         all_have_called.wait();
@@ -152,7 +153,7 @@ fn requests_that_wait_when_the_server_says_goodbye_go_by_a_new_connection() {
         }
     });
     let object = object_at(&client(), server.address);
-    // The new one is there as long as one of its threads.
+    // The new connection exists as long as one of its threads.
     let both_have_called = Barrier::new(2);
     std::thread::scope(|scope| {
         let great = scope.spawn(|| {
@@ -182,7 +183,7 @@ fn a_request_whose_time_is_over_in_its_midst_ends_the_connection() {
         let hasty = object.with_timeout(A_MOMENT * 25);
         let great = scope.spawn(move || send_much(&hasty, 0, 1));
         slow.begun.reach(1);
-        // It goes by a new connection.
+        // It uses a new connection.
         let patient = scope.spawn(|| add(&object, 1, 2));
         let called = great.join().expect("no panic");
         assert_eq!(kind_and_completion(called), (Timeout, CompletionStatus::No));

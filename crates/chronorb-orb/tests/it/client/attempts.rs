@@ -1,5 +1,5 @@
-//! The rules for further attempts of a call: the same for synchronous, asynchronous and explicit
-//! ones, and for those within the process.
+//! The rules for further attempts of a call, which are the same for synchronous, asynchronous,
+//! explicit and collocated calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use crate::support::{PROBE_ID, ProbeSkeleton, add, kind_and_completion, orb, orb
 
 type Called = Result<i32, SystemException>;
 
-/// The sum of 1 and 2 by each kind of call.
+/// Checks the sum of 1 and 2 by each kind of call.
 fn by_each_kind_of_call(check: impl Fn(&str, &dyn Fn(&Object) -> Called)) {
     check("synchronous", &|object| add(object, 1, 2));
     for (way, take) in WAYS {
@@ -28,26 +28,27 @@ fn by_each_kind_of_call(check: impl Fn(&str, &dyn Fn(&Object) -> Called)) {
     }
 }
 
-/// An object that a server does not have.
+/// Returns an object that a server does not have.
 fn missing_at(server: &Site, client: &Orb) -> Object {
     let there = server.root.serve(ProbeSkeleton(Arc::default()));
     with_key(client, &there.expect("it is new"), b"key")
 }
 
-/// The result of a call whose server forwards `times` requests to an object that is not there, and
-/// the number of requests that it gets.
+/// Returns the result of a call whose server forwards `times` requests to a missing object, and the
+/// number of requests that the server gets.
 fn forwarded_to_nobody(times: usize, call: &dyn Fn(&Object) -> Called) -> (Called, usize) {
     let (elsewhere, client) = (site(), orb());
     let port = profile_of(&missing_at(&elsewhere, &client)).port;
-    // It has no code sets, as the server's: arguments that are marshalled fit both.
+    // The reference has no code sets, like the server's, so marshalled arguments fit both.
     let missing = object_at(&client, ([127, 0, 0, 1], port).into());
     let requests = Arc::new(AtomicUsize::new(0));
     let count = requests.clone();
     let server = raw_server(move |mut peer: Peer| {
         while let Some(request) = peer.request() {
-            match count.fetch_add(1, Ordering::SeqCst) < times {
-                true => peer.send(&forward(request.0, missing.ior())),
-                false => peer.answer(request),
+            if count.fetch_add(1, Ordering::SeqCst) < times {
+                peer.send(&forward(request.0, missing.ior()))
+            } else {
+                peer.answer(request)
             }
         }
     });
@@ -81,7 +82,7 @@ fn a_binding_ends_where_the_target_is_stale_again_and_again() {
     }
 }
 
-/// Forwards its first requests, and serves the others.
+/// A servant locator that forwards its first requests, and serves the others.
 struct Mover {
     to: Object,
     forwards: AtomicUsize,
@@ -98,7 +99,7 @@ impl ServantLocator for Mover {
     }
 }
 
-/// An object of a server that forwards its first requests to an object that is not there.
+/// Returns an object of a server that forwards its first requests to a missing object.
 fn moved(s: &Site, elsewhere: &Site, forwards: usize) -> Object {
     let poa = s.poa("moved", &[MANAGER, NON_RETAIN, USER]);
     let mover = Mover {
@@ -142,7 +143,7 @@ fn the_rebind_policy_holds_for_forwards_within_the_process() {
     });
 }
 
-/// A call's exception, and its cause as the thread is told that takes the result.
+/// Returns a call's exception, and its cause as reported to the thread that takes the result.
 fn failure(client: &Orb, called: Called) -> (Kind, String) {
     let kind = kind_and_completion(called).0;
     let failure = client.last_failure().expect("it has a cause");
@@ -200,5 +201,5 @@ fn an_exception_within_the_process_has_its_cause_in_an_asynchronous_call() {
     });
 }
 
-/// Long enough for a request to be sent, on a machine with much to do.
+/// Long enough to send a request on a loaded machine.
 const SHORT: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! Priority-banded connections: which connection, and which lane, a request takes.
+//! Priority-banded connections: the choice of connection and lane for a request.
 
 use chronorb_giop::{
     Component, IiopProfile, Policies, PolicyValue, PriorityBandValue, TAG_POLICIES,
@@ -14,7 +14,7 @@ use crate::support::{add, priority};
 
 const TWO: [(i16, i16); 2] = [(0, 15), (16, 40)];
 
-/// The reference with bands of the client's.
+/// Returns the reference with bands of the client.
 fn banded(object: &Object, bands: PriorityBands) -> Object {
     let policy = ClientPolicy::PriorityBandedConnection(bands);
     object
@@ -35,8 +35,8 @@ fn no_connection() -> SystemException {
     SystemException::no(kind, minor::NO_CONNECTION_FOR_PRIORITY)
 }
 
-/// Of each priority of the caller: the lane that serves its request, where the lanes are of 10, 20
-/// and 30 and the bands of 0 to 15 and 16 to 40.
+/// The lane that serves a request, for each priority of the caller. The lanes have the priorities
+/// 10, 20 and 30; the bands are 0 to 15 and 16 to 40.
 const LANE_OF: [(Option<i16>, Option<i16>); 12] = [
     (Some(10), Some(10)), // its own
     (Some(0), Some(10)),  // the next more urgent one of the band
@@ -104,7 +104,7 @@ fn a_priority_in_several_bands_belongs_to_the_first() {
     }
 }
 
-/// The reference with another policy in place of those of the server.
+/// Returns the reference with another policy instead of the server's.
 fn with_policy(object: &Object, client: &Orb, policy: PolicyValue) -> Object {
     let mut ior = object.ior().clone();
     let mut profile = IiopProfile::decode(&ior.profiles[0].data).expect("our own");
@@ -150,7 +150,7 @@ fn a_policy_that_cannot_be_read_is_inv_policy_and_not_none() {
         let bound = object.validate_connection();
         assert_eq!(bound, Err(BindError::System(unreadable)), "{policy:?}");
     }
-    // Of other kinds nothing has to be known.
+    // Policies of other kinds may be unknown.
     let unknown = policy(99, &[1, 2, 3]);
     let object = with_policy(&s.object, &s.client, unknown);
     assert_eq!(s.at(None, || add(&object, 1, 1)), Ok(2));

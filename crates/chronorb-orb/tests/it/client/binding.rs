@@ -98,7 +98,7 @@ fn an_object_of_this_orb_is_bound_without_connections() {
         (Pool::Default, Collocation::ThroughPoa, 0),
         (Pool::Default, Collocation::Direct, 0),
         (Pool::Default, Collocation::Off, 1),
-        // The pool's threads serve its objects, not those of the application.
+        // The pool's threads are servers for its objects, and not application threads.
         (Pool::Lanes, Collocation::ThroughPoa, 1),
     ] {
         let s = laned(pool, &[propagated()]);
@@ -128,7 +128,7 @@ fn binding_follows_forwards() {
     s.at(Some(20), || {
         assert_eq!(named.validate_connection(), Ok(()));
         let connections = s.connections();
-        // The one that it asked at, and the lane of the object itself.
+        // The connection of the request, and that of the object's lane.
         assert_eq!(s.connected(), [10, 20]);
         assert_eq!(add(&named, 1, 1), Ok(2));
         assert_eq!(s.connections(), connections);
@@ -179,7 +179,7 @@ fn what_cannot_be_bound_is_the_exception_of_a_call() {
     let no_lane = banded(&s.object, &[(1, 9), (10, 40)]);
     assert_eq!(kind(&no_lane, Some(10)), (NoResources, 2));
 
-    // It listens, but nobody answers.
+    // It listens, but never answers.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let silent = url(&silent.local_addr().expect("it is bound"));
     let silent = silent.with_timeout(std::time::Duration::from_millis(1));
@@ -249,7 +249,7 @@ fn policies_that_a_call_would_refuse_are_named() {
     }
 }
 
-/// Answers one locate request by saying that the object is here.
+/// Answers one locate request with OBJECT_HERE.
 fn answer_locate(stream: &mut TcpStream) {
     let mut octets = [0; 4096];
     let n = stream.read(&mut octets).expect("a request");

@@ -196,7 +196,7 @@ fn oneway_calls_arrive() -> Result<(), SystemException> {
 
 #[test]
 fn requests_of_several_threads_are_served_at_once() {
-    // Two threads of the server: one waits for the other's call.
+    // Two threads of the server, one of which waits for the other's call.
     let s = served();
     std::thread::scope(|threads| {
         let waiting = threads.spawn(|| nothing(&s.object, "wait"));

@@ -1,5 +1,5 @@
-//! What a user learns of a mistake beyond the exception: the table of mistakes, each with what its
-//! cause has to name.
+//! The causes of exceptions for common mistakes: a table of mistakes, each with the words that its
+//! cause must contain.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::support::adapters::{ask, named, omg, site_with, teller};
 use crate::support::asynchronous::begin_add;
 use crate::support::{add, nothing, orb, orb_with, served};
 
-/// The exception of a failure, and what its cause has to name.
+/// The exception of a failure, and the words in its cause.
 type Row<'r> = (&'r str, Result<(), SystemException>, Kind, &'r [&'r str]);
 
 fn assert_told(orb: &Orb, (mistake, outcome, kind, parts): Row<'_>) {
@@ -32,7 +32,7 @@ fn corba(value: i16) -> Priority {
     Priority::new(value).expect("not negative")
 }
 
-/// A port of this machine at which nobody listens.
+/// Returns a port of this machine at which no socket listens.
 fn closed_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").port()
@@ -153,7 +153,7 @@ fn a_server_that_answers_otherwise_is_told_as_such() {
     let server = thread::spawn(move || {
         let (mut stream, _): (TcpStream, _) = listener.accept().expect("a client");
         let _ = stream.read(&mut [0; 512]);
-        // What a server of TLS says to a client without it: a fatal alert.
+        // The answer of a TLS server to a client without TLS: a fatal alert.
         stream
             .write_all(b"\x15\x03\x03\x00\x02\x02\x0a")
             .expect("sent");
@@ -282,7 +282,7 @@ fn errors_do_not_take_the_causes_of_earlier_failures() {
         let failure = s.server.last_failure().expect("it was raised");
         assert_eq!(failure.exception(), exception);
     };
-    // The same exceptions, with causes of their own.
+    // The same exceptions, with their own causes.
     fail(SystemException::no(Kind::InvObjref, 0));
     let nil = s.server.resolve_initial_references("Nil");
     let exception = SystemException::no(Kind::InvObjref, 0);

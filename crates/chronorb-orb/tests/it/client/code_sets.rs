@@ -1,4 +1,4 @@
-//! Which code set text travels in, by the settings of client and server.
+//! The code set of transmitted text, by the settings of client and server.
 
 use chronorb_giop::codesets::{CodeSetComponentInfo, ISO_8859_1, UTF_8};
 use chronorb_giop::{Component, IiopProfile};
@@ -7,7 +7,7 @@ use chronorb_orb::{Char, Object, Orb, SystemException, SystemExceptionKind, mino
 
 use crate::support::{Served, call, echo, orb_with, served_by};
 
-/// Both settings of a side, and what its references tell.
+/// Both settings of a side, and the code sets in its references.
 const SIDES: [(CharCodeSet, bool, u32, &[u32]); 4] = [
     (Utf8, true, UTF_8, &[ISO_8859_1]),
     (Utf8, false, UTF_8, &[]),
@@ -22,7 +22,7 @@ fn orb(native: CharCodeSet, converts: bool) -> Orb {
     })
 }
 
-/// The code sets that the reference names.
+/// Returns the code sets that the reference names.
 fn told(s: &Served) -> CodeSetComponentInfo {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let mut components = profile.components.iter();

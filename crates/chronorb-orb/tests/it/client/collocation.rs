@@ -1,4 +1,4 @@
-//! Calls within the process mean what calls from outside do.
+//! Equivalence of collocated and remote calls.
 
 use chronorb_orb::poa::{
     Cookie, ObjectId, Poa, Policy, PriorityModel, Refusal, ServantActivator, ServantLocator,
@@ -25,7 +25,7 @@ fn site_of(collocation: Collocation) -> Site {
     site_with(|config| config.collocation = collocation)
 }
 
-/// Both ways give the same answers, whatever they are; these are given to `check`.
+/// Returns the answers, which must be the same in both ways.
 fn alike<R: std::fmt::Debug + PartialEq>(answers: impl Fn(&Site) -> R) -> R {
     let [off, through] = WAYS.map(|way| answers(&site_of(way)));
     assert_eq!(through, off, "calls within differ from those from outside");
@@ -38,7 +38,7 @@ fn probe(s: &Site) -> Object {
         .expect("it is new")
 }
 
-/// What `refuse` raises, with its members.
+/// Returns the exception of `refuse`, with its members.
 fn refused(object: &Object) -> (String, String) {
     Scope::with(|scope| {
         let operation = Operation::twoway("refuse");
@@ -277,7 +277,7 @@ fn corba(value: i16) -> Priority {
     Priority::new(value).expect("it is not negative")
 }
 
-/// What a servant sees of its priority, and what the calling thread has before and after.
+/// Returns the servant's priority, and whether the calling thread's is unchanged.
 fn priorities(s: &Site, object: &Object, caller: Option<i16>) -> (i16, i32, bool) {
     std::thread::scope(|threads| {
         let calling = threads.spawn(|| {
@@ -353,14 +353,15 @@ fn an_object_of_lanes_is_served_by_its_lanes() {
         let inner = poa.serve(teller(move |_| Ok(thread()))).expect("it is new");
         let seen = ask(&inner).expect("it is served");
         assert_ne!(seen, thread(), "by a thread of its lane");
-        // A thread of the very lane serves calls within it itself, where calls within may.
+        // A thread of the object's own lane serves collocated calls itself, if collocated calls are
+        // permitted.
         let outer = {
             let inner = inner.with_timeout(std::time::Duration::from_millis(100));
             teller(move |_| ask(&inner))
         };
         let outer = poa.serve(outer).expect("it is new");
         match way {
-            // The lane has one thread, which waits for itself.
+            // The lane's only thread waits for itself.
             Collocation::Off => assert_eq!(ask(&outer).map_err(|e| e.kind), Err(Kind::Timeout)),
             _ => assert_eq!(ask(&outer), Ok(seen)),
         }
@@ -379,7 +380,7 @@ fn where_calls_are_within_the_calling_thread_serves() {
             }))
             .expect("it is new");
         assert_eq!(ask(&object) == Ok(thread()), way == Collocation::ThroughPoa);
-        // Each reference may say otherwise.
+        // Each reference may have another setting.
         for other in WAYS {
             let within = ask(&object.with_collocation(other)) == Ok(thread());
             assert_eq!(within, other == Collocation::ThroughPoa);

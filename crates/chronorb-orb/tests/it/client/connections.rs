@@ -1,5 +1,4 @@
-//! What holds for the connections of a client, however its threads have them: one suite for all
-//! strategies.
+//! Requirements of a client's connections: one suite for all strategies.
 
 use chronorb_giop::contexts;
 use chronorb_orb::SystemExceptionKind::{CommFailure, Timeout};
@@ -43,7 +42,7 @@ fn in_threads(threads: usize, f: impl Fn(i32) + Sync) {
     });
 }
 
-/// How many requests there are on a connection before `threads` threads all wait.
+/// Returns the number of requests on a connection when `threads` threads all wait.
 fn together(strategy: ConnectionStrategy, threads: usize) -> usize {
     match strategy {
         Exclusive => 1,
@@ -147,7 +146,7 @@ fn requests_in_fragments_go_whole_however_little_the_peer_takes_at_a_time() {
         let text = s.server.object_to_string(&s.object);
         let object = client.string_to_object(&text).expect("the reference reads");
         in_threads(3, |n| {
-            // More than a socket keeps, and a little.
+            // More than a socket buffers, and a little.
             for len in [3 << 20, 100, 1020, 1030] {
                 let text = "x".repeat(len + n as usize);
                 assert_eq!(echo(&object, &text).as_ref(), Ok(&text), "{strategy:?}");
@@ -188,12 +187,12 @@ fn one_who_gives_up_does_the_others_no_harm() {
                         kind_and_completion(add(&hasty, 0, 1)),
                         (Timeout, CompletionStatus::Maybe)
                     );
-                    // The late reply is passed over.
+                    // The late reply is skipped.
                     assert_eq!(add(&object, 5, 1), Ok(6));
                 }
                 n => (0..50).for_each(|i| assert_eq!(add(&object, n, i), Ok(n + i))),
             }
-            // The connection would end with the last of those that have called already.
+            // The connection would end with the last thread that has called.
             if count.fetch_add(1, Ordering::SeqCst) + 1 == THREADS {
                 ended.set(1);
             }
@@ -212,7 +211,7 @@ fn a_leader_that_gives_up_leaves_what_has_come_to_the_next() {
             let first = peer.request().expect("that of the hasty one");
             came.set(1);
             let second = peer.request().expect("that of the patient one");
-            // A part of a reply, and the rest after the one who reads has given up.
+            // A part of a reply, and the rest after the reading thread has timed out.
             let (id, (a, b)) = second;
             let octets = reply(id, a + b);
             peer.send(&octets[..17]);
@@ -255,7 +254,7 @@ fn a_server_that_takes_nothing_is_a_timeout_for_everybody() {
         let waits = done.clone();
         let server = raw_server(move |_peer| waits.reach(1));
         let object = object_at(&client(strategy), server.address).with_timeout(A_MOMENT);
-        // More than the sockets of both sides keep.
+        // More than the sockets of both sides buffer.
         let text = "x".repeat(12 << 20);
         in_threads(3, |_| {
             assert_eq!(
@@ -273,7 +272,7 @@ fn an_orderly_close_is_seen_by_nobody() {
         let batch = together(strategy, THREADS);
         let all_called = Arc::new(Latch::default());
         let server = raw_server(move |mut peer: Peer| {
-            // The connections with the first requests are closed, once all of them are there.
+            // The connections of the first requests are closed, once all of them exist.
             let first = THREADS / batch;
             if peer.number >= first {
                 return peer.answer_all();
@@ -385,7 +384,7 @@ fn threads_that_connect_at_once_make_one_connection() {
             in_threads(THREADS, |n| {
                 (0..20).for_each(|i| assert_eq!(add(&object, n, i), Ok(n + i)));
             });
-            // One that came late may find that the others have ended already.
+            // A late thread may find that the others have ended already.
             assert!(server.connections() <= round * THREADS, "{strategy:?}");
         }
     }
@@ -394,7 +393,7 @@ fn threads_that_connect_at_once_make_one_connection() {
 #[test]
 fn no_thread_waits_longer_than_its_time_for_a_connection_that_another_makes() {
     for strategy in ALL {
-        // It has no room for connections: who tries to connect hears nothing.
+        // Its backlog is full: connection attempts get no answer.
         let full = TcpListener::bind("127.0.0.1:0").expect("a free port");
         rustix::net::listen(&full, 0).expect("it listens already");
         let address = full.local_addr().expect("it is bound");
@@ -439,7 +438,7 @@ fn the_thread_ends_with_the_orb(strategy: ConnectionStrategy) {
         client
             .shutdown(true)
             .expect("it is not called by a servant");
-        // It was waited for; the list of threads is left a moment later.
+        // The thread was joined; its entry in the list of threads disappears a moment later.
         let patience = Deadline::after(PATIENCE);
         while readers() > 0 {
             assert!(!patience.has_passed(), "the thread is still there");

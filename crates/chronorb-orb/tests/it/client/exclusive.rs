@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::support::{add, orb};
 
-/// A server that answers every request with 7 and counts its connections.
+/// Returns a server that answers every request with 7 and counts its connections.
 fn counting_server() -> (SocketAddr, Arc<AtomicU32>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it is bound");
@@ -27,7 +27,7 @@ fn counting_server() -> (SocketAddr, Arc<AtomicU32>) {
     (address, count)
 }
 
-/// Answers one request with 7; whether there was one.
+/// Answers one request with 7. Returns whether there was one.
 fn answer(stream: &mut TcpStream) -> bool {
     let mut octets = [0; 4096];
     let Ok(16..) = stream.read(&mut octets) else {

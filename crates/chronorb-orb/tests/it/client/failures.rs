@@ -1,4 +1,4 @@
-//! Servers that are slow, gone, or wrong: what the client is told.
+//! Servers that are slow, gone, or wrong: the resulting exceptions.
 
 use chronorb_giop::{IiopProfile, minor};
 use chronorb_orb::SystemExceptionKind::{
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::support::raw_server::{CLOSE_CONNECTION, object_at, reply};
 use crate::support::{add, kind_and_completion, orb, orb_with, served};
 
-/// A server that does with each connection, in turn, what a script says.
+/// Returns a server that handles its connections, one after the other, by these scripts.
 fn scripted<const N: usize>(scripts: [fn(TcpStream); N]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it is bound");
@@ -41,7 +41,7 @@ fn answer_once(mut stream: TcpStream) {
         .expect("the client is there");
 }
 
-/// Long enough for a request to be sent, on a machine with much to do.
+/// Long enough to send a request on a loaded machine.
 const SHORT: Duration = Duration::from_millis(500);
 
 #[test]
@@ -193,7 +193,7 @@ fn rubbish_for_a_reply_is_told_as_such() {
             b"GIOP\x01\x02\x01\x01\x04\x00\x00\x00\x00\x00\x00\x00",
             Marshal,
         ),
-        // A promise of four gibibytes.
+        // An announced length of four gibibytes.
         (
             b"GIOP\x01\x02\x01\x01\xff\xff\xff\xff\x00\x00\x00\x00",
             ImpLimit,
@@ -215,7 +215,7 @@ fn rubbish_for_a_reply_is_told_as_such() {
 
 #[test]
 fn a_forward_to_itself_ends() {
-    // `corbaloc` keys are forwarded to what is registered: here to the same key again.
+    // `corbaloc` keys are forwarded to the registered reference: here with the same key again.
     let s = served();
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let url = format!("corbaloc:iiop:1.2@127.0.0.1:{}/Loop", profile.port);

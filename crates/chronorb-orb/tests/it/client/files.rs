@@ -1,4 +1,4 @@
-//! References in files, and texts of others that name them.
+//! References in files, and other texts that name them.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn orb(change: impl FnOnce(&mut OrbConfig)) -> Orb {
     Orb::with_config(config).expect("it starts")
 }
 
-/// A folder with a reference in the file `good`.
+/// Returns a folder with a reference in the file `good`.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("good"), format!(" {TEXT}\n")).expect("it is written");

@@ -1,5 +1,5 @@
-//! Servers that mean harm: whatever one sends, a call ends with the right exception, the next one is good, and nothing
-//! is left behind.
+//! Hostile servers: whatever one sends, the call ends with the right exception, the next one
+//! succeeds, and no resource is leaked.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ use Told::{Answer, Exception};
 const NO: CompletionStatus = CompletionStatus::No;
 const MAYBE: CompletionStatus = CompletionStatus::Maybe;
 
-/// An attack: what it does with a request, the number of requests that it does that with, and what the client is told.
-/// The connection goes on where `acts` returns `true`.
+/// An attack: the reaction to a request, the number of requests that it applies to, and the
+/// expected result of the client. The connection continues if `acts` returns `true`.
 struct Attack {
     name: &'static str,
     requests: usize,
@@ -51,7 +51,7 @@ const fn attack(name: &'static str, told: Told, acts: fn(&mut Peer, u32) -> bool
     }
 }
 
-/// A whole message of GIOP 1.2, little-endian.
+/// Returns a whole message of GIOP 1.2, little-endian.
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut octets = b"GIOP\x01\x02\x01".to_vec();
     octets.push(kind);
@@ -60,7 +60,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// A reply of this status, with this body behind its header.
+/// Returns a reply of this status, with this body behind its header.
 fn reply_of(id: u32, status: u32, body: &[u8]) -> Vec<u8> {
     let words = [id, status, 0];
     let mut octets: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -70,7 +70,7 @@ fn reply_of(id: u32, status: u32, body: &[u8]) -> Vec<u8> {
     message(1, &octets)
 }
 
-/// A system exception with this identifier, as octets with or without their NUL.
+/// Returns a system exception with this identifier, as octets with or without their NUL.
 fn exception(id: u32, name: &[u8], completed: u32) -> Vec<u8> {
     let mut body = (name.len() as u32).to_le_bytes().to_vec();
     body.extend_from_slice(name);
@@ -320,8 +320,7 @@ const ATTACKS: &[Attack] = &[
     ),
 ];
 
-/// A reply of 3 with so many contexts, each of which says something wrong of code sets, and a count
-/// of them.
+/// Returns a reply of 3 with this many contexts, each with invalid code sets, and their count.
 fn with_contexts(id: u32, count: u32, contexts: u32) -> Vec<u8> {
     let words = [id, 0, count].into_iter();
     let contexts = (0..contexts).flat_map(|_| [1, 0]);
@@ -339,10 +338,10 @@ fn with_version(id: u32, major: u8, minor: u8) -> Vec<u8> {
 
 /// The time between two octets of a reply.
 const DRIP: Duration = Duration::from_millis(5);
-/// Long enough for a request to be sent, on a machine with much to do.
+/// Long enough to send a request on a loaded machine.
 const SHORT: Duration = Duration::from_millis(200);
 
-/// Long enough for a long message to be written and begun.
+/// Long enough to write a long message, and to begin to read it.
 const ENOUGH: Duration = Duration::from_secs(2);
 
 /// A way to make a call and take its result.
@@ -364,7 +363,8 @@ fn calls() -> Vec<(&'static str, Call)> {
     calls
 }
 
-/// A server that does it with the first requests, and behaves after that; all ways and strategies in turn.
+/// Runs the attack against the first requests, with a server that behaves afterwards, for all kinds
+/// of calls and strategies.
 fn meet(attack: &Attack) {
     for strategy in STRATEGIES {
         for (way, call) in calls() {
@@ -406,8 +406,8 @@ fn meet(attack: &Attack) {
     }
 }
 
-/// Calls with a short time-out. On a busy machine the time may be over before the request is sent,
-/// which the exception says: then it calls again.
+/// Calls with a short timeout. On a loaded machine the timeout may pass before the request is sent,
+/// which the exception shows; then it calls again.
 fn call_for_a_moment(call: Call, object: &Object) -> Result<i32, SystemException> {
     let is_unsent = |result: &Result<i32, SystemException>| {
         result.is_err_and(|e| (e.kind, e.completed) == (Timeout, CompletionStatus::No))
@@ -421,7 +421,8 @@ fn call_for_a_moment(call: Call, object: &Object) -> Result<i32, SystemException
     }
 }
 
-/// The threads of ORBs, and the open descriptors, but for those of servers.
+/// Returns the numbers of the ORBs' threads and of open descriptors, without those of the test's
+/// servers.
 fn left() -> (usize, usize) {
     let of_orbs = ["ami.", "conn.", "aside", "names"];
     let threads = list();
@@ -433,7 +434,7 @@ fn left() -> (usize, usize) {
     (threads.count(), descriptors.count())
 }
 
-/// The most memory that the process has had, in KiB.
+/// Returns the peak memory of the process in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("it is there");
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -507,5 +508,5 @@ fn a_server_that_reads_nothing_holds_no_call_past_its_deadline() {
 }
 
 const ATTACKED: &str = "CHRONORB_TEST_ATTACKED";
-/// Most of it is that of the stacks and frames of the servers and clients themselves.
+/// The permitted peak. Most of it are the stacks and frames of the servers and clients themselves.
 const MOST_KIB: u64 = 512 << 10;

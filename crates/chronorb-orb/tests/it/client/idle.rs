@@ -10,7 +10,8 @@ use crate::support::asynchronous::{STRATEGIES, begin_add};
 use crate::support::raw_server::{Peer, RawServer, object_at, raw_server};
 use crate::support::{Latch, PATIENCE, add, orb_with};
 
-/// A server that ends its first connection after two answers, without a goodbye. The latch says when it has.
+/// Returns a server that ends its first connection after two answers, without CloseConnection. The
+/// latch shows when it has.
 fn mortal() -> (RawServer, Arc<Latch>) {
     let ended = Arc::new(Latch::default());
     let tell = ended.clone();
@@ -34,7 +35,7 @@ const CALLS: [Call; 2] = [
     |object| begin_add(object, 1, 2)?.wait(),
 ];
 
-/// As if so much time had passed between calls: with that much less time to its end.
+/// The simulated idle time between calls, by which the end comes earlier.
 const IDLE: Duration = Duration::from_secs(10);
 
 #[test]
@@ -48,7 +49,7 @@ fn the_first_call_after_the_end_of_an_idle_connection_goes_by_a_new_one() {
             let later = object.with_timeout(PATIENCE + IDLE);
             assert_eq!((call(&object), call(&later)), (Ok(3), Ok(3)));
             ended.reach(1);
-            // It ends as much earlier as the one before would if it had been made so long ago.
+            // It ends by as much earlier as the one before would if it had been made so long ago.
             assert_eq!(call(&object), Ok(3));
             assert_eq!(server.connections(), 2);
             let _ = orb.shutdown(true);

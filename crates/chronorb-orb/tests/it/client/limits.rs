@@ -1,4 +1,4 @@
-//! How many connections a client has, how long, and for which priorities.
+//! The number and lifetime of a client's connections, and their use by priority.
 
 use chronorb_giop::minor;
 use chronorb_orb::SystemExceptionKind::{NoResources, Timeout};
@@ -25,7 +25,7 @@ fn client_with(strategy: ConnectionStrategy, configure: impl FnOnce(&mut OrbConf
     })
 }
 
-/// Servers, and the object of each.
+/// Returns servers, and an object of each.
 fn servers<const N: usize>(client: &Orb) -> [(RawServer, Object); N] {
     [(); N].map(|()| {
         let server = raw_server(Peer::answer_all);
@@ -129,7 +129,8 @@ fn without_an_idle_time_out_connections_stay() {
     }
 }
 
-/// The connections to a server when two threads call it at each of two priorities.
+/// Returns the number of connections to a server when two threads call it at each of two
+/// priorities.
 fn connections_of_two_priorities(client: &Orb) -> usize {
     let [(server, object)] = servers(client);
     let (done, arrived) = (Latch::default(), std::sync::atomic::AtomicU32::new(0));
@@ -209,7 +210,7 @@ fn the_thread_of_a_connection_for_all_priorities_has_that_of_the_most_urgent_one
         let [(server, object)] = servers(&client);
         let (called, done) = (Latch::default(), Latch::default());
         std::thread::scope(|scope| {
-            // All have the connection until the last has looked.
+            // All threads keep their connection until the last one has checked.
             let values = [None, Some(10_000), Some(20_000), Some(15_000)];
             let most = [None, Some(10_000), Some(20_000), Some(20_000)];
             for (turn, (value, most)) in values.into_iter().zip(most).enumerate() {
@@ -346,7 +347,7 @@ fn a_call_that_was_sent_is_not_cut_off_because_the_connection_was_idle() {
                     for n in 0..2000 {
                         match add(&object, n, 1) {
                             Ok(sum) => assert_eq!(sum, n + 1),
-                            // It met closed connections again and again.
+                            // It found closed connections repeatedly.
                             Err(e) => assert_eq!(e.completed, CompletionStatus::No, "{e}"),
                         }
                     }
@@ -381,7 +382,7 @@ fn a_reply_that_comes_late_is_not_taken_for_the_end_of_the_connection() {
         let hasty = add(&hasty, 1, 2).expect_err("nobody answers in time");
         assert_eq!(hasty.kind, Timeout, "{strategy:?}");
         late.reach(1);
-        // Who makes a new connection looks which ones have ended.
+        // A thread that makes a new connection checks which ones have ended.
         let [(_other, to_other)] = servers(&client);
         assert_eq!(add(&to_other, 1, 2), Ok(3));
         assert_eq!(add(&object, 2, 3), Ok(5), "{strategy:?}");

@@ -1,5 +1,5 @@
-//! Client policies on three levels, what they come to with the server's, and the policies of
-//! POAs that belong to them.
+//! Client policies on three levels, their combination with the server's policies, and the related
+//! POA policies.
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
@@ -20,7 +20,7 @@ use crate::support::laned::{
 };
 use crate::support::{Latch, PATIENCE, add, invalid_policy, orb};
 
-/// A policy of a kind that can be told from the others of the kind by its number.
+/// Returns a policy of a kind, which its number distinguishes from others of the kind.
 fn numbered(kind: ClientPolicyKind, number: u32) -> ClientPolicy {
     match kind {
         PrivateConnection => ClientPolicy::PrivateConnection,
@@ -53,7 +53,7 @@ fn propagated() -> Policy {
     Policy::PriorityModel(PROPAGATED, corba(LANES[0]))
 }
 
-/// The policy that a POA exports.
+/// Returns the policy that a POA exports.
 fn exported(policy: &ClientPolicy) -> Option<Policy> {
     match policy.clone() {
         ClientPolicy::PriorityBandedConnection(bands) => {
@@ -64,13 +64,13 @@ fn exported(policy: &ClientPolicy) -> Option<Policy> {
     }
 }
 
-/// The levels, the innermost first, and the server; what they set has their number.
+/// The levels, the innermost first, and the server. A policy that they set has their number.
 const OBJECT: u32 = 1;
 const THREAD: u32 = 2;
 const ORB: u32 = 3;
 const SERVER: u32 = 4;
 
-/// Which policy holds at the client where some levels have one: the innermost level's.
+/// Returns the policy in effect at the client, which is that of the innermost level with one.
 fn expected_at_client(levels: &[u32]) -> Option<u32> {
     levels.iter().copied().find(|level| *level != SERVER)
 }
@@ -101,11 +101,14 @@ fn the_innermost_level_holds_and_the_server_may_not_have_the_policy_too() {
     }
 }
 
-/// Sets the policy at these levels, and looks what comes of it.
+/// Sets the policy at these levels, and checks the effect.
 fn check(s: &Laned, kind: ClientPolicyKind, levels: &[u32]) {
-    let at = |level| match levels.contains(&level) {
-        true => vec![numbered(kind, level)],
-        false => vec![],
+    let at = |level| {
+        if levels.contains(&level) {
+            vec![numbered(kind, level)]
+        } else {
+            vec![]
+        }
     };
     let manager = s.client.policy_manager();
     manager
@@ -166,7 +169,7 @@ fn policies_are_added_to_those_of_a_level_or_take_their_place() {
     assert_eq!(set.policy_overrides(&[]), [long]);
     let none = with(&first, &[], SetOverride::Set);
     assert_eq!(none.policy_overrides(&[]), []);
-    // The one that they were made of has stayed as it was.
+    // The original reference is unchanged.
     assert_eq!(first.policy_overrides(&[]), [private, short]);
     assert_eq!(
         first.with_timeout(PATIENCE).policy_overrides(&[]),
@@ -332,8 +335,8 @@ fn connections_with_other_properties_are_not_shared() {
     });
 }
 
-/// Every combination of pool, priority model and bands, where lanes are of 10, 20 and 30 and the
-/// model's priority is 10: it is legal, or which policy is at fault.
+/// Every combination of pool, priority model and bands, and whether it is legal, or the policy at
+/// fault. The lanes have the priorities 10, 20 and 30; that of the model is 10.
 const TABLE: &str = "
 DEFAULT  NONE        NONE   legal
 DEFAULT  NONE        ALL    bands

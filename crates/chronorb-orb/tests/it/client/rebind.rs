@@ -1,5 +1,4 @@
-//! Rebind policies: what a call does without being asked where its object has moved, or its
-//! connection has ended.
+//! Rebind policies: the implicit reactions of a call to a moved object or a closed connection.
 
 use chronorb_giop::{IiopProfile, minor};
 use chronorb_orb::SystemExceptionKind::{CommFailure, Rebind};
@@ -52,7 +51,7 @@ fn a_forward_is_followed_as_far_as_the_policy_lets_it() {
                     continue;
                 }
                 assert_eq!(called, Err(refused(minor::FORWARD_FORBIDDEN)), "{mode:?}");
-                // The application may bind it all the same.
+                // Explicit binding by the application is permitted.
                 assert_eq!(named.validate_connection(), Ok(()));
                 assert_eq!(add(&named, 1, 2), Ok(3));
             }
@@ -60,7 +59,7 @@ fn a_forward_is_followed_as_far_as_the_policy_lets_it() {
     }
 }
 
-/// Answers locate requests, and one request with a goodbye.
+/// Answers locate requests, and one request with CloseConnection.
 fn answer_and_leave(mut peer: Peer) {
     while let Some(message) = peer.message() {
         match message {
@@ -108,7 +107,7 @@ fn a_connection_that_was_lost_in_a_call_is_told_first_by_that_call() {
         assert_eq!(kind_and_completion(add(&object, 1, 2)).0, CommFailure);
         let told = Err(refused(minor::RECONNECT_FORBIDDEN));
         assert_eq!(add(&object, 1, 2), told);
-        // Other references are not bound by its policy.
+        // Its policy does not affect other references.
         let other = object_at(&client, server.address);
         assert_eq!(kind_and_completion(add(&other, 1, 2)).0, CommFailure);
         assert_eq!(add(&object, 1, 2), told);

@@ -1,4 +1,5 @@
-//! Object references as peers write them: as many profiles and addresses as there may be, and in any encoding.
+//! Object references in the form that peers write them: with any number of profiles and addresses,
+//! and in any encoding.
 
 use std::collections::HashSet;
 use std::net::TcpListener;
@@ -48,7 +49,7 @@ fn alternate(port: u16) -> TaggedComponent {
     component.tagged().expect("it fits")
 }
 
-/// A port at which nobody listens.
+/// Returns a port at which no socket listens.
 fn closed_port() -> u16 {
     let closed = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
     closed.expect("a free port").port()
@@ -117,7 +118,8 @@ fn a_forward_to_a_reference_with_too_many_profiles_ends_the_call() {
     );
 }
 
-/// The same profile as another ORB writes it: in the other byte order, its components in another one too.
+/// Returns the same profile as another ORB could write it: in the other byte order, with its
+/// components in another order.
 fn rewritten(profile: &TaggedProfile) -> TaggedProfile {
     let said = IiopProfile::decode(&profile.data).expect("it is one of IIOP");
     let endian = match Endian::NATIVE {
@@ -204,7 +206,7 @@ fn an_object_of_this_orb_is_recognised_however_its_reference_is_written() {
     orb.shutdown(true).expect("it ends");
 }
 
-/// Takes references, and tells their number.
+/// A servant that counts the references in its argument.
 struct Collector;
 
 impl Skeleton for Collector {

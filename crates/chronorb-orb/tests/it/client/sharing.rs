@@ -1,4 +1,4 @@
-//! One connection for requests of all priorities, where that is asked for.
+//! One connection for requests of all priorities, if that is configured.
 
 use chronorb_giop::{Component, IiopProfile, Ior, TaggedProfile};
 use chronorb_orb::poa::{Policy, PriorityModel};
@@ -15,14 +15,14 @@ use crate::support::{Latch, add, has_real_time, orb_with};
 const SHARED: [ConnectionStrategy; 3] = [Leader, Thread, Active];
 const MODELS: [PriorityModel; 2] = [DECLARED, PROPAGATED];
 
-/// What the urgency of a calling thread comes from.
+/// The origin of a calling thread's priority.
 #[derive(Clone, Copy, Debug)]
 enum Caller {
-    /// It has none.
+    /// The thread has ordinary scheduling.
     Ordinary,
-    /// It set its CORBA priority.
+    /// The thread has set its CORBA priority.
     Corba(i16),
-    /// It is a real-time thread, and the ORB was not told.
+    /// The thread has real-time scheduling that the ORB was not told of.
     Native(u8),
 }
 
@@ -44,7 +44,8 @@ fn client(strategy: ConnectionStrategy) -> Orb {
     })
 }
 
-/// Calls an object from threads of all kinds, and counts connections while all of them have theirs.
+/// Calls an object from threads of all kinds, and counts the connections that they have at the same
+/// time.
 fn connections_of_all(client: &Orb, object: &Object, connections: impl Fn() -> usize) -> usize {
     let (called, go_on) = (Latch::default(), Latch::default());
     let arrived = AtomicUsize::new(0);
@@ -90,7 +91,7 @@ fn become_one(client: &Orb, caller: Caller) {
     }
 }
 
-/// An object of a pool with lanes, all of which are reached at the address of `server`.
+/// Returns an object of a pool with lanes, all of which have the address of `server`.
 fn at_one_endpoint(client: &Orb, server: &RawServer, model: PriorityModel) -> Object {
     let s = laned(
         Pool::Lanes,

@@ -1,5 +1,4 @@
-//! Objects come and go: activation, ids and references, deactivation, and keys that are stale or
-//! forged.
+//! Activation, ids and references, deactivation, and stale or forged keys.
 
 use chronorb_giop::LocateStatus;
 use chronorb_orb::poa::{ActivateError, ObjectError, ObjectId, Poa, ServantError};
@@ -53,7 +52,7 @@ fn ids_servants_and_references_lead_to_each_other() {
         assert!(same(poa.id_to_servant(&id)));
         assert!(same(poa.reference_to_servant(&object)));
         assert_eq!(ask(&s.remote(&object)), told("it"));
-        // And none of it any more.
+        // Nothing of it remains.
         poa.deactivate_object(&id).expect("it is active");
         let not_active = ObjectError::ObjectNotActive;
         assert_eq!(poa.deactivate_object(&id), Err(not_active));
@@ -88,7 +87,7 @@ fn references_of_other_adapters_are_told() {
             assert_eq!(servant.err(), (n != m).then_some(ObjectError::WrongAdapter));
         }
     }
-    // Those of another ORB, and those that are no POA's at all.
+    // References of another ORB, and references that belong to no POA at all.
     let other = site();
     let theirs = other.root.serve(named("y")).expect("it is new");
     let foreign = with_key(&s.server, &theirs, b"NameService");
@@ -108,7 +107,7 @@ fn an_old_system_id_may_be_used_again() {
         for again in ["second", "third"] {
             poa.deactivate_object(&id).expect("it is active");
             assert_eq!(kind(ask(&object)), NOT_THERE);
-            // Others take whatever places have become free.
+            // Other objects take the free slots.
             for _ in 0..3 {
                 poa.activate_object(named("another")).expect("it is new");
             }
@@ -128,7 +127,7 @@ fn an_old_system_id_may_be_used_again() {
 fn ids_that_the_adapter_did_not_make_are_bad_param() {
     let s = site();
     let other = s.poa("other", &[]);
-    // More than one, so that it is no id of the first POA by chance.
+    // More than one, so that it is not accidentally an id of the first POA.
     let theirs = [(); 3].map(|()| other.activate_object(named("x")).expect("it is new"));
     let foreign = omg(SystemExceptionKind::BadParam, 14);
     for id in [
@@ -169,7 +168,7 @@ fn a_servant_is_one_object_or_several_as_the_policy_says() {
         let object = s.remote_to(&multiple, id);
         assert_eq!(ask(&object), told(&hex(id.as_bytes())));
     }
-    // Once it is none any more, it may be another.
+    // After it has no object, it can have another one.
     unique.deactivate_object(&"a".into()).expect("it is active");
     unique
         .activate_object_with_id("b", &servant)
@@ -338,12 +337,12 @@ fn a_servant_is_dropped_once_nobody_needs_it() {
     assert_eq!(Arc::strong_count(&token), 1);
 }
 
-/// The answer to a request by a key: an object says which id it was called by.
+/// Returns the answer to a request by a key: an object returns the id by which it was called.
 fn asked_by(s: &Site, like: &chronorb_orb::Object, key: &[u8]) -> Result<String, SystemException> {
     ask(&with_key(&s.client, like, key))
 }
 
-/// Objects in every kind of POA, with an object whose place another one took.
+/// Returns objects in every kind of POA, each with an object whose slot another one has taken.
 fn population(s: &Site) -> Vec<(Poa, chronorb_orb::Object, chronorb_orb::Object)> {
     let mut objects = Vec::new();
     for (n, policies) in [vec![], vec![USER], vec![PERSISTENT], vec![USER, PERSISTENT]]
@@ -382,8 +381,8 @@ fn a_stale_key_is_told_although_its_place_is_taken() {
     }
 }
 
-/// A key with another octet anywhere leads to the object that it names, or to none: it may still
-/// name the same object where a hint was changed, which is but a guess.
+/// A key with a changed octet leads to the named object, or to none. It may still name the same
+/// object if only a hint was changed.
 #[test]
 fn keys_with_one_octet_changed_never_lead_to_another_object() {
     let s = site();
@@ -429,7 +428,7 @@ fn a_million_random_keys_lead_nowhere() {
     for _ in 0..1000 {
         let keys: Vec<Vec<u8>> = (0..1000)
             .map(|n: usize| {
-                // Random ones, and true ones with a random end: those get further.
+                // Random keys, and real ones with a random end, which get further.
                 let mut key = live[n % live.len()].clone();
                 let length = key.len();
                 let from = random.usize(..length);
@@ -444,7 +443,7 @@ fn a_million_random_keys_lead_nowhere() {
             .collect();
         let found = locator.locate(&keys);
         for (key, status) in keys.iter().zip(found) {
-            // A hint is but a guess: with another one the key names the same object.
+            // With another hint, the key names the same object.
             let same = live.iter().any(|live| {
                 let hints = if live[3] == 3 { 4..12 } else { 20..28 };
                 key.len() == live.len()
@@ -463,7 +462,7 @@ fn a_million_random_keys_lead_nowhere() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// User ids are whatever octets the application likes.
+    /// User ids are arbitrary octets.
     #[test]
     fn any_octets_can_be_an_id(ids in proptest::collection::hash_set(any::<Vec<u8>>(), 1..20)) {
         let s = site();

@@ -1,4 +1,4 @@
-//! POAs that are made when they are asked for.
+//! Creation of POAs on demand by adapter activators.
 
 use chronorb_giop::LocateStatus;
 use chronorb_orb::poa::{AdapterActivator, FindPoaError, ObjectId, Poa, Policy, PriorityModel};
@@ -14,7 +14,7 @@ use crate::support::adapters::{
 type Made = Result<bool, SystemException>;
 type Make = dyn Fn(&Poa, &str) -> Made + Send + Sync;
 
-/// An activator that does what a test says, and keeps a log.
+/// An activator that runs a test's function, and keeps a log.
 struct Adapters {
     make: Box<Make>,
     log: Arc<Log>,
@@ -27,7 +27,7 @@ impl AdapterActivator for Adapters {
     }
 }
 
-/// Lets an activator of the root make its children; gives the activator's log.
+/// Installs an activator that creates children of the root. Returns the activator's log.
 fn adapting(s: &Site, make: impl Fn(&Poa, &str) -> Made + Send + Sync + 'static) -> Arc<Log> {
     let log = Arc::new(Log::default());
     let activator = Adapters {
@@ -38,8 +38,8 @@ fn adapting(s: &Site, make: impl Fn(&Poa, &str) -> Made + Send + Sync + 'static)
     log
 }
 
-/// Makes a persistent child whose object `x` tells the name of its POA, and whose own children are
-/// made likewise.
+/// Creates a persistent child whose object `x` returns the name of its POA, and whose own children
+/// are created likewise.
 fn make_child(parent: &Poa, name: &str) -> Made {
     let child = parent
         .create_poa(name, Some(parent.manager()), &[PERSISTENT, USER])
@@ -51,7 +51,7 @@ fn make_child(parent: &Poa, name: &str) -> Made {
     Ok(true)
 }
 
-/// The reference of `x` in the POA of a path, which is gone again.
+/// Returns the reference of `x` in the POA of a path, which no longer exists.
 fn reference(s: &Site, path: &[&str]) -> Object {
     let mut poa = s.root.clone();
     for name in path {
@@ -79,7 +79,7 @@ fn a_request_makes_all_adapters_on_its_way_from_the_root_down() {
     assert_eq!(log.take(), ["one in RootPOA", "two in one", "three in two"]);
     assert_eq!(ask(&object), told("three"));
     assert_eq!(log.take(), Vec::<String>::new(), "they are there now");
-    // One that is destroyed is made anew.
+    // A destroyed adapter is created again.
     let one = s.root.find_poa("one", false).expect("it is there");
     let two = one.find_poa("two", false).expect("it is there");
     two.destroy(true, true).expect("no servant calls");
@@ -150,10 +150,10 @@ fn an_activator_that_fails_is_obj_adapter() {
     );
     adapting(&s, |_, _| panic!("as the test wants it"));
     assert_eq!(ask(&object), Err(failed));
-    // It says that it made the adapter, and did not.
+    // The activator claims to have created the adapter, and has not.
     adapting(&s, |_, _| Ok(true));
     assert_eq!(kind(ask(&object)), Kind::ObjectNotExist);
-    // And then all is well.
+    // Then it succeeds.
     adapting(&s, make_child);
     assert_eq!(ask(&object), told("one"));
 }
@@ -193,7 +193,7 @@ fn requests_wait_for_the_activator_which_is_asked_once() {
     let log = {
         let latch = latch.clone();
         adapting(&s, move |parent, name| {
-            // The adapter and its object are there before the activator has done its work.
+            // The adapter and its object exist before the activator has finished.
             make_child(parent, name)?;
             latch.set(1);
             latch.reach(2);
@@ -209,7 +209,7 @@ fn requests_wait_for_the_activator_which_is_asked_once() {
     std::thread::scope(|threads| {
         let first = threads.spawn(|| ask(&object));
         latch.reach(1);
-        // These find the adapter, and wait nevertheless.
+        // These requests find the adapter, and wait all the same.
         let more: Vec<_> = (0..2).map(|_| threads.spawn(|| ask(&object))).collect();
         assert_eq!(ask(&other), told("other"), "others do not");
         latch.set(2);

@@ -1,4 +1,4 @@
-//! Authorizers: which requests of which peers a POA serves.
+//! Authorizers: the admission of requests to a POA by peer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,21 +37,21 @@ fn requests_are_permitted_by_operation_and_object() {
     .expect("it is the first");
     assert_eq!(ask(&open), told("open"));
     assert_eq!(ask_for(&open, "secret"), Err(NOT_AUTHORIZED));
-    // A connection that exists is no way around it.
+    // An existing connection does not bypass the authorizer.
     assert_eq!(ask(&closed), Err(NOT_AUTHORIZED));
     let counts = site.server.snapshot().incidents;
     assert!(
         counts.contains(&(Incident::RequestNotAuthorized, 2)),
         "{counts:?}"
     );
-    // Nor tells a locate request which objects there are.
+    // A locate request does not reveal which objects exist.
     assert!(closed.validate_connection().is_err());
     let mut locator = Locator::of(&open);
     assert_eq!(
         locator.locate(&[key_of(&open), key_of(&closed)]),
         [LocateStatus::ObjectHere, LocateStatus::SystemException]
     );
-    // Objects of other POAs, of children too, are not asked for.
+    // Objects of other POAs, including children, are not subject to it.
     let child = poa
         .create_poa("child", Some(site.root.manager()), &[USER])
         .expect("the name is free");
@@ -77,11 +77,11 @@ fn a_refused_request_reaches_neither_servant_nor_servant_manager() {
         .expect("it is the first");
     let one = site.remote_to(&poa, "one");
     assert_eq!(ask(&one), Err(NOT_AUTHORIZED));
-    // Not even that there is no such object is told.
+    // The absence of an object is not revealed either.
     assert_eq!(ask(&site.remote_to(&poa, "two")), Err(NOT_AUTHORIZED));
     assert_eq!(one.non_existent(), Err(NOT_AUTHORIZED));
     assert_eq!(called.load(Ordering::SeqCst), 0);
-    // It is set for good.
+    // The authorizer cannot be replaced.
     let error = poa.set_authorizer(|_: &AuthorizationRequest<'_>| true);
     let error = error.expect_err("there is one");
     assert_eq!(error.kind, SystemExceptionKind::BadInvOrder);

@@ -1,5 +1,5 @@
-//! Every way of finding POAs and objects finds the same ones, however many there are, and whatever
-//! happens at the same time.
+//! Equal results of every demultiplexing strategy for POAs and objects, with any number of them,
+//! and under concurrent changes.
 
 use chronorb_giop::LocateStatus;
 use chronorb_orb::poa::{AdapterActivator, CreatePoaError, ObjectId, Poa};
@@ -36,7 +36,7 @@ fn site_of(poas: Demultiplexing, objects: Demultiplexing) -> Site {
     })
 }
 
-/// A POA of each combination of life span and assignment of ids.
+/// Returns a POA of each combination of life span and assignment of ids.
 fn poas_of_each_kind(s: &Site) -> Vec<Poa> {
     let kinds = [vec![], vec![USER], vec![PERSISTENT], vec![USER, PERSISTENT]];
     let poas = kinds
@@ -49,7 +49,7 @@ fn poas_of_each_kind(s: &Site) -> Vec<Poa> {
 fn activate(poa: &Poa, id: &str, servant: Servant) -> ObjectId {
     match poa.activate_object_with_id(id, &servant) {
         Ok(()) => ObjectId::from(id),
-        // Ids are the POA's.
+        // The POA assigns the ids.
         Err(_) => poa.activate_object(servant).expect("it is new"),
     }
 }
@@ -79,7 +79,7 @@ fn every_strategy_finds_what_is_there_and_nothing_else() {
                     .expect("it is free");
                 assert_eq!(ask(&object), told(name));
             }
-            // The POA itself goes, and one of its name comes.
+            // The POA itself is destroyed, and one with its name created.
             let name = poa.name().to_owned();
             poa.destroy(true, true).expect("no servant calls");
             assert_eq!(kind(ask(&object)), Kind::ObjectNotExist);
@@ -112,7 +112,7 @@ fn every_strategy_tells_keys_that_were_changed() {
     });
 }
 
-/// Makes persistent POAs, in which `x` tells the name.
+/// An activator of persistent POAs, in which `x` returns the name.
 struct Maker;
 
 impl AdapterActivator for Maker {
@@ -170,7 +170,7 @@ fn five_hundred_adapters_are_found() {
     }
 }
 
-/// A servant that tells its id, and counts itself.
+/// Returns a servant that returns its id, and counts its instances.
 fn counted(id: u64, alive: &Arc<AtomicU64>) -> Servant {
     struct Counted(Arc<AtomicU64>);
     impl Drop for Counted {
@@ -188,8 +188,8 @@ fn counted(id: u64, alive: &Arc<AtomicU64>) -> Servant {
     })
 }
 
-/// Runs `change` in two threads while two others call the objects 0 to 15 of `target`, by references
-/// made anew; every answer is that of the object, or that it is not there.
+/// Runs `change` in two threads while two others call the objects 0 to 15 of `target` by new
+/// references. Every answer is that of the object, or that it does not exist.
 fn storm(
     s: &Site,
     target: impl Fn() -> Option<Poa> + Sync,
@@ -282,7 +282,7 @@ fn adapters_that_come_and_go_are_never_taken_for_each_other() {
                             poa.destroy(true, n % 2 == 0).expect("no servant calls");
                         }
                     }
-                    // Its predecessor is still being destroyed.
+                    // The former POA is still being destroyed.
                     Err(_) => std::thread::yield_now(),
                 },
             );

@@ -1,4 +1,4 @@
-//! Object keys that nobody can make but their POA.
+//! Object keys that only their POA can create.
 
 use chronorb_giop::LocateStatus;
 use chronorb_orb::poa::{CreatePoaError, ObjectKeySecret, ObjectKeys, Policy, PolicyRule};
@@ -9,12 +9,12 @@ use crate::support::adapters::{
 };
 
 const AUTHENTICATED: Policy = Policy::ObjectKeys(ObjectKeys::Authenticated);
-/// Octets of the incarnation and the slot of the POA, of the id, and of the code.
+/// The length of the key's fields for the incarnation and slot of the POA, the id, and the code.
 const PLACE: usize = 16;
 const ID: usize = 8;
 const CODE: usize = 8;
 
-/// Keys of objects that may be beside this one, as who has only its reference can make them.
+/// Returns the keys of possible neighbouring objects that can be derived from this one's reference.
 fn neighbours(key: &[u8]) -> Vec<Vec<u8>> {
     let id = key.len() - ID;
     let slots = (0..4_u32).flat_map(|index| (1..3_u32).map(move |generation| (index, generation)));

@@ -1,5 +1,5 @@
-//! What the application may do when its servants, servant managers and activators are asked or let
-//! go of, outside of any operation.
+//! Permitted operations of application code while its servants, servant managers and activators are
+//! called or released outside of any request.
 
 use chronorb_orb::poa::{
     AdapterActivator, CreatePoaError, ObjectId, Poa, Policy, Refusal, ServantActivator, ThreadModel,
@@ -22,7 +22,7 @@ use crate::support::{Latch, PROBE_ID, orb};
 const SINGLE: Policy = Policy::Thread(ThreadModel::SingleThread);
 const MAIN: Policy = Policy::Thread(ThreadModel::MainThread);
 
-/// Does something when it is dropped.
+/// A value that runs a function when it is dropped.
 struct LastWords<F: Fn()>(F);
 
 impl<F: Fn()> Drop for LastWords<F> {
@@ -31,7 +31,8 @@ impl<F: Fn()> Drop for LastWords<F> {
     }
 }
 
-/// A servant that lets go of itself in its first request, and does something as it is dropped.
+/// Returns a servant that deactivates itself in its first request, and runs a function when it is
+/// dropped.
 fn leaver(last: impl Fn() + Send + Sync + 'static) -> Servant {
     let last = LastWords(last);
     teller(move |call| {
@@ -101,7 +102,7 @@ fn a_former_default_servant_that_panics_as_it_is_dropped_spoils_no_answer() {
     }
 }
 
-/// Servant manager and adapter activator that may panic as it is dropped.
+/// A servant manager and adapter activator that may panic when it is dropped.
 struct Brittle<F: Fn()>(#[allow(dead_code, reason = "it is dropped")] LastWords<F>);
 
 impl<F: Fn() + Send + Sync + 'static> ServantActivator for Brittle<F> {
@@ -147,7 +148,7 @@ fn the_end_of_an_adapter_is_complete_whatever_panics() {
     }
 }
 
-/// Raises the priority of whichever thread it is asked on.
+/// A servant that raises the priority of its calling thread.
 struct Raises(Orb);
 
 impl Raises {
@@ -195,7 +196,7 @@ fn what_activators_do_to_the_priority_of_a_thread_ends_with_them() {
     assert_eq!((priority(), chronorb_rt::current().ok()), before);
 }
 
-/// Notes what it takes back.
+/// A servant manager that records etherealized objects.
 struct Notes(Arc<Log>, Arc<AtomicBool>);
 
 impl ServantActivator for Notes {
@@ -228,7 +229,7 @@ fn servants_of_two_single_threaded_adapters_may_end_each_others_objects() {
             there.reach(1);
             other.deactivate_object(&victim).expect("it is active");
             here.set(2);
-            // Both have their servants taken away while both are in.
+            // Both servants are removed while both requests are in progress.
             there.reach(2);
             is_in.store(false, Ordering::SeqCst);
             Ok("done".to_owned())
@@ -255,7 +256,8 @@ fn servants_of_two_single_threaded_adapters_may_end_each_others_objects() {
     assert_eq!(taken, ["ObjectId(left) false", "ObjectId(right) false"]);
 }
 
-/// Counts the servants that it takes back, and those of them that are nothing else any more.
+/// A servant manager that counts the etherealized servants, and those with no remaining
+/// activations.
 #[derive(Clone, Default)]
 struct Counts {
     taken: Arc<AtomicU32>,
@@ -297,7 +299,7 @@ fn a_servant_may_be_very_many_objects() {
     assert_eq!(counts.last.load(Ordering::SeqCst), 2);
 }
 
-/// Counts how often it is asked.
+/// A servant that counts its calls.
 struct Asked(Arc<Log>);
 
 impl AdapterActivator for Asked {
@@ -391,7 +393,7 @@ fn adapters_stand_upon_each_other_up_to_a_bound() {
     for depth in [65, 66, 30_000] {
         assert_eq!(ask(&at_depth(depth)), no_adapter);
     }
-    // All of them end on one thread, and be it one of a lane.
+    // All of them end on one thread, which may be one of a lane.
     let top = s.root.find_poa("a", false).expect("it is there");
     let ended = s.remote(&ender(&s, &top));
     assert_eq!(ask(&ended), told("begun"));
@@ -438,14 +440,14 @@ fn after_shutdown_calls_within_are_bad_inv_order_however_they_are_made() {
     for way in [Collocation::Off, Collocation::ThroughPoa] {
         assert_eq!(kind(ask(&object.with_collocation(way))), Kind::BadInvOrder);
     }
-    // What is not called directly is marshalled, with the answer above.
+    // A servant that cannot be called directly gets a marshalled call, with the same answer.
     let object = object.with_collocation(Collocation::Direct);
     let tell = Operation::twoway("tell");
     let direct = Scope::with(|scope| object.direct(scope, &tell, |_: &Servant, _, _| ()));
     assert_eq!(direct, None);
 }
 
-/// Takes servants back with the means of the ORB, and notes on which thread.
+/// A servant manager that calls the ORB while it etherealizes, and records its thread.
 struct Uses(Orb, Arc<Log>);
 
 impl ServantActivator for Uses {
@@ -454,7 +456,7 @@ impl ServantActivator for Uses {
     }
 
     fn etherealize(&self, id: &ObjectId, _: &Poa, _: Servant, _: bool, _: bool) {
-        // It takes what the end of the ORB takes too.
+        // It also etherealizes what the end of the ORB removes.
         let _ = self.0.shutdown(false);
         let thread = std::thread::current().id();
         self.1.note(format!("{id:?} {thread:?}"));
@@ -496,7 +498,7 @@ fn a_thread_that_ends_may_still_try_to_call() {
     struct Late(Object, Arc<AtomicU32>);
     impl Drop for Late {
         fn drop(&mut self) {
-            // Whether it still can is the system's business; it must only come back.
+            // The operating system decides whether it still can; the call must only return.
             let _ = ask(&self.0);
             self.1.fetch_add(1, Ordering::SeqCst);
         }
@@ -509,7 +511,7 @@ fn a_thread_that_ends_may_still_try_to_call() {
         for first in [true, false] {
             let (object, tried) = (object.clone(), tried.clone());
             threads.spawn(move || {
-                // Values of a thread are dropped in an order of the system's choice.
+                // Values of a thread are dropped in an order that the operating system determines.
                 let call = || drop(ask(&object));
                 if first {
                     call();

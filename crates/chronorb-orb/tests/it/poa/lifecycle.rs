@@ -1,4 +1,5 @@
-//! The life of POAs and their managers, and what a servant is told about its request.
+//! The lifecycle of POAs and their managers, and the information that a servant gets of its
+//! request.
 
 use chronorb_orb::poa::{Cookie, ObjectId, Refusal};
 use chronorb_orb::poa::{
@@ -43,7 +44,7 @@ fn destroy_ends_children_and_objects() {
         s.root.find_poa("parent", false),
         Err(FindPoaError::AdapterNonExistent)
     );
-    // Once more does nothing.
+    // A second call has no effect.
     parent.destroy(true, true).expect("no servant calls");
     s.poa("parent", &[]);
 }
@@ -113,7 +114,7 @@ fn a_servant_may_end_its_adapter_but_not_wait_for_it() {
             assert_eq!(refused, omg(Kind::BadInvOrder, 3));
             assert!(call.poa().serve(named("x")).is_ok(), "nothing was done");
             call.poa().destroy(true, false).expect("it does not wait");
-            // The request goes on as it was.
+            // The request continues unchanged.
             assert_eq!(current.object_id().as_ref(), Ok(call.object_id()));
             assert_eq!(current.poa().as_ref(), Ok(call.poa()));
             assert!(current.servant().is_ok());
@@ -155,7 +156,7 @@ fn managers_say_what_becomes_of_requests() {
         });
         manager.discard_requests(true).expect("it is not inactive");
         assert_eq!(ask(object), Err(omg(Kind::Transient, 1)));
-        // One that is held may be discarded in the end.
+        // A held request can be discarded in the end.
         manager.hold_requests(true).expect("it is not inactive");
         std::thread::scope(|threads| {
             let held = threads.spawn(|| ask(object));
@@ -277,7 +278,7 @@ fn a_factory_knows_the_managers_by_name() {
     assert_eq!(all.len(), 3);
     let ids: std::collections::HashSet<_> = all.iter().map(|m| m.id()).collect();
     assert_eq!(ids.len(), 3, "names are their own");
-    // It goes when nobody has it any more.
+    // It ends when its last reference is dropped.
     drop((one, all));
     assert_eq!(factory.find("one"), None);
     factory.create("one").expect("the name is free");
@@ -382,7 +383,7 @@ fn destroying_the_root_leaves_the_orb_running() {
     assert_eq!(ask(&object), told("again"));
 }
 
-/// What `Current` tells a servant: POA, id, reference and servant agree with the call.
+/// Checks that `Current` agrees with the call: POA, id, reference and servant.
 fn current_agrees(call: &chronorb_orb::Call<'_>) -> crate::support::adapters::Told {
     let current = call.orb().poa_current();
     assert_eq!(current.poa().as_ref(), Ok(call.poa()));
@@ -407,7 +408,7 @@ fn outside_of_requests_there_is_no_current() {
     assert_eq!(current.object_id().err(), Some(NoContext));
     assert_eq!(current.reference().err(), Some(NoContext));
     assert_eq!(current.servant().err(), Some(NoContext));
-    // Another ORB's requests are not this one's.
+    // Requests of another ORB do not count here.
     let (other, servers) = (site(), current);
     let servant = teller(move |_| Ok(format!("{:?}", servers.object_id())));
     let object = other.root.serve(servant).expect("it is new");

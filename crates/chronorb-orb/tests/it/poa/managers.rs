@@ -1,5 +1,4 @@
-//! POA managers let requests through, let them wait, or turn them away; and how references are
-//! looked for.
+//! POA managers: active, holding, discarding and inactive; and locate requests.
 
 use chronorb_cdr::Decoder;
 use chronorb_orb::poa::{
@@ -120,7 +119,7 @@ fn a_poa_of_the_name_of_a_destroyed_one_is_reached() {
     let make = || loop {
         match root.create_poa("again", Some(root.manager()), &policies) {
             Ok(poa) => return poa,
-            // It is there, or its destruction is not complete.
+            // It exists, or its destruction is not complete.
             Err(CreatePoaError::AdapterAlreadyExists) => std::thread::yield_now(),
             Err(CreatePoaError::System(exception))
                 if exception.minor == minor::ADAPTER_BEING_DESTROYED =>
@@ -132,7 +131,7 @@ fn a_poa_of_the_name_of_a_destroyed_one_is_reached() {
     };
     let mut poa = make();
     for _ in 0..200 {
-        // The successor is made while the predecessor is still being destroyed.
+        // The new POA is created while the former one is still being destroyed.
         poa = std::thread::scope(|threads| {
             threads.spawn(|| poa.destroy(false, false));
             make()
@@ -172,7 +171,7 @@ fn after_shutdown_no_reference_opens_an_endpoint() {
     );
 }
 
-/// A skeleton whose every part panics.
+/// A skeleton whose every method panics.
 struct Bomb;
 
 impl Skeleton for Bomb {

@@ -1,4 +1,4 @@
-//! Requests that wait for their POA keep no thread of their lane.
+//! Requests that wait for their POA without occupying a thread of their lane.
 
 use chronorb_orb::poa::{Poa, Policy, PriorityModel, ThreadModel};
 use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
@@ -21,7 +21,7 @@ const STRATEGIES: &[ThreadpoolStrategy] = &[
     ThreadpoolStrategy::Reactive,
 ];
 
-/// A site whose server has one thread that serves.
+/// Returns a site whose server has one serving thread.
 fn one_thread(strategy: ThreadpoolStrategy, configure: impl FnOnce(&mut OrbConfig)) -> Site {
     site_with(|config| {
         config.threads = 1;
@@ -30,13 +30,13 @@ fn one_thread(strategy: ThreadpoolStrategy, configure: impl FnOnce(&mut OrbConfi
     })
 }
 
-/// A POA with a manager of its own, which holds requests.
+/// Returns a POA with its own manager, which holds requests.
 fn holding(s: &Site, name: &str) -> Poa {
     let poa = s.root.create_poa(name, None, &[]);
     poa.expect("the name is free")
 }
 
-/// How many requests wait in the only lane.
+/// Returns the number of requests that wait in the only lane.
 fn waiting(s: &Site) -> u32 {
     s.server.snapshot().pools[0].lanes[0].queued
 }
@@ -54,7 +54,7 @@ fn one_thread_serves_others_while_requests_wait_for_a_holding_and_a_busy_poa() {
         let held_object = s.remote(&held_object.expect("it is new"));
         let free = s.remote(&s.root.serve(named("free")).expect("it is new"));
         std::thread::scope(|threads| {
-            // The caller serves it itself, by a call within the process.
+            // A collocated call: the caller's own thread serves it.
             let inside = threads.spawn(|| ask_for(&near, "wait"));
             latch.reach(1);
             let asking: Vec<_> = (0..8)
@@ -85,7 +85,7 @@ fn one_thread_serves_others_while_requests_wait_for_a_holding_and_a_busy_poa() {
     }
 }
 
-/// Calls an operation of an object in a thread of its own, and returns when it waits.
+/// Calls an operation in another thread, and returns when the request waits.
 fn leave<'s>(
     s: &'s Site,
     threads: &'s std::thread::Scope<'s, '_>,
@@ -232,7 +232,7 @@ fn a_more_urgent_request_lends_its_priority_and_others_of_its_lane_do_not_wait()
     std::thread::scope(|threads| {
         let busy = threads.spawn(|| ask_for(&low, "wait"));
         latch.reach(1);
-        // One of them waits on its thread; the lane has another one for the rest.
+        // One of them waits on its thread; the lane has another thread for the rest.
         let urgent = [(); 4].map(|()| threads.spawn(|| ask(&urgent)));
         for _ in 0..20 {
             assert_eq!(ask(&free), told("free"));

@@ -1,4 +1,4 @@
-//! References that outlive the server.
+//! References that are valid after a restart of the server.
 
 use chronorb_orb::poa::{ObjectId, Poa, Policy};
 use chronorb_orb::{Orb, SystemExceptionKind as Kind, parse_endpoints};
@@ -10,13 +10,13 @@ use crate::support::adapters::{
 use crate::support::descriptors::uncopied;
 use crate::support::{PROBE_ID, orb, orb_with};
 
-/// A port that nobody else has just now.
+/// Returns a port that is not in use at present.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     listener.local_addr().expect("it is bound").port()
 }
 
-/// One run of a server, which listens there.
+/// One run of a server that listens at a fixed port.
 struct Run {
     orb: Orb,
     root: Poa,
@@ -48,7 +48,7 @@ impl Drop for Run {
     }
 }
 
-/// Serves the object `id` of the POA `path`, and gives its reference as text.
+/// Serves the object `id` of the POA `path`, and returns its reference as text.
 fn serve(run: &Run, path: &[&str], id: &str) -> String {
     let poa = run.poa(path, &[PERSISTENT, USER]);
     poa.activate_object_with_id(id, named(format!("{} {id}", path.join(" "))))
@@ -73,7 +73,7 @@ fn references_are_the_same_octet_for_octet_whatever_comes_before() {
     };
     let client = orb();
     let run = run_at(&endpoint);
-    // Others come first, and what was first is last.
+    // The order of creation differs between the runs.
     let other = run.poa(&["other"], &[]);
     let gone = other.activate_object(named("x")).expect("it is new");
     other.deactivate_object(&gone).expect("it is active");
@@ -89,7 +89,7 @@ fn references_are_the_same_octet_for_octet_whatever_comes_before() {
         let object = client.string_to_object(text).expect("it reads");
         assert_eq!(ask(&object), told(&format!("{} {id}", path.join(" "))));
     }
-    // So is one that was made without an object.
+    // So does a reference that was created without an object.
     let poa = run.poa(&["one"], &[]);
     let made = poa.create_reference_with_id(&"a".into(), PROBE_ID);
     let made = run.orb.object_to_string(&made.expect("ids are ours"));
@@ -130,7 +130,7 @@ fn system_ids_may_be_activated_again_in_the_next_run() {
     let client = orb();
     let run = run_at(&endpoint);
     let poa = run.poa(&["system"], &[PERSISTENT]);
-    // New ids are none of the old ones.
+    // New ids differ from the old ones.
     for _ in 0..3 {
         let new = poa.activate_object(id_teller()).expect("it is new");
         assert!(!ids.contains(&new));
@@ -194,7 +194,7 @@ fn a_published_host_name_hides_where_the_server_listens() {
             object.get_or_insert_with(|| client.string_to_object(&texts[0]).expect("it reads"));
         assert_eq!(profile_of(object).host, "localhost");
         assert_eq!(ask(object), told("one a"), "{endpoint}");
-        // It is the server's own object, too.
+        // For the server itself it is the local object too.
         let within = run.orb.string_to_object(&texts[0]).expect("it reads");
         assert_eq!(ask(&within), told("one a"), "{endpoint}");
     }

@@ -1,4 +1,4 @@
-//! Policies of POAs: which go together, what they default to, and which operations want which.
+//! Policies of POAs: permitted combinations, defaults, and the policies that operations require.
 
 use chronorb_orb::poa::{
     ActivateError, IdAssignment, IdUniqueness, ImplicitActivation, Lifespan, ObjectError, ObjectId,
@@ -14,8 +14,8 @@ use crate::support::adapters::{
 };
 use crate::support::{PROBE_ID, invalid_policy, orb};
 
-/// Every combination of the policies that depend on each other, and what CORBA 3.3, 15.3.8 says of
-/// it: it is legal, or which policies ask for what another contradicts.
+/// Every combination of interdependent policies, and the result according to CORBA 3.3, 15.3.8: it
+/// is legal, or the policies that contradict each other.
 const TABLE: &str = "
 RETAIN      MAP      UNIQUE    SYSTEM  NO_IMPLICIT  legal
 RETAIN      MAP      UNIQUE    SYSTEM  IMPLICIT     legal
@@ -74,7 +74,7 @@ const THREADS: [ThreadModel; 3] = [
 ];
 const LIFESPANS: [Lifespan; 2] = [Lifespan::Transient, Lifespan::Persistent];
 
-/// The policy that a word of the table stands for.
+/// Returns the policy of a word in the table.
 fn policy(word: &str) -> Policy {
     match word {
         "RETAIN" => Policy::ServantRetention(ServantRetention::Retain),
@@ -118,7 +118,7 @@ fn rows() -> Vec<Row> {
     rows.collect()
 }
 
-/// The name that the table has for the policies of a kind.
+/// Returns the column of the table for a kind of policy.
 fn column(policy: &Policy) -> &'static str {
     match policy {
         Policy::ServantRetention(_) => "retention",
@@ -170,7 +170,7 @@ fn a_policy_given_twice_is_named_where_it_stands_again() {
     let list = [USER, MULTIPLE, Policy::IdAssignment(IdAssignment::System)];
     let made = root.create_poa("twice", None, &list);
     assert_eq!(invalid_policy(made), Some(2));
-    // Also where both say the same.
+    // Even if both have the same value.
     let made = root.create_poa("twice", None, &[PERSISTENT, PERSISTENT]);
     assert_eq!(invalid_policy(made), Some(1));
     root.create_poa("twice", None, &[USER])
@@ -203,7 +203,7 @@ fn the_defaults_are_those_of_the_standard() {
     let object = poa.id_to_reference(&id).expect("it is active");
     let late = s.remote(&object);
     assert_eq!(ask(&late), told("it"));
-    // TRANSIENT: a POA of the same name is another one.
+    // TRANSIENT: a POA with the same name is a different one.
     poa.destroy(true, true).expect("no servant calls");
     let poa = s.poa("default", &[]);
     poa.activate_object(named("another"))
@@ -233,8 +233,8 @@ fn children_do_not_inherit_policies() {
     child.activate_object(named("x")).expect("SYSTEM_ID");
 }
 
-/// What each operation demands of the POA's policies (CORBA 3.3, 15.3.9): one of the alternatives
-/// that `|` parts, outside of any request. Without them it is `WrongPolicy`.
+/// The policies that each operation requires (CORBA 3.3, 15.3.9), outside of any request: one of
+/// the alternatives that `|` separates. Without them, the result is `WrongPolicy`.
 const OPERATIONS: &str = "
 activate_object           SYSTEM RETAIN
 activate_object_with_id   RETAIN
@@ -254,7 +254,7 @@ set_servant_activator     MANAGER
 set_servant_locator       MANAGER
 ";
 
-/// Whether an operation fails for the policies' sake.
+/// Returns whether an operation fails because of the policies.
 fn is_wrong_policy(poa: &Poa, operation: &str) -> bool {
     let id = ObjectId::from("x");
     let servant = named("it");
@@ -318,7 +318,7 @@ fn every_operation_is_wrong_policy_exactly_where_the_standard_says() {
 
 #[test]
 fn a_default_servant_knows_its_reference_while_it_serves() {
-    // NON_RETAIN, so that nothing but the request in progress can tell.
+    // NON_RETAIN, so that only the request in progress can provide the answer.
     let s = site();
     let poa = s.poa("default", &[NON_RETAIN, DEFAULT, MULTIPLE, USER]);
     let servant = crate::support::adapters::teller(|call| {
@@ -385,7 +385,7 @@ fn nothing_is_wrong_with_user_ids_that_look_like_anything() {
     }
 }
 
-/// A servant manager that has no servants.
+/// A servant manager without servants.
 struct Nobody;
 
 impl ServantActivator for Nobody {

@@ -1,5 +1,5 @@
-//! Where servants come from that are not in the active object map: servant activators, servant
-//! locators, default servants.
+//! Servants of objects that are not in the active object map: servant activators, servant locators,
+//! default servants.
 
 use chronorb_giop::LocateStatus;
 use chronorb_orb::poa::{
@@ -22,7 +22,7 @@ type Make = dyn Fn(&ObjectId, &Poa) -> Made + Send + Sync;
 type Located = Result<(Servant, Cookie), Refusal>;
 type Locate = dyn Fn(&ObjectId, &Poa, &str) -> Located + Send + Sync;
 
-/// An activator that does what a test says, and keeps a log.
+/// An activator that runs a test's function, and keeps a log.
 struct Activator {
     make: Box<Make>,
     take_back: Box<dyn Fn(&Poa) + Send + Sync>,
@@ -61,7 +61,7 @@ impl ServantActivator for Activator {
     }
 }
 
-/// A POA with an activator, and the activator's log.
+/// Returns a POA with an activator, and the activator's log.
 fn activating(
     s: &Site,
     name: &str,
@@ -87,7 +87,7 @@ fn activating_with(
     (poa, log)
 }
 
-/// An object as the client sees it, and as the server itself does.
+/// Returns an object from the client's and the server's point of view.
 fn far_and_near(s: &Site, poa: &Poa, id: &str) -> [Object; 2] {
     let near = poa.create_reference_with_id(&id.into(), PROBE_ID);
     let near = near.expect("ids are the test's");
@@ -152,7 +152,7 @@ fn servants_are_given_back_with_the_reason() {
     for id in ["a", "b", "c"] {
         assert_eq!(ask(&s.remote_to(&poa, id)), told(&hex(id.as_bytes())));
     }
-    // One that the activator did not make goes the same way.
+    // An object that the activator did not incarnate is etherealized in the same way.
     poa.activate_object_with_id("d", named("x"))
         .expect("it is free");
     log.take();
@@ -271,7 +271,7 @@ fn a_servant_is_given_back_after_its_last_request() {
             assert_eq!(call.join().expect("no panic"), told("done"));
         }
     });
-    // The second call may have come after the deactivation.
+    // The second call may have arrived after the deactivation.
     let events = log.take();
     assert_eq!(events[0], "etherealize x");
 }
@@ -304,7 +304,7 @@ fn a_new_incarnation_waits_until_the_old_servant_is_given_back() {
         latch.reach(1);
         let asking = threads.spawn(|| ask(&object));
         let activating = threads.spawn(|| poa.activate_object_with_id("x", named("explicit")));
-        // Nothing holds up the others.
+        // It does not delay other objects.
         assert_eq!(ask(&explicit), told(&hex(b"y")));
         assert_eq!(log.take(), Vec::<String>::new());
         latch.set(2);
@@ -446,7 +446,7 @@ fn a_servant_manager_cannot_wait_for_the_end_of_the_request_that_it_is_asked_for
     );
 }
 
-/// A locator that does what a test says, and keeps a log of pairs.
+/// A locator that runs a test's function, and keeps a log of pairs.
 struct Locating {
     make: Box<Locate>,
     log: Arc<Log>,
@@ -731,7 +731,7 @@ fn a_default_servant_ends_with_its_adapter() {
     assert_eq!(alive.strong_count(), 0);
 }
 
-/// Counts, for each of a few objects, the servants that it has.
+/// An activator that counts the servants of a few objects.
 #[derive(Default)]
 struct Strict([AtomicI32; 4]);
 
@@ -770,7 +770,7 @@ fn each_servant_is_made_and_given_back_once_whatever_happens_at_the_same_time() 
                 let objects = ids.map(|id| far_and_near(s, poa, id));
                 for i in 0..1_000 {
                     let id = (i + n) % ids.len();
-                    // Whoever deactivates it, the activator makes it again.
+                    // After a deactivation, the activator incarnates it again.
                     let object = &objects[id][i % 2];
                     assert_eq!(ask(object), told(&hex(ids[id].as_bytes())));
                     if i % 3 == 0 {

@@ -1,4 +1,4 @@
-//! Which threads call servants: any, one at a time, or the main thread.
+//! Thread models: servants are called by any thread, by one at a time, or by the main thread.
 
 use chronorb_orb::poa::{
     Cookie, ObjectId, Poa, Policy, PriorityModel, Refusal, ServantActivator, ServantLocator,
@@ -19,7 +19,7 @@ use crate::support::adapters::{
 const SINGLE: Policy = Policy::Thread(ThreadModel::SingleThread);
 const MAIN: Policy = Policy::Thread(ThreadModel::MainThread);
 
-/// Application code that must not be run by two threads at a time.
+/// Application code that must not run in two threads at a time.
 #[derive(Default)]
 struct Unprotected(AtomicU32);
 
@@ -95,7 +95,7 @@ fn the_thread_that_is_in_a_single_threaded_adapter_may_come_in_again() {
     assert_eq!(ask(&outer), told("inner"));
 }
 
-/// Servant managers whose every part is unprotected.
+/// Servant managers that are entirely unprotected.
 struct Careless(Arc<Unprotected>);
 
 impl ServantActivator for Careless {
@@ -122,7 +122,7 @@ impl ServantLocator for Careless {
 
 #[test]
 fn servant_managers_of_a_single_threaded_adapter_are_called_one_at_a_time_too() {
-    // Where one waits for the other and that for it, the request is turned away after this time.
+    // In a deadlock of two objects, the request is refused after this time.
     let s = site_with(|config| config.hold_timeout = Duration::from_secs(5));
     let activating = s.poa("activating", &[SINGLE, MANAGER, USER]);
     activating
@@ -158,13 +158,13 @@ fn this_thread() -> String {
     format!("{:?}", std::thread::current().id())
 }
 
-/// A servant that tells the thread that it is called by.
+/// Returns a servant that returns the id of its calling thread.
 fn thread_teller() -> Servant {
     teller(|_| Ok(this_thread()))
 }
 
-/// Calls an operation whose answer nobody waits for, and returns when the server has read it: the
-/// server has one thread, which reads what comes after it later.
+/// Sends a oneway request, and returns when the server has read it. The server has one thread,
+/// which reads later requests afterwards.
 fn leave(s: &Site, object: &Object, operation: &'static str) {
     object
         .invoke_oneway(&Operation::oneway(operation), &|_| Ok(()))
@@ -187,7 +187,7 @@ fn the_main_thread_serves_and_no_other() {
         assert!(!s.server.work_pending());
         s.server.perform_work();
         std::thread::scope(|threads| {
-            // Also a call within the process, where another thread makes it.
+            // A collocated call, too, if another thread makes it.
             let asking = threads.spawn(|| ask(object));
             until("the request is there", || s.server.work_pending());
             assert!(!asking.is_finished());
@@ -406,7 +406,7 @@ fn where_nobody_runs_the_orb_the_client_does_not_wait_for_ever() {
         let object = object.with_timeout(Duration::from_millis(20));
         assert_eq!(kind(ask(&object)), Kind::Timeout);
     }
-    // What still waits is of no use to anybody, and does no harm.
+    // Remaining work is dropped and does no harm.
     while s.server.work_pending() {
         s.server.perform_work();
     }

@@ -1,4 +1,5 @@
-//! Requests that are buffered in a pool without lanes: the most urgent is served first, whoever has read it.
+//! Requests that are buffered in a pool without lanes: the most urgent one is served first,
+//! whichever thread has read it.
 
 use chronorb_giop::Version;
 use chronorb_orb::ThreadpoolStrategy;

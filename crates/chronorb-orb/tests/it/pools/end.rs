@@ -1,5 +1,5 @@
-//! The end of thread pools, with the ORB and before it, while they have the most to do: everything ends, nobody waits
-//! for ever, and what was not begun is told so.
+//! The end of thread pools, with the ORB and before it, under full load: all threads end, no caller
+//! waits forever, and requests that were not started are refused.
 
 use chronorb_giop::MessageType;
 use chronorb_orb::poa::{Policy, PriorityModel};
@@ -13,7 +13,7 @@ use crate::support::pools::{
     Bench, Buffering, Calling, Case, LANED, LOW, Raw, STRATEGIES, Threads, cases, corba,
 };
 
-/// All rows of the table of one priority model and one bound: others end alike.
+/// Checks all rows of the table with one priority model and one bound; others end alike.
 fn each(check: impl Fn(Case)) {
     for strategy in STRATEGIES.iter().copied() {
         for lanes in [0, 1, 3] {
@@ -29,7 +29,7 @@ fn each(check: impl Fn(Case)) {
     }
 }
 
-/// Lanes and borrowing, as far as pools of the strategy may have them.
+/// Returns the combinations of lanes and borrowing that pools of the strategy may have.
 fn shapes(strategy: ThreadpoolStrategy) -> Vec<(usize, bool)> {
     let has_lanes = LANED.contains(&strategy);
     let shapes = [(0, false), (1, false), (3, false), (3, true)];
@@ -50,7 +50,8 @@ fn one_lane(strategy: ThreadpoolStrategy) -> Case {
     }
 }
 
-/// A pool at its limit: all threads at work, the higher lanes' by loan where they may borrow, and clients that wait.
+/// A pool at its limit: all threads are busy, those of higher lanes on loan if they may borrow, and
+/// clients wait.
 struct AtItsLimit {
     bench: Bench,
     running: Vec<Calling>,
@@ -63,7 +64,8 @@ fn at_its_limit(case: Case) -> AtItsLimit {
     let numbers = &mut (1..);
     let mut running = Vec::new();
     let (_, dynamic) = case.threads.counts();
-    // The highest lane borrows all idle threads there are; those that are made on demand serve their own lane.
+    // The highest lane borrows all idle threads there are; those that are made on demand serve
+    // their own lane.
     let mut left = vec![2; lanes];
     if case.borrowing {
         left[..lanes - 1].fill(dynamic);
@@ -91,8 +93,8 @@ fn at_its_limit(case: Case) -> AtItsLimit {
 }
 
 impl AtItsLimit {
-    /// Lets the servants go on once the end has begun. What they were doing is answered; what waited is served or
-    /// refused, or told by the end of its connection.
+    /// Releases the servants once the end has begun. Their requests are answered; waiting ones are
+    /// served, refused, or ended with their connection.
     fn ends(&mut self) {
         self.bench.floor.open();
         for calling in std::mem::take(&mut self.running) {
@@ -109,7 +111,7 @@ impl AtItsLimit {
     }
 }
 
-/// Waits until the threads of all pools have been told that the ORB ends.
+/// Waits until the threads of all pools were notified that the ORB ends.
 fn await_shutdown(server: &Orb, pool: ThreadpoolId) {
     let shut_down = Err(omg(Kind::BadInvOrder, 4).into());
     until("the end never began", || {
@@ -152,7 +154,7 @@ fn a_pool_ends_while_it_is_at_its_limit() {
             }
         });
         load.bench.await_threads(0);
-        // The ORB goes on, and may have another pool.
+        // The ORB continues, and may have another pool.
         assert_eq!(serves(&load.bench.server), told("another"));
     });
 }
@@ -161,7 +163,7 @@ fn in_use() -> SystemException {
     SystemException::no(Kind::BadInvOrder, minor::THREADPOOL_IN_USE)
 }
 
-/// Whether a new pool of the ORB serves.
+/// Returns whether a new pool of the ORB serves.
 fn serves(server: &Orb) -> Result<String, SystemException> {
     let pool = Threadpool::new(corba(LOW), 1);
     let pool = server.rt().create_threadpool(&pool).expect("it opens");
@@ -207,7 +209,8 @@ fn what_is_buffered_is_told_by_the_close_of_its_connection() {
             }
             for asked in &mut waiting {
                 let (header, _) = asked.raw.receive().expect("a goodbye");
-                // The server promises by it that it has not begun what it has not answered.
+                // By it, the server promises that it has not started the requests that it has not
+                // answered.
                 assert_eq!(header.kind, MessageType::CloseConnection);
                 assert!(asked.raw.receive().is_none(), "and then the end");
             }
@@ -337,7 +340,7 @@ fn a_pool_ends_with_clients_that_do_nothing() {
             }
             assert_eq!(bench.server.rt().destroy_threadpool(bench.pool), Ok(()));
             for peer in &mut idle {
-                // Those that had been taken in are told.
+                // Accepted requests are answered by CloseConnection.
                 if let Some((header, _)) = peer.receive() {
                     assert_eq!(header.kind, MessageType::CloseConnection);
                 }

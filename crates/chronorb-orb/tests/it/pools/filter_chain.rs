@@ -1,4 +1,5 @@
-//! Filter chains: one thread reads for all lanes of a pool and says which one serves; the application may say it first.
+//! Filter chains: one thread reads for all lanes of a pool and selects the serving lane; the
+//! application may select it first.
 
 use chronorb_giop::{MessageType, ResponseFlags, Version};
 use chronorb_orb::ThreadpoolStrategy::{FilterChain, HalfSyncHalfAsync};
@@ -30,7 +31,7 @@ const LANED: Case = Case {
 const LANELESS: Case = Case { lanes: 0, ..LANED };
 const REFUSED: SystemException = SystemException::no(SystemExceptionKind::NoPermission, 7);
 
-/// A bench whose filters are these.
+/// Returns a bench with these filters.
 fn filtered<const N: usize>(
     case: Case,
     filters: [fn(&FilteredRequest<'_>) -> Filtered; N],
@@ -49,7 +50,7 @@ fn chained(configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     })
 }
 
-/// Has one request of a class served, and says by whom and at which priority.
+/// Makes a request of a class be served, and returns the serving lane and the priority.
 fn sight_of(bench: &mut Bench, class: usize, number: u32) -> Sight {
     let asked = bench.hold_now(class, number);
     let sight = bench.floor.begun(number);
@@ -82,7 +83,7 @@ fn all_lanes_have_the_same_endpoint() {
             .iter()
             .all(|lane| lane.endpoints == lanes[0].endpoints)
     );
-    // The most urgent lane, which is the first here, has the one thread that reads.
+    // The most urgent lane, which is the first one here, has the only reading thread.
     let readers: Vec<_> = lanes.iter().map(|lane| lane.threads.len()).collect();
     assert_eq!(readers, [3, 2, 2]);
 }
@@ -160,7 +161,7 @@ fn requests_of_one_connection_go_each_to_its_lane() {
         let sight = bench.floor.begun(number);
         serves(&bench, &sight, class, priority);
     }
-    // And each is answered when its servant is done.
+    // Each is answered when its servant is done.
     for number in [2, 3, 1] {
         bench.floor.release(number);
         assert_eq!(peer.reply(), (Version::V1_2, number, None));
@@ -256,13 +257,19 @@ fn the_first_filter_that_decides_does() {
         LANED,
         [
             |_| Filtered::PassOn,
-            |request| match request.priority == Some(corba(LOW)) {
-                true => Filtered::ServeAt(corba(MID)),
-                false => Filtered::PassOn,
+            |request| {
+                if request.priority == Some(corba(LOW)) {
+                    Filtered::ServeAt(corba(MID))
+                } else {
+                    Filtered::PassOn
+                }
             },
-            |request| match request.priority == Some(corba(HIGH)) {
-                true => Filtered::PassOn,
-                false => Filtered::Refuse(REFUSED),
+            |request| {
+                if request.priority == Some(corba(HIGH)) {
+                    Filtered::PassOn
+                } else {
+                    Filtered::Refuse(REFUSED)
+                }
             },
         ],
     );
@@ -279,9 +286,12 @@ fn the_first_filter_that_decides_does() {
 fn a_oneway_that_is_refused_is_dropped_and_its_connection_goes_on() {
     let bench = filtered(
         LANED,
-        [|request| match request.response_expected {
-            true => Filtered::PassOn,
-            false => Filtered::Refuse(REFUSED),
+        [|request| {
+            if request.response_expected {
+                Filtered::PassOn
+            } else {
+                Filtered::Refuse(REFUSED)
+            }
         }],
     );
     let mut peer = bench.raw(0);
@@ -363,7 +373,7 @@ fn a_message_that_is_none_ends_its_connection_alone() {
     for cut in [0, 4, 9, 20] {
         let mut peer = bench.raw(0);
         let mut message = peer.request(Version::V1_2, two_way, b"pass", 2, 0);
-        // The header ends in the middle of what it announces.
+        // The header ends in the middle of its announced content.
         message.truncate(12 + cut);
         let size = (cut as u32).to_ne_bytes();
         message[8..12].copy_from_slice(&size);

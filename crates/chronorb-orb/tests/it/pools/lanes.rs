@@ -81,7 +81,7 @@ impl Drop for Laned {
     }
 }
 
-/// What the default mapping makes of a priority, where the process may use it.
+/// Returns the native priority by the default mapping, if the process may use it.
 fn native(value: i16) -> i32 {
     match (value, has_real_time()) {
         (LOW, true) => 24,

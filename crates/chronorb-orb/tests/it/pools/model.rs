@@ -1,38 +1,39 @@
-//! Thread pools as RT-CORBA 1.2, 5.8 demands them: a table of all combinations, each under a load that the test
-//! lets in and out step by step, compared with a model of the specification.
+//! Thread pools according to RT-CORBA 1.2, 5.8: a table of all combinations, each under a load that
+//! the test applies step by step, compared with a model of the specification.
 
 use chronorb_orb::ThreadpoolStrategy;
 use std::collections::BTreeMap;
 
 use crate::support::pools::{Asked, Bench, Case, await_rest, cases, native, no_room};
 
-/// A pool as the specification describes it. Lanes are named by their class here: greater ones are more urgent.
+/// A pool as the specification describes it. Lanes are named by their class; greater classes are
+/// more urgent.
 struct Model {
     case: Case,
     lanes: Vec<LaneModel>,
 }
 
 struct LaneModel {
-    /// Static and dynamic threads.
+    /// The maximum number of static and dynamic threads.
     greatest: usize,
-    /// Those that there are.
+    /// The present number of threads.
     threads: usize,
     idle: usize,
-    /// Class and number of each, in the order of arrival.
+    /// Class and number of each waiting request, in the order of arrival.
     waiting: Vec<(usize, u32)>,
 }
 
-/// What becomes of a request at its arrival.
+/// The outcome for a request at its arrival.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fate {
-    /// In a thread of this lane.
+    /// The request runs in a thread of this lane.
     Runs {
         on: usize,
     },
     Waits,
-    /// `TRANSIENT`.
+    /// The request gets `TRANSIENT`.
     Refused,
-    /// It waits, and a less urgent one gets `TRANSIENT`.
+    /// The request is buffered, and a less urgent one gets `TRANSIENT`.
     Supplants(u32),
 }
 
@@ -55,7 +56,8 @@ impl Model {
         if self.case.lanes == 0 { 0 } else { class }
     }
 
-    /// Its lane's idle threads serve it, else a new one, else an idle one of the next lower lane that has any.
+    /// Adds a request. An idle thread of its lane serves it, else a new one, else an idle one of
+    /// the next lower lane that has any.
     fn arrive(&mut self, class: usize, number: u32) -> Fate {
         let lane = self.lane_of(class);
         let own = &mut self.lanes[lane];
@@ -89,7 +91,8 @@ impl Model {
         fate
     }
 
-    /// A thread of a lane is done with a request. Says which may be next for it; none where it rests.
+    /// Ends a request in a thread of a lane. Returns the requests that the thread may serve next;
+    /// none if it becomes idle.
     fn leave(&mut self, on: usize) -> Vec<u32> {
         let highest = if self.case.borrowing {
             self.lanes.len() - 1
@@ -121,7 +124,7 @@ impl Model {
         }
     }
 
-    /// Dynamic threads that there are.
+    /// Returns the number of dynamic threads.
     fn grown(&self) -> usize {
         let (static_threads, _) = self.case.threads.counts();
         let threads: usize = self.lanes.iter().map(|lane| lane.threads).sum();
@@ -129,7 +132,7 @@ impl Model {
     }
 }
 
-/// The most urgent of what waits, and of these the oldest.
+/// Returns the most urgent waiting request, and of these the oldest.
 fn first<'w>(waiting: impl Iterator<Item = &'w (usize, u32)>) -> Option<u32> {
     let more_urgent = |first: &'w (usize, u32), next| match next {
         &(class, _) if class > first.0 => next,
@@ -145,9 +148,9 @@ struct Play {
     running: Vec<Running>,
     asked: BTreeMap<u32, Asked>,
     classes: BTreeMap<u32, usize>,
-    /// Threads before any was made on demand.
+    /// The number of threads before any was started on demand.
     threads_at_first: usize,
-    /// How many requests have begun so far.
+    /// The number of requests that have begun so far.
     begun: usize,
 }
 
@@ -190,7 +193,8 @@ impl Play {
         assert_eq!(self.bench.floor.running(), self.running.len());
     }
 
-    /// The next request to begin is one of these, in a thread of this lane, at its own priority.
+    /// Asserts that the next request to begin is one of these, in a thread of this lane, at its own
+    /// priority.
     fn begins(&mut self, numbers: &[u32], on: usize) {
         let sight = self.bench.floor.nth_begun(self.begun);
         self.begun += 1;
@@ -210,7 +214,7 @@ impl Play {
 
     fn waits(&self, number: u32) {
         if self.model.case.room().is_none() {
-            // It is not read; that it does not run shows by all that does.
+            // It is not read. That it does not run is visible from all others that do.
             return;
         }
         self.bench.barrier(self.classes[&number]);
@@ -224,7 +228,7 @@ impl Play {
         assert!(!self.bench.floor.has_begun(number));
     }
 
-    /// Lets a request go on to its end.
+    /// Finishes a request.
     fn finish(&mut self, nth: usize) {
         let done = self.running.remove(nth);
         println!("  {} ends", done.number);
@@ -238,7 +242,7 @@ impl Play {
         assert_eq!(self.bench.floor.running(), self.running.len());
     }
 
-    /// Lets all go on, and looks whether the pool is again as it was.
+    /// Finishes all requests, and checks that the pool is as before.
     fn finish_all(&mut self) {
         while !self.running.is_empty() {
             self.finish(0);
@@ -258,7 +262,7 @@ impl Play {
         }
     }
 
-    /// More of one class than can be served, or can wait.
+    /// Applies more requests of one class than can be served or buffered.
     fn saturate(&mut self, class: usize) {
         let lanes = self.model.lanes.len();
         for _ in 0..2 * lanes + 2 + 2 {

@@ -1,5 +1,5 @@
-//! More than a thread pool can serve: every client gets a reply or `TRANSIENT`, and the pool is afterwards what it
-//! was before.
+//! Overload of a thread pool: every client gets a reply or `TRANSIENT`, and the pool recovers
+//! completely.
 
 use chronorb_giop::{LocateStatus, ResponseFlags, Version};
 use chronorb_orb::ThreadpoolStrategy::{self, HalfSyncHalfAsync, LeaderFollowers};
@@ -16,7 +16,7 @@ use crate::support::pools::{
 
 const STRATEGIES: [ThreadpoolStrategy; 2] = [LeaderFollowers, HalfSyncHalfAsync];
 
-/// One lane, or a pool without lanes, of two threads, that buffers two requests.
+/// Returns one lane, or a pool without lanes, with two threads, that buffers two requests.
 fn small(strategy: ThreadpoolStrategy, lanes: usize) -> Case {
     Case {
         strategy,
@@ -36,7 +36,7 @@ fn borrowing(strategy: ThreadpoolStrategy) -> Case {
     }
 }
 
-/// Both threads of [`small`] at work, and two requests that wait, where the pool buffers.
+/// Makes both threads of [`small`] busy, and fills the buffer, if there is one, with two requests.
 fn fill(bench: &mut Bench) -> Vec<Asked> {
     let mut asked = vec![bench.hold_now(0, 1), bench.hold_now(0, 2)];
     if bench.case.buffering != Buffering::Off {
@@ -46,7 +46,7 @@ fn fill(bench: &mut Bench) -> Vec<Asked> {
     asked
 }
 
-/// Lets all that is held go on, and looks whether all of it was served.
+/// Releases all held requests, and checks that they were served.
 fn finish(bench: &mut Bench, asked: Vec<Asked>) {
     for asked in &asked {
         bench.floor.release(asked.number);
@@ -57,7 +57,7 @@ fn finish(bench: &mut Bench, asked: Vec<Asked>) {
     bench.await_all_rest();
 }
 
-/// The lane serves two, buffers two and refuses the fifth, as it did at first.
+/// Asserts that the lane serves two requests, buffers two and refuses the fifth, as at first.
 fn is_as_before(bench: &mut Bench) {
     let mut asked = vec![bench.hold_now(0, 101), bench.hold_now(0, 102)];
     asked.push(bench.hold_buffered(0, 103));
@@ -73,7 +73,7 @@ fn bursts(strategy: ThreadpoolStrategy, lanes: usize) {
     }
 }
 
-/// Eight clients of each class at once, for at most two threads of each lane.
+/// Runs eight clients of each class at once, for at most two threads of each lane.
 fn burst(case: Case) {
     println!("{case:?}");
     let mut bench = Bench::new(case);
@@ -161,7 +161,7 @@ fn without_lanes_the_most_urgent_is_served_first_and_takes_the_room_of_the_least
             let busy = [bench.hold_now(low, 1), bench.hold_now(low, 2)];
             let first_low = bench.hold_buffered(low, 3);
             let first_mid = bench.hold_buffered(mid, 4);
-            // One of its own priority has no more right to the room.
+            // A request of the same priority has no precedence.
             let second_low = bench.hold(low, 5);
             assert_eq!(bench.answer(second_low), Err(no_room()));
             let first_high = bench.hold(high, 6);
@@ -194,7 +194,7 @@ fn oneways_beyond_the_bound_are_dropped_and_their_connection_goes_on() {
         let oneway = peer.request(Version::V1_2, ResponseFlags::None, b"note", 3, 0);
         let twoway = peer.request(Version::V1_2, ResponseFlags::SyncWithTarget, b"look", 4, 0);
         peer.send(&[&oneway.repeat(5)[..], &twoway].concat());
-        // Two of the five wait; what comes after them on the same connection has no room either.
+        // Two of the five wait; the next ones on the same connection find no room either.
         assert_eq!(peer.reply(), (Version::V1_2, 4, Some(no_room())));
         finish(&mut bench, busy);
         peer.send(&peer.request(Version::V1_2, ResponseFlags::SyncWithTarget, b"look", 5, 0));
@@ -237,7 +237,7 @@ fn who_asks_where_an_object_is_gets_an_answer_in_overload_too() {
             peer.locate(version, 9);
             let (number, status) = peer.located();
             assert_eq!(number, 9);
-            // Whether it is looked up or refused; older versions cannot say that it was.
+            // It is located or refused; older versions cannot express the refusal.
             assert!(
                 matches!(
                     status,
@@ -359,7 +359,8 @@ fn what_waited_waits_for_a_holding_manager_too_and_is_served_then() {
         root.manager().hold_requests(false).expect("it is active");
         bench.floor.release(1);
         bench.floor.release(2);
-        // They give up their threads to what waited, which the manager keeps from its servant.
+        // They give up their threads to waiting requests, which the manager keeps from their
+        // servant.
         let mut asked = asked.into_iter();
         for _ in 0..2 {
             let asked = asked.next().expect("there are four");
@@ -421,7 +422,8 @@ fn a_servant_that_panics_on_a_borrowed_thread_has_failed_one_request_alone() {
     }
 }
 
-/// An object of the main-thread model in the pool's lane, and a thread that runs the ORB until it is shut down.
+/// Returns an object of the main-thread model in the pool's lane, and a thread that runs the ORB
+/// until its shutdown.
 fn main_thread_object(bench: &Bench) -> Object {
     let root = bench.server.root_poa().expect("it is there");
     let policies = [
@@ -514,7 +516,7 @@ fn a_large_request_is_served_where_a_thread_is_free_and_never_waits_beyond_the_b
             ..small(strategy, 1)
         });
         let large = 4 * ROOM_FOR_TWO;
-        // The bound is one of what waits.
+        // The bound counts waiting requests.
         let served = bench.hold_with(0, 1, large);
         bench.floor.begun(1);
         let busy = vec![served, bench.hold_now(0, 2)];
@@ -550,7 +552,7 @@ fn a_large_request_takes_the_room_of_several_less_urgent_ones() {
         for asked in waiting {
             assert_eq!(bench.answer(asked), Err(no_room()));
         }
-        // What would not fit even so drives out nobody.
+        // A request that would not fit anyway displaces no other.
         let larger = bench.hold_with(high, 6, 2 * ROOM_FOR_TWO);
         assert_eq!(bench.answer(larger), Err(no_room()));
         finish(&mut bench, busy);

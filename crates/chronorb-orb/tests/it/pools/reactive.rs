@@ -80,7 +80,7 @@ fn it_ends_with_requests_that_wait_unread() {
     let ending = std::thread::spawn(move || server.shutdown(true));
     bench.floor.open();
     assert_eq!(bench.answer(busy), Ok(()));
-    // It is served, or told by the end of its connection.
+    // It is served, or ended with its connection.
     let _ = waits.raw.receive();
     assert_eq!(ending.join().expect("it does not panic"), Ok(()));
     bench.await_threads(0);

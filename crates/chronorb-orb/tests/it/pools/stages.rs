@@ -1,4 +1,5 @@
-//! No inversion inside: each thread tells its priority at every stage of a request, and it is the request's own.
+//! No priority inversion inside the ORB: at every stage of a request, each thread has the request's
+//! own priority.
 
 #[cfg(feature = "baselines")]
 use chronorb_orb::ThreadpoolStrategy::FilterChain;
@@ -13,7 +14,7 @@ use crate::support::pools::{
 };
 use crate::support::{Probe, ProbeSkeleton, relayed};
 
-/// The stages between which a request may get to another thread.
+/// The stages between which a request may move to another thread.
 const WHERE_THREADS_CHANGE: [Stage; 5] = [
     Stage::Accept,
     Stage::Read,
@@ -22,7 +23,7 @@ const WHERE_THREADS_CHANGE: [Stage; 5] = [
     Stage::Write,
 ];
 
-/// What a thread had when it came to a stage.
+/// The state of a thread at a stage.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     stage: Stage,
@@ -61,7 +62,8 @@ fn logged(case: Case) -> (Bench, Log) {
     (bench, log)
 }
 
-/// What is logged of one request of a class that is served by its own lane; the class's first if it `connects`.
+/// Returns the log of one request of a class that is served by its own lane; the class's first
+/// request if it `connects`.
 fn stages_of(bench: &mut Bench, log: &Log, class: usize, connects: bool) -> Vec<Entry> {
     bench.await_all_rest();
     log.take();
@@ -85,7 +87,7 @@ fn all_at(entries: &[Entry], priority: i16) {
     }
 }
 
-/// The stages of a thread, each once however often it came to it in a row.
+/// Returns the stages of a thread, without repetitions.
 fn stages_by(entries: &[Entry], tid: u32) -> Vec<Stage> {
     let mut stages: Vec<Stage> = entries
         .iter()
@@ -105,7 +107,7 @@ fn a_lane_of_leader_followers_has_the_requests_priority_from_the_first_stage_to_
                 for connects in [true, false, false] {
                     let entries = stages_of(&mut bench, &log, class, connects);
                     all_at(&entries, *priority);
-                    // And who reads it serves and answers it.
+                    // The thread that reads it also serves and answers it.
                     let serves = only(&entries, Stage::Upcall).tid;
                     let whole = [Stage::Read, Stage::Dispatch, Stage::Upcall, Stage::Write];
                     assert_eq!(stages_by(&entries, serves), whole, "{entries:?}");
@@ -231,7 +233,7 @@ fn what_waited_has_its_own_priority_at_all_stages() {
             bench.await_all_rest();
             log.take();
             let waits = bench.hold_buffered(high, 7);
-            // With borrowing it is a low thread that takes it up.
+            // With borrowing, a low thread takes it.
             let ends = if borrowing { 0 } else { 4 };
             bench.floor.release(7);
             let first = busy.remove(ends);
@@ -300,7 +302,7 @@ fn calls_of_a_servant_have_its_requests_priority_at_all_stages() {
     }
 }
 
-/// An object that relays, of a class of requests.
+/// Returns an object that relays, for a class of requests.
 fn probe(bench: &Bench, class: usize) -> Object {
     let poa = match bench.case.model {
         PriorityModel::ServerDeclared => &bench.poas[class],

@@ -1,5 +1,5 @@
-//! Threads of a lane stay with connections whose clients send one request at a time, and nothing
-//! ever waits for that.
+//! Threads of a lane stay with connections whose clients send one request at a time, without
+//! delaying others.
 
 use chronorb_cdr::{CdrError, Encoder};
 use chronorb_orb::poa::{Policy, ThreadModel};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::support::{PATIENCE, ProbeSkeleton, Served, add, nothing, orb_with, served_by};
 
-/// A server of so many threads, which read and serve.
+/// Returns a server with this many threads, which read and serve.
 fn server_of(threads: u32, waiting: Waiting) -> Orb {
     orb_with(|config| {
         config.threads = threads;
@@ -34,7 +34,7 @@ fn connections(server: &Orb) -> usize {
     lanes.map(|lane| lane.connections).sum()
 }
 
-/// Until so many threads stay.
+/// Waits until this many threads stay.
 fn await_staying(server: &Orb, wanted: usize) {
     let deadline = Deadline::after(PATIENCE);
     while staying(server) != wanted {
@@ -89,10 +89,10 @@ fn who_stays_is_called_back_when_the_last_one_leaves_the_set() {
         let s = served_by(server_of(2, waiting));
         make_it_stay(&s, &s.object, 1);
         std::thread::scope(|clients| {
-            // The other thread of the lane is in an upcall that lasts.
+            // The other thread of the lane is in a long upcall.
             clients.spawn(|| assert_eq!(nothing(&s.object, "wait"), Ok(())));
             s.probe.gate.reach(1);
-            // Who stayed serves whoever comes, on a connection of its own.
+            // The thread that stayed serves other clients, on their own connections.
             clients.spawn(|| {
                 assert_eq!(add(&s.object, 4, 5), Ok(9));
                 s.probe.gate.set(2);
@@ -106,7 +106,7 @@ fn who_stays_is_called_back_when_the_last_one_leaves_the_set() {
 fn a_call_after_a_request_without_a_reply_does_not_wait_for_it() {
     let s = served_by(server_of(3, Waiting::Block));
     make_it_stay(&s, &s.object, 1);
-    // The servant of the oneway is held up, on the connection of this thread.
+    // The servant of the oneway blocks, on the connection of this thread.
     s.object
         .invoke_oneway(&Operation::oneway("wait"), &|_| Ok(()))
         .expect("it is sent");
@@ -159,7 +159,7 @@ fn the_end_of_the_orb_does_not_wait_for_who_stays() {
                             assert_eq!(add(&s.object, n, 1), Ok(n + 1));
                         }
                         all.wait();
-                        // Nobody calls now.
+                        // No client calls now.
                         all.wait();
                     }
                     // Its connection lasts as long as this thread.
@@ -170,7 +170,7 @@ fn the_end_of_the_orb_does_not_wait_for_who_stays() {
             let mut stay = 0;
             while stay != 3 && !deadline.has_passed() {
                 all.wait();
-                // A thread that is called back at once stays for a moment only.
+                // A thread that is called back at once stays only for a moment.
                 std::thread::sleep(Duration::from_millis(20));
                 stay = staying(&s.server);
                 is_over.store(stay == 3 || deadline.has_passed(), Ordering::Relaxed);
@@ -204,7 +204,7 @@ impl RawClient {
         }
     }
 
-    /// A request; the first one, 0, announces.
+    /// Returns a request; the first one, 0, contains the announcement.
     fn request(
         &self,
         id: u32,
@@ -242,7 +242,7 @@ impl RawClient {
         self.stream.write_all(octets).expect("it is open");
     }
 
-    /// The reply to `add`, by the id of its request.
+    /// Returns the reply to `add`, by the id of its request.
     fn reply(&mut self) -> u8 {
         let mut reply = [0; 28];
         let read = self.stream.read_exact(&mut reply);
@@ -254,7 +254,7 @@ impl RawClient {
     fn make_it_stay(&mut self, s: &Served) {
         let deadline = Deadline::after(PATIENCE);
         let (mut id, mut seen) = (0, 0);
-        // Who is called back at once stays for a moment only.
+        // A thread that is called back at once stays only for a moment.
         while seen < 2 {
             assert!(!deadline.has_passed(), "nobody stays");
             let request = self.add(id);
@@ -275,7 +275,7 @@ fn a_client_that_breaks_its_promise_is_served_all_the_same() {
     let s = served_by(server_of(2, Waiting::Block));
     let mut client = RawClient::of(&s.object);
     client.make_it_stay(&s);
-    // Five at a time, which may come in one piece.
+    // Five at a time, which may arrive in one piece.
     let five: Vec<u8> = (100..105).flat_map(|id| client.add(id)).collect();
     for _ in 0..100 {
         client.send(&five);
@@ -304,7 +304,7 @@ fn nobody_turns_round_while_who_stays_serves_a_client_that_has_gone() {
     let request = client.request(100, "wait", &|_| Ok(()));
     client.send(&request);
     s.probe.gate.reach(1);
-    // It is reset: an end that the kernel tells always.
+    // A reset, which the kernel always reports.
     let reset = rustix::net::sockopt::set_socket_linger(&client.stream, Some(Duration::ZERO));
     reset.expect("a socket has an end");
     drop(client);
@@ -312,7 +312,7 @@ fn nobody_turns_round_while_who_stays_serves_a_client_that_has_gone() {
     for n in 0..200 {
         assert_eq!(add(&s.object, n, 1), Ok(n + 1));
     }
-    // Each is read at once, or in vain before that.
+    // Each is read at once, or without result before that.
     let during = reads.load(Ordering::Relaxed) - before;
     assert!(during <= 500, "{during} looks for 200 requests");
     s.probe.gate.set(2);
@@ -361,7 +361,7 @@ fn a_message_that_does_not_go_on_ends_a_connection_that_is_stayed_with() {
 #[test]
 fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
     let server = orb_with(|config| {
-        // One stays, and the set is not left alone.
+        // One thread stays, and the set still has a waiting thread.
         config.threads = 6;
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         config.input_timeout = Duration::from_secs(5);
@@ -381,7 +381,7 @@ fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
     let mut id = 0;
     let deadline = Deadline::after(PATIENCE);
     while staying(&s.server) == 0 {
-        // One at a time, although nobody answers yet.
+        // One at a time, although none is answered yet.
         while s.server.snapshot().waiting_for_main_thread <= id as usize {
             assert!(!deadline.has_passed(), "request {id} does not come");
             std::thread::yield_now();
@@ -390,12 +390,12 @@ fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
         client.send(&client.add(id));
     }
     std::thread::scope(|threads| {
-        // Only now the main thread sends a reply, of which the client takes nothing.
+        // Only now the main thread sends a reply, of which the client reads nothing.
         threads.spawn(|| s.server.run());
         let mut rest = Vec::new();
         let is_over = AtomicBool::new(false);
         let read = std::thread::scope(|others| {
-            // Who is at the set looks after slow peers.
+            // The thread at the set serves slow peers.
             others.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     assert_eq!(add(&s.object, 1, 2), Ok(3));

@@ -1,7 +1,8 @@
-//! Thread pools of all kinds under random load: many clients of random priorities, servants that panic, peers that
-//! leave in the middle, threads that come and go.
+//! Thread pools of all kinds under random load: many clients of random priorities, panicking
+//! servants, peers that disconnect in the middle, threads that come and go.
 //!
-//! Prints its seed when it fails. `CHRONORB_STRESS_SEED` plays one again, and `CHRONORB_STRESS_ROUNDS` plays more.
+//! Prints its seed on failure. `CHRONORB_STRESS_SEED` repeats a seed, and `CHRONORB_STRESS_ROUNDS`
+//! runs more rounds.
 
 use chronorb_giop::{HEADER_LEN, ResponseFlags, Version};
 use chronorb_orb::{SystemException, SystemExceptionKind, ThreadpoolStrategy};
@@ -14,7 +15,7 @@ use crate::support::pools::{
     BALLAST, Bench, Buffering, Case, LANED, Raw, STRATEGIES, Threads, cases, corba, note,
 };
 
-/// Random numbers that repeat with their seed.
+/// Random numbers that are reproducible from their seed.
 struct Dice(fastrand::Rng);
 
 impl Dice {
@@ -47,7 +48,7 @@ fn every_call_ends_every_seat_comes_back_and_every_thread_goes_home() {
     }
 }
 
-/// Says with which seed it failed.
+/// Prints the seed on a panic.
 struct OnPanic(u64);
 
 impl Drop for OnPanic {
@@ -70,9 +71,10 @@ fn leave_expected_panics_out() {
 
 fn play(dice: &mut Dice, seed: u64) {
     let strategy = dice.one_of(STRATEGIES);
-    let lanes = match LANED.contains(&strategy) {
-        true => dice.one_of(&[0, 1, 3, 3]),
-        false => 0,
+    let lanes = if LANED.contains(&strategy) {
+        dice.one_of(&[0, 1, 3, 3])
+    } else {
+        0
     };
     let case = dice.one_of(&cases(strategy, lanes));
     let idle = Duration::from_micros(100 << dice.throw(8));
@@ -96,7 +98,7 @@ fn play(dice: &mut Dice, seed: u64) {
     }
 }
 
-/// A client that calls on and on.
+/// Calls repeatedly as a client.
 fn call_on(bench: &Bench, dice: &mut Dice) {
     let class = dice.throw(bench.objects.len());
     if let Some(priority) = bench.priority_of_client(class) {
@@ -120,7 +122,7 @@ fn call_on(bench: &Bench, dice: &mut Dice) {
     }
 }
 
-/// What a request may come to while the server is up.
+/// Asserts that a request has a permitted outcome while the server is up.
 fn assert_is_expected(case: Case, exception: Option<SystemException>) {
     match exception {
         None => {}
@@ -131,7 +133,7 @@ fn assert_is_expected(case: Case, exception: Option<SystemException>) {
     }
 }
 
-/// A peer that sends requests in pieces, together, takes them back, and leaves when it likes.
+/// Sends requests in pieces and in batches, cancels some, and disconnects at random.
 fn be_a_nuisance(bench: &Bench, dice: &mut Dice) {
     for _ in 0..40 {
         let class = dice.throw(bench.objects.len());
@@ -169,7 +171,7 @@ fn read_all(bench: &Bench, raw: &mut Raw, requests: u32) {
     }
 }
 
-/// A request in two messages.
+/// Returns a request in two messages.
 fn in_fragments(whole: &[u8]) -> Vec<u8> {
     let cut = (whole.len() / 2).next_multiple_of(8);
     let mut sent = whole[..cut].to_vec();
@@ -183,7 +185,7 @@ fn cancellation(whole: &[u8]) -> Vec<u8> {
     with_id(whole, 2, &[])
 }
 
-/// A message of another type about the same request.
+/// Returns a message of another type about the same request.
 fn with_id(whole: &[u8], kind: u8, body: &[u8]) -> Vec<u8> {
     let mut message = whole[..HEADER_LEN].to_vec();
     message[7] = kind;
@@ -193,7 +195,7 @@ fn with_id(whole: &[u8], kind: u8, body: &[u8]) -> Vec<u8> {
     message
 }
 
-/// The pool is as it was made, and can serve as much as ever.
+/// Asserts that the pool is as it was created, with its full capacity.
 fn stands_as_at_first(mut bench: Bench, case: Case) {
     let (static_threads, dynamic_threads) = case.threads.counts();
     let lanes = case.lanes.max(1);
@@ -211,7 +213,7 @@ fn stands_as_at_first(mut bench: Bench, case: Case) {
         let lanes = &pool.expect("it is there").lanes;
         let most_urgent = lanes.iter().map(|lane| lane.priority).max().flatten();
         lanes.iter().all(|lane| {
-            // Of a filter chain the most urgent lane reads for all.
+            // In a filter chain, the most urgent lane reads for all.
             let reads = !plain && (!chained || lane.priority == most_urgent);
             let threads = lane.threads.len().saturating_sub(usize::from(reads));
             (lane.connections, lane.queued) == (0, 0)
@@ -220,7 +222,7 @@ fn stands_as_at_first(mut bench: Bench, case: Case) {
     });
     bench.await_all_rest();
     bench.await_home();
-    // All seats are free: as many requests as there may be threads are at work at the same time.
+    // All permits are free: as many requests as there may be threads run at the same time.
     bench.floor.shut();
     let classes = bench.objects.len();
     let each = (static_threads + dynamic_threads) as usize;
@@ -247,7 +249,7 @@ fn stands_as_at_first(mut bench: Bench, case: Case) {
     bench.await_threads(0);
 }
 
-/// The server goes away under its clients: their calls end all the same, and so do its threads.
+/// Shuts down the server while clients call. Their calls end all the same, and so do its threads.
 fn ends_under_load(bench: Bench, dice: &mut Dice) {
     let begun = bench.floor.count_begun();
     let more = dice.throw(40);

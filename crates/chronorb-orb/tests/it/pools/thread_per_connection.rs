@@ -23,13 +23,13 @@ const LANED: Case = Case {
 const TWO_WAY: ResponseFlags = ResponseFlags::SyncWithTarget;
 const REFUSED: SystemException = SystemException::no(SystemExceptionKind::NoImplement, 0);
 
-/// Asks something that is answered at once.
+/// Sends a request that is answered at once.
 fn pass(peer: &mut Raw, number: u32) {
     peer.send(&peer.request(Version::V1_2, TWO_WAY, b"pass", number, 0));
     assert_eq!(peer.reply(), (Version::V1_2, number, None));
 }
 
-/// The peer is told that nothing more is read, and then its connection ends.
+/// Asserts that the server sends CloseConnection, and then closes the connection.
 fn is_told(mut peer: Raw) {
     let (header, _) = peer.receive().expect("a goodbye");
     assert_eq!(header.kind, MessageType::CloseConnection);
@@ -116,7 +116,7 @@ fn it_ends_in_order() {
             let ending = std::thread::spawn(move || server.shutdown(true));
             until("the end never began", || bench.server.root_poa().is_err());
             bench.floor.open();
-            // What was begun is answered first.
+            // A request in progress is answered first.
             assert_eq!(busy.reply(), (Version::V1_2, 1, None));
             assert_eq!(ending.join().expect("it does not panic"), Ok(()));
         }
@@ -178,7 +178,7 @@ fn a_connection_that_was_slow_once_stays_however_long_it_is_idle() {
     let mut peer = bench.raw(0);
     let message = peer.request(Version::V1_2, TWO_WAY, b"pass", 1, 0);
     for part in message.chunks(message.len() / 2 + 1) {
-        // The rest is waited for, no longer than so.
+        // The server waits for the rest, but only for a limited time.
         chronorb_rt::sleep_until(Monotonic::now() + input_timeout / 5);
         peer.send(part);
     }

@@ -1,4 +1,5 @@
-//! Threads of pools: static ones stay, dynamic ones come on demand alone and leave when they have been idle.
+//! Threads of pools: static ones are permanent; dynamic ones start on demand and end after they
+//! have been idle.
 
 use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::PriorityModel;
@@ -10,7 +11,7 @@ use crate::support::pools::{
     Asked, Bench, Buffering, Case, LANED, LOW, MID, STRATEGIES, Threads, await_rest, corba,
 };
 
-/// Each strategy, with and without what changes who reads.
+/// Checks each strategy, with and without the options that change the reading thread.
 fn each(check: impl Fn(Case)) {
     for strategy in STRATEGIES.iter().copied() {
         for (lanes, borrowing) in [(0, false), (1, false), (3, false), (3, true)] {
@@ -37,10 +38,10 @@ fn case(strategy: ThreadpoolStrategy, lanes: usize, borrowing: bool, buffering: 
     }
 }
 
-/// Two requests in each lane at a time: one more than it has static threads.
+/// Holds two requests in each lane at a time: one more than it has static threads.
 fn occupy(bench: &mut Bench, numbers: std::ops::RangeFrom<u32>) -> Vec<Asked> {
     let lanes = bench.case.lanes.max(1);
-    // The most urgent last, which then has nobody to borrow from.
+    // The most urgent lane last, which then cannot borrow.
     let classes = (0..lanes).flat_map(|class| [class; 2]);
     let numbered = classes.zip(numbers);
     numbered
@@ -112,7 +113,7 @@ fn a_thread_is_made_for_requests_and_for_nothing_else() {
         let at_first = bench.threads().len();
         let asked = vec![bench.hold_now(0, 1)];
         for _ in 0..10 {
-            // Clients that leave, and one that says nothing of use: it is answered.
+            // Clients that disconnect, and one that sends garbage, which is answered.
             drop(bench.raw(0));
             bench.barrier(0);
         }

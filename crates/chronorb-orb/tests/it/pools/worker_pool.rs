@@ -25,7 +25,7 @@ const MODELS: [PriorityModel; 2] = [
     PriorityModel::ServerDeclared,
 ];
 
-/// Both workers at work.
+/// Returns a pool with both workers busy.
 fn busy(model: PriorityModel, buffering: Buffering) -> (Bench, Vec<Asked>) {
     let mut bench = Bench::new(Case {
         model,
@@ -44,7 +44,7 @@ fn requests_of_all_priorities_are_served_in_the_order_of_arrival() {
         for (number, class) in (2..).zip(classes) {
             asked.push(bench.hold_buffered(class, number));
         }
-        // One worker takes them all, one after the other: which of two is faster is nobody's order.
+        // One worker takes them all in order. The relative speed of two workers is not determined.
         let mut ends = 0;
         for (number, class) in (2..).zip(classes) {
             bench.floor.release(ends);
@@ -123,7 +123,7 @@ fn the_orbs_own_pool_is_one_too() {
     let text = server.object_to_string(&object);
     let object = client.string_to_object(&text).expect("it reads");
     look(&object).expect("it is served");
-    // Who has handed a request on may be at it still when the reply is there.
+    // The thread that handed a request over may not have finished when the reply arrives.
     let reader = |lane: &LaneSnapshot| {
         let mut threads = lane.threads.iter();
         let reader = threads.find(|thread| thread.name.starts_with("0:0.io "));

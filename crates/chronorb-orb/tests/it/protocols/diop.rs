@@ -1,4 +1,4 @@
-//! GIOP in datagrams: what is lost, too large, or not wanted.
+//! GIOP in datagrams: lost, oversized and unwanted messages.
 
 use chronorb_giop::{IiopProfile, MessageHeader, MessageType, TAG_DIOP, minor};
 use chronorb_orb::{CompletionStatus, Object, Orb, SystemException, SystemExceptionKind};
@@ -31,7 +31,7 @@ fn port(object: &Object) -> u16 {
     told.expect("it is our own").port
 }
 
-/// A socket that sends anything to the server of an object.
+/// Returns a socket that can send anything to the server of an object.
 fn peer_of(object: &Object) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
     let server = ("127.0.0.1", port(object));
@@ -51,10 +51,10 @@ fn connections(s: &Served) -> usize {
     lanes.map(|lane| lane.connections).sum()
 }
 
-/// A message, so that its peer gets a place, which asks for nothing: `CancelRequest`.
+/// A message that makes its peer known to the server, and needs no answer: `CancelRequest`.
 const CANCEL: &[u8] = b"GIOP\x01\x02\x01\x02\x04\x00\x00\x00\x07\x00\x00\x00";
 
-/// Ends what others do until then, also where the test fails.
+/// Ends the activity of other threads on drop, also if the test fails.
 struct Over<'f>(&'f AtomicBool);
 
 impl Drop for Over<'_> {
@@ -65,7 +65,7 @@ impl Drop for Over<'_> {
 
 #[test]
 fn a_reply_that_is_lost_is_a_time_out() {
-    // It hears requests, and says nothing.
+    // A server that receives requests, and never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
     let port = silent.local_addr().expect("it is bound").port();
     let client = orb_with(|config| config.request_timeout = Duration::from_millis(500));
@@ -84,7 +84,7 @@ fn a_request_that_is_too_large_is_refused_before_it_is_sent() {
     let refused = SystemException::no(SystemExceptionKind::ImpLimit, minor::MESSAGE_TOO_LARGE);
     assert_eq!(octets(&s.object, 65_507), Err(refused));
     assert_eq!(octets(&s.object, 1 << 20), Err(refused));
-    // Nearly as much goes.
+    // A slightly smaller one succeeds.
     assert_eq!(octets(&s.object, 65_000), Ok(65_000));
 }
 
@@ -117,7 +117,7 @@ fn calls_go_on_while_others_send_noise() {
                 }
             });
         }
-        // On a busy machine the other threads may begin late.
+        // On a loaded machine the other threads may begin late.
         let deadline = chronorb_rt::Deadline::after(PATIENCE);
         let mut n = 0;
         while n < 300 || udp::dropped() == before {
@@ -143,7 +143,7 @@ fn a_new_client_comes_in_while_others_send_noise() {
                 std::thread::yield_now();
             }
         });
-        // A request may be lost where the socket is full: then it is sent again, by a new client.
+        // A request may be lost if the socket is full; then a new client sends it again.
         let came_in = (0..100).any(|_| {
             let client = orb_with(|config| config.request_timeout = Duration::from_millis(300));
             let object = client.ior_to_object(s.object.ior().clone());
@@ -178,7 +178,7 @@ fn new_peers_without_end_leave_others_their_turn() {
                 }
             });
         }
-        // They go by IIOP, which shares the thread and the places.
+        // They use IIOP, which shares the thread and the permits.
         for n in 0..20 {
             assert_eq!(add(&s.object, n, 1), Ok(n + 1));
         }
@@ -225,7 +225,7 @@ fn a_place_that_nobody_uses_is_freed_and_the_next_call_has_another() {
 fn a_peer_that_sends_what_is_no_giop_is_told_and_loses_its_place() {
     let s = served_by(server("diop://127.0.0.1:0"));
     let peer = peer_of(&s.object);
-    // A message by its header, and no request by what follows.
+    // Its header is that of a message, but its body is not a request.
     peer.send(b"GIOP\x01\x02\x01\x00\x04\x00\x00\x00\xff\xff\xff\xff")
         .expect("it is sent");
     peer.set_read_timeout(Some(PATIENCE)).expect("it is open");
@@ -236,7 +236,7 @@ fn a_peer_that_sends_what_is_no_giop_is_told_and_loses_its_place() {
     assert_eq!(add(&s.object, 1, 2), Ok(3));
 }
 
-/// The octets of a message of GIOP 1.2 in little-endian order.
+/// Returns the octets of a message of GIOP 1.2 in little-endian order.
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut octets = vec![b'G', b'I', b'O', b'P', 1, 2, 1, kind];
     octets.extend_from_slice(&(body.len() as u32).to_le_bytes());
@@ -244,7 +244,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// A two-way request without arguments, as short as it can be.
+/// Returns a two-way request without arguments, as short as possible.
 fn request(key: &[u8], operation: &[u8]) -> Vec<u8> {
     let mut body = vec![7, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
     body.extend_from_slice(&(key.len() as u32).to_le_bytes());
@@ -265,7 +265,7 @@ fn key(object: &Object) -> Vec<u8> {
     told.expect("it is our own").object_key
 }
 
-/// All that comes for a datagram.
+/// Returns all answers to a datagram.
 fn answers(peer: &UdpSocket, datagram: &[u8]) -> Vec<u8> {
     peer.send(datagram).expect("it is sent");
     let mut room = [0; 1 << 16];
@@ -329,13 +329,13 @@ fn a_client_proves_its_address_by_one_more_request_and_then_never_again() {
         let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
         lanes.map(|lane| lane.served).sum::<u64>()
     };
-    // The first request is served twice: it is forwarded, and comes again with the proof.
+    // The first request is sent twice: it is forwarded, and comes again with the proof.
     for n in 2..10 {
         let big = call(&s.object, "big", &|_| Ok(()), |d| {
             Ok(d.read_octet_seq()?.len())
         });
         assert_eq!(big, Ok(60_000));
-        // It is counted after it was answered.
+        // The counter is updated after the answer.
         let deadline = chronorb_rt::Deadline::after(PATIENCE);
         while served() < n {
             assert!(!deadline.has_passed(), "{} of {n} requests", served());
@@ -391,7 +391,7 @@ fn with_few_descriptors() {
         });
         let object = client.ior_to_object(s.object.ior().clone());
         let object = object.expect("not nil");
-        // A socket whose thread was not run meanwhile is full, and drops a datagram.
+        // A socket whose thread did not run meanwhile is full, and drops a datagram.
         let mut answers = (0..3).map(|_| add(&object, 1, 2));
         let answer = answers.find(|answer| protocol == "iiop" || answer.is_ok());
         assert_eq!(answer, Some(Ok(3)), "{protocol}");
@@ -401,7 +401,7 @@ fn with_few_descriptors() {
         );
         client.shutdown(true).expect("it serves nothing");
     }
-    // Where others take all descriptors, a peer by datagrams gives its own up.
+    // If others take all descriptors, a datagram peer releases its own.
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None);
     let socket = socket.expect("there are descriptors");
     let taken: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();

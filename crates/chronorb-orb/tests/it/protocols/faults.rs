@@ -1,4 +1,5 @@
-//! What a client is told when its connections are disturbed: never nothing, never a wrong reply; and the server goes on.
+//! Clients with disturbed connections: they always get a result, never a wrong reply, and the
+//! server continues.
 
 use chronorb_giop::minor;
 use chronorb_orb::SystemExceptionKind::{CommFailure, Timeout, Transient};
@@ -19,13 +20,13 @@ fn plans(text: &str) -> Option<FaultPlans> {
     Some(FaultPlans::parse(text).expect("plans"))
 }
 
-/// The object as another client sees it.
+/// Returns the object from another client's point of view.
 fn seen_by(client: &Orb, s: &Served) -> Object {
     let text = s.server.object_to_string(&s.object);
     client.string_to_object(&text).expect("the reference reads")
 }
 
-/// A client all of whose connections are disturbed, each by itself.
+/// Returns a client whose connections are all disturbed, each separately.
 fn disturbed(faults: &str, configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     orb_with(|config| {
         config.faults = plans(faults);
@@ -33,7 +34,7 @@ fn disturbed(faults: &str, configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     })
 }
 
-/// What the first call of such a client comes to.
+/// Returns the result of such a client's first call.
 fn call(s: &Served, faults: &str, strategy: ConnectionStrategy) -> Result<i32, SystemException> {
     let client = disturbed(faults, |config| {
         config.client_connection = strategy;
@@ -44,7 +45,7 @@ fn call(s: &Served, faults: &str, strategy: ConnectionStrategy) -> Result<i32, S
     result
 }
 
-/// That another client is served as if nothing had been.
+/// Asserts that another client is served normally.
 fn is_well(s: &Served) {
     assert_eq!(add(&s.object, 1, 2), Ok(3));
 }
@@ -170,12 +171,12 @@ fn garbage_ends_calls_and_connections_and_no_server() {
         let faults = format!("seed={seed},flip=0.3,insert=0.2");
         let client = disturbed(&faults, |config| {
             config.client_connection = STRATEGIES[seed % STRATEGIES.len()];
-            // A length that was made greater waits for octets that nobody sends.
+            // An increased length waits for octets that are never sent.
             config.request_timeout = Duration::from_millis(100);
         });
         let object = seen_by(&client, &s);
         for n in 0..20 {
-            // What is in a value nobody can tell; but the call ends.
+            // The value may be wrong, but the call ends.
             let _ = add(&object, n, 1);
         }
         client.shutdown(false).expect("it ends");
@@ -198,7 +199,7 @@ fn faults_that_cannot_be_had_are_refused_by_name() {
         "{error}"
     );
 
-    // Only when there is a connection is it known what it carries.
+    // The protocol of a connection is only known once it exists.
     let s = served();
     let result = call(&s, "loss=0.5", ConnectionStrategy::Exclusive);
     assert_eq!(

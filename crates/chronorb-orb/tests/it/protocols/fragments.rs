@@ -1,5 +1,5 @@
-//! Messages in fragments: what is greater than `-ORBFragmentSize` is sent in parts where GIOP 1.2 is
-//! spoken, and comes together on the other side.
+//! Messages in fragments: messages longer than `-ORBFragmentSize` are sent in parts by GIOP 1.2,
+//! and are reassembled on the other side.
 
 use chronorb_cdr::{Arena, Encoder, Endian, Frame};
 use chronorb_giop::fragments::{Bounds, Reassembly};
@@ -49,7 +49,7 @@ fn one_side_may_send_fragments_and_the_other_not() {
     assert_echoed(&s.object, 100_000);
 }
 
-/// A connection by hand.
+/// Returns a manual connection.
 fn connect(s: &Served) -> TcpStream {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let stream = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
@@ -57,7 +57,7 @@ fn connect(s: &Served) -> TcpStream {
     stream
 }
 
-/// The request to give `octets` back.
+/// Returns the request for an echo of `octets`.
 fn request(s: &Served, version: Version, request_id: u32, octets: &[u8]) -> Vec<u8> {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let mut frame = Frame::new(1024, 16 << 20);
@@ -81,7 +81,7 @@ fn request(s: &Served, version: Version, request_id: u32, octets: &[u8]) -> Vec<
     frame.as_slice().to_vec()
 }
 
-/// The next message as it stands on the wire.
+/// Returns the next message in its wire form.
 fn receive(stream: &mut TcpStream) -> (MessageHeader, Vec<u8>) {
     let mut octets = vec![0; HEADER_LEN];
     stream.read_exact(&mut octets).expect("a header");

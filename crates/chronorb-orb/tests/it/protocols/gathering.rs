@@ -1,5 +1,5 @@
-//! Great sequences go out from where they are: whatever is great, and wherever it stands, what
-//! arrives is what was written, or nothing does.
+//! Long sequences are sent from their original memory. At any length and position, the message
+//! arrives as it was written, or not at all.
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame};
 use chronorb_giop::{
@@ -22,10 +22,10 @@ use std::time::Duration;
 
 use crate::support::{PATIENCE, call, kind_and_completion, orb, orb_with};
 
-/// As great as it must be.
+/// The minimum length to be sent from the original memory.
 const GREAT: usize = 64 << 10;
 
-/// Gives back what it gets, and what it should not.
+/// A servant that returns its argument, or invalid results.
 #[derive(Default)]
 struct Giver {
     calls: Arc<AtomicU32>,
@@ -72,7 +72,7 @@ impl Skeleton for Giver {
     }
 }
 
-/// A message with what may be great between what is not.
+/// A message with long sequences between other data.
 #[derive(Clone, Debug, PartialEq)]
 struct Mixed<'a> {
     first: u8,
@@ -109,7 +109,7 @@ fn filling(len: usize) -> Vec<u8> {
     (0..len).map(|index| (index % 251) as u8).collect()
 }
 
-/// Writes as many octets as `lengths` say, the first and the second time.
+/// Writes `lengths` octets, the first and the second time.
 fn fickle(lengths: [usize; 2]) -> impl Fn(&mut Encoder<'_>) -> Result<(), CdrError> {
     let times = Cell::new(0);
     move |e| {
@@ -127,7 +127,7 @@ fn panics_the_second_time() -> impl Fn(&mut Encoder<'_>) -> Result<(), CdrError>
     }
 }
 
-/// A giver, and it as a client sees it.
+/// A giver, and its reference from a client's point of view.
 struct Served {
     server: Orb,
     client: Orb,
@@ -140,7 +140,7 @@ impl Served {
         Self::by(orb(), orb())
     }
 
-    /// By one thread, so that no other can be sending.
+    /// Creates it with one thread, so that no other can be sending.
     fn by_one_thread() -> Self {
         Self::by(orb_with(|config| config.threads = 1), orb())
     }
@@ -335,7 +335,7 @@ fn a_server_that_takes_nothing_ends_the_wait_in_time_and_gets_no_whole_message()
     client.shutdown(false).expect("it can be shut down");
 }
 
-/// A request by hand for `len` octets.
+/// Returns a manual request for `len` octets.
 fn request(s: &Served, request_id: u32, len: usize) -> Vec<u8> {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let mut frame = Frame::new(1024, 1 << 20);
@@ -370,7 +370,8 @@ fn a_slow_client_gets_the_replies_of_all_threads_whole() {
     let requests = (0..REPLIES).flat_map(|id| request(&s, id, len_of(id)));
     peer.write_all(&requests.collect::<Vec<_>>())
         .expect("it is there");
-    // Nothing is taken before the first is under way, and the transport has no room for all of them.
+    // No reply is read before the first one is under way, and the transport has no room for all of
+    // them.
     let deadline = Deadline::after(PATIENCE);
     while s.calls() == 0 {
         assert!(!deadline.has_passed(), "none was served");

@@ -1,5 +1,4 @@
-//! GIOPlite is spoken where both ends want it, and as soon as both know that of the other; nowhere else is
-//! anything sent but GIOP.
+//! GIOPlite is used if both ends want it and know that of each other; otherwise only GIOP is sent.
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::{
@@ -35,7 +34,7 @@ fn server(lite: bool) -> Served {
     served_by(orb_with(|config| config.giop_lite = lite))
 }
 
-/// It has sent each answer before it reads on.
+/// Returns a server with one thread, which sends each answer before it reads on.
 fn server_of_one_thread() -> Served {
     served_by(orb_with(|config| {
         config.giop_lite = true;
@@ -50,7 +49,7 @@ fn client(strategy: ConnectionStrategy, lite: bool) -> Orb {
     })
 }
 
-/// Of which protocol the messages of a stream are.
+/// Returns the protocols of the messages in a stream.
 fn protocols(octets: &[u8]) -> Vec<Protocol> {
     let messages = messages(octets).into_iter();
     messages.map(|(header, _)| header.protocol).collect()
@@ -124,7 +123,7 @@ fn find(octets: &[u8], wanted: &[u8]) -> bool {
     octets.windows(wanted.len()).any(|octets| octets == wanted)
 }
 
-/// Calls a probe in all the ways there are, and expects what it always answers.
+/// Calls a probe in all ways, and checks the answers.
 fn every_kind_of_call(object: &Object) {
     object.validate_connection().expect("it is there");
     assert_eq!(add(object, 40, 2), Ok(42));
@@ -165,7 +164,7 @@ fn every_kind_of_call(object: &Object) {
     assert_eq!(add(object, 1, 2), Ok(3));
 }
 
-/// Too long for the header of a request of GIOPlite.
+/// An operation that is too long for the header of a request of GIOPlite.
 const LONG_NAME: &str = {
     const NAME: &[u8; 256] = &[b'n'; 256];
     match std::str::from_utf8(NAME) {
@@ -261,7 +260,7 @@ fn a_forward_is_followed_to_a_server_that_is_asked_anew() {
             let registered = registered.expect("the reference reads");
             let done = s.server.register_initial_reference(&name, &registered);
             done.expect("the name is free");
-            // A plain key is forwarded to what is registered.
+            // A plain key is forwarded to the registered reference.
             let mut ior = s.object.ior().clone();
             let mut profile = IiopProfile::decode(&ior.profiles[0].data).expect("our own");
             profile.object_key = name.into_bytes();
@@ -286,7 +285,7 @@ fn a_connection_that_is_made_again_agrees_again() {
         let client = client(strategy, true);
         let mut port = 0;
         for wants in [true, false, true] {
-            // The server is another one each time, at the same place and with the same object.
+            // The server is a new one each time, at the same address and with the same object.
             let server = orb_with(|config| {
                 config.giop_lite = wants;
                 let at = format!("iiop://127.0.0.1:{port}");
@@ -300,7 +299,7 @@ fn a_connection_that_is_made_again_agrees_again() {
             for i in 0..3 {
                 assert_eq!(add(&object, i, 1), Ok(i + 1), "{strategy:?}");
             }
-            // The goodbye is of the protocol that was spoken; after it the client connects anew.
+            // CloseConnection is of the negotiated protocol; after it the client reconnects.
         }
     }
 }
@@ -317,7 +316,7 @@ fn a_call_that_is_given_up_is_cancelled_by_the_protocol_of_the_connection() {
         assert_eq!(late.try_get(), None);
         drop(late);
         s.probe.gate.set(2);
-        // Whatever comes of the call, the connection goes on.
+        // Whatever the result of the call, the connection continues.
         assert_eq!(add(&object, 2, 2), Ok(4), "{strategy:?}");
         let records = relay.records();
         let sent = messages(&records[0].to_server);
@@ -384,7 +383,7 @@ fn a_goodbye_is_understood_by_either_protocol() {
 
 #[test]
 fn nothing_but_giop_goes_to_a_peer_that_does_not_agree() {
-    // It answers in GIOP, and knows of no contexts.
+    // It answers in GIOP, and ignores contexts.
     let peer = raw_server(Peer::answer_all);
     for strategy in [Exclusive, Leader, Thread, Active] {
         let relay = Relay::to(peer.address);
@@ -564,7 +563,7 @@ fn rubbish_from_a_server_that_has_agreed_ends_the_connection() {
     }
 }
 
-/// A reply of GIOP 1.2 to the request to add, with a context that may agree.
+/// Returns a reply of GIOP 1.2 to the request to add, with a context that may agree.
 fn agreeing_reply(request_id: u32, result: i32, data: &[u8]) -> Vec<u8> {
     let header = ReplyHeader {
         request_id,
@@ -604,7 +603,7 @@ impl RawClient {
         }
     }
 
-    /// A request whether the object exists.
+    /// Returns an is_a or non_existent request for the object.
     fn request(&self, protocol: Protocol, contexts: &[ServiceContext<'_>]) -> Vec<u8> {
         let header = RequestHeader {
             request_id: 7,
@@ -620,7 +619,7 @@ impl RawClient {
         frame.as_slice().to_vec()
     }
 
-    /// Sends a request that asks for GIOPlite by this content of the context.
+    /// Sends a request that asks for GIOPlite with this content of the context.
     fn ask(&self, data: &[u8]) {
         let id = contexts::GIOP_LITE;
         self.send(&self.request(GIOP, &[ServiceContext { id, data }]));
@@ -631,7 +630,7 @@ impl RawClient {
         sent.expect("the server takes it");
     }
 
-    /// The next message; `None` at the end of the connection.
+    /// Returns the next message; `None` at the end of the connection.
     fn receive(&mut self) -> Option<(MessageHeader, Vec<u8>)> {
         loop {
             if let Some((header, message)) = messages(&self.received).first() {

@@ -16,7 +16,7 @@ use crate::support::group::{
 };
 use crate::support::{call, nothing};
 
-/// A server whose root POA lets requests in.
+/// Returns a server whose root POA lets requests in.
 fn server() -> Orb {
     let server = group_orb();
     activate(&server);
@@ -119,7 +119,7 @@ fn membership_ends_with_the_object_or_before() {
     tell(&from_client, "2").expect("it is sent");
     assert_eq!(ears.texts(1), [("c", "2".to_owned())]);
 
-    // Nobody listens any more, until there is a member again.
+    // No socket listens until there is a member again.
     root.deactivate_object(&ids[2]).expect("it is active");
     tell(&from_client, "3").expect("it is sent all the same");
     join(&server, &ears, "d", &url);
@@ -175,7 +175,7 @@ fn an_object_may_be_a_member_before_it_is_active() {
     root.activate_object_with_id(id, ears.member("later"))
         .expect("the id is the POA's");
     tell(&group(&client, &url), "in time").expect("it is sent");
-    // The first may have come so late that it was in time as well.
+    // The first one may be late and yet in time.
     while ears.next().text != "in time" {}
     ears.assert_silence();
 }
@@ -223,7 +223,7 @@ fn only_groups_have_members() {
     );
     assert_eq!(root.create_id_for_reference(&object).err(), no_group);
     assert_eq!(root.reference_to_ids(&object).err(), no_group);
-    // What is no multicast address cannot be listened at.
+    // An address that is not multicast cannot be used.
     let nowhere = group(&server, "corbaloc:miop:1.0@1.0-Test-1/10.0.0.1:5000");
     let refused = root.associate_reference_with_id(&nowhere, &id);
     assert!(
@@ -255,7 +255,7 @@ fn what_has_an_answer_cannot_be_asked_of_a_group() {
         |_| Ok(()),
     );
     assert_eq!(begun.map(drop).map_err(refused), Err(expected));
-    // What is known without asking is answered.
+    // Operations that need no request are answered.
     assert_eq!(radar.non_existent(), Ok(false));
     assert_eq!(radar.is_a("IDL:omg.org/CORBA/Object:1.0"), Ok(true));
     assert_eq!(radar.validate_connection(), Ok(()));
@@ -275,7 +275,7 @@ fn a_group_that_is_reached_by_iiop_too_answers_by_that() {
     let alone = root.serve(ears.member("answers")).expect("it activates");
     let answering = server.object_to_string(&alone);
     let answering = client.string_to_object(&answering).expect("it reads");
-    // The URL of the one that answers: its profile's address and key.
+    // The URL of the answering object: its profile's address and key.
     let profile = chronorb_giop::IiopProfile::decode(&answering.ior().profiles[0].data);
     let profile = profile.expect("it is of IIOP");
     let key: String = profile
@@ -464,7 +464,7 @@ fn garbage_and_half_collections_keep_no_call_from_its_members() {
             let id = round * 1000 + n;
             send(b"nothing that anybody has ever sent");
             send(&packet(1, 3, id, &[0; 1000]));
-            // Whole messages, of all kinds, which are no requests to a group.
+            // Complete messages of all kinds that are not requests to a group.
             for kind in 0..9 {
                 let header = [b"GIOP\x01\x02\0".as_slice(), &[kind, 0, 0, 0, 8]].concat();
                 send(&packet(0, 1, id, &[&header, &[n as u8; 8][..]].concat()));
@@ -486,7 +486,7 @@ fn a_request_for_an_object_does_not_come_by_a_group() {
     join(&server, &ears, "member", &url);
     let root = server.root_poa().expect("it is there");
     let object = root.serve(ears.member("alone")).expect("it activates");
-    // An object's key in the place of the group's component.
+    // An object's key instead of the group's component.
     let radar = group(&client, &url);
     let mut profile = UipmcProfile::decode(&radar.ior().profiles[0].data).expect("a group");
     let iiop = chronorb_giop::IiopProfile::decode(&object.ior().profiles[0].data);

@@ -1,6 +1,7 @@
 //! Groups whose members are on several machines: network namespaces, joined by a bridge.
 //!
-//! The test starts itself again in each of them. It needs the command `ip` and the right to make namespaces.
+//! The test starts itself again in each of them. It needs the command `ip` and the right to make
+//! namespaces.
 
 use chronorb_orb::OrbConfig;
 use chronorb_orb::transport::multicast::MulticastOptions;
@@ -12,9 +13,9 @@ use crate::support::descriptors::spawn;
 use crate::support::group::{Ears, group, group_orb_with, tell_octets};
 use crate::support::name_of;
 
-/// Says in the environment of a process on one of the machines what it shall do.
+/// The environment variable that tells a process on one of the machines its part.
 const PART: &str = "CHRONORB_TEST_PART";
-/// What a process says after this mark is for the test.
+/// The mark before output for the test.
 const MARK: &str = "TOLD: ";
 
 const GROUPS: [&str; 2] = [
@@ -22,7 +23,7 @@ const GROUPS: [&str; 2] = [
     "corbaloc:miop:1.0@1.0-Apart-2/[ff15::7]:7002",
 ];
 
-/// A machine's part; on its own it does nothing.
+/// The body of a machine's process; it does nothing in the test's own process.
 #[test]
 fn a_part() {
     match env::var(PART).as_deref() {
@@ -168,12 +169,11 @@ fn ip(command: &str) -> Result<(), String> {
         spawn(&mut program)?.wait_with_output()
     };
     let output = run().map_err(|error| format!("ip: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(format!("ip {command}: {}", said.trim()))
-        }
+    if output.status.success() {
+        Ok(())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("ip {command}: {}", said.trim()))
     }
 }
 
@@ -184,7 +184,7 @@ struct Part {
 }
 
 impl Part {
-    /// The next that it tells.
+    /// Returns the next output of the process.
     fn word(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -196,7 +196,7 @@ impl Part {
         }
     }
 
-    /// Waits for its success.
+    /// Waits until the process succeeds.
     fn finish(mut self) {
         while self.output.read_line(&mut String::new()).unwrap_or(0) > 0 {}
         let status = self.child.wait().expect("it ends");

@@ -1,4 +1,4 @@
-//! Calls by protocols beside IIOP: all kinds of calls, whichever way both sides do them.
+//! Calls by protocols other than IIOP: all kinds of calls, with all strategies of both sides.
 
 use chronorb_giop::{IiopProfile, PathProfile, TAG_DIOP, TAG_UIOP};
 use chronorb_orb::{
@@ -14,7 +14,7 @@ use crate::support::{
     served_by,
 };
 
-/// Where servers listen, by each of the protocols.
+/// The endpoints of servers, for each of the protocols.
 const ENDPOINTS: &[&str] = &[
     #[cfg(feature = "uiop")]
     "uiop://",
@@ -138,7 +138,7 @@ fn several_threads_share_a_connection_or_have_their_own() {
     }
 }
 
-/// The URL of a name at the first address of a reference.
+/// Returns the URL of a name at the first address of a reference.
 fn url(object: &Object, name: &str) -> String {
     let profile = &object.ior().profiles[0];
     match profile.tag {

@@ -1,4 +1,4 @@
-//! Protocols are exchangeable: an application's own beside IIOP, and the choice among several.
+//! Pluggable protocols: an application's own beside IIOP, and the choice among several.
 
 use chronorb_giop::{Ior, TAG_INTERNET_IOP};
 use chronorb_orb::poa::CreateManagerError;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{Probe, ProbeSkeleton, add, orb_with};
 
-/// TCP under another name, which counts how often it connects.
+/// TCP with another name, which counts its connections.
 #[derive(Debug, Default)]
 struct Twin {
     connected: AtomicUsize,
@@ -53,14 +53,14 @@ impl Transport for Twin {
     }
 }
 
-/// In the range that is free for experiments.
+/// A number in the range for experiments.
 const TWIN: u32 = 0x7f00_0001;
 
 fn endpoints(text: &str) -> Vec<Endpoint> {
     parse_endpoints(text).expect("endpoints")
 }
 
-/// An ORB with a twin, and the twin.
+/// Returns an ORB with a twin, and the twin.
 fn twin_orb(configure: impl FnOnce(&mut OrbConfig)) -> (Orb, Arc<Twin>) {
     let twin = Arc::new(Twin::default());
     let protocol = PluggableProtocol::new(twin.clone(), TWIN, AddressForm::HOST_AND_PORT);
@@ -73,7 +73,7 @@ fn twin_orb(configure: impl FnOnce(&mut OrbConfig)) -> (Orb, Arc<Twin>) {
 
 const BOTH: &str = "iiop://127.0.0.1:0;twin://127.0.0.1:0";
 
-/// A probe of an ORB that listens by both, as its server sees it.
+/// Returns a probe of an ORB that listens by both protocols, from the server's point of view.
 fn served_by_both(configure: impl FnOnce(&mut OrbConfig)) -> (Orb, Object) {
     let (server, _) = twin_orb(|config| {
         config.listen_endpoints = endpoints(BOTH);
@@ -92,7 +92,7 @@ fn tags(object: &Object) -> Vec<u32> {
     profiles.map(|profile| profile.tag).collect()
 }
 
-/// The object as another ORB sees it.
+/// Returns the object from another ORB's point of view.
 fn at(client: &Orb, server: &Orb, object: &Object) -> Object {
     let text = server.object_to_string(object);
     client.string_to_object(&text).expect("it reads")
@@ -138,7 +138,7 @@ fn a_way_that_is_closed_is_passed_over_for_the_next() {
     let (server, object) = served_by_both(|_| {});
     let (client, twin) = twin_orb(|_| {});
     let mut ior: Ior = object.ior().clone();
-    // The same profile, at a port where nobody listens.
+    // The same profile, at a port at which no socket listens.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
     let profile = chronorb_giop::IiopProfile::decode(&ior.profiles[1].data);
     let mut profile = profile.expect("it is as of IIOP");
@@ -311,7 +311,7 @@ fn configurations_that_cannot_be_had_are_refused_by_name() {
     assert!(same.contains("twice"), "{same}");
 }
 
-/// An ORB with a twin that shares the references of IIOP, and the twin.
+/// Returns an ORB with a twin that shares the references of IIOP, and the twin.
 fn orb_beside(configure: impl FnOnce(&mut OrbConfig)) -> (Orb, Arc<Twin>) {
     let twin = Arc::new(Twin::default());
     let orb = orb_with(|config| {
@@ -378,7 +378,7 @@ fn references_of_iiop_are_called_by_what_shares_them_unless_iiop_is_named_first(
     server.shutdown(true).expect("it ends");
 }
 
-/// A transport that reaches nobody, and counts who wanted to.
+/// A transport that reaches no host, and counts the attempts.
 #[derive(Debug, Default)]
 struct Nowhere(AtomicUsize);
 

@@ -1,4 +1,5 @@
-//! Protocol policies end on the sockets: read back from the kernel, at both ends of a connection.
+//! Protocol policies set socket options: these are read back from the kernel at both ends of a
+//! connection.
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
@@ -14,10 +15,10 @@ use crate::support::descriptors::uncopied;
 use crate::support::laned::{Laned, PROPAGATED, Pool, corba, endpoints, laned_by};
 use crate::support::{add, orb};
 
-/// What the kernel says of a socket.
+/// The kernel's options of a socket.
 #[derive(Debug, Eq, PartialEq)]
 struct Seen {
-    /// Twice what was asked for: the kernel counts its own book-keeping in (socket(7)).
+    /// Twice the requested size: the kernel includes its overhead (socket(7)).
     send_buffer_size: usize,
     recv_buffer_size: usize,
     keep_alive: bool,
@@ -42,8 +43,8 @@ impl Seen {
     }
 }
 
-/// The connected sockets of this process at a port: those at the client's end of it, and those
-/// at the server's.
+/// Returns the connected sockets of this process at a port: those at the client's end, and those at
+/// the server's.
 fn sockets(port: u16) -> (Vec<Seen>, Vec<Seen>) {
     let _copies = uncopied();
     let this = pidfd_open(getpid(), PidfdFlags::empty()).expect("a descriptor is free");
@@ -52,7 +53,7 @@ fn sockets(port: u16) -> (Vec<Seen>, Vec<Seen>) {
     let (mut clients, mut servers) = (Vec::new(), Vec::new());
     for number in numbers.collect::<Vec<ForeignRawFd>>() {
         let Ok(file) = pidfd_getfd(&this, number, PidfdGetfdFlags::empty()) else {
-            // The one that the list was read by.
+            // The descriptor by which the list was read.
             continue;
         };
         let port_of = |address: Option<SocketAddr>| address.map(|address| address.port());
@@ -71,7 +72,7 @@ fn sockets(port: u16) -> (Vec<Seen>, Vec<Seen>) {
     (clients, servers)
 }
 
-/// The port of the only lane.
+/// Returns the port of the only lane.
 fn port_of_lane(s: &Laned) -> u16 {
     let (lane, port) = endpoints(&s.object).pop_first().expect("a lane");
     assert_eq!(lane, URGENT);

@@ -1,5 +1,5 @@
-//! IIOP by the real-time I/O subsystem, between two hosts: lanes and priorities keep their own way, and octets that are no
-//! GIOP do no more harm than by any other transport.
+//! IIOP by the real-time I/O subsystem, between two hosts: lanes and priorities keep separate
+//! paths, and octets that are not GIOP do no more harm than with other transports.
 
 use chronorb_giop::{Component, IiopProfile, TAG_INTERNET_IOP};
 use chronorb_orb::poa::Policy;
@@ -15,7 +15,7 @@ use crate::support::{add, orb_with, priority, served_by};
 
 const DRIVERS: [RioDriver; 2] = [RioDriver::Xdp, RioDriver::Packet];
 
-/// The two hosts; `None` where they cannot be had.
+/// Returns the two hosts; `None` if they are not available.
 fn network() -> Option<Network> {
     match Network::build(&Layout::default()) {
         Ok(network) => Some(network),
@@ -28,7 +28,7 @@ fn network() -> Option<Network> {
     }
 }
 
-/// An ORB that listens on the second host by RIO alone.
+/// Returns an ORB that listens on the second host only by RIO.
 fn server(network: &Network, driver: RioDriver, configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     let address = network.host(Host::B).addresses().v4;
     orb_with(|config| {
@@ -38,7 +38,7 @@ fn server(network: &Network, driver: RioDriver, configure: impl FnOnce(&mut OrbC
     })
 }
 
-/// An ORB of the first host that calls by RIO alone.
+/// Returns an ORB of the first host that calls only by RIO.
 fn client(driver: RioDriver) -> Orb {
     orb_with(|config| {
         config.listen_endpoints.clear();
@@ -55,7 +55,7 @@ fn profile(object: &Object) -> IiopProfile {
     IiopProfile::decode(&profile.data).expect("our own")
 }
 
-/// How the threads of classes whose names begin so are scheduled.
+/// Returns the scheduling of the classes' threads whose names begin like this.
 fn scheduled(names: &str) -> Vec<Scheduling> {
     let threads = chronorb_rt::list().into_iter();
     let threads = threads.filter(|thread| thread.name.starts_with(names));

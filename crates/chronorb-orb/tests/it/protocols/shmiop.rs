@@ -1,4 +1,4 @@
-//! GIOP over shared memory: every kind of call, lanes, threads that look, and processes that are
+//! GIOP over shared memory: every kind of call, lanes, polling threads, and processes that are
 //! killed in the middle of a call.
 //!
 //! The other processes of the tests are this program again.
@@ -33,7 +33,7 @@ fn by_shared_memory(endpoint: &str, configure: impl FnOnce(&mut OrbConfig)) -> O
     })
 }
 
-/// A server of two threads that read and serve, and wait so.
+/// Returns a server with two threads that read and serve, with this wait strategy.
 fn server(waiting: Waiting) -> Orb {
     by_shared_memory("shmiop://", |config| {
         config.threads = 2;
@@ -126,7 +126,7 @@ fn a_server_sleeps_while_a_client_does_not_take_its_reply() {
     };
     let pending = Pending::begin(&s.object, &Operation::twoway("octets"), &write, read);
     let pending = pending.expect("it begins");
-    // The ring has no room for the reply, and nobody makes any.
+    // The ring has no room for the reply, and the peer makes none.
     let deadline = Deadline::after(PATIENCE);
     let mut before = 0;
     loop {
@@ -184,11 +184,11 @@ fn clients_of_every_architecture_are_served() {
     }
 }
 
-/// Says in the environment of another process what it shall do.
+/// The environment variable that tells another process its part.
 const ROLE: &str = "CHRONORB_TEST_SHARED_MEMORY";
 const CALLS: i32 = 500;
 
-/// What the other process does; on its own this does nothing.
+/// The body of the other process; it does nothing in the test's own process.
 #[test]
 fn the_other_process() {
     let Ok(role) = std::env::var(ROLE) else {
@@ -237,7 +237,7 @@ fn the_other_process() {
 }
 
 fn make_it_stay(object: &chronorb_orb::Object) {
-    // More than a thread keeps away from a connection for, also if it was called from it twice.
+    // More than a thread skips a connection for, even if it was called from it twice.
     for n in 0..1000 {
         assert_eq!(add(object, n, 1), Ok(n + 1));
     }
@@ -283,7 +283,7 @@ impl Other {
         writeln!(self.input, "{word}").expect("it listens");
     }
 
-    /// What it says, and by which thread.
+    /// Returns the next output, and the thread that wrote it.
     fn word(&mut self) -> (u32, String) {
         loop {
             let mut line = String::new();
@@ -321,7 +321,7 @@ fn a_server_that_is_killed_during_a_call_ends_the_call() {
             make_it_stay(&object);
             std::thread::scope(|scope| {
                 let call = scope.spawn(|| nothing(&object, "wait"));
-                // The call has come to the server, which another one goes past.
+                // The call has reached the server, and another one overtakes it.
                 while add(&object, 1, 1) != Ok(2) {}
                 server.kill();
                 let (kind, _) = kind_and_completion(call.join().expect("no panic"));
@@ -364,8 +364,8 @@ fn a_client_that_is_killed_during_a_call_leaves_nothing_behind() {
     }
 }
 
-/// What threads of a process asked for between its marks, but for the one that made them;
-/// `None` where it cannot be followed.
+/// Returns the system calls of a process's threads between its marks, except for those of the
+/// thread that made the marks; `None` if the process cannot be traced.
 fn asked(tracer: Result<Tracer, TraceError>, maker: Option<u32>) -> Option<Vec<(String, u64)>> {
     let spans = match tracer.and_then(Tracer::spans) {
         Err(refused @ TraceError::Refused(_)) => {
@@ -381,8 +381,9 @@ fn asked(tracer: Result<Tracer, TraceError>, maker: Option<u32>) -> Option<Vec<(
     Some(of_others.map(|asked| (asked.name, asked.calls)).collect())
 }
 
-/// That a process can be found that wakes nobody: what is left is a look at the clock's rights or the socket, now and then.
-/// Where processors have too much to do, those who look sleep in the end, and are woken.
+/// Asserts that in some attempt no thread is woken. The remaining system calls are occasional
+/// checks of the clock or the socket. On an overloaded machine, polling threads sleep in the end,
+/// and are woken.
 fn assert_nobody_is_woken(mut attempt: impl FnMut() -> Option<Vec<(String, u64)>>) {
     let waking = ["futex", "sendto", "sendmsg", "epoll_wait", "epoll_pwait"];
     let deadline = Deadline::after(PATIENCE);
@@ -400,7 +401,7 @@ fn assert_nobody_is_woken(mut attempt: impl FnMut() -> Option<Vec<(String, u64)>
     panic!("somebody is woken each time");
 }
 
-/// A server and a caller that look, and where the server's threads make their marks.
+/// Returns a server and a caller that poll, and the thread of the server's marks.
 fn both_look() -> (Other, u32, Other) {
     let mut server = Other::start("server poll");
     let (marks, reference) = server.word();
@@ -427,7 +428,7 @@ fn where_both_sides_look_a_call_asks_a_server_for_nothing() {
         let tracer = Tracer::attach(server.process.id());
         server.tell("count");
         server.word();
-        // Who was stopped to be followed may have had to be called.
+        // A thread that was stopped to be traced may have had to be woken.
         caller.tell("go");
         let ended = caller.process.wait().expect("it is a child");
         assert!(ended.success(), "{ended}");

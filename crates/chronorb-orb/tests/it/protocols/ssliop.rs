@@ -1,4 +1,5 @@
-//! Calls by TLS: which way clients go, which they refuse, and what servants learn of them.
+//! Calls by TLS: the clients' choice of protocol, refused connections, and the information for
+//! servants.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -27,7 +28,7 @@ use crate::certificates::Authority;
 use crate::support::laned::{LANES, PROPAGATED, Pool, connections_to, corba, laned_by};
 use crate::support::{Probe, ProbeSkeleton, Served, add, echo, orb, orb_with, priority};
 
-/// An authority, and settings of one who is at 127.0.0.1.
+/// An authority, and the settings of a server at 127.0.0.1.
 pub(super) struct Place {
     _directory: TempDir,
     authority: Authority,
@@ -46,7 +47,7 @@ impl Place {
         }
     }
 
-    /// Of one who believes the authority, and has nothing to prove.
+    /// Returns the settings of a client that trusts the authority, and has no certificate.
     pub(super) fn anonymous(&self) -> TlsSettings {
         TlsSettings {
             authority: Some(self.authority.file()),
@@ -62,7 +63,7 @@ fn mutual(settings: &TlsSettings) -> TlsSettings {
     }
 }
 
-/// An ORB with these endpoints and settings.
+/// Returns an ORB with these endpoints and settings.
 pub(super) fn orb_at(endpoints: &str, settings: &TlsSettings) -> Orb {
     orb_with(|config| {
         config.listen_endpoints = parse_endpoints(endpoints).expect("endpoints");
@@ -70,7 +71,7 @@ pub(super) fn orb_at(endpoints: &str, settings: &TlsSettings) -> Orb {
     })
 }
 
-/// An ORB that only calls.
+/// Returns an ORB that only calls.
 fn client(settings: &TlsSettings) -> Orb {
     orb_with(|config| config.ssl = settings.clone())
 }
@@ -91,7 +92,7 @@ fn served(server: Orb, client: Orb) -> Served {
     }
 }
 
-/// These endpoints for each lane of the first pool that the application makes.
+/// Returns these endpoints for each lane of the application's first pool.
 fn at_each_lane(endpoints: &str) -> Vec<((u32, u32), Endpoint)> {
     let of_lane = |lane| {
         let endpoints = parse_endpoints(endpoints).expect("endpoints");
@@ -129,7 +130,7 @@ fn calls_go_by_tls_where_there_is_nothing_else() {
         };
         let s = served(orb_at(TLS_ONLY, &settings), client(&place.anonymous()));
         assert_eq!(add(&s.object, 20, 22), Ok(42));
-        // Of several records, both ways.
+        // Longer than a record, in both directions.
         let long = "x".repeat(100_000);
         assert_eq!(echo(&s.object, &long), Ok(long));
         assert_eq!(s.object.is_a(crate::support::BASE_ID), Ok(true));
@@ -216,7 +217,7 @@ fn references_say_what_the_server_wants() {
 #[test]
 fn where_both_ways_are_open_those_who_can_go_by_tls() {
     let place = Place::new();
-    // A client that does not believe the server shows that it has tried.
+    // The server sees the attempt of a client that does not trust it.
     let other = Place::new();
     let s = served(orb_at(BOTH, &place.server), client(&place.anonymous()));
     assert_eq!(add(&s.object, 1, 1), Ok(2));
@@ -225,7 +226,7 @@ fn where_both_ways_are_open_those_who_can_go_by_tls() {
 
     let distrusting = client(&other.anonymous());
     assert_eq!(add(&at(&distrusting), 1, 1), Err(NO_PROTECTION));
-    // Who has no TLS goes without.
+    // A client without TLS uses the plain port.
     let plain = orb();
     assert_eq!(add(&at(&plain), 1, 1), Ok(2));
     let plain_first = orb_with(|config| {
@@ -247,7 +248,7 @@ fn who_cannot_protect_does_not_call_where_protection_is_required() {
 
 #[test]
 fn what_requires_protection_is_never_called_without_it() {
-    // As omniORB writes it: protection is required, and a port without it is there all the same.
+    // As in references of omniORB: protection is required, and yet a plain port is given.
     let place = Place::new();
     let s = served(orb_at(BOTH, &place.server), orb());
     let mut profile = profile(&s.object);
@@ -299,7 +300,7 @@ fn who_does_not_prove_who_it_is_gets_no_answer() {
     let s = served(orb_at(TLS_ONLY, &server), client(&place.anonymous()));
     assert_eq!(add(&s.object, 1, 1), Err(NO_PROTECTION));
 
-    // In TLS 1.3 the refusal comes after the request has been sent.
+    // In TLS 1.3 the refusal arrives after the request was sent.
     let s = served(
         orb_at(TLS_ONLY, &mutual(&place.server)),
         client(&place.anonymous()),
@@ -362,7 +363,7 @@ fn servants_learn_who_calls() {
     assert_eq!(*seen, [Some(of_radar), None, None]);
 }
 
-/// What is between the lines of a PEM file.
+/// Returns the content between the lines of a PEM file.
 fn der(file: &Path) -> Vec<u8> {
     let text = std::fs::read_to_string(file).expect("it is there");
     let digits = text.lines().filter(|line| !line.starts_with('-'));
@@ -432,7 +433,7 @@ fn who_connects_and_does_not_speak_is_sent_away() {
     let server = orb_with(|config| {
         config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
         config.ssl = place.server.clone();
-        // The handshake of who speaks has to be over by then.
+        // The handshake must be over by then.
         config.input_timeout = Duration::from_secs(2);
     });
     let s = served(server, client(&place.anonymous()));
@@ -462,7 +463,7 @@ fn who_connects_and_does_not_speak_has_no_thread_for_good() {
     silent.set_read_timeout(patience).expect("it is open");
     assert_eq!(add(&s.object, 1, 1), Ok(2));
     assert_eq!(silent.read(&mut [0]).ok(), Some(0), "the end");
-    // Who has spoken may be silent for longer.
+    // A peer that has sent a request may be silent for longer.
     assert_eq!(add(&s.object, 1, 1), Ok(2));
     let pools = s.server.snapshot().pools;
     assert_eq!(pools[0].lanes[0].accepted, 2);
@@ -475,7 +476,7 @@ fn those_who_do_not_speak_do_not_keep_out_those_who_do() {
         config.listen_endpoints = parse_endpoints(TLS_ONLY).expect("an endpoint");
         config.ssl = place.server.clone();
         config.max_connections = 8;
-        // It does not help within the test.
+        // This limit does not apply within the test.
         config.input_timeout = Duration::from_secs(600);
     });
     let s = served(server, client(&place.anonymous()));
@@ -489,7 +490,7 @@ fn those_who_do_not_speak_do_not_keep_out_those_who_do() {
         assert_eq!(add(&object, 1, 1), Ok(2));
         late.shutdown(true).expect("it serves nothing");
     }
-    // The one that came first has its connection still.
+    // The first peer still has its connection.
     assert_eq!(add(&s.object, 1, 1), Ok(2));
     let pools = s.server.snapshot().pools;
     assert_eq!(pools[0].lanes[0].accepted, 104);

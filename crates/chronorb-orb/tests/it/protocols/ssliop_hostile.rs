@@ -1,5 +1,5 @@
-//! Servers of TLS that mean harm before there is a session: each call ends with an exception, and the
-//! next one succeeds.
+//! Hostile TLS servers before there is a session: each call ends with an exception, and the next
+//! one succeeds.
 
 use std::io::{Read, Write, copy};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -51,11 +51,11 @@ const ATTACKS: &[(&str, Act, &[Kind])] = &[
     ("silence", wait_for_the_end, &[Timeout, Transient]),
 ];
 
-/// The handshake fails, or nothing is there.
+/// The handshake fails, or no server is there.
 const REFUSALS: &[Kind] = &[NoPermission, Transient];
 
 fn send(stream: &mut TcpStream, octets: &[u8]) {
-    // A client that is gone is the test's business.
+    // A disconnected client is handled by the test.
     let _ = stream.write_all(octets);
 }
 
@@ -74,7 +74,8 @@ fn wait_for_the_end(stream: &mut TcpStream) {
     let _ = copy(stream, &mut std::io::sink());
 }
 
-/// A port behind which the first connections are attacked, and the next ones lead to `server`.
+/// Returns a port at which the first connections are attacked, and the next ones are relayed to
+/// `server`.
 fn before(server: SocketAddr, act: Act, attacked: usize) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("it is bound").port();
@@ -135,9 +136,10 @@ fn no_attack_of_a_server_before_the_session_harms_its_clients() {
                     let port = before(address, *act, 1);
                     let url = format!("corbaloc:ssliop:1.2@127.0.0.1:{port}/Probe");
                     let object = client.string_to_object(&url).expect("a URL");
-                    let first = match kinds.contains(&Timeout) {
-                        true => add(&object.with_timeout(SHORT), 1, 2),
-                        false => add(&object, 1, 2),
+                    let first = if kinds.contains(&Timeout) {
+                        add(&object.with_timeout(SHORT), 1, 2)
+                    } else {
+                        add(&object, 1, 2)
                     };
                     let is_told = first.is_err_and(|e| kinds.contains(&e.kind));
                     let next = add(&object, 1, 2);
@@ -155,5 +157,5 @@ fn no_attack_of_a_server_before_the_session_harms_its_clients() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// The time of a call whose server is silent.
+/// The timeout of a call to a silent server.
 const SHORT: Duration = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! What goes by an ORB's connections is written down, and Wireshark understands it.
+//! Traces of an ORB's connections, and their interpretation by Wireshark.
 
 use chronorb_orb::{Orb, OrbConfig};
 use std::io::ErrorKind;
@@ -58,7 +58,7 @@ fn a_file_that_cannot_be_written_is_refused_by_name() {
     assert_eq!(add(&served().object, 1, 2), Ok(3));
 }
 
-/// What tshark says of a file; `None` where there is no tshark.
+/// Returns the output of tshark for a file; `None` if tshark is not installed.
 fn tshark(path: &Path, arguments: &[&str]) -> Option<String> {
     let mut program = Command::new("tshark");
     program

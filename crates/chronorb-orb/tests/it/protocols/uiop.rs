@@ -20,7 +20,7 @@ fn profile(object: &Object, index: usize) -> PathProfile {
     PathProfile::decode(&profile.data).expect("it is our own")
 }
 
-/// The reference without its profiles but these.
+/// Returns the reference with only these profiles.
 fn only(client: &Orb, object: &Object, tags: &[u32]) -> Object {
     let mut ior = object.ior().clone();
     ior.profiles.retain(|profile| tags.contains(&profile.tag));
@@ -106,7 +106,7 @@ fn of_several_profiles_the_client_takes_the_one_it_prefers_and_can_use() {
     assert_eq!(tags, [TAG_INTERNET_IOP, TAG_UIOP]);
     assert_eq!(add(&s.object, 1, 2), Ok(3));
 
-    // Who does not speak UIOP, or cannot reach the file, goes by IIOP.
+    // A client without UIOP, or without access to the file, uses IIOP.
     let by_iiop = orb_with(|config| config.protocols = vec!["iiop".to_owned()]);
     let object = by_iiop.ior_to_object(s.object.ior().clone());
     assert_eq!(add(&object.expect("it has IIOP"), 1, 2), Ok(3));
@@ -136,7 +136,7 @@ fn a_path_of_another_machine_is_passed_over() {
             *component = place.tagged().expect("it fits");
         }
     }
-    // Nobody is there who could answer.
+    // No process is there to answer.
     elsewhere.path = "/nowhere/at/all".to_owned();
     ior.profiles[0].data = elsewhere.encode().expect("it fits");
     let object = s.client.ior_to_object(ior.clone()).expect("not nil");
@@ -147,7 +147,8 @@ fn a_path_of_another_machine_is_passed_over() {
     assert_eq!(kind, SystemExceptionKind::Transient);
 }
 
-/// The reference with a profile of UIOP at another path, without the component that names the place.
+/// Returns the reference with a UIOP profile of another path, without the component that identifies
+/// the host.
 fn at_path(client: &Orb, object: &Object, path: &std::path::Path) -> Object {
     let mut ior = object.ior().clone();
     let mut told = profile(object, 0);
@@ -163,10 +164,10 @@ fn a_message_names_no_local_socket_that_is_not_proved_to_be_here() {
     let directory = tempfile::tempdir().expect("a directory for the test");
     let path = directory.path().join("radar");
     let s = served_by(server(&format!("uiop://{}", path.display())));
-    // The application's own word is enough, as that of the reference of another ORB.
+    // The application's explicit choice is enough, as for the reference of another ORB.
     let unplaced = at_path(&s.client, &s.object, &path);
     assert_eq!(add(&unplaced, 1, 2), Ok(3));
-    // The server goes by its own reference, and by no other's word.
+    // The server trusts only its own reference.
     assert!(relayed(&s.object, &s.object).is_ok());
     let trap = directory.path().join("trap");
     let listener = std::os::unix::net::UnixListener::bind(&trap).expect("the name is new");

@@ -13,14 +13,15 @@ fn propagated() -> Policy {
     Policy::PriorityModel(PROPAGATED, corba(LANES[0]))
 }
 
-/// The priority at which the probe is called by a client that wants this one, whatever the
-/// reference says of lanes.
+/// Returns the priority at which the probe is called by a client with this priority, independent of
+/// the lanes in the reference.
 fn served_at(s: &Laned, wanted: i16) -> Result<i16, SystemException> {
     let object = without_lanes(s);
     s.at(Some(wanted), || priority(&object).map(|(corba, _)| corba))
 }
 
-/// The object as clients see it that know nothing of lanes and bands, and propagate all the same.
+/// Returns the object from the point of view of clients that know no lanes and bands, and propagate
+/// priorities.
 fn without_lanes(s: &Laned) -> chronorb_orb::Object {
     use chronorb_giop::{Component, IiopProfile};
     let mut ior = s.object.ior().clone();

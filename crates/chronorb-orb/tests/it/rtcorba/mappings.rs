@@ -20,12 +20,12 @@ fn corba(value: i16) -> Priority {
     Priority::new(value).expect("not negative")
 }
 
-/// The CORBA priority and the native scheduling of an upcall, as [`seen`] tells it.
+/// Returns the CORBA priority and the native scheduling of an upcall, in the format of [`seen`].
 fn served_at(value: i16, scheduling: Scheduling) -> Result<String, SystemException> {
     Ok(format!("{value}, {}", possible(scheduling)))
 }
 
-/// What becomes of a scheduling that is asked for in this process.
+/// Returns the effective result of a requested scheduling in this process.
 fn possible(scheduling: Scheduling) -> Scheduling {
     if has_real_time() {
         scheduling
@@ -39,14 +39,15 @@ fn seen(priority: Option<Priority>) -> String {
     format!("{}, {native}", priority.map_or(-1, Priority::value))
 }
 
-/// An object that tells the priority of its upcall, as the client sees it, in a POA of its own.
+/// Returns an object that returns the priority of its upcall, from the client's point of view, in
+/// its own POA.
 fn object(site: &Site, name: &str, model: PriorityModel, default: i16) -> Object {
     let poa = site.poa(name, &[Policy::PriorityModel(model, corba(default))]);
     let object = poa.serve(teller(|call| Ok(seen(call.priority()))));
     site.remote(&object.expect("it is new"))
 }
 
-/// Runs `f` in a thread that has this CORBA priority by an ORB.
+/// Runs `f` in a thread with this CORBA priority, set by an ORB.
 fn at<R: Send>(orb: &Orb, value: i16, f: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|threads| {
         let thread = threads.spawn(|| {
@@ -58,7 +59,7 @@ fn at<R: Send>(orb: &Orb, value: i16, f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// What `f` comes to in a thread of its own.
+/// Runs `f` in another thread, and returns its result.
 fn apart<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|threads| threads.spawn(f).join().expect("it does not panic"))
 }
@@ -71,7 +72,7 @@ fn panicked() -> SystemException {
     SystemException::no(Kind::Internal, minor::MAPPING_PANICKED)
 }
 
-/// A mapping as an application may have it: what is not in its table is answered wrongly.
+/// A mapping of an application: priorities that are not in its table get invalid results.
 #[derive(Debug)]
 struct Plant;
 
@@ -81,7 +82,7 @@ impl PriorityMapping for Plant {
             0 => Some(0),
             1 => Some(30),
             2 => Some(60),
-            // No system has these.
+            // Invalid on every system.
             3 => Some(100),
             4 => Some(NativePriority::MAX),
             5 => panic!("the mapping was asked to"),
@@ -157,7 +158,7 @@ fn a_mapping_that_answers_nonsense_fails_the_call_and_nothing_else() {
         (5, panicked()),
         (6, not_mapped()),
     ] {
-        // The client's own mapping knows them.
+        // The client's own mapping is valid for them.
         assert_eq!(at(&s.client, value, || ask(&object)), Err(expected));
         let current = s.server.rt_current();
         assert_eq!(current.set_priority(corba(value)), Err(expected));
@@ -167,7 +168,7 @@ fn a_mapping_that_answers_nonsense_fails_the_call_and_nothing_else() {
         };
         let pool = s.server.rt().create_threadpool_with_lanes(&lanes);
         assert_eq!(pool, Err(expected));
-        // The thread serves the next one as before.
+        // The thread serves the next request normally.
         let next = at(&s.client, 2, || ask(&object));
         assert_eq!(next, served_at(2, Scheduling::fifo(60)));
     }
@@ -251,21 +252,21 @@ fn the_current_priority_is_known_once_it_is_set() {
         let native = chronorb_rt::current().expect("it can be asked");
         assert_eq!(native, possible(Scheduling::fifo(7)));
     });
-    // As the standard's attribute takes it.
+    // The values that the standard's attribute accepts.
     for value in [-1, i16::MIN] {
         let set = Priority::try_from(value).and_then(|p| current.set_priority(p));
         assert_eq!(set, Err(SystemException::no(Kind::BadParam, 0)));
     }
 }
 
-/// Takes or adds a thousand, and notes whose priority it was asked for.
+/// A transform that adds or subtracts a thousand, and records the priorities and objects.
 #[derive(Default)]
 struct Thousand {
     asked: PiMutex<Vec<(i16, Vec<u8>)>>,
 }
 
 impl Thousand {
-    /// What it was asked since this was called last.
+    /// Returns the arguments since the last call.
     fn asked(&self) -> Vec<(i16, Vec<u8>)> {
         std::mem::take(&mut *self.asked.lock())
     }
@@ -323,7 +324,7 @@ fn a_request_is_served_at_what_the_inbound_transform_says() {
     assert_eq!(transform.asked()[0].0, 8_000, "what the server declares");
     assert_eq!(ask(&propagated), served_at(9_000, linear(9_000)));
     assert_eq!(transform.asked().len(), 1);
-    // Nothing is to be transformed, and the thread is as it was.
+    // No priority to transform; the thread is unchanged.
     assert_eq!(ask(&none), served_at(-1, Scheduling::OTHER));
     assert_eq!(transform.asked(), []);
 }
@@ -362,7 +363,8 @@ fn a_transform_without_an_answer_fails_the_call_and_nothing_else() {
     assert_eq!(set, Err(SystemException::no(Kind::BadInvOrder, 0)));
 }
 
-/// A server whose one object asks another, of the ORB that `far` says, and tells what both see.
+/// Returns a server whose object calls another one of the ORB that `far` selects, and returns what
+/// both observe.
 fn relay(way: Collocation, far: &Site, near: &Site, model: PriorityModel) -> Object {
     let far_object = object(far, "far", model, 8_000);
     let text = far.server.object_to_string(&far_object);
@@ -387,7 +389,7 @@ fn relay(way: Collocation, far: &Site, near: &Site, model: PriorityModel) -> Obj
     near.remote_to(&poa, "relay")
 }
 
-/// What the relay and what it asks see.
+/// Returns the expected observations of the relay and its target.
 fn relayed(near: i16, far: i16) -> Result<String, SystemException> {
     let [near, far] = [near, far].map(|value| served_at(value, linear(value)));
     Ok(format!("{}; {}", near?, far?))

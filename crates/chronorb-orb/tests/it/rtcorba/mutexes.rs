@@ -37,7 +37,7 @@ const DESTROYED: (SystemExceptionKind, u32) =
 fn one_thread_at_a_time_has_the_mutex() {
     const ROUNDS: u32 = 2_000;
     let mutex = orb().rt().create_mutex();
-    // Loaded and stored apart: two threads at once would lose additions.
+    // Separate load and store: concurrent threads would lose additions.
     let count = AtomicU32::new(0);
     let add = || {
         let before = count.load(Ordering::Relaxed);
@@ -128,7 +128,7 @@ fn threads_do_not_wait_for_each_other() {
             locked
         });
         arrived.reach(1);
-        // Whoever comes second would close the circle.
+        // The second one would close the cycle.
         let locked = second.try_lock(PATIENCE);
         first.unlock().expect("it is locked");
         let outcomes = [locked, other.join().expect("it does not panic")];
@@ -236,21 +236,21 @@ fn a_mutex_outlives_the_orb_s_run() {
 
 const MIDDLE_WORK: u32 = 10_000;
 
-/// What the threads of an inversion share.
+/// The shared state of the threads of an inversion.
 struct Inversion {
     orb: Orb,
     mutex: RtMutex,
     cpu: usize,
     events: PiMutex<Vec<&'static str>>,
-    /// Virtual work of the middle thread that is done.
+    /// The completed virtual work of the middle thread.
     work: AtomicU32,
-    /// That of the moment when the high thread got the mutex.
+    /// The value of `work` at the moment when the high thread got the mutex.
     work_before_high: AtomicU32,
 }
 
 impl Inversion {
-    /// Starts a thread of this CORBA priority on the one CPU. With real-time rights, one that is
-    /// more urgent than the calling thread runs until it waits or ends, and another one waits.
+    /// Starts a thread of this CORBA priority on the only CPU. With real-time rights, a more urgent
+    /// thread than the caller runs until it waits or ends; a less urgent one waits.
     fn start(
         self: &Arc<Self>,
         name: &str,
@@ -278,8 +278,9 @@ impl Inversion {
     }
 }
 
-/// Low locks the mutex, high wants it, and middle has work of its own, all on one CPU. Returns what
-/// happened in which order, and how much of its work middle had done when high got the mutex.
+/// Runs the inversion on one CPU: low locks the mutex, high waits for it, and middle has
+/// independent work. Returns the order of events, and the completed work of middle when high got
+/// the mutex.
 fn inversion(lock: fn(&RtMutex)) -> (Vec<&'static str>, u32) {
     let orb = orb();
     let probe = ThreadBuilder::new("probe").spawn(chronorb_rt::list);

@@ -1,4 +1,4 @@
-//! Objects with priorities of their own: the RT POA's operations.
+//! Objects with individual priorities: the operations of the RT POA.
 
 use chronorb_giop::{Component, TaoEndpoint};
 use chronorb_orb::poa::{
@@ -47,14 +47,15 @@ fn laned(orb: &Orb) -> Policy {
 }
 
 impl Site {
-    /// A POA with lanes, whose objects have the low priority unless they have their own.
+    /// Returns a POA with lanes, whose objects have the low priority unless they have an individual
+    /// one.
     fn rt(&self, policies: &[Policy]) -> Poa {
         let rt = [laned(&self.server), declared(LOW)];
         self.poa("rt", &[&rt[..], policies].concat())
     }
 }
 
-/// A servant that tells the lane that serves it, its priority and its thread's scheduling.
+/// Returns a servant that returns its serving lane, its priority and its thread's scheduling.
 fn witness() -> Servant {
     teller(|call| {
         let here = std::thread::current();
@@ -66,12 +67,13 @@ fn witness() -> Servant {
     })
 }
 
-/// What a [`witness`] tells that the lane of one priority serves at another.
+/// Returns the expected result of a [`witness`] that the lane of one priority serves at another.
 fn in_lane_at(lane: i16, value: i16) -> Result<String, SystemException> {
     let native = LinearMapping.to_native(corba(value)).expect("it has one");
-    let native = match has_real_time() {
-        true => Scheduling::fifo(native),
-        false => Scheduling::OTHER,
+    let native = if has_real_time() {
+        Scheduling::fifo(native)
+    } else {
+        Scheduling::OTHER
     };
     let lane = LANES
         .iter()
@@ -80,12 +82,12 @@ fn in_lane_at(lane: i16, value: i16) -> Result<String, SystemException> {
     Ok(format!("1:{lane}, {value}, {native}"))
 }
 
-/// What it tells in the lane of its priority.
+/// Returns the expected result in the lane of the same priority.
 fn at(value: i16) -> Result<String, SystemException> {
     in_lane_at(value, value)
 }
 
-/// The server's priority that a reference tells.
+/// Returns the server's priority in a reference.
 fn told_priority(object: &Object) -> Option<(u32, i16)> {
     let components = profile_of(object).components;
     components.iter().find_map(|c| match c.typed() {
@@ -97,7 +99,7 @@ fn told_priority(object: &Object) -> Option<(u32, i16)> {
     })
 }
 
-/// The lane whose endpoint is that of the reference's profile.
+/// Returns the lane whose endpoint is in the reference's profile.
 fn endpoint_lane(object: &Object) -> Option<i16> {
     let profile = profile_of(object);
     let lanes = profile.components.iter().find_map(|c| match c.typed() {
@@ -180,7 +182,7 @@ fn a_request_in_another_lane_is_served_at_the_objects_priority() {
         let stale = with_profile(&s.client, &own, |profile| profile.port = there);
         assert_eq!(ask(&stale), in_lane_at(lane, HIGH));
     }
-    // The lane's thread has its own priority back.
+    // The lane's thread has its own priority again.
     poa.activate_object_with_id("low", witness())
         .expect("it is free");
     assert_eq!(ask(&s.remote_to(&poa, "low")), at(LOW));
@@ -207,9 +209,12 @@ fn a_pool_without_lanes_takes_each_objects_priority() {
         .create_threadpool(&Threadpool::new(corba(1), 1));
     let threadpool = Policy::Threadpool(pool.expect("it opens"));
     let poa = s.poa("rt", &[threadpool, declared(2), USER]);
-    let native = |value| match has_real_time() {
-        true => Scheduling::fifo(value),
-        false => Scheduling::OTHER,
+    let native = |value| {
+        if has_real_time() {
+            Scheduling::fifo(value)
+        } else {
+            Scheduling::OTHER
+        }
     };
     for (id, value) in [("a", 30_u8), ("b", 50), ("c", 1), ("d", 0)] {
         let priority = corba(value.into());
@@ -353,7 +358,7 @@ fn the_priority_of_a_created_reference_cannot_be_reassigned() {
     assert_eq!(activate(HIGH), Ok(()));
     assert_eq!(create(MIDDLE), Err(reassigned().into()));
     assert_eq!(create(HIGH), Ok(()));
-    // Also where the object was activated without one: it has that of the POA.
+    // Also if the object was activated without one: it has that of the POA.
     poa.activate_object_with_id("b", witness())
         .expect("it is free");
     let create = |value| {
@@ -429,7 +434,7 @@ fn a_default_servants_own_reference_keeps_the_priority() {
     );
 }
 
-/// Makes witnesses, and notes the priority that it was asked at.
+/// A servant manager that creates witnesses, and records the priorities of its calls.
 #[derive(Clone, Default)]
 struct Manager {
     asked: Arc<PiMutex<Vec<i16>>>,
@@ -461,7 +466,7 @@ impl ServantLocator for Manager {
     }
 }
 
-/// The native priority of a high request.
+/// Returns the native priority of a high request.
 fn high_native() -> i16 {
     if has_real_time() { 72 } else { 0 }
 }
@@ -497,13 +502,13 @@ fn a_servant_locator_is_asked_at_the_references_priority() {
     assert_eq!(*manager.asked.lock(), [high_native()]);
 }
 
-/// Ports that nobody else has just now.
+/// Returns ports that are not in use at present.
 fn free_ports<const N: usize>() -> [u16; N] {
     let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
     listeners.map(|listener| listener.local_addr().expect("it is bound").port())
 }
 
-/// One run of a server whose lanes listen at these ports, and its persistent POA.
+/// Returns one run of a server with lanes at these ports, and its persistent POA.
 fn run_at(ports: [u16; 3], policies: &[Policy]) -> (Orb, Poa) {
     let endpoint = |port: u16| -> Endpoint {
         let endpoints = parse_endpoints(&format!("iiop://127.0.0.1:{port}"));
@@ -539,7 +544,7 @@ fn a_persistent_reference_keeps_its_priority_over_a_restart() {
     };
     let client = orb();
     let object = client.string_to_object(&text).expect("it reads");
-    // Whatever serves it in the next run, with the priority or without it.
+    // Independent of the priority in the next run.
     let activated = run_at(ports, &[]);
     let again = activated
         .1
@@ -550,7 +555,7 @@ fn a_persistent_reference_keeps_its_priority_over_a_restart() {
     assert_eq!(activated.0.object_to_string(&reference), text);
     assert_eq!(ask(&object), at(HIGH));
     activated.0.shutdown(true).expect("no servant calls it");
-    // What the server has not declared in this run is not believed.
+    // A priority that the server has not declared in this run is ignored.
     let plain = run_at(ports, &[]);
     plain
         .1
@@ -569,7 +574,7 @@ fn a_persistent_reference_keeps_its_priority_over_a_restart() {
     assert_eq!(declared, text);
     assert_eq!(ask(&object), at(HIGH));
     by_default.0.shutdown(true).expect("no servant calls it");
-    // What the server says now is what counts.
+    // The server's present declaration takes precedence.
     let other = run_at(ports, &[]);
     other
         .1
@@ -596,14 +601,14 @@ fn a_forged_priority_is_none() {
     for value in [HIGH, MIDDLE, LOW, 0, NO_LANE, i16::MAX] {
         assert_eq!(ask(&forged(value)), at(HIGH), "as it was declared");
     }
-    // Without a declaration a key has no say either, of whichever lane the priority is.
+    // Without a declaration, the key has no effect either, for the priority of any lane.
     let other = s.remote_to(&poa, "b");
     let key = [&key_of(&object)[..6], &key_of(&other)[4..]].concat();
     assert_eq!(ask(&with_key(&s.client, &other, &key)), at(LOW));
     for value in [-1, i16::MIN] {
         assert_eq!(kind(ask(&forged(value))), Kind::ObjectNotExist);
     }
-    // Nor has it any say about an object whose priority the server has declared.
+    // It has no effect on an object whose priority the server has declared.
     let poa = s.poa("active", &[declared(LOW), USER]);
     poa.activate_object_with_id_and_priority("a", witness(), corba(LOW))
         .expect("it is free");
@@ -612,7 +617,7 @@ fn a_forged_priority_is_none() {
     key[4..6].copy_from_slice(&HIGH.to_be_bytes());
     let served = ask(&with_key(&s.client, &object, &key)).expect("it is there");
     assert!(served.contains(&format!(", {LOW}, ")), "{served}");
-    // Nor about one that has the priority of its POA.
+    // It has no effect on an object with the priority of its POA.
     poa.activate_object_with_id("plain", witness())
         .expect("it is free");
     let plain = s.remote_to(&poa, "plain");
@@ -640,7 +645,7 @@ fn what_was_declared_is_remembered_within_bounds() {
     for n in 0..1 << 16 {
         create(&format!("object {n}"), HIGH).expect("there is room");
     }
-    // Long forgotten; a newer one is not.
+    // An old declaration is forgotten; a newer one is not.
     assert_eq!(create("first", LOW), Ok(Some((1, LOW))));
     assert_eq!(create("first", HIGH), Err(reassigned().into()));
 }

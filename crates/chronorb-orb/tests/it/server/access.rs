@@ -14,7 +14,7 @@ use chronorb_transport::parse_endpoints;
 use crate::support::descriptors::uncopied;
 use crate::support::{ProbeSkeleton, add, name_of, orb_with};
 
-/// What comes of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Answer {
     Served,
@@ -30,14 +30,14 @@ fn rules(texts: &[&str]) -> TransportRules {
     parsed.unwrap_or_else(|error: chronorb_orb::RuleError| panic!("{texts:?}: {error}"))
 }
 
-/// How often an ORB has noted an incident.
+/// Returns how often an ORB has recorded an incident.
 fn noted(orb: &Orb, incident: Incident) -> u64 {
     let counts = orb.snapshot().incidents;
     let count = counts.iter().find(|(known, _)| *known == incident);
     count.expect("all are counted").1
 }
 
-/// A server with these endpoints and rules, and the text of a reference to it.
+/// Returns a server with these endpoints and rules, and a reference to it as text.
 fn server(
     endpoints: &str,
     texts: &[&str],
@@ -78,7 +78,7 @@ fn answer_of(object: &Object) -> Answer {
     }
 }
 
-/// What comes of a call, with the incidents that go with it.
+/// Returns the outcome of a call, with its incidents.
 fn try_call(server: Orb, reference: &str, client: Orb) -> Answer {
     let object = client.string_to_object(reference).expect("it reads");
     let answer = answer_of(&object);
@@ -113,7 +113,7 @@ fn servers_judge_peers_by_address_and_protocol() {
         (IIOP, &["* none"], Closed),
         (IIOP, &["127.0.0.1 none", "* any"], Closed),
         (IIOP, &["* ssl,unix"], Closed),
-        // Nobody proves anything by plain IIOP.
+        // Plain IIOP proves no identity.
         (IIOP, &["uid=self any"], Closed),
         (IIOP, &["san=radar.example any"], Closed),
         #[cfg(feature = "uiop")]
@@ -154,7 +154,7 @@ fn clients_judge_addresses_before_they_connect() {
         ("uiop://", &["uid=self unix"], Served),
         #[cfg(feature = "uiop")]
         ("uiop://", &["* tcp"], Forbidden),
-        // The user is known once it is connected.
+        // The user is known once the connection exists.
         #[cfg(feature = "uiop")]
         ("uiop://", &["uid=4294967294 unix"], Forbidden),
         // One address is skipped, and the other is not.
@@ -185,7 +185,7 @@ fn nobody_connects_to_an_address_that_the_rules_refuse() {
     listener.set_nonblocking(true).expect("it can be so");
     let nobody = listener.accept().expect_err("nobody has come");
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
-    // A port where nobody listens looks the same.
+    // A port at which no socket listens looks the same.
     drop(listener);
     let url = format!("corbaloc:iiop:127.0.0.1:{port}/any");
     let object = client.string_to_object(&url).expect("it reads");
@@ -301,7 +301,7 @@ fn users_are_told_apart() {
     let directory = tempfile::tempdir().expect("a directory");
     let all = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(directory.path(), all).expect("it is ours");
-    // Where this program is, others may not look.
+    // Other users have no access to the directory of this program.
     let program = directory.path().join("program");
     let _copies = uncopied();
     std::fs::copy(std::env::current_exe().expect("it is known"), &program).expect("there is room");
@@ -359,9 +359,9 @@ fn rules_are_settings_and_name_what_is_wrong_with_them() {
     let error = read(&["-ORBServerTransportRule", "10.0.0.0/8 udp tcp"]).expect_err("it is none");
     assert_eq!(
         error.to_string(),
-        "command line: -ORBServerTransportRule: at character 12: \"udp\" is no condition; expected a \
-         condition: *, localhost, an address such as 10.0.0.0/8 or fd00::/8, subject=, san=, uid= or \
-         gid="
+        "command line: -ORBServerTransportRule: at character 12: \"udp\" is no condition; expected \
+        a condition: *, localhost, an address such as 10.0.0.0/8 or fd00::/8, subject=, san=, uid= \
+        or gid="
     );
     let mut unknown = OrbConfig::default();
     unknown.client_transport_rules = rules(&["* ssl", "* tcpp"]);
@@ -374,7 +374,7 @@ fn rules_are_settings_and_name_what_is_wrong_with_them() {
     );
 }
 
-/// What is wrong with settings under the secure profile.
+/// Returns the error of settings under the secure profile.
 fn refusal(configure: impl FnOnce(&mut OrbConfig)) -> String {
     let mut config = OrbConfig::default();
     config.profile = SecurityProfile::Secure;
@@ -449,7 +449,7 @@ fn the_secure_profile_serves_its_own_user_and_nobody_else() {
     });
     let object = client.string_to_object(&reference).expect("it reads");
     assert_eq!(answer_of(&object), Answer::Served);
-    // Plain IIOP is no protocol of it.
+    // The profile does not include plain IIOP.
     assert!(client.string_to_object("corbaloc::127.0.0.1/x").is_err());
     client.shutdown(true).expect("it serves nothing");
     server.shutdown(true).expect("it serves nothing more");

@@ -1,4 +1,4 @@
-//! Who makes room where a lane has as many connections as it may have, by each protocol.
+//! Eviction of connections when a lane has the maximum number of them, for each protocol.
 
 use chronorb_giop::{HEADER_LEN, MessageHeader, MessageType};
 use chronorb_orb::{
@@ -16,18 +16,18 @@ use crate::support::adapters::until;
 use crate::support::descriptors::spawn;
 use crate::support::{PATIENCE, Served, add, name_of, nothing, orb, orb_with, served_by};
 
-/// A server by one protocol, and the way to it for peers without an ORB.
+/// A server of one protocol, and its address for peers without an ORB.
 struct Place {
     name: &'static str,
     served: Served,
     transport: Box<dyn Transport>,
     address: Address,
-    /// What TLS needs, as long as the server lives.
+    /// The files of TLS, kept as long as the server lives.
     _files: Option<tempfile::TempDir>,
 }
 
 impl Place {
-    /// A connection on which nothing was sent yet.
+    /// Returns a connection on which nothing was sent yet.
     fn connect(&self) -> Box<dyn Connection> {
         let deadline = Deadline::after(PATIENCE);
         let connection = self
@@ -36,7 +36,7 @@ impl Place {
         connection.expect("it listens")
     }
 
-    /// The object as another client sees it.
+    /// Returns the object from another client's point of view.
     fn another(&self) -> (Orb, Object) {
         let client = orb_with(|config| {
             #[cfg(feature = "ssliop")]
@@ -53,7 +53,7 @@ impl Place {
 
 #[cfg(feature = "ssliop")]
 impl Served {
-    /// Settings of a client that believes whatever server there is.
+    /// Returns the settings of a client that trusts any server.
     fn client_settings(&self) -> chronorb_transport::tls::TlsSettings {
         chronorb_transport::tls::TlsSettings {
             verify: chronorb_transport::tls::Verify::None,
@@ -62,17 +62,16 @@ impl Served {
     }
 }
 
-/// Where an endpoint of this server is.
+/// Returns the address of this server's endpoint.
 fn address(server: &Orb) -> Address {
     let snapshot = server.snapshot();
     let lane = &snapshot.pools[0].lanes[0];
     let (_, text) = lane.endpoints[0].split_once("://").expect("an endpoint");
-    match text.starts_with('/') {
-        true => Address::Path(text.to_owned()),
-        false => {
-            let (host, port) = text.rsplit_once(':').expect("a port");
-            Address::host(host, port.parse().expect("a number"))
-        }
+    if text.starts_with('/') {
+        Address::Path(text.to_owned())
+    } else {
+        let (host, port) = text.rsplit_once(':').expect("a port");
+        Address::host(host, port.parse().expect("a number"))
     }
 }
 
@@ -99,7 +98,7 @@ fn by_tcp(configure: &dyn Fn(&mut OrbConfig)) -> Place {
     at("tcp", "iiop://127.0.0.1:0", Box::new(Tcp), configure)
 }
 
-/// A server by each protocol of connections.
+/// Returns a server for each connection protocol.
 fn places(configure: &dyn Fn(&mut OrbConfig)) -> Vec<Place> {
     let mut places = vec![by_tcp(configure)];
     #[cfg(feature = "uiop")]
@@ -121,7 +120,7 @@ fn places(configure: &dyn Fn(&mut OrbConfig)) -> Vec<Place> {
     places
 }
 
-/// The transport of a peer is TCP: it never shakes hands.
+/// Returns a place with TLS whose peers are plain TCP: they never complete a handshake.
 #[cfg(feature = "ssliop")]
 fn by_tls(configure: &dyn Fn(&mut OrbConfig)) -> Place {
     let files = tempfile::tempdir().expect("a directory");
@@ -171,7 +170,7 @@ fn lane(orb: &Orb) -> (u64, usize) {
     (lane.accepted, lane.connections)
 }
 
-/// Waits until all connections are idle: a thread may still have one whose answer is there.
+/// Waits until all connections are idle: a thread may still use one whose answer has arrived.
 fn until_nothing_is_done(orb: &Orb) {
     until("all threads wait at the set", || {
         let snapshot = orb.snapshot();
@@ -181,7 +180,7 @@ fn until_nothing_is_done(orb: &Orb) {
     });
 }
 
-/// The kind of the last message before the end of a connection, if there was one.
+/// Returns the kind of the last message before the end of a connection, if there was one.
 fn last_word(connection: &dyn Connection) -> Option<MessageType> {
     let mut said = Vec::new();
     let mut room = [0; 64];
@@ -196,12 +195,12 @@ fn last_word(connection: &dyn Connection) -> Option<MessageType> {
     Some(MessageHeader::parse(&said[last..]).ok()?.kind)
 }
 
-/// Whether a connection is open, and nothing was said.
+/// Returns whether a connection is open, and no message has arrived.
 fn is_open(connection: &dyn Connection) -> bool {
     connection.try_recv(&mut [0; 16]) == Err(IoError::WouldBlock)
 }
 
-/// The locate request that any server answers.
+/// Sends a locate request, which every server answers.
 fn locate(connection: &dyn Connection) {
     let mut request = b"GIOP\x01\x02\x01\x03\x0c\x00\x00\x00".to_vec();
     request.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -224,7 +223,7 @@ fn connections_that_never_said_anything_make_room_for_those_that_do() {
         until("all have come", || lane(&s.server).0 >= 21);
         let (client, object) = place.another();
         assert_eq!(add(&object, 1, 1), Ok(2), "{}", place.name);
-        // The connection that was in use before is the same.
+        // The former connection is unchanged.
         let before = lane(&s.server).0;
         assert_eq!(add(&s.object, 2, 2), Ok(4), "{}", place.name);
         assert_eq!(lane(&s.server).0, before, "{}", place.name);
@@ -284,7 +283,7 @@ fn the_longest_idle_connection_makes_room() {
         assert!(is_open(&*peers[open]), "{open}");
     }
     assert_eq!(count(&s.server, Incident::Evicted), 1);
-    // One that never said anything goes before all of them.
+    // A peer that never sent anything is evicted before all of them.
     peers.push(place.connect());
     until("it has come", || lane(&s.server).0 == 6);
     assert_eq!(last_word(&*peers[2]), Some(MessageType::CloseConnection));
@@ -318,10 +317,10 @@ fn a_connection_without_a_message_is_closed_in_time() {
         let s = &place.served;
         let silent = place.connect();
         let said = last_word(&*silent);
-        // TLS was not agreed on, and says nothing.
+        // Without a TLS session, no message is sent.
         let expected = (place.name != "tls").then_some(MessageType::CloseConnection);
         assert_eq!(said, expected, "{}", place.name);
-        // Once there was a message, it stays.
+        // A connection with a message stays.
         assert_eq!(add(&s.object, 1, 1), Ok(2), "{}", place.name);
         let accepted = lane(&s.server).0;
         std::thread::sleep(Duration::from_millis(200));
@@ -388,7 +387,7 @@ fn a_user_has_a_quarter_of_the_connections_at_unix_sockets() {
         .collect();
     assert_eq!(last_word(&*peers[0]), Some(MessageType::CloseConnection));
     assert!(is_open(&*peers[1]) && is_open(&*peers[2]));
-    // Where both are in use, a third one is refused.
+    // If both are in use, a third one is refused.
     let place = at("unix", "uiop://", unix(), &|config| {
         config.max_connections = 8;
         config.max_connections_per_peer = 1;
@@ -417,7 +416,7 @@ fn the_loopback_has_no_limit_of_a_peer() {
     assert!(peers.iter().all(|peer| is_open(&**peer)));
 }
 
-/// Set for the process that has few descriptors.
+/// The environment variable of the process with few descriptors.
 const ALONE: &str = "CHRONORB_TEST_FEW_DESCRIPTORS";
 
 #[test]
@@ -447,7 +446,7 @@ fn set_soft(limit: u64) {
 }
 
 fn without_descriptors() {
-    // A server raises the limit to what its connections need, as far as it may.
+    // A server raises the limit to the needs of its connections, as far as it may.
     set_soft(256);
     let place = by_tcp(&|config| config.max_connections = 1000);
     let s = &place.served;

@@ -1,4 +1,4 @@
-//! A server closes connections that nobody uses, and loses no request by it.
+//! Closing of idle connections by the server, without losing a request.
 
 use chronorb_orb::{Orb, SystemException, SystemExceptionKind, ThreadpoolStrategy, minor};
 use chronorb_rt::Deadline;
@@ -33,7 +33,7 @@ fn await_connections(s: &Served, wanted: usize) {
 fn a_connection_that_nobody_uses_is_closed_and_the_next_call_makes_another() {
     let s = served_by(server_with(Duration::from_millis(20)));
     for calls in [1, 100] {
-        // After many calls a thread of the server stays with it.
+        // After many calls a thread of the server stays with the connection.
         for n in 0..calls {
             assert_eq!(add(&s.object, n, 1), Ok(n + 1));
         }
@@ -62,7 +62,7 @@ fn half_a_message_is_no_reason_to_close_in_order() {
     let profile = chronorb_giop::IiopProfile::decode(&profile.data).expect("it is IIOP");
     let mut stream = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
     stream.write_all(b"GIOP\x01\x02").expect("it is open");
-    // Until the other connection was looked at several times.
+    // Until the other connection was checked several times.
     for _ in 0..3 {
         assert_eq!(add(&s.object, 1, 1), Ok(2));
         await_connections(&s, 1);
@@ -76,7 +76,7 @@ fn a_call_that_takes_longer_than_that_is_answered() {
     std::thread::scope(|clients| {
         clients.spawn(|| assert_eq!(nothing(&s.object, "wait"), Ok(())));
         s.probe.gate.reach(1);
-        // Another connection comes and goes meanwhile.
+        // Another connection opens and closes meanwhile.
         clients
             .spawn(|| assert_eq!(add(&s.object, 1, 1), Ok(2)))
             .join()
@@ -95,8 +95,8 @@ fn no_call_is_lost_by_it() {
         assert!(!deadline.has_passed(), "{given_up} were given up");
         match add(&s.object, n, 1) {
             Ok(sum) => assert_eq!(sum, n + 1),
-            // A client that gets no processor meets the end of one connection after the other; it knows that
-            // nothing was served, and may call again.
+            // A client that is not scheduled finds one closed connection after the other. It knows
+            // that no request was served, and may call again.
             Err(exception) => {
                 assert_eq!(exception, NOT_SERVED);
                 given_up += 1;
@@ -108,11 +108,11 @@ fn no_call_is_lost_by_it() {
         }
         n += 1;
     }
-    // The first attempt may be on a connection that was there; the two after it are on new ones.
+    // The first attempt may use an existing connection; the two after it use new ones.
     assert!(accepted(&s.server) >= 2 * given_up, "{given_up}");
 }
 
-/// How many connections the server has taken in.
+/// Returns the number of accepted connections.
 fn accepted(server: &Orb) -> u64 {
     let snapshot = server.snapshot();
     let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);

@@ -1,4 +1,4 @@
-//! Where servers listen, and that clients do not.
+//! The endpoints of servers; clients do not listen.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn an_orb_that_only_calls_opens_no_port() {
     assert_eq!(listening.endpoints, []);
     assert_eq!(listening.to_string(), "listens nowhere");
     assert!(s.client.snapshot().pools.is_empty());
-    // The first object opens them.
+    // The first object opens the endpoints.
     root.serve(ProbeSkeleton(Arc::new(Probe::default())))
         .expect("the endpoints open");
     assert_eq!(s.client.listening().endpoints.len(), 1);

@@ -1,4 +1,4 @@
-//! The monitor: what it tells over its socket, to whom, and what it puts up with.
+//! The monitor: the data on its socket, its permitted clients, and its behaviour with faulty ones.
 
 use chronorb_orb::monitor::{Client, ClientError, Doing, LaneReport, ReadError, Report};
 use chronorb_orb::poa::{Policy, PriorityModel};
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::support::descriptors::spawn;
 use crate::support::{PATIENCE, Served, add, name_of, nothing, orb, orb_with, served_by};
 
-/// An ORB with a monitor, at a socket of its own.
+/// An ORB with a monitor at its own socket.
 struct Monitored {
     orb: Orb,
     socket: PathBuf,
@@ -52,7 +52,7 @@ impl Monitored {
         Client::connect(&self.socket, PATIENCE).expect("it listens")
     }
 
-    /// A connection that says what it likes.
+    /// Returns a connection for arbitrary requests.
     fn stream(&self) -> UnixStream {
         let stream = UnixStream::connect(&self.socket).expect("it listens");
         stream
@@ -61,7 +61,7 @@ impl Monitored {
         stream
     }
 
-    /// Asks until it tells what the test waits for.
+    /// Queries until the answer has what the test waits for.
     fn told(&self, what: &str, is_told: impl Fn(&Report) -> bool) -> Report {
         let mut client = self.client();
         let deadline = Deadline::after(PATIENCE);
@@ -90,7 +90,7 @@ fn doing(lane: &LaneReport, what: Doing) -> usize {
     threads.filter(|thread| thread.activity == what).count()
 }
 
-/// The answer to what is sent, and that the connection ends with it.
+/// Returns the answer to these octets, after which the connection must end.
 fn last_answer(mut stream: UnixStream, sent: &[u8]) -> String {
     // The monitor may have answered and gone before it has all.
     let _ = stream.write_all(sent);
@@ -101,7 +101,7 @@ fn last_answer(mut stream: UnixStream, sent: &[u8]) -> String {
     answer
 }
 
-/// Waits for the end of a connection.
+/// Returns whether the connection ends in time.
 fn has_ended(stream: &mut impl Read) -> bool {
     match stream.read(&mut [0; 64]) {
         Ok(octets) => octets == 0,
@@ -109,7 +109,8 @@ fn has_ended(stream: &mut impl Read) -> bool {
     }
 }
 
-/// A pool of the ORB with a lane of one thread that buffers, served by a probe that another ORB calls.
+/// Returns a pool of the ORB with a lane of one buffering thread, which serves a probe for another
+/// ORB.
 fn with_a_lane(orb: &Orb) -> Served {
     let mut lanes = ThreadpoolLanes {
         lanes: vec![Lane::new(corba(8_000), 1)],
@@ -221,14 +222,14 @@ fn times_are_taken_while_there_is_a_client_also_by_new_lanes() {
     };
     let mut client = m.client();
     client.snapshot().expect("it answers");
-    // The lane is made while there is a client.
+    // The lane is created while there is a client.
     let s = served_by(m.orb.clone());
     assert_eq!(add(&s.object, 1, 2), Ok(3));
     let report = m.told("the request", |report| lane(report, "0:0").served == 1);
     assert_eq!(taken(&report, "0:0"), 1);
 
     drop(client);
-    // Whether the last client has gone is seen by what is no longer taken.
+    // When the last client has gone, no further records are taken.
     let deadline = Deadline::after(PATIENCE);
     let sum = |snapshot: chronorb_orb::Snapshot| -> (u64, u64) {
         let lane = &snapshot.pools[0].lanes[0];
@@ -312,7 +313,7 @@ fn who_sends_half_a_line_or_nothing_or_goes_disturbs_nobody() {
         let mut gone = m.stream();
         let _ = gone.write_all(b"snapshot\n");
     }
-    // Those that have gone may hold their places for a moment longer.
+    // Disconnected clients may hold their places for a moment longer.
     let deadline = Deadline::after(PATIENCE);
     while m.client().snapshot().is_err() {
         assert!(!deadline.has_passed(), "it does not go on");
@@ -321,7 +322,7 @@ fn who_sends_half_a_line_or_nothing_or_goes_disturbs_nobody() {
 
 #[test]
 fn who_only_asks_and_never_reads_is_let_go() {
-    // Answers are long where there are many threads.
+    // Answers are long if there are many threads.
     let m = monitored_with(|config| config.threads = 32);
     let _root = m.orb.root_poa().expect("the endpoint opens");
     let mut stream = m.stream();
@@ -329,7 +330,7 @@ fn who_only_asks_and_never_reads_is_let_go() {
         .set_write_timeout(Some(PATIENCE))
         .expect("it is more than nothing");
     let ends = loop {
-        // Once its answers fill the socket nothing more is taken from it, and then it is let go.
+        // Once its answers fill the socket, it is not read any more, and then disconnected.
         if let Err(error) = stream.write_all(b"snapshot\n") {
             break error.kind();
         }
@@ -352,7 +353,10 @@ fn one_client_too_many_is_told_so() {
     };
     assert_eq!(clients.len(), 8);
     assert!(
-        matches!(&refused, ClientError::Answer(ReadError::Refused(why)) if why.contains("8 clients")),
+        matches!(
+            &refused,
+            ClientError::Answer(ReadError::Refused(why)) if why.contains("8 clients")
+        ),
         "{refused}"
     );
     clients.pop();
@@ -451,7 +455,7 @@ fn a_socket_at_which_nobody_listens_is_replaced_and_another_is_an_error() {
     }
 }
 
-/// The part of the next test that needs an environment of its own.
+/// The environment variable of the process for the next test.
 const WITH_ENVIRONMENT: &str = "CHRONORB_TEST_MONITOR_IN";
 
 #[test]

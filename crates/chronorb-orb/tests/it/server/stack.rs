@@ -1,4 +1,4 @@
-//! Messages whose types nest without an end: neither a server nor a client overflows its stack.
+//! Messages with unlimited nesting of types: neither a server nor a client overflows its stack.
 
 use std::thread;
 
@@ -12,14 +12,14 @@ use chronorb_orb::{
 
 use crate::support::{call, orb};
 
-/// The octets of an any in the byte order of its message, which begin at a multiple of 8.
+/// The words of an any in the byte order of its message, beginning at a multiple of 8.
 type Hostile = Vec<u32>;
 
 const ALIAS: u32 = 21;
 const INDIRECTION: u32 = u32::MAX;
 const ANY: u32 = 11;
 
-/// The type code of an alias without names, of this type code.
+/// Returns the type code of an unnamed alias of this type code.
 fn alias(of: &[u32]) -> Vec<u32> {
     let length = 4 * (of.len() as u32 + 5);
     // Big-endian parameters: an empty identifier and an empty name.
@@ -29,12 +29,12 @@ fn alias(of: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// An alias of itself: 40 octets.
+/// Returns an alias of itself: 40 octets.
 fn alias_of_itself() -> Hostile {
     alias(&[INDIRECTION, (-32_i32).cast_unsigned()])
 }
 
-/// Anys within each other, each behind some names.
+/// Returns anys within each other, each behind some names.
 fn nested_anys() -> Hostile {
     let mut words = Vec::new();
     for _ in 0..60 {
@@ -44,7 +44,7 @@ fn nested_anys() -> Hostile {
     words
 }
 
-/// Takes an any, or gives one back that is as hostile.
+/// A servant that accepts an any, or returns a hostile one.
 struct Mirror;
 
 impl Skeleton for Mirror {
@@ -81,7 +81,8 @@ impl Skeleton for Mirror {
     }
 }
 
-/// A server whose threads have stacks of this size, and its object as a client sees it.
+/// Returns a server whose threads have stacks of this size, and its object from a client's point of
+/// view.
 fn serve(stack_size: usize) -> (Orb, Orb, Object) {
     let (server, client) = (orb(), orb());
     let priority = Priority::new(0).expect("not negative");
@@ -113,7 +114,7 @@ fn give(object: &Object, hostile: &Hostile) -> Result<(), SystemException> {
     })
 }
 
-/// The hostile anys, with the exceptions that they are refused by.
+/// Returns the hostile anys, with the exceptions that refuse them.
 fn hostile_anys() -> [(Hostile, SystemExceptionKind); 2] {
     [
         (alias_of_itself(), SystemExceptionKind::BadTypecode),

@@ -1,7 +1,8 @@
-//! What a two-way call on lanes asks of the kernel in steady state: one `sendto` and one `recvfrom` on either side,
-//! and one wait of the server. Nothing connects, changes a priority, waits for a lock or takes memory.
+//! The system calls of a two-way call on lanes in steady state: one `sendto` and one `recvfrom` on
+//! either side, and one wait of the server. Nothing connects, changes a priority, waits for a lock
+//! or allocates memory.
 //!
-//! The tests start themselves again, and trace that.
+//! The tests start themselves again, and trace that process.
 
 use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::PriorityModel;
@@ -15,10 +16,10 @@ use crate::support::descriptors::spawn;
 use crate::support::pools::{Bench, Buffering, Case, Threads, await_rest, corba, look};
 use crate::support::{name_of, nothing};
 
-/// Says in the environment of the traced process what it shall do.
+/// The environment variable that tells the traced process its case.
 const CASE: &str = "CHRONORB_TEST_TRACED_CASE";
 const CALLS: u64 = 200;
-/// More than a thread may keep away from a connection for.
+/// More calls than a thread may skip a connection for.
 const MOST_BEFORE: u32 = 10_000;
 
 fn plain() -> Case {
@@ -57,14 +58,14 @@ fn case_named(name: &str) -> Case {
     }
 }
 
-/// What is traced; on its own it does nothing.
+/// The body of the traced process; it does nothing in the test's own process.
 #[test]
 fn the_traced_process() {
     let Ok(name) = std::env::var(CASE) else {
         return;
     };
     let mut bench = Bench::new(case_named(&name));
-    // All threads that the lane may have are there.
+    // All threads that the lane may have exist.
     let busy = [bench.hold_now(1, 1), bench.hold_now(1, 2)];
     bench.floor.open();
     for asked in busy {
@@ -82,14 +83,14 @@ fn the_traced_process() {
     io::stdin()
         .read_line(&mut String::new())
         .expect("somebody writes it");
-    // Who begins to trace may have ended waits, and a thread that was called from its connection while the lane was
-    // busy goes back to it after some requests.
+    // Attaching the tracer may have interrupted waits. A thread that was called away from its
+    // connection while the lane was busy returns to it after some requests.
     let staying = || {
         let snapshot = bench.server.snapshot();
         let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
         lanes.map(|lane| lane.staying).sum::<usize>()
     };
-    // Where requests go from thread to thread, none has a connection to itself.
+    // If requests move between threads, no thread stays with a connection.
     let stays = matches!(bench.case.buffering, Buffering::Off) && !bench.case.borrowing;
     let mut calls = 0;
     loop {
@@ -99,7 +100,7 @@ fn the_traced_process() {
         );
         assert_eq!(nothing(&object, "pass"), Ok(()));
         calls += 1;
-        // One that is called back at once has it for a moment only.
+        // A thread that is called back at once stays only for a moment.
         if calls >= 50 && (!stays || staying() > 0) {
             others_rest();
             if !stays || staying() > 0 {
@@ -124,10 +125,10 @@ fn others_rest() {
         .for_each(await_rest);
 }
 
-/// How often each system call was begun.
+/// The number of each system call.
 type Counts = BTreeMap<String, u64>;
 
-/// What the client's thread and all others asked for between the marks.
+/// Returns the system calls of the client's thread, and of all others, between the marks.
 fn traced(name: &str) -> Option<(Counts, Counts)> {
     let this = std::env::current_exe().expect("it runs");
     let mut command = Command::new(this);
@@ -166,9 +167,10 @@ fn traced(name: &str) -> Option<(Counts, Counts)> {
     };
     let (mut of_client, mut of_server) = (Counts::new(), Counts::new());
     for asked in spans.into_iter().flatten() {
-        let counts = match asked.thread == client {
-            true => &mut of_client,
-            false => &mut of_server,
+        let counts = if asked.thread == client {
+            &mut of_client
+        } else {
+            &mut of_server
         };
         *counts.entry(asked.name).or_default() += asked.calls;
     }
@@ -182,7 +184,7 @@ fn asks_for_nothing_more(name: &str) {
     println!("{name}: client {of_client:?}, server {of_server:?}");
     let of_both = [of_client.remove("sendto"), of_server.remove("sendto")];
     assert_eq!(of_both, [Some(CALLS); 2], "sendto in {name}");
-    // On a machine with much to do some calls find their connection idle, and look at it first.
+    // On a loaded machine, some calls find their connection idle, and poll it first.
     let received = of_client.remove("recvfrom").unwrap_or_default();
     assert!(
         (CALLS..=CALLS + CALLS / 10).contains(&received),

@@ -1,4 +1,4 @@
-//! Servants that tell what a test lets them tell, and a server with them.
+//! Servants with results that a test chooses, and a server for them.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -30,10 +30,10 @@ pub(crate) const NON_RETAIN: Policy = Policy::ServantRetention(ServantRetention:
 pub(crate) const DEFAULT: Policy = Policy::RequestProcessing(RequestProcessing::DefaultServant);
 pub(crate) const MANAGER: Policy = Policy::RequestProcessing(RequestProcessing::ServantManager);
 
-/// What a servant tells.
+/// The result of a servant.
 pub(crate) type Told = Result<String, SystemException>;
 
-/// A servant whose every operation takes nothing and returns a string.
+/// A servant whose every operation has no arguments and returns a string.
 struct Teller<F> {
     tell: F,
     identity: Option<usize>,
@@ -68,7 +68,7 @@ where
     }
 }
 
-/// A servant that tells what `tell` says.
+/// Returns a servant that returns the result of `tell`.
 pub(crate) fn teller(tell: impl Fn(&Call<'_>) -> Told + Send + Sync + 'static) -> Servant {
     Arc::new(Teller {
         tell,
@@ -76,13 +76,13 @@ pub(crate) fn teller(tell: impl Fn(&Call<'_>) -> Told + Send + Sync + 'static) -
     })
 }
 
-/// A servant that tells its name.
+/// Returns a servant that returns its name.
 pub(crate) fn named(name: impl Into<String>) -> Servant {
     let name = name.into();
     teller(move |_| Ok(name.clone()))
 }
 
-/// One of several skeletons of the same servant.
+/// Returns one of several skeletons of the same servant.
 pub(crate) fn skeleton_of(identity: usize) -> Servant {
     Arc::new(Teller {
         tell: |_: &Call<'_>| Ok(String::new()),
@@ -90,7 +90,7 @@ pub(crate) fn skeleton_of(identity: usize) -> Servant {
     })
 }
 
-/// A servant that holds a token, so that it can be told whether it still is.
+/// Returns a servant that holds a token, which shows whether the servant still exists.
 pub(crate) fn holding(token: &Arc<()>) -> Servant {
     let token = token.clone();
     teller(move |_| {
@@ -99,12 +99,12 @@ pub(crate) fn holding(token: &Arc<()>) -> Servant {
     })
 }
 
-/// A servant that tells the id of the object that it is, in hexadecimal.
+/// Returns a servant that returns the id of its object in hexadecimal.
 pub(crate) fn id_teller() -> Servant {
     teller(|call| Ok(hex(call.object_id().as_bytes())))
 }
 
-/// A servant that says that it was reached (state 1) and waits until it may go on (state 2).
+/// Returns a servant that signals its call (state 1) and waits until it may continue (state 2).
 pub(crate) fn waiter(latch: &Arc<Latch>) -> Servant {
     let latch = latch.clone();
     teller(move |_| {
@@ -114,7 +114,7 @@ pub(crate) fn waiter(latch: &Arc<Latch>) -> Servant {
     })
 }
 
-/// A servant that waits in operations named `wait` alone.
+/// Returns a servant that waits only in operations named `wait`.
 pub(crate) fn waiter_if_asked(latch: &Arc<Latch>) -> Servant {
     let latch = latch.clone();
     teller(move |call| {
@@ -144,7 +144,7 @@ pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|o| format!("{o:02x}")).collect()
 }
 
-/// A system exception of the standard's, of a request that reached no servant.
+/// Returns a standard system exception of a request that reached no servant.
 pub(crate) fn omg(kind: SystemExceptionKind, code: u32) -> SystemException {
     SystemException::no(kind, minor::OMG | code)
 }
@@ -179,14 +179,14 @@ pub(crate) fn site_with(configure: impl FnOnce(&mut OrbConfig)) -> Site {
 }
 
 impl Site {
-    /// A child of the root, of the same manager.
+    /// Returns a child of the root with the same manager.
     pub(crate) fn poa(&self, name: &str, policies: &[Policy]) -> Poa {
         let manager = self.root.manager();
         let poa = self.root.create_poa(name, Some(manager), policies);
         poa.expect("the name is free and the policies agree")
     }
 
-    /// An object of the server as the client sees it.
+    /// Returns an object of the server from the client's point of view.
     pub(crate) fn remote(&self, object: &Object) -> Object {
         let text = self.server.object_to_string(object);
         self.client
@@ -194,7 +194,7 @@ impl Site {
             .expect("the reference reads")
     }
 
-    /// A reference to an object that need not be active, as the client sees it.
+    /// Returns a reference to an object that need not be active, from the client's point of view.
     pub(crate) fn remote_to(&self, poa: &Poa, id: &str) -> Object {
         let object = poa.create_reference_with_id(&id.into(), PROBE_ID);
         self.remote(&object.expect("ids are the test's"))
@@ -204,7 +204,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         let _ = self.client.shutdown(false);
-        // A test that has failed may have left a servant waiting.
+        // A failed test may have left a servant waiting.
         let _ = self.server.shutdown(!std::thread::panicking());
     }
 }
@@ -217,7 +217,7 @@ pub(crate) fn key_of(object: &Object) -> Vec<u8> {
     profile_of(object).object_key
 }
 
-/// The reference with another profile.
+/// Returns the reference with another profile.
 pub(crate) fn with_profile(
     orb: &Orb,
     object: &Object,
@@ -230,16 +230,16 @@ pub(crate) fn with_profile(
     orb.ior_to_object(ior).expect("it is not nil")
 }
 
-/// The reference with another object key.
+/// Returns the reference with another object key.
 pub(crate) fn with_key(orb: &Orb, object: &Object, key: &[u8]) -> Object {
     with_profile(orb, object, |profile| profile.object_key = key.to_vec())
 }
 
-/// A connection that asks where objects are.
+/// A connection for locate requests.
 pub(crate) struct Locator(TcpStream);
 
 impl Locator {
-    /// One to the server that an object is at.
+    /// Connects to the server of an object.
     pub(crate) fn of(object: &Object) -> Self {
         let profile = profile_of(object);
         let stream = TcpStream::connect((profile.host.as_str(), profile.port));
@@ -250,7 +250,7 @@ impl Locator {
         Self(stream)
     }
 
-    /// Whether objects of these keys are there, asked in one go.
+    /// Sends locate requests for these keys at once, and returns the answers in order.
     pub(crate) fn locate<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Vec<LocateStatus> {
         let mut octets = Vec::new();
         for (request_id, key) in (0..).zip(keys) {
@@ -290,12 +290,12 @@ impl Locator {
     }
 }
 
-/// Whether the server says that an object is there.
+/// Returns the server's answer to a locate request for an object.
 pub(crate) fn locate(object: &Object) -> LocateStatus {
     Locator::of(object).locate(&[key_of(object)])[0]
 }
 
-/// Waits, giving others the processor, those that are less urgent too, until something is so.
+/// Waits for a condition, and leaves the processor to others, including less urgent threads.
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = chronorb_rt::Deadline::after(PATIENCE);
     while !is_so() {
@@ -304,7 +304,7 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// What happened, in order.
+/// A log of events in order.
 #[derive(Default)]
 pub(crate) struct Log(chronorb_rt::PiMutex<Vec<String>>);
 
@@ -313,7 +313,7 @@ impl Log {
         self.0.lock().push(what.into());
     }
 
-    /// What was noted since this was asked last.
+    /// Returns the events since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -323,5 +323,5 @@ impl Log {
     }
 }
 
-/// How long others have the processor, where there is but one.
+/// The time for other threads if there is only one processor.
 const PAUSE: Duration = Duration::from_micros(100);

@@ -1,4 +1,4 @@
-//! Asynchronous calls as generated code makes them, and what tests need to wait for them.
+//! Asynchronous calls as in generated code, and ways to wait for their results.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -62,7 +62,7 @@ pub(crate) const WAYS: [(&str, Take); 4] = [
     ("future", |pending| block_on(pending)),
 ];
 
-/// Looks again and again until the result is there.
+/// Polls until the result is there.
 pub(crate) fn poll_for<T>(pending: &mut Pending<T>) -> Result<T, SystemException> {
     let deadline = Deadline::after(PATIENCE);
     loop {
@@ -74,7 +74,7 @@ pub(crate) fn poll_for<T>(pending: &mut Pending<T>) -> Result<T, SystemException
     }
 }
 
-/// Where a handler puts what it was called with, and the test finds it.
+/// A queue of a handler's results for the test.
 pub(crate) struct Inbox<T> {
     arrived: Arc<PiMutex<Vec<T>>>,
     number: Arc<Gate>,
@@ -96,7 +96,7 @@ impl<T: Send + 'static> Inbox<T> {
         }
     }
 
-    /// All that has come, as soon as it is so many.
+    /// Waits for `number` results, and returns all.
     pub(crate) fn take(&self, number: usize) -> Vec<T> {
         let deadline = Deadline::after(PATIENCE);
         loop {
@@ -112,7 +112,7 @@ impl<T: Send + 'static> Inbox<T> {
     }
 }
 
-/// Wakes a thread that waits at a gate.
+/// A waker of a thread that waits at a gate.
 #[derive(Default)]
 pub(crate) struct Alarm(pub(crate) Gate);
 
@@ -127,7 +127,7 @@ pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F, alarm: &Arc<Alarm>) -
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
 
-/// The smallest executor: polls a future whenever it is woken.
+/// Runs a future on a minimal executor, which polls it whenever it is woken.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let alarm = Arc::new(Alarm::default());

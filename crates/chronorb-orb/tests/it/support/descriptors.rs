@@ -1,22 +1,22 @@
-//! Copies of this process's descriptors, and tests that cannot bear them.
+//! Copies of this process's descriptors, and tests that are sensitive to them.
 //!
-//! A program that is started has all descriptors until it is executed. What another test closes
-//! meanwhile stays open in it: a port is not free, and datagrams to it are taken by nobody.
+//! A started program has all descriptors until it is executed. If another test closes one
+//! meanwhile, it stays open in that program: a port is still in use, and datagrams to it are lost.
 
 use std::io;
 use std::process::{Child, Command};
 
 use chronorb_rt::{PiMutex, PiMutexGuard};
 
-/// Waits until no copies are there, and lets nobody make some as long as this is held.
+/// Waits until there are no copies, and prevents new ones as long as the guard is held.
 ///
-/// A test holds it that starts a server again at its port, or calls one that is gone.
+/// A test holds it if it restarts a server at the same port, or calls one that has ended.
 pub(crate) fn uncopied() -> PiMutexGuard<'static, ()> {
     static COPIES: PiMutex<()> = PiMutex::new(());
     COPIES.lock()
 }
 
-/// Starts a program. This returns when it has been executed, and so has closed its copies.
+/// Starts a program. Returns when it has been executed, and so has closed its copies.
 pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
     let _copies = uncopied();
     command.spawn()

@@ -12,7 +12,7 @@ use chronorb_orb::{
 
 use super::{PATIENCE, orb_with};
 
-/// What a member was told.
+/// A message that a member received.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Heard {
     pub(crate) member: &'static str,
@@ -23,7 +23,7 @@ pub(crate) struct Heard {
     pub(crate) thread: String,
 }
 
-/// A member that hands on what it is told.
+/// A member that passes on its messages.
 pub(crate) struct Member {
     pub(crate) name: &'static str,
     pub(crate) tell: Sender<Heard>,
@@ -56,7 +56,7 @@ impl Skeleton for Member {
                     priority: call.priority().map(|priority| priority.value()),
                     thread: std::thread::current().name().unwrap_or_default().to_owned(),
                 };
-                // A test that is over does not listen any more.
+                // A test that has ended does not receive any more.
                 let _ = self.tell.send(heard);
                 Ok(())
             }
@@ -69,7 +69,7 @@ impl Skeleton for Member {
     }
 }
 
-/// What all members of a test are told.
+/// The messages of all members of a test.
 pub(crate) struct Ears {
     pub(crate) tell: Sender<Heard>,
     heard: Receiver<Heard>,
@@ -86,13 +86,13 @@ impl Ears {
         Member { name, tell }
     }
 
-    /// The next that is heard by anybody.
+    /// Returns the next message of any member.
     pub(crate) fn next(&self) -> Heard {
         let heard = self.heard.recv_timeout(PATIENCE);
         heard.expect("somebody hears something")
     }
 
-    /// Who hears what, of the next so many, in no order.
+    /// Returns the members and texts of the next `count` messages, sorted.
     pub(crate) fn texts(&self, count: usize) -> Vec<(&'static str, String)> {
         let heard = (0..count).map(|_| self.next());
         let mut texts: Vec<_> = heard.map(|heard| (heard.member, heard.text)).collect();
@@ -100,13 +100,13 @@ impl Ears {
         texts
     }
 
-    /// That nothing was heard that is not asked for.
+    /// Asserts that no further message arrives.
     pub(crate) fn assert_silence(&self) {
         assert!(self.heard.try_recv().is_err());
     }
 }
 
-/// An ORB whose groups are on the loopback.
+/// Returns an ORB whose groups are on the loopback.
 pub(crate) fn group_orb() -> Orb {
     group_orb_with(|_| {})
 }
@@ -119,7 +119,7 @@ pub(crate) fn group_orb_with(configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     })
 }
 
-/// The URL of a group that no other test has.
+/// Returns the URL of a group that only this test uses.
 pub(crate) fn group_url() -> String {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -128,12 +128,12 @@ pub(crate) fn group_url() -> String {
     format!("corbaloc:miop:1.0@1.0-Test-{number}/239.79.{high}.{low}:{port}")
 }
 
-/// The same group, as somebody else has it.
+/// Returns the same group from another ORB's point of view.
 pub(crate) fn group(orb: &Orb, url: &str) -> Object {
     orb.string_to_object(url).expect("it is a group")
 }
 
-/// Tells all members of a group something.
+/// Sends a text to all members of a group.
 pub(crate) fn tell(group: &Object, text: &str) -> Result<(), SystemException> {
     tell_octets(group, text, b"")
 }

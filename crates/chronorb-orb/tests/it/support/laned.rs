@@ -12,14 +12,14 @@ use chronorb_orb::{Object, Orb};
 
 use super::{Probe, ProbeSkeleton, orb};
 
-/// What serves an object.
+/// The thread pool of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Pool {
     /// The ORB's own pool.
     Default,
-    /// One without lanes.
+    /// A pool without lanes.
     Plain,
-    /// One with lanes of [`LANES`].
+    /// A pool with the lanes [`LANES`].
     Lanes,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn bands(ranges: &[(i16, i16)]) -> PriorityBands {
     PriorityBands::new(&bands).expect("they do not overlap")
 }
 
-/// The policy that names a new pool.
+/// Returns the policy that names a new pool.
 pub(crate) fn pool_policy(server: &Orb, pool: Pool) -> Option<Policy> {
     let lanes = ThreadpoolLanes {
         lanes: LANES.map(|value| Lane::new(corba(value), 1)).to_vec(),
@@ -53,7 +53,7 @@ pub(crate) fn pool_policy(server: &Orb, pool: Pool) -> Option<Policy> {
     Some(Policy::Threadpool(id.expect("the pool opens")))
 }
 
-/// A server's probe as a client of another ORB sees it.
+/// A server's probe from the point of view of another ORB's client.
 pub(crate) struct Laned {
     pub(crate) server: Orb,
     pub(crate) client: Orb,
@@ -61,7 +61,7 @@ pub(crate) struct Laned {
     pub(crate) object: Object,
 }
 
-/// An object of a POA with these policies.
+/// Returns an object of a POA with these policies.
 pub(crate) fn laned(pool: Pool, policies: &[Policy]) -> Laned {
     laned_by(orb(), pool, policies)
 }
@@ -89,7 +89,7 @@ pub(crate) fn laned_by(server: Orb, pool: Pool, policies: &[Policy]) -> Laned {
 }
 
 impl Laned {
-    /// Runs `f` in a thread of its own, of this CORBA priority or none.
+    /// Runs `f` in another thread with this CORBA priority, or without one.
     pub(crate) fn at<R: Send>(&self, value: Option<i16>, f: impl FnOnce() -> R + Send) -> R {
         std::thread::scope(|threads| {
             let thread = threads.spawn(|| {
@@ -110,14 +110,14 @@ impl Laned {
             .expect("it has a native priority");
     }
 
-    /// Another reference to the same object.
+    /// Returns another reference to the same object.
     pub(crate) fn another(&self) -> Object {
         let ior = self.object.ior().clone();
         self.client.ior_to_object(ior).expect("it is not nil")
     }
 
-    /// The connections to the object's server, each as the priority of the endpoint (-1 for one
-    /// that has none) and the port at the client's end.
+    /// Returns the connections to the object's server, each as the endpoint's priority (-1 if it
+    /// has none) and the client's port.
     pub(crate) fn connections(&self) -> BTreeSet<(i16, u16)> {
         let endpoints = endpoints(&self.object);
         let connections = endpoints.iter().flat_map(|(priority, port)| {
@@ -127,7 +127,7 @@ impl Laned {
         connections.collect()
     }
 
-    /// To which endpoints there are connections, by their priorities: one for each connection.
+    /// Returns the priorities of the connected endpoints, one for each connection.
     pub(crate) fn connected(&self) -> Vec<i16> {
         self.connections().into_iter().map(|(to, _)| to).collect()
     }
@@ -141,7 +141,7 @@ impl Drop for Laned {
     }
 }
 
-/// The endpoints that a reference tells, each with its priority.
+/// Returns the endpoints in a reference, each with its priority.
 pub(crate) fn endpoints(object: &Object) -> BTreeSet<(i16, u16)> {
     let profile = IiopProfile::decode(&object.ior().profiles[0].data).expect("our own");
     let mut lanes = BTreeSet::new();
@@ -156,7 +156,7 @@ pub(crate) fn endpoints(object: &Object) -> BTreeSet<(i16, u16)> {
     lanes
 }
 
-/// The local ports of connections to a port of this machine, as the kernel tells them (proc(5)).
+/// Returns the local ports of connections to a port of this machine, by proc(5).
 pub(crate) fn connections_to(port: u16) -> Vec<u16> {
     const ESTABLISHED: &str = "01";
     let table = std::fs::read_to_string("/proc/self/net/tcp").expect("proc is mounted");

@@ -1,4 +1,4 @@
-//! A servant made by hand, and ORBs that do not disturb each other.
+//! A handwritten servant, and independent ORBs.
 
 pub(crate) mod adapters;
 pub(crate) mod asynchronous;
@@ -23,14 +23,14 @@ use chronorb_orb::{
 };
 use chronorb_rt::{Deadline, Gate};
 
-/// An object that tells what it sees.
+/// A servant that returns its observations.
 #[derive(Default)]
 pub(crate) struct Probe {
     pub(crate) notes: AtomicU32,
     pub(crate) gate: Arc<Latch>,
 }
 
-/// Lets tests say when a servant goes on.
+/// A latch by which a test controls when a servant continues.
 pub(crate) struct Latch(Gate);
 
 impl Default for Latch {
@@ -57,7 +57,7 @@ impl Latch {
         self.0.set(state);
     }
 
-    /// Says that somebody has arrived, unless the test has gone on already.
+    /// Signals an arrival, unless the test has continued already.
     pub(crate) fn arrive(&self) {
         let _ = self.0.compare_set(0, 1);
     }
@@ -68,7 +68,7 @@ pub(crate) const BASE_ID: &str = "IDL:Test/Base:1.0";
 pub(crate) const REFUSED_ID: &str = "IDL:Test/Refused:1.0";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A skeleton as the compiler would make it; shared, so that tests can look into the servant.
+/// A skeleton as the compiler would generate it; shared, so that tests have access to the servant.
 pub(crate) struct ProbeSkeleton(pub(crate) Arc<Probe>);
 
 impl Skeleton for ProbeSkeleton {
@@ -139,7 +139,7 @@ impl Skeleton for ProbeSkeleton {
                     .map_err(reply_error)
             }
             b"raise" => {
-                // What a servant may do to itself, and must not outlive the upcall.
+                // A change of the servant's priority, which must end with the upcall.
                 let priority = chronorb_orb::rtcorba::Priority::new(d.read_i16()?);
                 let priority = priority.ok_or_else(bad_operation)?;
                 call.orb().rt_current().set_priority(priority)?;
@@ -167,7 +167,7 @@ impl Skeleton for ProbeSkeleton {
     }
 }
 
-/// An ORB for this test alone, on the loopback.
+/// Returns an ORB for this test alone, on the loopback.
 pub(crate) fn orb_with(configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     let mut args: Vec<String> = [
         "-ORBListenEndpoints",
@@ -187,7 +187,7 @@ pub(crate) fn orb() -> Orb {
     orb_with(|_| {})
 }
 
-/// An ORB that serves a probe, and the probe as a client of another ORB sees it.
+/// An ORB that serves a probe, and the probe from the point of view of another ORB's client.
 pub(crate) struct Served {
     pub(crate) server: Orb,
     pub(crate) client: Orb,
@@ -261,7 +261,7 @@ pub(crate) fn echo(object: &Object, text: &str) -> Result<String, SystemExceptio
     })
 }
 
-/// The index of the policy for which no POA was made.
+/// Returns the index of the policy because of which no POA was created.
 pub(crate) fn invalid_policy<T>(made: Result<T, CreatePoaError>) -> Option<u16> {
     match made {
         Err(CreatePoaError::InvalidPolicy { index, .. }) => Some(index),
@@ -273,14 +273,14 @@ pub(crate) fn nothing(object: &Object, name: &'static str) -> Result<(), SystemE
     call(object, name, &|_| Ok(()), |_| Ok(()))
 }
 
-/// The CORBA priority and the native one that a request is served at.
+/// Returns the CORBA priority and the native priority of a served request.
 pub(crate) fn priority(object: &Object) -> Result<(i16, i32), SystemException> {
     call(object, "priority", &|_| Ok(()), |d| {
         Ok((d.read_i16()?, d.read_i32()?))
     })
 }
 
-/// The same of another object, asked by the servant of this one.
+/// Returns the same values of another object, which the servant of this one calls.
 pub(crate) fn relayed(object: &Object, target: &Object) -> Result<(i16, i32), SystemException> {
     call(
         object,
@@ -297,13 +297,14 @@ pub(crate) fn kind_and_completion(
     (exception.kind, exception.completed)
 }
 
-/// The name of a test, by which this program runs it alone (`--exact`) when it starts itself.
+/// Returns the name of a test, by which this program runs it alone (`--exact`) when it starts
+/// itself.
 pub(crate) fn name_of<T>(_test: T) -> &'static str {
     let path = std::any::type_name::<T>();
     path.split_once("::").expect("it is in a module").1
 }
 
-/// Whether this process may use real-time scheduling.
+/// Returns whether this process may use real-time scheduling.
 pub(crate) fn has_real_time() -> bool {
     chronorb_rt::Rights::probe().max_fifo.is_some()
 }

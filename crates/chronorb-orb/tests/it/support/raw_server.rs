@@ -1,4 +1,4 @@
-//! A server on a bare socket, which does what no ORB would.
+//! A server on a bare socket, with behaviour that no ORB has.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use chronorb_orb::{Object, Orb};
 
 use super::PATIENCE;
 
-/// It takes in connections until the test program ends.
+/// A server that accepts connections until the test program ends.
 pub(crate) struct RawServer {
     pub(crate) address: SocketAddr,
     accepted: Arc<AtomicUsize>,
@@ -24,7 +24,7 @@ pub(crate) struct RawServer {
 /// One connection to a client.
 pub(crate) struct Peer {
     pub(crate) stream: TcpStream,
-    /// Which connection it is, from 0.
+    /// The number of the connection, from 0.
     pub(crate) number: usize,
     /// The body of the last message.
     pub(crate) body: Vec<u8>,
@@ -37,11 +37,11 @@ pub(crate) enum Message {
     Request { id: u32, arguments: (i32, i32) },
     /// A locate request.
     Locate { id: u32 },
-    /// The client waits no more for the reply.
+    /// The client no longer waits for the reply.
     Cancel { id: u32 },
 }
 
-/// Serves each connection by `serve`, in a thread of its own.
+/// Serves each connection by `serve`, in its own thread.
 pub(crate) fn raw_server(serve: impl Fn(Peer) + Clone + Send + 'static) -> RawServer {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it is bound");
@@ -66,20 +66,20 @@ pub(crate) fn raw_server(serve: impl Fn(Peer) + Clone + Send + 'static) -> RawSe
 }
 
 impl RawServer {
-    /// How many connections it has had.
+    /// Returns the number of accepted connections.
     pub(crate) fn connections(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
 }
 
 impl Peer {
-    /// Waits until something has come, and leaves it there.
+    /// Waits until data has arrived, and does not read it.
     pub(crate) fn wait_for_octets(&self) {
         let looked = self.stream.peek(&mut [0]);
         looked.expect("something comes");
     }
 
-    /// Whether a message comes, or the end, within this time.
+    /// Returns whether a message arrives, or the end, within this time.
     pub(crate) fn has_message(&self, time: Duration) -> bool {
         let set = |time| self.stream.set_read_timeout(Some(time));
         set(time).expect("a socket has a time-out");
@@ -88,7 +88,7 @@ impl Peer {
         !looked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 
-    /// The next message; `None` at the end of the connection.
+    /// Returns the next message; `None` at the end of the connection.
     pub(crate) fn message(&mut self) -> Option<Message> {
         let mut header = [0; 12];
         match self.stream.read_exact(&mut header) {
@@ -116,7 +116,7 @@ impl Peer {
         })
     }
 
-    /// The next request: its id and arguments.
+    /// Returns the next request: its id and arguments.
     pub(crate) fn request(&mut self) -> Option<(u32, (i32, i32))> {
         match self.message()? {
             Message::Request { id, arguments } => Some((id, arguments)),
@@ -125,7 +125,7 @@ impl Peer {
     }
 
     pub(crate) fn send(&mut self, octets: &[u8]) {
-        // A client that is gone is the test's business.
+        // A disconnected client is handled by the test.
         let _ = self.stream.write_all(octets);
     }
 
@@ -134,7 +134,7 @@ impl Peer {
         self.send(&reply(id, a + b));
     }
 
-    /// Answers a locate request: the object is here.
+    /// Answers a locate request with OBJECT_HERE.
     pub(crate) fn here(&mut self, id: u32) {
         let mut octets = b"GIOP\x01\x02\x01\x04\x08\x00\x00\x00".to_vec();
         octets.extend_from_slice(&id.to_le_bytes());
@@ -142,7 +142,7 @@ impl Peer {
         self.send(&octets);
     }
 
-    /// Answers all that comes, as it should be.
+    /// Answers all requests correctly.
     pub(crate) fn answer_all(mut self) {
         while let Some(request) = self.request() {
             self.answer(request);
@@ -155,14 +155,15 @@ impl Peer {
     }
 }
 
-/// Those parts of a whole message that fragments of GIOP 1.2 make of it, `body` octets in each.
+/// Splits a complete message into fragments of GIOP 1.2, with `body` octets in each.
 pub(crate) fn fragments(message: &[u8], body: usize) -> Vec<Vec<u8>> {
     let id = &message[12..16];
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for octets in message[12..].chunks(body) {
-        let (kind, id) = match parts.is_empty() {
-            true => (message[7], &[][..]),
-            false => (7, id),
+        let (kind, id) = if parts.is_empty() {
+            (message[7], &[][..])
+        } else {
+            (7, id)
         };
         let mut part = b"GIOP\x01\x02\x03".to_vec();
         part.push(kind);
@@ -175,7 +176,7 @@ pub(crate) fn fragments(message: &[u8], body: usize) -> Vec<Vec<u8>> {
     parts
 }
 
-/// An object that is said to live at an address.
+/// Returns a reference to an object at an address.
 pub(crate) fn object_at(orb: &Orb, address: SocketAddr) -> Object {
     let profile = IiopProfile {
         version: Version::V1_2,
@@ -195,7 +196,7 @@ pub(crate) fn object_at(orb: &Orb, address: SocketAddr) -> Object {
     orb.string_to_object(&text).expect("the reference reads")
 }
 
-/// A reply of GIOP 1.2 that names another object.
+/// Returns a reply of GIOP 1.2 that names another object.
 pub(crate) fn forward(request_id: u32, to: &Ior) -> Vec<u8> {
     let mut frame = Frame::new(512, 1 << 24);
     let mut e = Encoder::new(&mut frame, Endian::NATIVE);
@@ -211,7 +212,7 @@ pub(crate) fn forward(request_id: u32, to: &Ior) -> Vec<u8> {
     frame.as_slice().to_vec()
 }
 
-/// A whole reply of GIOP 1.2, little-endian, with a `long` as its result.
+/// Returns a whole reply of GIOP 1.2, little-endian, with a `long` as its result.
 pub(crate) fn reply(request_id: u32, result: i32) -> Vec<u8> {
     let mut octets = b"GIOP\x01\x02\x01\x01\x10\x00\x00\x00".to_vec();
     octets.extend_from_slice(&request_id.to_le_bytes());
@@ -220,7 +221,7 @@ pub(crate) fn reply(request_id: u32, result: i32) -> Vec<u8> {
     octets
 }
 
-/// The same, with so many octets behind the result.
+/// Returns the same reply, with this many octets behind the result.
 pub(crate) fn wide_reply(request_id: u32, result: i32, octets: usize) -> Vec<u8> {
     let mut message = reply(request_id, result);
     message.resize(message.len() + octets, 0);
@@ -229,5 +230,5 @@ pub(crate) fn wide_reply(request_id: u32, result: i32, octets: usize) -> Vec<u8>
     message
 }
 
-/// What a server says before it closes a connection in order.
+/// The message of a server before it closes a connection in order.
 pub(crate) const CLOSE_CONNECTION: &[u8] = b"GIOP\x01\x02\x01\x05\x00\x00\x00\x00";

@@ -1,4 +1,4 @@
-//! A relay between a client and a server, which writes down what goes by.
+//! A relay between a client and a server, which records the traffic.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,13 +9,13 @@ use chronorb_giop::{IiopProfile, MessageHeader, Protocol, TaggedProfile};
 use chronorb_orb::{Object, Orb};
 use chronorb_rt::PiMutex;
 
-/// It relays all connections to one server, until the test program ends.
+/// A relay of all connections to one server, until the test program ends.
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     connections: Arc<PiMutex<Vec<Arc<PiMutex<Record>>>>>,
 }
 
-/// What went by on one connection.
+/// The traffic of one connection.
 #[derive(Clone, Default)]
 pub(crate) struct Record {
     pub(crate) to_server: Vec<u8>,
@@ -57,7 +57,7 @@ impl Relay {
         }
     }
 
-    /// A relay to where an object lives, and the object as it is reached by it.
+    /// Returns a relay to an object's address, and a reference to the object by the relay.
     pub(crate) fn to_object(client: &Orb, object: &Object) -> (Self, Object) {
         let ior = object.ior();
         let mut profile = IiopProfile::decode(&ior.profiles[0].data).expect("our own");
@@ -75,7 +75,7 @@ impl Relay {
         (relay, object)
     }
 
-    /// What has gone by, of each connection.
+    /// Returns the recorded traffic of each connection.
     pub(crate) fn records(&self) -> Vec<Record> {
         let connections = self.connections.lock();
         let records = connections.iter().map(|record| record.lock().clone());
@@ -83,7 +83,7 @@ impl Relay {
     }
 }
 
-/// The whole messages of a stream, with what is read from their headers.
+/// Returns the complete messages of a stream, with their parsed headers.
 pub(crate) fn messages(mut octets: &[u8]) -> Vec<(MessageHeader, &[u8])> {
     let mut messages = Vec::new();
     loop {
@@ -102,7 +102,7 @@ pub(crate) fn messages(mut octets: &[u8]) -> Vec<(MessageHeader, &[u8])> {
 fn carry(mut from: TcpStream, mut to: TcpStream, mut record: impl FnMut(&[u8])) {
     let mut octets = [0; 1 << 16];
     while let Ok(n @ 1..) = from.read(&mut octets) {
-        // Before the other side can do anything about it.
+        // Recorded before the other side can react.
         record(&octets[..n]);
         if to.write_all(&octets[..n]).is_err() {
             break;

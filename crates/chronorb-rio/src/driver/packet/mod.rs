@@ -1,16 +1,19 @@
 //! Packet sockets (packet(7)): the driver for every interface that Linux has.
 //!
-//! Each class has a socket of its own, with a ring of its own that the kernel puts packets into, and a filter that
-//! follows from the rules: a flood of one class fills its own ring, and the kernel counts what is lost. What goes out
-//! passes the queues of the interface, where [`set_priority`](crate::path::Transmitter::set_priority) orders it.
+//! Each class has its own socket, with its own ring that the kernel fills, and a filter made from
+//! the rules. A flood of one class fills only its own ring, and the kernel counts the lost packets.
+//! Outgoing packets pass the queues of the interface, where
+//! [`set_priority`](crate::path::Transmitter::set_priority) orders them.
 //!
-//! * The kernel sees all packets too, and answers those to ports that it does not know: a [guard](super::guard) keeps
-//!   it quiet. So packets cost twice, and where no class wants a packet it is the kernel's anyway.
-//! * The filters of all classes look at each packet: it costs more with each class.
-//! * Frames that a virtual interface has not cut into packets yet (TSO, GSO), or has put together (GRO), come whole,
-//!   up to 64 KiB; they have no checksums, and [are told so](crate::path::Frame::is_checked). They take memory beside
-//!   the ring, for which a process without `CAP_NET_ADMIN` gets what `net.core.rmem_max` allows; what finds none counts
-//!   as failed.
+//! * The kernel processes all packets too and would answer those to ports that it does not know; a
+//!   [guard](super::guard) keeps it silent. Thus each packet costs twice, and packets that no class
+//!   wants still reach the kernel.
+//! * The filters of all classes run for each packet, so the cost grows with the number of classes.
+//! * Frames that a virtual interface has not yet segmented (TSO, GSO), or has merged (GRO), arrive
+//!   whole, up to 64 KiB. They have no checksums and are [marked as
+//!   checked](crate::path::Frame::is_checked). They use memory in addition to the ring. A process
+//!   without `CAP_NET_ADMIN` gets at most `net.core.rmem_max` of it; frames that find no memory
+//!   count as failed.
 //! * `CAP_NET_RAW` is needed.
 
 mod receiver;
@@ -35,9 +38,9 @@ use super::table::Table;
 use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::bpf::classifier::Classifier;
 use crate::class::{ClassId, MAX_CLASSES, Rule};
-use crate::path::{Path, Received};
+use crate::path::{Path, ReceiveCounts};
 
-/// An interface that is open by packet sockets.
+/// An interface opened with packet sockets.
 #[derive(Debug)]
 pub(crate) struct Packet {
     state: Arc<State>,
@@ -50,7 +53,7 @@ struct State {
     classes: PiMutex<Classes>,
 }
 
-/// The rules, and the sockets of the classes, whose filters follow from them.
+/// The rules, and the sockets of the classes with the filters made from them.
 #[derive(Debug)]
 struct Classes {
     table: Table,
@@ -65,7 +68,7 @@ impl Packet {
     pub(crate) fn open(interface: &str) -> Result<Self, DriverError> {
         let link = Link::read(&mut Netlink::open()?, interface)?;
         let home = Home::here()?;
-        // What cannot be had is told now.
+        // A missing right is reported now, and not when the first class opens.
         packet_socket()?;
         let classes = Classes {
             table: Table::new(),
@@ -91,7 +94,7 @@ impl Driver for Packet {
         let (link, longest) = (&state.link, longest_frame(&state.link));
         let sockets = || Ok::<_, DriverError>([packet_socket()?, packet_socket()?]);
         let [outgoing, incoming] = state.home.enter(sockets)??;
-        // A socket of no protocol receives nothing.
+        // A socket bound to no protocol receives nothing.
         bind(&outgoing, link.index, 0)?;
         enlarge(
             &outgoing,
@@ -117,7 +120,7 @@ impl Driver for Packet {
             .map_err(failed("a ring of packets", CAPABILITY))?;
         let mut classes = state.classes.lock();
         classes.change(link, |table| table.open(class, rules))?;
-        // Packets come from here on, and the filter is there already.
+        // Packets arrive from here on; the filter is already attached.
         let bound = classifier(&classes.table, link)
             .and_then(|classifier| attach(&classifier, class, &incoming))
             .and_then(|()| bind(&incoming, link.index, ALL_PROTOCOLS));
@@ -135,7 +138,7 @@ impl Driver for Packet {
             ring,
             long: std::iter::repeat_n(0, PacketReceiver::LONGEST).collect(),
             was_empty: false,
-            counts: Received::default(),
+            counts: ReceiveCounts::default(),
             dropped: 0.into(),
         };
         Ok(Path {
@@ -169,7 +172,7 @@ impl State {
 }
 
 impl Classes {
-    /// Changes the rules, and with them the filters; where that fails, all is as before.
+    /// Changes the rules and the filters. On an error, nothing is changed.
     fn change(
         &mut self,
         link: &Link,
@@ -181,14 +184,14 @@ impl Classes {
         let attached = self.attach_all(link);
         if attached.is_err() {
             self.table = before;
-            // Who has the filter of before has it still.
+            // The sockets that refused the new filter still have the former one.
             let _refused_again = self.attach_all(link);
         }
         attached
     }
 
-    /// Changes the rules to fewer. A filter that the kernel has no memory for stays as it is; the next change brings
-    /// it.
+    /// Removes rules. If the kernel has no memory for a filter, the former one stays until the next
+    /// change.
     fn change_surely(&mut self, link: &Link, change: impl FnOnce(&mut Table)) {
         change(&mut self.table);
         let _brought_later = self.attach_all(link);
@@ -215,7 +218,7 @@ fn classifier(table: &Table, link: &Link) -> Result<Classifier, DriverError> {
     classifier.map_err(|error| failed(FILTER, CAPABILITY)(io::Error::other(error)))
 }
 
-/// Has a socket take the packets of this class from now on, and no others.
+/// Makes a socket receive exactly the packets of this class.
 fn attach(classifier: &Classifier, class: ClassId, socket: &OwnedFd) -> Result<(), DriverError> {
     let attached = match classifier.filter(class) {
         Ok(program) => attach_filter(socket, &program),
@@ -224,12 +227,12 @@ fn attach(classifier: &Classifier, class: ClassId, socket: &OwnedFd) -> Result<(
     attached.map_err(failed(FILTER, CAPABILITY))
 }
 
-/// A packet socket that receives nothing yet.
+/// Creates a packet socket that receives nothing yet.
 fn packet_socket() -> Result<OwnedFd, DriverError> {
     socket(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(failed("a packet socket", CAPABILITY))
 }
 
-/// Has a socket receive packets of these protocols by this interface only, and send by it.
+/// Binds a socket to this interface, to receive packets of these protocols and to send.
 #[allow(unsafe_code, reason = "the address is handed over as octets")]
 fn bind(socket: &OwnedFd, interface: u32, protocols: u16) -> Result<(), DriverError> {
     // SAFETY: all of its fields may be zero.
@@ -248,16 +251,17 @@ fn bind(socket: &OwnedFd, interface: u32, protocols: u16) -> Result<(), DriverEr
     }
 }
 
-/// Lets so many frames have memory at a socket, as far as this process may: `force` is the option for who may have any.
+/// Enlarges the buffer of a socket to this many frames, as far as the process may. `force` is the
+/// option for privileged processes.
 fn enlarge(socket: &OwnedFd, force: i32, option: i32, frames: usize, longest: usize) {
     let octets = i32::try_from(frames * (longest + OVERHEAD)).unwrap_or(i32::MAX / 2);
     if set_number(socket, libc::SOL_SOCKET, force, octets).is_err() {
-        // The kernel gives as much as it may.
+        // Without the privilege, the kernel limits the size.
         let _has_less = set_number(socket, libc::SOL_SOCKET, option, octets);
     }
 }
 
-/// What a packet takes of the kernel's memory beside its octets.
+/// The kernel's memory for a packet in addition to its octets.
 const OVERHEAD: usize = 1024;
 const ALL_PROTOCOLS: u16 = libc::ETH_P_ALL as u16;
 const FILTER: &str = "a filter of packets";

@@ -1,4 +1,4 @@
-//! What comes to a class by its packet socket.
+//! The receiver of a packet socket.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use super::State;
 use super::ring::{Ring, Slot, take_drops};
 use crate::class::ClassId;
 use crate::driver::socket::{interface_exists, take_error};
-use crate::path::{Frame, PathError, Received, Receiver};
+use crate::path::{Frame, PathError, ReceiveCounts, Receiver};
 
 #[derive(Debug)]
 pub(super) struct PacketReceiver {
@@ -20,19 +20,20 @@ pub(super) struct PacketReceiver {
     pub(super) interface: u32,
     pub(super) socket: Arc<OwnedFd>,
     pub(super) ring: Ring,
-    /// Room for a frame that is longer than a slot: what the kernel has not cut into packets yet.
+    /// The buffer for a frame that is longer than a slot because it was not segmented yet.
     pub(super) long: Box<[u8]>,
-    /// Whether nothing was there when it was last looked.
+    /// Whether the last check found no frame.
     pub(super) was_empty: bool,
-    pub(super) counts: Received,
+    pub(super) counts: ReceiveCounts,
     pub(super) dropped: AtomicU64,
 }
 
 impl PacketReceiver {
-    /// Octets of the longest frame that the kernel hands over before it has cut it, and the room for a VLAN tag.
+    /// The length of the longest frame before segmentation, and of a VLAN tag.
     pub(super) const LONGEST: usize = 65_535 + 14 + Ring::TAG;
 
-    /// An empty ring under a readable descriptor is the sign that something has happened to the interface.
+    /// Checks the interface. A readable descriptor with an empty ring means that its state has
+    /// changed.
     fn check(&mut self) -> Result<(), PathError> {
         if !self.was_empty {
             self.was_empty = true;
@@ -78,10 +79,10 @@ impl Receiver for PacketReceiver {
         self.ring.waiting()
     }
 
-    fn counts(&self) -> Received {
-        // The kernel forgets what it has told.
+    fn counts(&self) -> ReceiveCounts {
+        // Reading the statistics resets the kernel's counter.
         let dropped = take_drops(&self.socket);
-        Received {
+        ReceiveCounts {
             dropped: self.dropped.fetch_add(dropped, Ordering::Relaxed) + dropped,
             ..self.counts
         }
@@ -100,7 +101,7 @@ impl Drop for PacketReceiver {
     }
 }
 
-/// The frame of a slot, with its tag; `None` if not all of it was kept.
+/// Returns the frame of a slot with its tag; `None` if the kernel did not keep all of it.
 fn whole<'a>(slot: Slot<'a>, socket: &OwnedFd, long: &'a mut [u8]) -> Option<Frame<'a>> {
     let octets = if slot.status & libc::TP_STATUS_COPY != 0 {
         let len = receive_long(socket, &mut long[Ring::TAG..])?;
@@ -128,8 +129,8 @@ fn whole<'a>(slot: Slot<'a>, socket: &OwnedFd, long: &'a mut [u8]) -> Option<Fra
     })
 }
 
-/// Receives the frame that was too long for its slot, and returns its octets; `None` if the room is too short for it
-/// too.
+/// Receives the frame that was too long for its slot and returns its length. Returns `None` if
+/// `room` is too short as well.
 fn receive_long(socket: &OwnedFd, room: &mut [u8]) -> Option<usize> {
     loop {
         match recv(socket, &mut *room, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
@@ -140,5 +141,5 @@ fn receive_long(socket: &OwnedFd, room: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// Octets of both hardware addresses.
+/// The length of both hardware addresses in octets.
 const ADDRESSES_LEN: usize = 12;

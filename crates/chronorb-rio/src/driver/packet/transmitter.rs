@@ -1,4 +1,4 @@
-//! What a class sends by its packet socket.
+//! The transmitter of a packet socket.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -10,31 +10,33 @@ use chronorb_transport::set_packet_priority;
 use libc::{iovec, mmsghdr};
 
 use crate::driver::socket::interface_exists;
-use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
+use crate::path::{PathError, TransmitCounts, TransmitError, Transmitter};
 
-/// Frames wait in this process and go to the kernel in batches, by `sendmmsg`, which copies them.
+/// A transmitter that queues frames in this process and passes batches to the kernel by `sendmmsg`,
+/// which copies them.
 ///
-/// A ring (`PACKET_TX_RING`) takes a system call for each batch too. It saves the copy by physical interfaces alone,
-/// gives a slot back only when the interface is done with the frame, and a frame that the kernel refuses holds up all
-/// behind it.
+/// A ring (`PACKET_TX_RING`) needs a system call for each batch too. It saves the copy only with
+/// physical interfaces. It frees a slot only when the interface has sent the frame, and a frame
+/// that the kernel refuses blocks all frames behind it.
 #[derive(Debug)]
 pub(super) struct PacketTransmitter {
     socket: OwnedFd,
     interface: u32,
-    /// Octets of the longest frame.
+    /// The length of the longest frame in octets.
     longest: usize,
-    /// Rooms for frames, one after the other; a power of two of them.
+    /// Buffers for frames, one after the other; their number is a power of two.
     rooms: Box<[u8]>,
-    /// Octets of the frame in each.
+    /// The length of the frame in each buffer.
     lens: Box<[u32]>,
-    /// Frames that were sent, and frames that were queued, counted on and on.
+    /// The numbers of frames that were sent and queued; they wrap.
     sent: usize,
     queued: usize,
-    counts: Transmitted,
+    counts: TransmitCounts,
 }
 
 impl PacketTransmitter {
-    /// Sends by this socket, which is bound to the interface and receives nothing. `queue` is a power of two.
+    /// Creates the transmitter of this socket, which is bound to the interface and receives
+    /// nothing. `queue` is a power of two.
     pub(super) fn new(socket: OwnedFd, interface: u32, longest: usize, queue: usize) -> Self {
         Self {
             socket,
@@ -44,11 +46,11 @@ impl PacketTransmitter {
             lens: std::iter::repeat_n(0, queue).collect(),
             sent: 0,
             queued: 0,
-            counts: Transmitted::default(),
+            counts: TransmitCounts::default(),
         }
     }
 
-    /// Hands a batch to the kernel, and returns how many it has taken.
+    /// Passes a batch to the kernel. Returns the number of frames that it accepted.
     fn send_batch(&mut self) -> io::Result<usize> {
         // SAFETY: all of their fields may be zero.
         let mut headers: [mmsghdr; BATCH] = unsafe { mem::zeroed() };
@@ -64,7 +66,7 @@ impl PacketTransmitter {
             headers[at].msg_hdr.msg_iov = &raw mut pieces[at];
             headers[at].msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: `count` headers are set, each with a piece that is alive and of the size given.
+        // SAFETY: `count` headers are set, each with a piece that is alive and has the given size.
         let sent = unsafe {
             libc::sendmmsg(
                 self.socket.as_raw_fd(),
@@ -111,7 +113,8 @@ impl Transmitter for PacketTransmitter {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
                     Some(libc::EAGAIN | libc::ENOBUFS) => return Ok(()),
-                    // One that no interface would take, for example too long without a tag.
+                    // An invalid frame, for example too long without a tag, which no interface
+                    // would accept.
                     Some(libc::EMSGSIZE | libc::EINVAL) => self.sent = self.sent.wrapping_add(1),
                     // An interface that is down can come up again.
                     _ if interface_exists(&self.socket, self.interface) => return Ok(()),
@@ -130,10 +133,10 @@ impl Transmitter for PacketTransmitter {
         Ok(set_packet_priority(&self.socket, priority)?)
     }
 
-    fn counts(&self) -> Transmitted {
+    fn counts(&self) -> TransmitCounts {
         self.counts
     }
 }
 
-/// Frames that are handed to the kernel at once.
+/// The maximum number of frames in a batch.
 const BATCH: usize = 32;

@@ -1,4 +1,4 @@
-//! What goes wrong on a wire, decided by numbers that are the same in each run.
+//! Faults of a wire, decided by random numbers that are the same in each run.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::time::Duration;
@@ -7,42 +7,44 @@ use fastrand::Rng;
 
 use crate::frame::ETHERNET_LEN;
 
-/// What goes wrong on a wire, in one direction. The default is nothing.
+/// The faults of a wire in one direction. The default is none.
 ///
-/// Each of the first four is a probability from 0 to 1 per frame, each decided for itself.
+/// The first four are independent probabilities from 0 to 1 per frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Faults {
     /// The frame is lost.
     pub loss: f64,
-    /// The frame comes twice.
+    /// The frame arrives twice.
     pub duplication: f64,
-    /// The frame waits until one to eight others have passed it.
+    /// The frame waits until one to eight others have overtaken it.
     pub reordering: f64,
-    /// One octet behind the Ethernet header is another one: what no check sequence has found, and a checksum does.
+    /// One octet behind the Ethernet header changes. The error is left for the TCP and IP checksums
+    /// to detect.
     pub corruption: f64,
-    /// How long each frame takes.
+    /// The latency of each frame.
     pub delay: Duration,
-    /// Bits in a second, counted as the octets of frames are; 0 is any number. A frame waits for those before it.
+    /// The data rate in bits per second of frame octets; 0 is unlimited. A frame waits for the
+    /// frames before it.
     pub rate: u64,
 }
 
-/// What has happened to frames in one direction.
+/// Counts of frames in one direction.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct FaultCounts {
-    /// Frames that set out.
+    /// Frames that were sent.
     pub sent: u64,
-    /// Lost on the way.
+    /// Frames that were lost.
     pub lost: u64,
-    /// Frames that came twice.
+    /// Frames that arrived twice.
     pub duplicated: u64,
-    /// Frames that others have passed.
+    /// Frames that were overtaken by others.
     pub overtaken: u64,
-    /// Frames of which an octet was changed.
+    /// Frames with a changed octet.
     pub corrupted: u64,
 }
 
 impl FaultCounts {
-    /// Adds what was counted between the two.
+    /// Adds the difference between two counts.
     pub(super) fn add_difference(&mut self, before: Self, after: Self) {
         self.sent += after.sent - before.sent;
         self.lost += after.lost - before.lost;
@@ -52,20 +54,20 @@ impl FaultCounts {
     }
 }
 
-/// Room for a frame, and the frame.
+/// A buffer, and the frame in it.
 #[derive(Debug)]
 pub(in crate::driver) struct Buffer {
     room: Box<[u8]>,
     len: usize,
 }
 
-/// Does to the frames of one direction what [`Faults`] say, but for the time that they take.
+/// Applies [`Faults`] to the frames of one direction, except for delay and rate.
 #[derive(Debug)]
 pub(super) struct Disturbance {
     pub(super) faults: Faults,
     pub(super) counts: FaultCounts,
     random: Rng,
-    /// Frames that wait to be overtaken by so many others.
+    /// Frames that wait to be overtaken, each with the number of frames that still have to pass.
     held: Vec<(u64, Buffer)>,
 }
 
@@ -77,13 +79,13 @@ impl Buffer {
         }
     }
 
-    /// Makes it a frame of so many octets, and gives these.
+    /// Sets the length of the frame and returns its octets.
     pub(in crate::driver) fn resize(&mut self, len: usize) -> &mut [u8] {
         self.len = len;
         &mut self.room[..len]
     }
 
-    /// All of the room.
+    /// Returns the whole buffer.
     pub(in crate::driver) fn whole(&mut self) -> &mut [u8] {
         &mut self.room
     }
@@ -94,9 +96,9 @@ impl Buffer {
 }
 
 impl Disturbance {
-    /// How many frames wait to be overtaken at most.
+    /// The maximum number of frames that wait to be overtaken.
     pub(super) const HELD: usize = 8;
-    /// Frames that come out for one that goes in, at most.
+    /// The maximum number of frames that arrive because of one that is sent.
     pub(super) const BURST: usize = Self::HELD + 2;
 
     pub(super) fn new(faults: Faults, seed: u64) -> Self {
@@ -110,18 +112,19 @@ impl Disturbance {
         }
     }
 
-    /// Other faults from now on; who waits to be overtaken still does.
+    /// Changes the faults. Frames that wait to be overtaken keep waiting.
     pub(super) fn set(&mut self, faults: Faults, seed: u64) {
         self.faults = faults;
         self.random = Rng::with_seed(seed);
     }
 
-    /// Frames that wait to be overtaken.
+    /// Returns the number of frames that wait to be overtaken.
     pub(super) fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// A frame sets out: `out` gets what arrives for it, `free` what is left over, and gives the room of its double.
+    /// Sends a frame. Arriving frames go to `out`. Unused buffers go to `free`, which also provides
+    /// the buffer of a duplicate.
     pub(super) fn pass(
         &mut self,
         mut frame: Buffer,
@@ -142,9 +145,10 @@ impl Disturbance {
                 let place = ETHERNET_LEN + self.random.usize(..payload);
                 frame.room[place] ^= self.random.u8(1..);
             }
-            let double = match hits(&mut self.random, faults.duplication) {
-                true => free.pop(),
-                false => None,
+            let double = if hits(&mut self.random, faults.duplication) {
+                free.pop()
+            } else {
+                None
             };
             if let Some(mut double) = double {
                 self.counts.duplicated += 1;
@@ -154,7 +158,7 @@ impl Disturbance {
             if is_overtaken {
                 self.counts.overtaken += 1;
                 let others = self.random.u64(1..=Self::HELD as u64);
-                // This frame itself counts as the first below.
+                // The frame itself counts as the first one that passes, below.
                 self.held.push((others + 1, frame));
             } else {
                 out(frame);
@@ -169,7 +173,7 @@ impl Disturbance {
     }
 }
 
-/// Draws whether an event of this probability happens.
+/// Draws whether an event with this probability occurs.
 fn hits(random: &mut Rng, probability: f64) -> bool {
     random.f64() < probability
 }

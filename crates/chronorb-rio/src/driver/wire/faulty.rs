@@ -1,4 +1,4 @@
-//! The same faults around a real driver.
+//! A real driver with the faults of a wire.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,21 +10,20 @@ use super::faults::{Buffer, Disturbance};
 use super::{FaultCounts, Faults};
 use crate::class::{ClassId, Rule, Unknown};
 use crate::driver::{Driver, DriverError, Link, longest_frame};
-use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
+use crate::path::{Path, PathError, TransmitCounts, TransmitError, Transmitter};
 
-/// A driver whose frames meet [`Faults`] as they go out; what comes in is left alone, since the driver at the other
-/// end can be such a one too. Frames take no time: delay and rate are without effect.
+/// A driver whose outgoing frames are subject to [`Faults`]. Incoming frames are not, since the
+/// driver at the other end can be a faulty one too. Delay and rate are ignored.
 #[derive(Debug)]
-pub(crate) struct Faulty<D> {
+pub(crate) struct FaultyDriver<D> {
     inner: D,
     faults: Faults,
     seed: AtomicU64,
     counts: Arc<PiMutex<FaultCounts>>,
 }
 
-impl<D: Driver> Faulty<D> {
-    /// Does this to what goes out by `inner`. Each path that is opened has random numbers of its own, which follow
-    /// from `seed`.
+impl<D: Driver> FaultyDriver<D> {
+    /// Wraps `inner`. Each opened path has its own sequence of random numbers, derived from `seed`.
     pub(crate) fn new(inner: D, faults: Faults, seed: u64) -> Self {
         Self {
             inner,
@@ -34,13 +33,13 @@ impl<D: Driver> Faulty<D> {
         }
     }
 
-    /// What has happened, over all paths.
+    /// Returns the counts over all paths.
     pub(crate) fn counts(&self) -> FaultCounts {
         *self.counts.lock()
     }
 }
 
-impl<D: Driver> Driver for Faulty<D> {
+impl<D: Driver> Driver for FaultyDriver<D> {
     fn link(&self) -> &Link {
         self.inner.link()
     }
@@ -60,7 +59,7 @@ impl<D: Driver> Driver for Faulty<D> {
             free: (0..buffers).map(|_| Buffer::new(longest)).collect(),
             ready: VecDeque::with_capacity(buffers),
             all: self.counts.clone(),
-            counts: Transmitted::default(),
+            counts: TransmitCounts::default(),
         });
         Ok(Path {
             receiver,
@@ -87,14 +86,14 @@ struct FaultyTransmitter {
     longest: usize,
     disturbance: Disturbance,
     free: Vec<Buffer>,
-    /// What the inner one shall have next.
+    /// The frames that `inner` is to send next.
     ready: VecDeque<Buffer>,
     all: Arc<PiMutex<FaultCounts>>,
-    counts: Transmitted,
+    counts: TransmitCounts,
 }
 
 impl FaultyTransmitter {
-    /// Hands on what is ready, as far as there is room.
+    /// Passes ready frames to `inner` as far as it has room.
     fn hand_on(&mut self) -> Result<(), TransmitError> {
         while let Some(frame) = self.ready.front() {
             let octets = frame.octets();
@@ -102,7 +101,7 @@ impl FaultyTransmitter {
                 .inner
                 .transmit(octets.len(), &mut |room| room.copy_from_slice(octets));
             match handed_on {
-                // Who is stricter than the interface says gets it no second time.
+                // A frame that is longer than `inner` accepts is dropped.
                 Ok(()) | Err(TransmitError::TooLong { .. }) => {
                     self.free.extend(self.ready.pop_front());
                 }
@@ -123,9 +122,10 @@ impl Transmitter for FaultyTransmitter {
             let max = self.longest;
             return Err(TransmitError::TooLong { len, max });
         }
-        let buffer = match self.has_room() {
-            true => self.free.pop(),
-            false => None,
+        let buffer = if self.has_room() {
+            self.free.pop()
+        } else {
+            None
         };
         let Some(mut buffer) = buffer else {
             self.counts.full += 1;
@@ -141,7 +141,7 @@ impl Transmitter for FaultyTransmitter {
             .lock()
             .add_difference(before, self.disturbance.counts);
         match self.hand_on() {
-            // What waits is handed on later.
+            // The remaining frames are passed on later.
             Err(TransmitError::Full) => Ok(()),
             handed_on => handed_on,
         }
@@ -167,7 +167,7 @@ impl Transmitter for FaultyTransmitter {
         self.inner.set_priority(priority)
     }
 
-    fn counts(&self) -> Transmitted {
+    fn counts(&self) -> TransmitCounts {
         self.counts
     }
 }

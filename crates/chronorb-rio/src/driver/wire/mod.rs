@@ -1,15 +1,15 @@
-//! A wire in memory, with a driver at each end, and faults on the way, for tests.
+//! A wire in memory for tests, with a driver at each end, and faults in between.
 //!
-//! Time on a wire is what [`Wire::advance`] says: frames that take time arrive by it, those that take none when they
-//! are [flushed](crate::path::Transmitter::flush). So a client and a server run in one thread, one after the other,
-//! and do the same each time. What no class wants is counted as gone to the kernel, which is not there. Frames are
-//! lost where a [`Faults`] says so, or a class's queue is full, and nowhere else. After a path is open nothing is
-//! allocated.
+//! [`Wire::advance`] sets the time of a wire. Frames with a latency arrive then; frames without one
+//! arrive when they are [flushed](crate::path::Transmitter::flush). Thus a client and a server can
+//! run in one thread, one after the other, and behave the same in each run. Frames of no class are
+//! counted as left to the kernel. Frames are lost only by [`Faults`] or if a class's queue is full.
+//! An open path does not allocate.
 
 pub(in crate::driver) mod faults;
 mod faulty;
+pub(in crate::driver) mod pipe;
 pub(in crate::driver) mod receiver;
-pub(in crate::driver) mod way;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use chronorb_rt::{Monotonic, PiMutex};
 
 use self::faults::Buffer;
 pub(crate) use self::faults::{FaultCounts, Faults};
-pub(crate) use self::faulty::Faulty;
-use self::receiver::WayReceiver;
-use self::way::Way;
+pub(crate) use self::faulty::FaultyDriver;
+use self::pipe::Pipe;
+use self::receiver::PipeReceiver;
 use super::{Driver, DriverError, Link, longest_frame, queue_of};
 use crate::class::{ClassId, Rule, Unknown};
-use crate::path::{Path, PathError, TransmitError, Transmitted, Transmitter};
+use crate::path::{Path, PathError, TransmitCounts, TransmitError, Transmitter};
 
-/// Joins two ends by a wire on which `flight` frames have room in each direction, rounded up to a few. A frame that
+/// Joins two ends by a wire with room for about `flight` frames in each direction. A frame that
 /// finds no room stays in its transmitter's queue.
 pub(crate) fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
     let longest = longest_frame(&left).max(longest_frame(&right));
     let ways = [&right, &left].map(|to| {
-        let way = Way::new(longest, flight, to);
-        Arc::new(PiMutex::new(way))
+        let pipe = Pipe::new(longest, flight, to);
+        Arc::new(PiMutex::new(pipe))
     });
     let wire = Wire(Arc::new(Shared {
         links: [left, right],
@@ -44,11 +44,11 @@ pub(crate) fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
     (wire, left, right)
 }
 
-/// What lies between two ends: its time, its faults and its counts.
+/// The wire between two ends: its time, its faults and its counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire(Arc<Shared>);
 
-/// One of the two sides of a wire; of directions, the one from this side to the other.
+/// A side of a wire. As a direction, it means the one from this side to the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Side {
     /// The first of the two ends.
@@ -57,56 +57,57 @@ pub(crate) enum Side {
     Right,
 }
 
-/// What has happened on a wire in one direction, in frames.
+/// Counts of frames on a wire in one direction.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct WireCounts {
-    /// What the faults have done.
+    /// The counts of faults.
     pub faults: FaultCounts,
-    /// Arrived where no class wanted them.
+    /// Frames that arrived and matched no class.
     pub to_kernel: u64,
-    /// On the way now.
+    /// Frames that are under way.
     pub in_flight: u64,
 }
 
 impl Wire {
-    /// It is this time now: what is due arrives. Time does not go back.
+    /// Sets the time and delivers frames that are due. Time is monotonic.
     pub(crate) fn advance(&self, now: Monotonic) {
         for side in [Side::Left, Side::Right] {
-            self.way(side).lock().advance(now);
+            self.pipe(side).lock().advance(now);
         }
     }
 
-    /// When the next frame arrives; `None` if none is on the way.
+    /// Returns the time at which the next frame arrives; `None` if none is under way.
     pub(crate) fn next(&self) -> Option<Monotonic> {
-        let next = |side| self.way(side).lock().next();
+        let next = |side| self.pipe(side).lock().next();
         match (next(Side::Left), next(Side::Right)) {
             (Some(left), Some(right)) => Some(left.min(right)),
             (left, right) => left.or(right),
         }
     }
 
-    /// Does this to what sets out from this side from now on, by random numbers that follow from `seed`.
+    /// Applies faults to frames sent from this side from now on. Random numbers are derived from
+    /// `seed`.
     pub(crate) fn disturb(&self, from: Side, faults: Faults, seed: u64) {
-        self.way(from).lock().disturb(faults, seed);
+        self.pipe(from).lock().disturb(faults, seed);
     }
 
-    /// What has happened to what set out from this side.
+    /// Returns the counts of frames sent from this side.
     pub(crate) fn counts(&self, from: Side) -> WireCounts {
-        self.way(from).lock().counts()
+        self.pipe(from).lock().counts()
     }
 
     fn link(&self, side: Side) -> &Link {
         &self.0.links[side as usize]
     }
 
-    /// The way from this side.
-    fn way(&self, from: Side) -> &Arc<PiMutex<Way>> {
+    /// Returns the direction from this side.
+    fn pipe(&self, from: Side) -> &Arc<PiMutex<Pipe>> {
         &self.0.ways[from as usize]
     }
 }
 
 impl Side {
-    /// The other one.
+    /// Returns the other side.
     pub(crate) const fn other(self) -> Self {
         match self {
             Self::Left => Self::Right,
@@ -125,18 +126,18 @@ pub(crate) struct End {
 #[derive(Debug)]
 struct Shared {
     links: [Link; 2],
-    ways: [Arc<PiMutex<Way>>; 2],
+    ways: [Arc<PiMutex<Pipe>>; 2],
 }
 
 impl End {
-    /// The way that leads here.
-    fn incoming(&self) -> &Arc<PiMutex<Way>> {
-        self.wire.way(self.side.other())
+    /// Returns the direction that leads to this end.
+    fn incoming(&self) -> &Arc<PiMutex<Pipe>> {
+        self.wire.pipe(self.side.other())
     }
 
-    /// The way from here.
-    fn outgoing(&self) -> &Arc<PiMutex<Way>> {
-        self.wire.way(self.side)
+    /// Returns the direction that leads from this end.
+    fn outgoing(&self) -> &Arc<PiMutex<Pipe>> {
+        self.wire.pipe(self.side)
     }
 }
 
@@ -148,14 +149,14 @@ impl Driver for End {
     fn open(&self, class: ClassId, rules: &[Rule], queue: usize) -> Result<Path, DriverError> {
         let queue = queue_of(queue)?;
         let receiver =
-            WayReceiver::open(self.incoming(), class, rules, queue, self.wire.0.clone())?;
+            PipeReceiver::open(self.incoming(), class, rules, queue, self.wire.0.clone())?;
         self.outgoing().lock().add_buffers(queue);
         let transmitter = EndTransmitter {
-            way: self.outgoing().clone(),
+            pipe: self.outgoing().clone(),
             longest: longest_frame(self.link()),
             queue,
             waiting: VecDeque::with_capacity(queue),
-            counts: Transmitted::default(),
+            counts: TransmitCounts::default(),
         };
         Ok(Path {
             receiver: Box::new(receiver),
@@ -178,12 +179,12 @@ impl Driver for End {
 
 #[derive(Debug)]
 struct EndTransmitter {
-    way: Arc<PiMutex<Way>>,
+    pipe: Arc<PiMutex<Pipe>>,
     longest: usize,
-    /// Frames.
+    /// The length of the queue in frames.
     queue: usize,
     waiting: VecDeque<Buffer>,
-    counts: Transmitted,
+    counts: TransmitCounts,
 }
 
 impl Transmitter for EndTransmitter {
@@ -196,9 +197,10 @@ impl Transmitter for EndTransmitter {
             let max = self.longest;
             return Err(TransmitError::TooLong { len, max });
         }
-        let buffer = match self.has_room() {
-            true => self.way.lock().free.pop(),
-            false => None,
+        let buffer = if self.has_room() {
+            self.pipe.lock().free.pop()
+        } else {
+            None
         };
         let Some(mut buffer) = buffer else {
             self.counts.full += 1;
@@ -216,11 +218,11 @@ impl Transmitter for EndTransmitter {
     }
 
     fn flush(&mut self) -> Result<(), PathError> {
-        let mut way = self.way.lock();
-        while way.has_room()
+        let mut pipe = self.pipe.lock();
+        while pipe.has_room()
             && let Some(buffer) = self.waiting.pop_front()
         {
-            way.send(buffer);
+            pipe.send(buffer);
         }
         Ok(())
     }
@@ -229,15 +231,15 @@ impl Transmitter for EndTransmitter {
         !self.waiting.is_empty()
     }
 
-    fn counts(&self) -> Transmitted {
+    fn counts(&self) -> TransmitCounts {
         self.counts
     }
 }
 
 impl Drop for EndTransmitter {
     fn drop(&mut self) {
-        let mut way = self.way.lock();
-        way.free.extend(self.waiting.drain(..));
-        way.take_buffers(self.queue);
+        let mut pipe = self.pipe.lock();
+        pipe.free.extend(self.waiting.drain(..));
+        pipe.take_buffers(self.queue);
     }
 }

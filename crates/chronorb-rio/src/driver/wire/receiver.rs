@@ -1,4 +1,4 @@
-//! Who receives at the end of a way.
+//! The receiver at the end of a wire's direction.
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,28 +6,28 @@ use std::sync::Arc;
 
 use chronorb_rt::{PiMutex, Wake};
 
-use super::way::{Queue, Way};
+use super::pipe::{Pipe, Queue};
 use crate::class::{ClassId, Rule};
 use crate::driver::DriverError;
-use crate::path::{Frame, PathError, Received, Receiver};
+use crate::path::{Frame, PathError, ReceiveCounts, Receiver};
 
-/// The frames of a class that come by a way.
+/// The incoming frames of a class.
 #[derive(Debug)]
-pub(in crate::driver) struct WayReceiver {
-    way: Arc<PiMutex<Way>>,
+pub(in crate::driver) struct PipeReceiver {
+    pipe: Arc<PiMutex<Pipe>>,
     class: ClassId,
-    /// Frames.
+    /// The length of the queue in frames.
     queue: usize,
     event: Arc<Wake>,
-    counts: Received,
-    /// What the way needs to go on.
+    counts: ReceiveCounts,
+    /// Keeps the delivering side alive.
     _alive: Arc<dyn fmt::Debug + Send + Sync>,
 }
 
-impl WayReceiver {
-    /// Opens a class at the end of the way, and lets that live as long.
+impl PipeReceiver {
+    /// Opens a class at the end of the direction, and keeps `alive` with it.
     pub(in crate::driver) fn open(
-        way: &Arc<PiMutex<Way>>,
+        pipe: &Arc<PiMutex<Pipe>>,
         class: ClassId,
         rules: &[Rule],
         queue: usize,
@@ -38,50 +38,50 @@ impl WayReceiver {
             source,
         })?;
         let event = Arc::new(event);
-        let mut open = way.lock();
+        let mut open = pipe.lock();
         open.table.open(class, rules)?;
         open.queues[class.index()] = Some(Queue::new(queue, event.clone()));
-        // One more is with who receives.
+        // One more buffer is held by the receiver itself.
         open.add_buffers(queue + 1);
         drop(open);
         Ok(Self {
-            way: way.clone(),
+            pipe: pipe.clone(),
             class,
             queue,
             event,
-            counts: Received::default(),
+            counts: ReceiveCounts::default(),
             _alive: alive,
         })
     }
 }
 
-impl Receiver for WayReceiver {
+impl Receiver for PipeReceiver {
     fn receive(&mut self, take: &mut dyn FnMut(Frame<'_>)) -> Result<bool, PathError> {
-        let Some(buffer) = self.way.lock().take(self.class) else {
+        let Some(buffer) = self.pipe.lock().take(self.class) else {
             return Ok(false);
         };
         let octets = buffer.octets();
         self.counts.frames += 1;
         self.counts.octets += octets.len() as u64;
-        // Nothing is locked here, so that who takes may transmit.
+        // No lock is held here, so `take` may transmit.
         take(Frame {
             octets,
             is_checked: false,
         });
-        self.way.lock().free.push(buffer);
+        self.pipe.lock().free.push(buffer);
         Ok(true)
     }
 
     fn waiting(&self) -> usize {
-        let way = self.way.lock();
-        let queue = way.queues[self.class.index()].as_ref();
+        let pipe = self.pipe.lock();
+        let queue = pipe.queues[self.class.index()].as_ref();
         queue.map_or(0, |queue| queue.frames.len())
     }
 
-    fn counts(&self) -> Received {
-        let way = self.way.lock();
-        let queue = way.queues[self.class.index()].as_ref();
-        Received {
+    fn counts(&self) -> ReceiveCounts {
+        let pipe = self.pipe.lock();
+        let queue = pipe.queues[self.class.index()].as_ref();
+        ReceiveCounts {
             dropped: queue.map_or(0, |queue| queue.dropped),
             failed: 0,
             ..self.counts
@@ -89,19 +89,19 @@ impl Receiver for WayReceiver {
     }
 }
 
-impl AsFd for WayReceiver {
+impl AsFd for PipeReceiver {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 }
 
-impl Drop for WayReceiver {
+impl Drop for PipeReceiver {
     fn drop(&mut self) {
-        let mut way = self.way.lock();
-        way.table.close(self.class);
-        if let Some(queue) = way.queues[self.class.index()].take() {
-            way.free.extend(queue.frames);
+        let mut pipe = self.pipe.lock();
+        pipe.table.close(self.class);
+        if let Some(queue) = pipe.queues[self.class.index()].take() {
+            pipe.free.extend(queue.frames);
         }
-        way.take_buffers(self.queue + 1);
+        pipe.take_buffers(self.queue + 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Memory that is shared with the kernel: the frames, and the rings.
+//! Memory shared with the kernel: the frames, and the rings.
 #![allow(unsafe_code)]
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -12,46 +12,50 @@ use rustix::net::xdp::XdpRingOffset;
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// The frames of an interface (a UMEM), side by side.
+/// The contiguous frames of an interface (a UMEM).
 #[derive(Debug)]
 pub(super) struct Frames(Mapping);
 
 impl Frames {
-    /// Memory for frames of so many octets together. It is locked if the process may; the kernel keeps it in
-    /// memory anyway once it has been told of it, but a page may have to be found again.
+    /// Allocates memory for frames of this total length, and locks it if the process may. The
+    /// kernel pins registered frames anyway, but without the lock an access may cause a minor page
+    /// fault.
     pub(super) fn new(len: usize) -> io::Result<Self> {
         let mapping = Mapping::anonymous(len)?;
         let _locked_if_it_may = mapping.lock();
         Ok(Self(mapping))
     }
 
-    /// Where they are.
+    /// Returns the start address.
     pub(super) fn address(&self) -> u64 {
         self.0.start().addr().get() as u64
     }
 
-    /// Octets of all together.
+    /// Returns the total length in octets.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Octets of a frame.
+    /// Returns octets of a frame.
     ///
     /// # Safety
-    /// The kernel has given this frame away, and nobody gives it back to it, or writes to it, as long as it is borrowed.
+    /// The kernel has handed this frame over. Until the borrow ends, the frame is neither given
+    /// back nor written to.
     ///
     /// # Panics
-    /// If they are not in this memory.
+    /// If the range is outside of this memory.
     pub(super) unsafe fn read(&self, address: u64, len: usize) -> &[u8] {
         let start = self.at(address, len);
-        // SAFETY: they lie in the mapping, which has been zeroed when it was made; the rest by the caller's word.
+        // SAFETY: the range is within the mapping, which was zeroed at creation. The caller
+        // guarantees the rest.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
     }
 
-    /// Octets of a frame, or of several side by side, to write to.
+    /// Returns octets of a frame, or of several adjacent ones, for writing.
     ///
     /// # Safety
-    /// They are free, and nobody else has them, or gives them to the kernel, as long as they are borrowed.
+    /// The frames are free. Until the borrow ends, they have no other user and are not given to the
+    /// kernel.
     ///
     /// # Panics
     /// As [`read`](Self::read).
@@ -70,12 +74,12 @@ impl Frames {
             .ok()
             .and_then(|it| it.checked_add(len));
         assert!(end.is_some_and(|end| end <= self.0.len()), "no such frame");
-        // SAFETY: it lies in the mapping.
+        // SAFETY: the address is within the mapping.
         unsafe { self.0.start().byte_add(address as usize) }
     }
 }
 
-/// A ring that is shared with the kernel.
+/// A ring shared with the kernel.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     memory: Mapping,
@@ -84,10 +88,10 @@ pub(super) struct Ring<T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// What is in a ring: atomics, for which whatever is written is valid.
+/// The entry of a ring: atomics, for which every written value is valid.
 ///
 /// # Safety
-/// All octets may be anything, and may be changed by others at any time.
+/// Every bit pattern is valid, and concurrent changes by others are allowed.
 pub(super) unsafe trait Entry {}
 
 // SAFETY: it is an atomic.
@@ -95,7 +99,7 @@ unsafe impl Entry for AtomicU64 {}
 // SAFETY: it consists of atomics, without padding.
 unsafe impl Entry for Descriptor {}
 
-/// Some octets of a frame (`struct xdp_desc`).
+/// A piece of a frame, as the kernel describes it (`struct xdp_desc`).
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Descriptor {
@@ -104,14 +108,14 @@ pub(super) struct Descriptor {
     options: AtomicU32,
 }
 
-/// Octets that make up a frame, or a piece of one.
+/// The octets of a frame, or of a piece of one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    /// Where they begin.
+    /// The start address.
     pub(super) address: u64,
-    /// How many there are.
+    /// The number of octets.
     pub(super) len: u32,
-    /// Whether the frame goes on with the next one.
+    /// Whether the frame continues with the next piece.
     pub(super) goes_on: bool,
 }
 
@@ -137,7 +141,8 @@ impl Descriptor {
 }
 
 impl<T: Entry> Ring<T> {
-    /// Maps a ring of a socket, which was made with so many entries. `page` says which, `places` where things are in it.
+    /// Maps a ring of a socket with this many entries. `page` selects the ring; `places` gives the
+    /// offsets of its parts.
     pub(super) fn map(
         socket: &OwnedFd,
         page: u64,
@@ -159,37 +164,37 @@ impl<T: Entry> Ring<T> {
         })
     }
 
-    /// Where the next entry is put in, counted on and on.
+    /// Returns the position at which the next entry is put in. It wraps.
     #[inline]
     pub(super) fn producer(&self) -> &AtomicU32 {
         self.word(self.places.producer)
     }
 
-    /// Where the next entry is taken out, counted on and on.
+    /// Returns the position at which the next entry is taken out. It wraps.
     #[inline]
     pub(super) fn consumer(&self) -> &AtomicU32 {
         self.word(self.places.consumer)
     }
 
-    /// Whether the kernel waits to be told of what is in it.
+    /// Returns whether the kernel needs a system call to notice new entries.
     #[inline]
     pub(super) fn wants_a_call(&self) -> bool {
         let flags = self.places.flags.map(|at| self.word(at));
         flags.is_none_or(|it| it.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0)
     }
 
-    /// Its entries; a power of two.
+    /// Returns the entries; their number is a power of two.
     #[inline]
     pub(super) fn entries(&self) -> &[T] {
-        // SAFETY: `map` has mapped as many behind this place, which is a multiple of their alignment, and `Entry` says that
-        // they can be anything.
+        // SAFETY: `map` has mapped this many entries at this offset, which is a multiple of their
+        // alignment. `Entry` allows every bit pattern.
         unsafe {
             let first = self.memory.start().byte_add(self.places.desc as usize);
             std::slice::from_raw_parts(first.cast().as_ptr(), self.len as usize)
         }
     }
 
-    /// The entry of a position.
+    /// Returns the entry at a position.
     #[inline]
     pub(super) fn entry(&self, position: u32) -> &T {
         let entries = self.entries();
@@ -197,7 +202,7 @@ impl<T: Entry> Ring<T> {
     }
 
     fn word(&self, at: u64) -> &AtomicU32 {
-        // SAFETY: `map` has looked that it lies in the mapping, and where it has to.
+        // SAFETY: `map` has checked that the offset is aligned and within the mapping.
         unsafe { self.memory.start().byte_add(at as usize).cast().as_ref() }
     }
 }

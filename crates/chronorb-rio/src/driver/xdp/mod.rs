@@ -1,30 +1,34 @@
-//! AF_XDP: the driver that passes the kernel's network stack by.
+//! AF_XDP: the driver that bypasses the kernel's network stack.
 //!
-//! The interface runs a [program](crate::bpf::classifier) for each packet, which finds its class and puts it into the
-//! ring of that class's socket. A flood of one class fills its own ring, and the kernel counts what is lost there;
-//! nothing is done for it beyond that. What is of no class goes to the kernel, whose stack does not see the
-//! packets of classes at all.
+//! The interface runs a [program](crate::bpf::classifier) for each packet. It classifies the packet
+//! and puts it into the ring of the class's socket. A flood of one class fills only its own ring;
+//! the kernel counts the lost packets and does no further work for them. Other packets go to the
+//! kernel, whose stack never sees the packets of classes.
 //!
-//! * The frames of all classes are one piece of memory, made when the driver is opened, of which each class has its
-//!   share. Nothing is allocated after that but rings, when a class opens.
-//! * Where the interface has several receive queues, a class has a socket and a ring for each, and takes from them in turn, a frame at
-//!   a time: a flood by one of them holds up no other. The interface keeps the packets of a flow in one queue, by its hash of addresses
-//!   and ports, and so in order; those of several flows may overtake each other. Each ring has room for all packets of the
-//!   class, since its flows may all come by one. So the memory for what comes in is there once for each queue: fewer of them
-//!   (`ethtool -L INTERFACE combined 2`) take less.
-//! * All goes out by the first queue: nothing waits there, so that a second one would make nothing faster, and it keeps the order.
-//! * Queues that the interface gets while it is open have no sockets. The kernel has what comes by them, and the packets of classes
-//!   among it are [counted](Xdp::strayed): who changes the queues opens the interface again. The kernel refuses to take queues
-//!   away meanwhile.
-//! * Frames of more than 3,822 octets come and go in pieces (Linux 6.6); else 5.18 will do.
-//! * What goes out passes none of the interface's queues.
-//! * Rules change with a new program, between one packet and the next. The kernel takes its time for that, some milliseconds,
-//!   in which packets go on.
-//! * Nobody tells whether checksums were found right. A virtual interface whose peer leaves them to it (as it does unless told
-//!   not to, `ethtool -K PEER tx off`) hands on packets without any; and VLAN tags are not seen that the peer leaves to it
-//!   (`ethtool -K PEER txvlan off`).
-//! * In the kernel's stack ([`Mode::Generic`]) packets come as they are there: those that a virtual interface's peer has not cut
-//!   (TSO, GSO) are too long for a frame and are lost, and an interface that puts packets together (GRO) is refused.
+//! * The frames of all classes are one piece of memory, allocated when the driver is opened. Each
+//!   class has a share of it. Later, only the rings of a class are allocated, when it opens.
+//! * If the interface has several receive queues, a class has a socket and a ring for each. It
+//!   takes one frame from each in turn, so a flood of one queue does not delay the others. The
+//!   interface hashes addresses and ports, so packets of one flow use one queue and stay in order;
+//!   packets of several flows may overtake each other. Each ring has room for all packets of the
+//!   class, since all of its flows may use one queue. The memory for incoming packets therefore
+//!   grows with the number of queues; fewer queues (`ethtool -L INTERFACE combined 2`) need less.
+//! * All packets are sent by the first queue. No packet waits there, so a second queue would not be
+//!   faster, and packets stay in order.
+//! * Queues that are added to the interface while it is open have no sockets. The kernel gets their
+//!   packets, and those of classes are [counted](Xdp::strayed). After a change of the queues, the
+//!   interface has to be opened again. The kernel refuses to remove queues meanwhile.
+//! * Frames of more than 3,822 octets use several pieces (Linux 6.6). Without them, Linux 5.18 is
+//!   enough.
+//! * Outgoing packets bypass the queueing disciplines of the interface.
+//! * A change of rules replaces the program between two packets. It takes the kernel some
+//!   milliseconds, during which packets are still processed.
+//! * The driver does not learn whether checksums were verified. A virtual interface whose peer
+//!   offloads checksums (the default; `ethtool -K PEER tx off` disables it) delivers packets
+//!   without any. VLAN tags that the peer offloads are not seen (`ethtool -K PEER txvlan off`).
+//! * In the kernel's stack ([`Mode::Generic`]), packets that the peer of a virtual interface has
+//!   not segmented (TSO, GSO) are too long for a frame and are lost. An interface that merges
+//!   packets (GRO) is refused.
 //! * `CAP_NET_ADMIN`, `CAP_BPF`, `CAP_PERFMON` and `CAP_NET_RAW` are needed.
 
 mod memory;
@@ -48,7 +52,7 @@ use self::queue::CAPABILITIES;
 use self::receiver::XdpReceiver;
 use self::socket::ClassSockets;
 use self::transmitter::XdpTransmitter;
-use super::bpf::{Attached, Attachment, Map, Program};
+use super::bpf::{Attachment, Map, Program, ProgramLink};
 use super::home::Home;
 use super::socket::failed;
 use super::table::Table;
@@ -57,37 +61,37 @@ use crate::bpf::classifier::{Classifier, Maps};
 use crate::class::{ClassId, MAX_CLASSES, Rule};
 use crate::path::Path;
 
-/// An interface that is open by AF_XDP.
+/// An interface opened with AF_XDP.
 #[derive(Debug)]
 pub(crate) struct Xdp {
     state: Arc<State>,
 }
 
-/// How an interface shall be opened.
+/// Options for opening an interface with AF_XDP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Options {
-    /// Where the program runs.
+    /// The hook of the program.
     pub mode: Mode,
-    /// So many packets have room each way, over all classes: the sum of their queues, of which each counts as 64 at least. What
-    /// comes in has as much room for each receive queue of the interface.
+    /// The room for packets in each direction, over all classes: the sum of their queue lengths,
+    /// each counted as at least 64. The room for incoming packets exists once per receive queue.
     pub packets: usize,
 }
 
-/// Where the program of an interface runs.
+/// The hook at which the program of an interface runs.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Mode {
-    /// In the interface's driver if that can do it, otherwise in the kernel's stack.
+    /// The interface's driver if it supports XDP, otherwise the kernel's stack.
     #[default]
     Auto,
-    /// In the interface's driver.
+    /// The interface's driver.
     Native,
-    /// In the kernel's stack.
+    /// The kernel's stack.
     Generic,
 }
 
 impl Default for Options {
-    /// Room for eight classes with queues of 512 packets. Where these have 1,500 octets it takes 8 MiB of memory for what goes out,
-    /// and 8 MiB for each receive queue.
+    /// Returns room for eight classes with queues of 512 packets. For packets of 1,500 octets it
+    /// takes 8 MiB of memory for outgoing packets, and 8 MiB for each receive queue.
     fn default() -> Self {
         Self {
             mode: Mode::Auto,
@@ -107,24 +111,25 @@ struct State {
     pool: Arc<Pool>,
 }
 
-/// The rules, and the program that follows from them.
+/// The rules, and the program made from them.
 #[derive(Debug)]
 struct Classes {
     table: Table,
-    /// Ends first of all, so that no packet comes any more.
-    attached: Attached,
+    /// Dropped first, so that no further packet arrives.
+    attached: ProgramLink,
     sockets: Map,
 }
 
 impl Xdp {
-    /// Opens an interface of this network namespace, by all receive queues that it has now. Where somebody has closed it just
-    /// now, this may wait for the kernel to be done with it.
+    /// Opens an interface of this network namespace with all of its present receive queues. If it
+    /// was closed a moment ago, this may wait until the kernel has released it.
     ///
     /// # Errors
-    /// [`DriverError`]: there is no such interface, it cannot do this, another program is on it, or a right is missing.
+    /// [`DriverError`]: there is no such interface, it does not support XDP, another program is
+    /// attached, or a right is missing.
     pub(crate) fn open(interface: &str, options: Options) -> Result<Self, DriverError> {
         let link = Link::read(&mut Netlink::open()?, interface)?;
-        // Who does not tell has one.
+        // An interface that does not report its queues has one.
         let queues = receive_queues(interface).unwrap_or_default().max(1);
         if options.packets > MAX_CLASSES * MAX_QUEUE {
             return Err(DriverError::LongQueue(options.packets));
@@ -169,35 +174,37 @@ impl Xdp {
     }
 }
 
-/// What tests ask for.
+/// Accessors for tests.
 #[cfg(test)]
 impl Xdp {
-    /// Where the program runs.
+    /// Returns the hook of the program.
     pub(crate) fn attachment(&self) -> Attachment {
         self.state.attachment
     }
 
-    /// How many receive queues the interface had when it was opened.
+    /// Returns the number of receive queues at the time of opening.
     pub(crate) fn receive_queues(&self) -> u32 {
         self.state.queues()
     }
 
-    /// How many packets were found to be of a class, whatever became of them then, since the interface was opened.
+    /// Returns the number of packets that were classified as `class` since the interface was
+    /// opened, including lost ones.
     pub(crate) fn matched(&self, class: ClassId) -> u64 {
         let queues = 0..self.receive_queues();
         let by_queues: u64 = queues.map(|queue| self.matched_by(class, queue)).sum();
         by_queues + self.strayed(class)
     }
 
-    /// How many of these came by a receive queue; 0 for one that there was not when the interface was opened.
+    /// Returns how many of these used a receive queue; 0 for a queue that was added later.
     pub(crate) fn matched_by(&self, class: ClassId, queue: u32) -> u64 {
-        match queue < self.receive_queues() {
-            true => self.state.count(class, queue),
-            false => 0,
+        if queue < self.receive_queues() {
+            self.state.count(class, queue)
+        } else {
+            0
         }
     }
 
-    /// How many of these came by receive queues that there were not when the interface was opened: the kernel has them.
+    /// Returns how many of these used queues that were added later. They went to the kernel.
     pub(crate) fn strayed(&self, class: ClassId) -> u64 {
         self.state.strayed(class)
     }
@@ -212,7 +219,7 @@ impl Driver for Xdp {
         let state = &self.state;
         let interface = state.link.index;
         let mut classes = state.classes.lock();
-        // What is open is told before there might be no room for it again.
+        // A class that is already open is reported before a lack of room.
         classes.table.clone().open(class, rules)?;
         let queue = queue_of(queue)?;
         let sockets = || ClassSockets::open(state.pool.clone(), interface, queue);
@@ -254,30 +261,30 @@ impl Driver for Xdp {
 impl State {
     fn close(&self, class: ClassId) {
         let mut classes = self.classes.lock();
-        // From here on its packets go to the kernel, whatever the program says.
+        // From here on the packets of the class go to the kernel.
         classes.take_back(class, self);
         classes.change_surely(self, |table| table.close(class));
     }
 
-    /// The interface's receive queues, as there were when it was opened.
+    /// Returns the number of receive queues at the time of opening.
     fn queues(&self) -> u32 {
         self.pool.layout.queues
     }
 
-    /// How many packets of a class there were where the maps have this queue.
+    /// Returns the counter of a class at a queue of the maps.
     fn count(&self, class: ClassId, queue: u32) -> u64 {
         let count = self.counters.count(Maps::place(class, queue));
         count.unwrap_or_default()
     }
 
-    /// How many of them came by queues that have no sockets.
+    /// Returns the number of the class's packets that used queues without sockets.
     fn strayed(&self, class: ClassId) -> u64 {
         self.count(class, self.queues())
     }
 }
 
 impl Classes {
-    /// Has the packets of a class sent to its sockets.
+    /// Directs the packets of a class to its sockets.
     fn give(&self, class: ClassId, sockets: &ClassSockets) -> Result<(), DriverError> {
         for (queue, socket) in (0..).zip(sockets.all()) {
             (self.sockets.set_socket(Maps::place(class, queue), socket))
@@ -286,14 +293,14 @@ impl Classes {
         Ok(())
     }
 
-    /// Has them sent to no socket any more.
+    /// Removes the sockets of a class from the map.
     fn take_back(&self, class: ClassId, state: &State) {
         for queue in 0..state.queues() {
             let _was_there = self.sockets.remove_socket(Maps::place(class, queue));
         }
     }
 
-    /// Changes the rules, and with them the program; where that fails, all is as before.
+    /// Changes the rules and the program. On an error, nothing is changed.
     fn change(
         &mut self,
         state: &State,
@@ -306,7 +313,8 @@ impl Classes {
         Ok(())
     }
 
-    /// Changes the rules to fewer. If the kernel has no memory for the program, the next change brings it.
+    /// Removes rules. If the kernel has no memory for the new program, the former one stays until
+    /// the next change.
     fn change_surely(&mut self, state: &State, change: impl FnOnce(&mut Table)) {
         change(&mut self.table);
         let _brought_later = self.install(state, &self.table);
@@ -323,7 +331,7 @@ impl Classes {
     }
 }
 
-/// The program of these rules, in the kernel.
+/// Compiles the rules and loads the program.
 fn program(table: &Table, link: &Link, maps: Maps) -> Result<Program, DriverError> {
     let what = "an XDP program";
     let unsupported = |source| DriverError::Unsupported { what, source };
@@ -332,7 +340,8 @@ fn program(table: &Table, link: &Link, maps: Maps) -> Result<Program, DriverErro
     let instructions =
         (classifier.xdp(maps)).map_err(|error| unsupported(io::Error::other(error)))?;
     Program::xdp(&instructions).map_err(|error| match error.source.raw_os_error() {
-        // For who may load programs, but lacks CAP_PERFMON, the verifier finds fault with a harmless one.
+        // Without CAP_PERFMON, the verifier rejects a harmless program of a process that may load
+        // programs.
         Some(libc::EPERM | libc::EACCES) if !may_load() => DriverError::Denied {
             what,
             capability: CAPABILITIES,
@@ -341,18 +350,18 @@ fn program(table: &Table, link: &Link, maps: Maps) -> Result<Program, DriverErro
     })
 }
 
-/// Whether the calling thread has the rights to load a program that reads packets.
+/// Returns whether the calling thread may load a program that reads packets.
 fn may_load() -> bool {
     let needed = CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::NET_ADMIN;
     capabilities(None).is_ok_and(|its| its.effective.contains(needed))
 }
 
-/// Has the interface run a program, in the first of the ways that are asked for and can be had.
+/// Attaches a program at the first requested hook that is available.
 fn attach(
     program: &Program,
     interface: u32,
     mode: Mode,
-) -> Result<(Attached, Attachment), DriverError> {
+) -> Result<(ProgramLink, Attachment), DriverError> {
     let ways: &[Attachment] = match mode {
         Mode::Auto => &[Attachment::Native, Attachment::Generic],
         Mode::Native => &[Attachment::Native],
@@ -360,7 +369,7 @@ fn attach(
     };
     let mut refused = io::Error::from(io::ErrorKind::Unsupported);
     for way in ways {
-        match Attached::new(program, interface, *way) {
+        match ProgramLink::new(program, interface, *way) {
             Ok(attached) => return Ok((attached, *way)),
             Err(error) => refused = error,
         }
@@ -380,7 +389,8 @@ fn attach(
     }
 }
 
-/// In the kernel's stack packets come after they were put together, and a frame has no room for several.
+/// Refuses an interface that merges packets (GRO). The generic hook runs after merging, and a frame
+/// has no room for merged packets.
 fn check_merging(interface: &str) -> Result<(), DriverError> {
     match Offloads::of(interface) {
         Ok(Offloads {
@@ -390,7 +400,7 @@ fn check_merging(interface: &str) -> Result<(), DriverError> {
             what: "AF_XDP in the kernel's stack on an interface that puts packets together",
             source: io::Error::other(format!("turn that off: `ethtool -K {interface} gro off`")),
         }),
-        // Who does not tell does not do it.
+        // An interface that does not report merging does not merge.
         Ok(_) | Err(_) => Ok(()),
     }
 }

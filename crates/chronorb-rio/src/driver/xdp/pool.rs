@@ -1,4 +1,4 @@
-//! The frames of an interface, and whose they are.
+//! The frames of an interface, and their owners.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::shared::{Completion, Free};
 use super::sync::AtomicU64;
 use crate::driver::DriverError;
 
-/// How frames are laid out.
+/// The layout of the frames.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Layout {
-    /// Octets of a frame, a power of two.
+    /// The length of a frame in octets, a power of two.
     pub(super) frame: usize,
-    /// How many side by side have room for the longest packet, a power of two.
+    /// The number of adjacent frames that hold the longest packet, a power of two.
     pub(super) run: usize,
-    /// The interface's receive queues.
+    /// The number of receive queues.
     pub(super) queues: u32,
-    /// Frames for what comes in by each of them.
+    /// The number of incoming frames of each queue.
     pub(super) incoming: usize,
-    /// Words of 64 frames for what goes out, which lie behind.
+    /// The number of 64-frame words for outgoing packets. They lie behind the incoming frames.
     pub(super) words: usize,
 }
 
 impl Layout {
-    /// For packets of at most `longest` octets, and so many of them that come in by each of the queues, and that go out.
-    /// `None` if they are longer than the kernel can take in pieces.
+    /// Computes the layout for this many packets of at most `longest` octets, incoming at each
+    /// queue and outgoing. Returns `None` if they are longer than the kernel supports.
     pub(super) fn new(longest: usize, packets: usize, queues: u32) -> Option<Self> {
         let (frame, run) = match longest {
             0..=SMALL => (SMALL + HEADROOM, 1),
@@ -43,17 +43,17 @@ impl Layout {
         })
     }
 
-    /// Octets of all frames.
+    /// Returns the total length in octets.
     pub(super) const fn octets(&self) -> usize {
         (self.first_outgoing() + 64 * self.words) * self.frame
     }
 
-    /// Where an outgoing frame begins.
+    /// Returns the address of an outgoing frame.
     pub(super) const fn outgoing(&self, word: usize, place: u32) -> u64 {
         ((self.first_outgoing() + 64 * word + place as usize) * self.frame) as u64
     }
 
-    /// The number of the first frame for what goes out.
+    /// Returns the number of the first outgoing frame.
     const fn first_outgoing(&self) -> usize {
         self.queues as usize * self.incoming
     }
@@ -66,36 +66,37 @@ pub(super) struct Pool {
     pub(super) frames: Frames,
     queues: Box<[Arc<Queue>]>,
     completion: Ring<AtomicU64>,
-    /// Which outgoing frames are free.
+    /// The set of free outgoing frames.
     pub(super) free: Free,
     shares: PiMutex<Shares>,
-    /// Whether the interface itself reads and writes the frames.
+    /// Whether the interface accesses the frames directly (zero copy).
     pub(super) is_zero_copy: bool,
 }
 
-/// What no class has.
+/// The frames that belong to no class.
 #[derive(Debug)]
 struct Shares {
-    /// Incoming frames, of each queue, that no class's ring can hold.
+    /// Incoming frames of each queue that no class's ring can hold.
     incoming: usize,
     /// Words of outgoing frames.
     words: Vec<u32>,
 }
 
-/// What a class has.
+/// The frames of a class.
 #[derive(Debug)]
 pub(super) struct Share {
-    /// So many incoming frames each of its rings can hold.
+    /// The number of incoming frames that each of its rings can hold.
     pub(super) incoming: usize,
     /// Words of outgoing frames.
     pub(super) words: Box<[u32]>,
-    /// Which frames of each word may be used: not all where one word is more than the class needs.
+    /// A mask of the frames in each word that may be used. It has fewer than 64 bits if one word is
+    /// more than the class needs.
     pub(super) among: u64,
 }
 
 impl Pool {
-    /// Makes the frames, and binds them to the queues of an interface. Packets may be in the driver's own
-    /// hands only where `may_be_native`.
+    /// Allocates the frames and binds them to the queues of an interface. Zero copy is tried only
+    /// if `may_be_native`.
     pub(super) fn new(
         layout: Layout,
         interface: u32,
@@ -130,12 +131,12 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The interface's receive queues, by their numbers.
+    /// Returns the receive queues in the order of their numbers.
     pub(super) fn queues(&self) -> &[Arc<Queue>] {
         &self.queues
     }
 
-    /// Takes a share for so many packets each way.
+    /// Takes a share for this many packets in each direction.
     pub(super) fn take(&self, packets: usize) -> Result<Share, DriverError> {
         let incoming = packets * self.layout.run;
         let words = incoming.div_ceil(64);
@@ -158,14 +159,14 @@ impl Pool {
         })
     }
 
-    /// Gives a share back. Frames of it that are still being sent are free later.
+    /// Gives a share back. Frames that are still being sent become free later.
     pub(super) fn give(&self, share: &Share) {
         let mut shares = self.shares.lock();
         shares.incoming += share.incoming;
         shares.words.extend(&share.words);
     }
 
-    /// Finds out which frames have been sent, of any class; at most so many.
+    /// Collects frames of any class that have been sent, at most `most` of them.
     #[inline]
     pub(super) fn reap(&self, most: usize) {
         for _ in 0..most {
@@ -176,7 +177,7 @@ impl Pool {
         }
     }
 
-    /// The frame of this address has been sent, or will not be.
+    /// Frees the frame with this address, which has been sent or will not be.
     pub(super) fn sent(&self, address: u64) {
         let frame = address as usize / self.layout.frame;
         if let Some(frame) = frame.checked_sub(self.layout.first_outgoing()) {
@@ -184,7 +185,7 @@ impl Pool {
         }
     }
 
-    /// As many as [`reap`](Self::reap) can find.
+    /// Returns the number of outgoing frames, which is the maximum that [`reap`](Self::reap) finds.
     pub(super) fn outgoing(&self) -> usize {
         64 * self.free.len()
     }
@@ -199,11 +200,11 @@ impl Pool {
 }
 
 const PAGE: usize = 4096;
-/// What the kernel leaves free at the start of an incoming frame (`XDP_PACKET_HEADROOM`).
+/// The headroom that the kernel reserves at the start of an incoming frame (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;
-/// Packets up to this have room in half a page.
+/// The longest packet that fits into half a page.
 const SMALL: usize = PAGE / 2 - HEADROOM;
-/// The kernel has at most 18 pieces for a packet, of a page each.
+/// The maximum number of frames of a packet. The kernel supports at most 18 pieces of a page each.
 const MAX_RUN: usize = 16;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The receive queues of an interface. The kernel wants for each of them a socket and rings of its own, of which the frames may be
-//! one piece of memory (`XDP_SHARED_UMEM`).
+//! The receive queues of an interface. The kernel requires a socket and rings for each of them. The
+//! queues can share one frame memory (`XDP_SHARED_UMEM`).
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,30 +26,30 @@ use super::sync::AtomicU64;
 use crate::driver::DriverError;
 use crate::driver::socket;
 
-/// A receive queue, as far as classes share it.
+/// The part of a receive queue that classes share.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The ring by which the kernel is given empty frames.
+    /// The fill ring, which gives the kernel empty frames.
     fill: Ring<AtomicU64>,
-    /// Octets of a frame.
+    /// The length of a frame in octets.
     frame: u64,
-    /// The socket that is bound to it, and is no class's.
+    /// The socket that is bound to the queue and belongs to no class.
     anchor: OwnedFd,
 }
 
 /// All receive queues of an interface, with the frames bound to them.
 #[derive(Debug)]
 pub(super) struct Queues {
-    /// By their numbers; one at least.
+    /// The queues in the order of their numbers, at least one.
     pub(super) all: Box<[Arc<Queue>]>,
-    /// The ring by which frames come back that were sent. All are sent by the first queue.
+    /// The completion ring, which returns sent frames. All frames are sent by the first queue.
     pub(super) completion: Ring<AtomicU64>,
-    /// Whether the interface itself reads and writes the frames.
+    /// Whether the interface accesses the frames directly (zero copy).
     pub(super) is_zero_copy: bool,
 }
 
 impl Queues {
-    /// Binds frames to the queues of an interface. It may read and write them itself only where `may_be_native`.
+    /// Binds frames to the queues of an interface. Zero copy is tried only if `may_be_native`.
     pub(super) fn bind(
         frames: &Frames,
         layout: &Layout,
@@ -82,7 +82,7 @@ impl Queues {
         for number in 1..layout.queues {
             match Queue::beside(&all[0], layout, interface, number) {
                 Ok(queue) => all.push(Arc::new(queue)),
-                // An interface may read and write frames itself by some of its queues only.
+                // Some interfaces support zero copy only at some of their queues.
                 Err(_) if is_zero_copy => {
                     drop(all);
                     return Self::bind(frames, layout, interface, false);
@@ -99,7 +99,7 @@ impl Queues {
 }
 
 impl Queue {
-    /// The queue of this number, with the frames of the first one.
+    /// Creates the queue with this number, with the frames of the first one.
     fn beside(
         first: &Self,
         layout: &Layout,
@@ -107,7 +107,7 @@ impl Queue {
         number: u32,
     ) -> Result<Self, DriverError> {
         let anchor = socket()?;
-        // Nothing is sent by it, but the kernel wants both rings.
+        // The socket sends nothing, but the kernel requires both rings.
         let (fill, _) = rings(&anchor, layout, 2).map_err(failed(RINGS))?;
         bind(&anchor, &first.shared(interface, number)).map_err(refused)?;
         Ok(Self {
@@ -117,7 +117,7 @@ impl Queue {
         })
     }
 
-    /// The address by which a socket is bound to a queue with the frames of this one.
+    /// Returns the address that binds a socket to a queue with the frames of this one.
     pub(super) fn shared(&self, interface: u32, number: u32) -> SocketAddrXdpWithSharedUmem<'_> {
         SocketAddrXdpWithSharedUmem {
             addr: SocketAddrXdp::new(Flags::XDP_SHARED_UMEM, interface, number),
@@ -125,7 +125,7 @@ impl Queue {
         }
     }
 
-    /// Gives the kernel an empty frame, which has to be one of this queue's.
+    /// Gives the kernel an empty frame, which must belong to this queue.
     #[inline]
     pub(super) fn refill(&self, address: u64) {
         let fill = Fill {
@@ -136,14 +136,15 @@ impl Queue {
         fill.put(address);
     }
 
-    /// Whether the kernel waits to be told of empty frames; only one that reads and writes them itself does.
+    /// Returns whether the kernel needs a system call to notice empty frames. This occurs only with
+    /// zero copy.
     #[inline]
     pub(super) fn wants_a_call(&self) -> bool {
         self.fill.wants_a_call()
     }
 }
 
-/// Tells the kernel of the frames.
+/// Registers the frames with the kernel.
 fn register(anchor: &OwnedFd, frames: &Frames, layout: &Layout) -> Result<(), DriverError> {
     let registration = XdpUmemReg {
         addr: frames.address(),
@@ -157,8 +158,9 @@ fn register(anchor: &OwnedFd, frames: &Frames, layout: &Layout) -> Result<(), Dr
         Errno::NOBUFS => DriverError::Failed {
             what: "frames for AF_XDP",
             source: io::Error::other(format!(
-                "{} MiB for {} receive queues are more memory than the process may lock: raise LimitMEMLOCK, grant \
-                 cap_ipc_lock, or have the interface use fewer queues (`ethtool -L`)",
+                "{} MiB for {} receive queues are more memory than the process may lock: raise \
+                LimitMEMLOCK, grant cap_ipc_lock, or have the interface use fewer queues (`ethtool \
+                -L`)",
                 frames.len().div_ceil(1 << 20),
                 layout.queues
             )),
@@ -167,7 +169,7 @@ fn register(anchor: &OwnedFd, frames: &Frames, layout: &Layout) -> Result<(), Dr
     })
 }
 
-/// The fill ring of a socket that is not bound yet, and its completion ring of so many entries.
+/// Creates the fill ring of an unbound socket, and its completion ring with this many entries.
 fn rings(
     anchor: &OwnedFd,
     layout: &Layout,
@@ -176,7 +178,7 @@ fn rings(
     let empty = layout.incoming.next_power_of_two() as u32;
     set_xdp_umem_fill_ring_size(anchor, empty)?;
     set_xdp_umem_completion_ring_size(anchor, sent)?;
-    // A socket without any ring of its own cannot be bound. Nothing is sent to this one.
+    // A socket without a receive or transmit ring cannot be bound. This one receives nothing.
     set_xdp_rx_ring_size(anchor, 2)?;
     let places = xdp_mmap_offsets(anchor)?;
     let fill = Ring::map(anchor, XDP_UMEM_PGOFF_FILL_RING, places.fr, empty)?;
@@ -184,8 +186,8 @@ fn rings(
     Ok((fill, completion))
 }
 
-/// Binds a socket, and with it the frames, to a queue. For a while after somebody has closed one there, the kernel still has its
-/// frames: this waits for it.
+/// Binds a socket, and with it the frames, to a queue. After a socket has closed, the kernel keeps
+/// its frames for a while; this function waits for their release.
 fn bind(socket: &OwnedFd, address: &impl SocketAddrArg) -> io::Result<()> {
     let deadline = Instant::now() + LAST_FRAMES;
     let mut pause = Duration::from_millis(1);
@@ -200,7 +202,7 @@ fn bind(socket: &OwnedFd, address: &impl SocketAddrArg) -> io::Result<()> {
     }
 }
 
-/// Opens a socket of AF_XDP, which is not bound.
+/// Opens an unbound AF_XDP socket.
 pub(super) fn socket() -> Result<OwnedFd, DriverError> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)
@@ -221,9 +223,9 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> DriverError {
     move |source| DriverError::Failed { what, source }
 }
 
-/// What AF_XDP takes.
+/// The capabilities that AF_XDP needs.
 pub(super) const CAPABILITIES: &str = "cap_bpf,cap_perfmon,cap_net_admin,cap_net_raw";
 const RINGS: &str = "rings of AF_XDP";
-/// How long the kernel may take to be done with the frames of a socket that was closed.
+/// The maximum time that the kernel takes to release the frames of a closed socket.
 const LAST_FRAMES: Duration = Duration::from_secs(3);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);

@@ -11,25 +11,26 @@ use super::socket::{ClassSockets, Incoming};
 use super::sync::Ordering;
 use crate::class::ClassId;
 use crate::driver::socket::take_error;
-use crate::path::{Frame, PathError, Received, Receiver};
+use crate::path::{Frame, PathError, ReceiveCounts, Receiver};
 
-/// What comes in for a class, by all receive queues: of those with frames each has its turn, a frame at a time.
+/// The incoming frames of a class, over all receive queues. Queues with frames take turns, one
+/// frame each.
 #[derive(Debug)]
 pub(super) struct XdpReceiver {
     class: ClassId,
-    /// By the numbers of the queues.
+    /// The incoming rings in the order of the queues.
     incoming: Arc<[Incoming]>,
     sockets: Arc<ClassSockets>,
     state: Arc<State>,
-    /// Room for a frame that comes in pieces.
+    /// The buffer to assemble a frame that arrives in pieces.
     whole: Box<[u8]>,
-    /// The queue whose turn it is.
+    /// The queue whose turn is next.
     turn: usize,
-    /// Whether there was no frame the last time.
+    /// Whether the last call found no frame.
     was_empty: bool,
     is_gone: bool,
-    counts: Received,
-    /// How many packets had gone astray before.
+    counts: ReceiveCounts,
+    /// The number of stray packets before the path was opened.
     strayed: u64,
 }
 
@@ -46,7 +47,7 @@ impl XdpReceiver {
             turn: 0,
             was_empty: false,
             is_gone: false,
-            counts: Received::default(),
+            counts: ReceiveCounts::default(),
             strayed: state.strayed(class),
             state,
             incoming: sockets.incoming.clone(),
@@ -54,20 +55,21 @@ impl XdpReceiver {
         }
     }
 
-    /// Where there was nothing twice, asks whether anything can come at all.
+    /// After two calls without a frame, checks whether the interface still exists.
     fn check(&mut self) -> Result<(), PathError> {
         if self.was_empty && !self.is_gone {
-            // The only error that comes up is that of an interface that is no more, and it comes up once.
+            // The only error of such a socket is that its interface is gone. It is reported once.
             self.is_gone = take_error(self.sockets.first()).is_err();
         }
         self.was_empty = true;
-        match self.is_gone {
-            true => Err(PathError(Errno::NETDOWN.into())),
-            false => Ok(()),
+        if self.is_gone {
+            Err(PathError(Errno::NETDOWN.into()))
+        } else {
+            Ok(())
         }
     }
 
-    /// The queue whose turn it is among those with frames, and how many pieces the next one has there.
+    /// Returns the next queue in turn that has a frame, and the number of pieces of that frame.
     #[inline]
     fn next(&mut self) -> Option<(usize, u32)> {
         for _ in 0..self.incoming.len() {
@@ -117,9 +119,9 @@ impl Receiver for XdpReceiver {
         self.incoming.iter().map(waiting).sum()
     }
 
-    fn counts(&self) -> Received {
+    fn counts(&self) -> ReceiveCounts {
         let strayed = self.state.strayed(self.class).saturating_sub(self.strayed);
-        let mut counts = Received {
+        let mut counts = ReceiveCounts {
             failed: self.counts.failed + strayed,
             ..self.counts
         };
@@ -132,7 +134,7 @@ impl Receiver for XdpReceiver {
 }
 
 impl Incoming {
-    /// Pieces that are there.
+    /// Returns the number of waiting pieces.
     #[inline]
     fn waiting(&self) -> u32 {
         let first = self.ring.consumer().load(Ordering::Relaxed);
@@ -140,14 +142,14 @@ impl Incoming {
         end.wrapping_sub(first)
     }
 
-    /// How many pieces the next frame has; 0 if it is not there.
+    /// Returns the number of pieces of the next frame; 0 if there is none.
     #[inline]
     fn count(&self) -> u32 {
         let is_last = |at: &u32| !self.piece(*at).goes_on;
         (0..self.waiting()).find(is_last).map_or(0, |at| at + 1)
     }
 
-    /// The piece that is so many behind the next one.
+    /// Returns the piece at this distance behind the next one.
     #[inline]
     fn piece(&self, at: u32) -> Piece {
         let first = self.ring.consumer().load(Ordering::Relaxed);
@@ -155,7 +157,7 @@ impl Incoming {
     }
 }
 
-/// The pieces of the next frame of a queue, which go back when they are dropped.
+/// The pieces of the next frame of a queue. They are given back on drop.
 struct Pieces<'s> {
     frames: &'s Frames,
     from: &'s Incoming,
@@ -167,11 +169,11 @@ impl Pieces<'_> {
         (0..self.count).map(|at| self.from.piece(at))
     }
 
-    /// The frame in one piece; `None` if `whole` has no room for it.
+    /// Returns the contiguous frame; `None` if `whole` is too short for it.
     #[allow(unsafe_code, reason = "frames are shared with the kernel")]
     fn octets<'o>(&'o self, whole: &'o mut [u8]) -> Option<&'o [u8]> {
-        // SAFETY: the kernel has put it into the ring, and it goes back only when `self` is dropped, which is borrowed as long as
-        // the octets are.
+        // SAFETY: the kernel has put the piece into the ring. It is given back only when `self` is
+        // dropped, and the octets borrow `self`.
         let octets = |piece: Piece| unsafe { self.frames.read(piece.address, piece.len as usize) };
         if self.count == 1 {
             return self.iter().next().map(octets);

@@ -1,24 +1,25 @@
-//! What the classes of an interface share, since the kernel wants it so: the ring by which it is given empty frames, the ring by
-//! which it gives back frames that were sent, and which of these are free.
+//! The state that the kernel makes the classes of an interface share: the fill ring with empty
+//! frames, the completion ring with sent frames, and the set of free frames.
 //!
-//! Nobody waits here, and who is called away in the midst of it hinders nobody.
+//! All operations are lock-free. A preempted thread delays no other.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The fill ring: many threads put frames in, the kernel takes them out.
 ///
-/// A slot is claimed and written in one step. The address of a frame leaves the low bits free, which the kernel does not
-/// look at; they say in which lap the slot was written, so that who is late cannot take it for free: unless it is late by
-/// exactly as many laps as these bits can count, 2,048 at least, and finds the same frame there again. There are no more
-/// frames than slots, hence it is never full.
+/// A slot is claimed and written in one step. The low bits of a frame's address are zero and
+/// ignored by the kernel. They hold the lap in which the slot was written, so that a delayed thread
+/// cannot mistake it for a free slot. A mistake needs a delay of exactly as many laps as these bits
+/// can count (at least 2,048), with the same frame in the slot. There are no more frames than
+/// slots, so the ring is never full.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fill<'r> {
-    /// Where the next frame is put, counted on and on.
+    /// The position at which the next frame is put in; it wraps.
     pub(super) producer: &'r AtomicU32,
-    /// A power of two of them, all 0 at first.
+    /// The slots; their number is a power of two, and all are initially 0.
     pub(super) slots: &'r [AtomicU64],
-    /// Octets of a frame, a power of two.
+    /// The length of a frame in octets, a power of two.
     pub(super) frame: u64,
 }
 
@@ -37,7 +38,8 @@ impl Fill<'_> {
                     .compare_exchange(there, address | lap, Ordering::AcqRel, Ordering::Relaxed)
                     .is_ok();
             if is_mine || there & (self.frame - 1) == lap {
-                // Whose frame it is, it is there. If this fails, another has done it.
+                // The slot holds a frame, of this thread or another. If the exchange fails, another
+                // thread has already advanced the position.
                 let _ = self.producer.compare_exchange(
                     position,
                     position.wrapping_add(1),
@@ -51,21 +53,22 @@ impl Fill<'_> {
         }
     }
 
-    /// What the low bits of a slot say before it is written in the lap of this position (0), and after (1).
+    /// Returns the low bits of a slot before (`written` = 0) and after (1) it is written in the lap
+    /// of this position.
     fn lap(self, position: u32, written: u64) -> u64 {
         let laps = position >> self.slots.len().trailing_zeros();
         (u64::from(laps) + written) & (self.frame - 1)
     }
 }
 
-/// The completion ring: the kernel puts in frames that were sent, many threads take them out.
+/// The completion ring: the kernel puts sent frames in, many threads take them out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Completion<'r> {
-    /// Where the kernel puts the next one, counted on and on.
+    /// The position at which the kernel puts the next frame; it wraps.
     pub(super) producer: &'r AtomicU32,
-    /// Where the next one is taken out, counted on and on.
+    /// The position at which the next frame is taken out; it wraps.
     pub(super) consumer: &'r AtomicU32,
-    /// A power of two of them.
+    /// The slots; their number is a power of two.
     pub(super) slots: &'r [AtomicU64],
 }
 
@@ -78,7 +81,8 @@ impl Completion<'_> {
             if self.producer.load(Ordering::Acquire) == position {
                 return None;
             }
-            // The kernel writes here again only once the position is taken: then the exchange fails.
+            // The kernel overwrites this slot only after the position is taken; then the exchange
+            // fails.
             let address =
                 self.slots[position as usize & (self.slots.len() - 1)].load(Ordering::Relaxed);
             let taken = self.consumer.compare_exchange(
@@ -94,25 +98,26 @@ impl Completion<'_> {
     }
 }
 
-/// Which frames are free to be sent: a bit each. Each word of 64 has one owner, who alone takes from it.
+/// The set of free outgoing frames, one bit each. Each word of 64 has one owner, and only the owner
+/// takes frames from it.
 #[derive(Debug)]
 pub(super) struct Free {
     words: Box<[AtomicU64]>,
 }
 
 impl Free {
-    /// So many words of 64 frames, all of which are free.
+    /// Creates this many words of 64 free frames.
     pub(super) fn new(words: usize) -> Self {
         Self {
             words: (0..words).map(|_| AtomicU64::new(u64::MAX)).collect(),
         }
     }
 
-    /// Finds a run of free frames in an own word, among those whose bits are set: `run`, a power of two, at a multiple of
-    /// that.
+    /// Finds `run` adjacent free frames in an own word, among those in the mask. `run` is a power
+    /// of two, and the position a multiple of it.
     #[inline]
     pub(super) fn find(&self, word: usize, run: u32, among: u64) -> Option<u32> {
-        // What they hold is read by nobody any more.
+        // Acquire: the former user of the frames no longer reads them.
         let mut starts = self.words[word].load(Ordering::Acquire) & among;
         let mut width = 1;
         while width < run {
@@ -124,14 +129,14 @@ impl Free {
         (place < 64).then_some(place)
     }
 
-    /// Takes so many free frames of an own word.
+    /// Takes this many free frames of an own word.
     #[inline]
     pub(super) fn take(&self, word: usize, place: u32, count: u32) {
         let taken = u64::MAX >> (64 - count) << place;
         self.words[word].fetch_and(!taken, Ordering::Relaxed);
     }
 
-    /// Makes a frame free again, whosever it is.
+    /// Frees a frame of any owner.
     #[inline]
     pub(super) fn give(&self, frame: usize) {
         if let Some(word) = self.words.get(frame / 64) {
@@ -139,7 +144,7 @@ impl Free {
         }
     }
 
-    /// How many words it has.
+    /// Returns the number of words.
     pub(super) fn len(&self) -> usize {
         self.words.len()
     }

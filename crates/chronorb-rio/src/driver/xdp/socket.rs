@@ -18,34 +18,35 @@ use super::queue::{Queue, socket};
 use super::sync::Ordering;
 use crate::driver::DriverError;
 
-/// The sockets of a class, one for each receive queue. Once both halves of its path are gone they are closed, and its frames go
-/// back.
+/// The sockets of a class, one for each receive queue. They are closed, and the frames returned,
+/// after both halves of the path are dropped.
 ///
-/// All is sent by the socket of the first queue: what goes out needs no second one, since nothing waits in any, and so it keeps
-/// its order.
+/// All frames are sent by the socket of the first queue. A second one is not needed because no
+/// outgoing frame waits in any queue, and the frames stay in order.
 #[derive(Debug)]
 pub(super) struct ClassSockets {
-    /// By the numbers of the queues; none after they are closed.
+    /// The sockets in the order of the queues; empty after they are closed.
     sockets: Vec<OwnedFd>,
-    /// Readable where one of several is.
+    /// A descriptor that is readable if one of several sockets is.
     any: Option<OwnedFd>,
-    /// What comes in, by the numbers of the queues.
+    /// The incoming rings in the order of the queues.
     pub(super) incoming: Arc<[Incoming]>,
     pub(super) outgoing: Ring<Descriptor>,
     pub(super) share: Share,
     pub(super) pool: Arc<Pool>,
 }
 
-/// What comes in for a class by one receive queue.
+/// The incoming ring of a class at one receive queue.
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) ring: Ring<Descriptor>,
-    /// Where its frames go back to.
+    /// The queue to which frames are given back.
     pub(super) queue: Arc<Queue>,
 }
 
 impl ClassSockets {
-    /// Sockets for so many packets each way, a power of two, which the kernel sends nothing to yet.
+    /// Opens sockets for this many packets in each direction, a power of two. The kernel does not
+    /// send packets to them yet.
     pub(super) fn open(
         pool: Arc<Pool>,
         interface: u32,
@@ -85,17 +86,17 @@ impl ClassSockets {
         })
     }
 
-    /// They themselves, by the numbers of the queues.
+    /// Returns the sockets in the order of the queues.
     pub(super) fn all(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.sockets.iter().map(AsFd::as_fd)
     }
 
-    /// Has the kernel send what is in the outgoing ring. Never waits.
+    /// Makes the kernel send the frames in the outgoing ring. Never blocks.
     pub(super) fn kick(&self) -> Result<(), Errno> {
         rustix::net::send(self.first(), &[], SendFlags::DONTWAIT).map(|_| ())
     }
 
-    /// Tells the kernel, if it wants that, of empty frames for a queue. Never waits.
+    /// Notifies the kernel of empty frames at a queue, if needed. Never blocks.
     pub(super) fn tell_of_empty_frames(&self, queue: usize) {
         if self.pool.is_zero_copy && self.incoming[queue].queue.wants_a_call() {
             let socket = &self.sockets[queue];
@@ -103,20 +104,20 @@ impl ClassSockets {
         }
     }
 
-    /// What the kernel has counted, by queue.
+    /// Returns the kernel's statistics of each queue.
     pub(super) fn statistics(&self) -> impl Iterator<Item = XdpStatistics> {
         let asked = self.sockets.iter().map(xdp_statistics);
         asked.filter_map(Result::ok)
     }
 
-    /// The socket of the first queue.
+    /// Returns the socket of the first queue.
     pub(super) fn first(&self) -> &OwnedFd {
         &self.sockets[0]
     }
 }
 
 impl AsFd for ClassSockets {
-    /// Readable where frames are there.
+    /// Returns a descriptor that is readable while frames wait.
     fn as_fd(&self) -> BorrowedFd<'_> {
         let any = self.any.as_ref();
         any.unwrap_or_else(|| self.first()).as_fd()
@@ -125,7 +126,7 @@ impl AsFd for ClassSockets {
 
 impl Drop for ClassSockets {
     fn drop(&mut self) {
-        // From now on the kernel neither puts anything into their rings nor takes anything out.
+        // From now on the kernel no longer accesses the rings.
         self.sockets.clear();
         for Incoming { ring, queue } in self.incoming.iter() {
             for position in left(ring) {
@@ -139,7 +140,7 @@ impl Drop for ClassSockets {
     }
 }
 
-/// The positions of what is in a ring.
+/// Returns the positions of the entries in a ring.
 fn left(ring: &Ring<Descriptor>) -> impl Iterator<Item = u32> {
     let consumer = ring.consumer().load(Ordering::Acquire);
     let producer = ring.producer().load(Ordering::Acquire);
@@ -147,7 +148,7 @@ fn left(ring: &Ring<Descriptor>) -> impl Iterator<Item = u32> {
     (0..count).map(move |at| consumer.wrapping_add(at))
 }
 
-/// The incoming ring of a socket that is not bound yet.
+/// Creates the incoming ring of an unbound socket.
 fn incoming(socket: &OwnedFd, share: &Share) -> io::Result<Ring<Descriptor>> {
     let len = share.incoming as u32;
     set_xdp_rx_ring_size(socket, len)?;
@@ -155,16 +156,16 @@ fn incoming(socket: &OwnedFd, share: &Share) -> io::Result<Ring<Descriptor>> {
     Ring::map(socket, XDP_PGOFF_RX_RING, places.rx, len)
 }
 
-/// The outgoing ring of a socket that is not bound yet.
+/// Creates the outgoing ring of an unbound socket.
 fn outgoing(socket: &OwnedFd, share: &Share) -> io::Result<Ring<Descriptor>> {
-    // As many as there are frames to send, so that it is never full.
+    // As many entries as outgoing frames, so that it is never full.
     let len = (64 * share.words.len()).next_power_of_two() as u32;
     set_xdp_tx_ring_size(socket, len)?;
     let places = xdp_mmap_offsets(socket)?;
     Ring::map(socket, XDP_PGOFF_TX_RING, places.tx, len)
 }
 
-/// What is readable, as a level, where one of these is.
+/// Returns a descriptor that is readable (level-triggered) if one of these sockets is.
 fn any_of(sockets: &[OwnedFd]) -> io::Result<OwnedFd> {
     let any = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for socket in sockets {

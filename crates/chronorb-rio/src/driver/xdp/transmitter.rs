@@ -8,17 +8,17 @@ use super::memory::Piece;
 use super::pool::Share;
 use super::socket::ClassSockets;
 use super::sync::Ordering;
-use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
+use crate::path::{PathError, TransmitCounts, TransmitError, Transmitter};
 
-/// What goes out of a class.
+/// The outgoing frames of a class.
 #[derive(Debug)]
 pub(super) struct XdpTransmitter {
     sockets: Arc<ClassSockets>,
-    /// Octets of the longest frame.
+    /// The length of the longest frame in octets.
     longest: usize,
-    /// Which of the own words had a free frame the last time.
+    /// The own word in which a free frame was found last.
     word: usize,
-    counts: Transmitted,
+    counts: TransmitCounts,
 }
 
 impl XdpTransmitter {
@@ -27,13 +27,13 @@ impl XdpTransmitter {
             sockets,
             longest,
             word: 0,
-            counts: Transmitted::default(),
+            counts: TransmitCounts::default(),
         }
     }
 
-    /// A place with room for the longest frame: a word, and a frame in it.
+    /// Finds room for the longest frame: a word, and a frame in it.
     fn find(&mut self) -> Option<(usize, u32)> {
-        // More than one, so that what waits becomes fewer.
+        // More than one packet's frames, so that the backlog shrinks.
         let few = 2 * self.sockets.pool.layout.run;
         self.sockets.pool.reap(few);
         let found = self.find_free();
@@ -74,12 +74,12 @@ impl Transmitter for XdpTransmitter {
         };
         let pool = &*self.sockets.pool;
         let address = pool.layout.outgoing(word, place);
-        // SAFETY: the frames from there on are free and of this class, and the kernel gets them below.
+        // SAFETY: these frames are free and belong to this class. The kernel gets them only below.
         write(unsafe { pool.frames.write(address, len) });
 
         let ring = &self.sockets.outgoing;
         let first = ring.producer().load(Ordering::Relaxed);
-        // A frame without octets is one too, though no interface takes it.
+        // A frame without octets is counted as one, though no interface accepts it.
         let count = len.div_ceil(pool.layout.frame).max(1);
         for at in 0..count {
             let before = at * pool.layout.frame;
@@ -106,7 +106,8 @@ impl Transmitter for XdpTransmitter {
         let ring = &self.sockets.outgoing;
         while self.is_pending() && ring.wants_a_call() {
             let before = ring.consumer().load(Ordering::Acquire);
-            // The kernel takes some at a time; and none where the interface has no room for now, or is down.
+            // The kernel accepts some frames at a time, and none if the interface has no room or is
+            // down.
             let kicked = self.sockets.kick();
             if let Err(errno @ (Errno::NXIO | Errno::NODEV | Errno::BADF)) = kicked {
                 return Err(PathError(errno.into()));
@@ -123,7 +124,7 @@ impl Transmitter for XdpTransmitter {
         ring.consumer().load(Ordering::Acquire) != ring.producer().load(Ordering::Relaxed)
     }
 
-    fn counts(&self) -> Transmitted {
+    fn counts(&self) -> TransmitCounts {
         self.counts
     }
 }

@@ -1,23 +1,23 @@
-//! Who waits is told, and told again, and not told of nothing.
+//! Notification of holders: once for each event, again for the next, and not without one.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::*;
 
-/// Whether the bell of a connection has rung since it was drained.
+/// Returns whether the bell of a connection has rung since it was drained.
 fn has_rung(world: &World, at: At) -> bool {
-    let bell = world.protocol(at.host).slot(at.slot).bell();
+    let bell = world.engine(at.host).slot(at.slot).bell();
     poll(
         &mut [PollFd::new(&*bell, PollFlags::IN)],
         Some(&Timespec::default()),
     ) == Ok(1)
 }
 
-/// Receives as who has the connection does, which drains the bell where nothing is there.
+/// Receives as the holder of the connection does. Drains the bell if there is nothing.
 fn receive(world: &World, at: At, room: &mut [u8]) -> Result<usize, IoError> {
-    let protocol = world.protocol(at.host);
-    let bell = protocol.slot(at.slot).bell();
-    protocol.with(at.slot, world.now, |it| {
+    let engine = world.engine(at.host);
+    let bell = engine.slot(at.slot).bell();
+    engine.with(at.slot, world.now, |it| {
         it.receive(room, || {
             bell.drain();
         })
@@ -31,13 +31,13 @@ fn connected() -> (World, usize, At) {
     world
         .until("it is connected", |world| world.is_connected(near))
         .expect("somebody listens");
-    let slot = world.protocol(CLIENT).slot(near.slot);
+    let slot = world.engine(CLIENT).slot(near.slot);
     slot.open_bell().expect("there are descriptors");
     (world, listener, near)
 }
 
 fn accept(world: &World, listener: usize) -> Option<At> {
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     let taken = server.accept(
         listener,
         world.now,

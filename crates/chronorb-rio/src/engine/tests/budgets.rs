@@ -1,4 +1,4 @@
-//! However much arrives, only so much is worked on.
+//! Bounds of the work for any number of arriving packets.
 
 use super::super::thread::Account;
 use super::*;
@@ -9,7 +9,7 @@ fn a_step_takes_in_at_most_its_budget() {
     let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     world.send(near, &[1; 45 * 1400]).expect("it is open");
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     // 43 frames of 1460 octets each, and one more.
     for budget in [8, 8, 20] {
         let outcome = server
@@ -39,7 +39,7 @@ fn what_a_budget_leaves_over_holds_the_sender_back() {
         while let Ok(n) = world.send(near, &octets) {
             sent += n;
         }
-        let server = world.protocol(SERVER);
+        let server = world.engine(SERVER);
         let outcome = server
             .step(world.now, 8, None)
             .expect("a wire does not fail");
@@ -49,7 +49,7 @@ fn what_a_budget_leaves_over_holds_the_sender_back() {
         }
         let now = world.now + Duration::from_millis(10);
         world.advance(now);
-        let client = world.protocol(CLIENT);
+        let client = world.engine(CLIENT);
         client
             .step(world.now, 100, None)
             .expect("a wire does not fail");
@@ -61,7 +61,7 @@ fn what_a_budget_leaves_over_holds_the_sender_back() {
         "{received} of {of_full_frames}"
     );
     assert!(received <= of_full_frames);
-    let counts = world.protocol(SERVER).path_counts().0;
+    let counts = world.engine(SERVER).path_counts().0;
     assert_eq!(counts.dropped, 0, "the windows fit into the queue");
     assert!(
         sent - received <= 3 * 65_536,
@@ -86,11 +86,11 @@ fn a_cap_is_used_to_the_full_though_its_thread_wakes_late() {
     let mut account = Account::new(CAP, PERIOD, world.now);
     let (mut received, mut packets) = (0, 0);
     for period in 0..100 {
-        // The first packets of a period are there when it begins, others come in it.
+        // The first packets of a period are there when it begins; others arrive during it.
         loop {
             while world.send(near, &octets).is_ok() {}
             let budget = account.left(world.now).min(4);
-            let server = world.protocol(SERVER);
+            let server = world.engine(SERVER);
             let outcome = server.step(world.now, budget, None);
             let taken = outcome.expect("a wire does not fail").packets;
             packets += taken;
@@ -99,7 +99,7 @@ fn a_cap_is_used_to_the_full_though_its_thread_wakes_late() {
                 received += n;
             }
             world.advance(world.now + Duration::from_micros(100));
-            let client = world.protocol(CLIENT);
+            let client = world.engine(CLIENT);
             let outcome = client.step(world.now, 100, None);
             outcome.expect("a wire does not fail");
             if account.left(world.now) == 0 {

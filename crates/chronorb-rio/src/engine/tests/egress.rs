@@ -1,10 +1,10 @@
-//! What leaves a class by an interface that is slow.
+//! The output of a class at a slow interface.
 
 use crate::engine::device::{Egress, Envelope};
 use crate::frame::Ethernet;
-use crate::path::{PathError, TransmitError, Transmitted, Transmitter};
+use crate::path::{PathError, TransmitCounts, TransmitError, Transmitter};
 
-/// An interface that takes one frame at a time.
+/// An interface that accepts one frame at a time.
 #[derive(Debug, Default)]
 struct Slow {
     queued: u64,
@@ -35,10 +35,10 @@ impl Transmitter for Slow {
         self.sent < self.queued
     }
 
-    fn counts(&self) -> Transmitted {
-        Transmitted {
+    fn counts(&self) -> TransmitCounts {
+        TransmitCounts {
             frames: self.sent,
-            ..Transmitted::default()
+            ..TransmitCounts::default()
         }
     }
 }

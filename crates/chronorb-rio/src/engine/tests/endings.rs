@@ -1,4 +1,4 @@
-//! Connections end, in whatever order their ends do.
+//! Closing of connections, with the ends in any order.
 
 use super::*;
 use crate::driver::wire::Faults;
@@ -15,7 +15,7 @@ const SILENT: Faults = Faults {
 fn is_over(world: &World) -> bool {
     [CLIENT, SERVER]
         .into_iter()
-        .all(|host| world.protocol(host).used() == 0)
+        .all(|host| world.engine(host).used() == 0)
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_end_that_goes_with_something_unread_says_so() {
     world.let_go(far);
     world.pass(Duration::from_millis(1));
     assert_eq!(world.receive(near, &mut [0; 5]), Err(IoError::Closed));
-    assert_eq!(world.protocol(SERVER).used(), 0);
+    assert_eq!(world.engine(SERVER).used(), 0);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_peer_that_never_ends_holds_a_slot_for_a_bounded_time() {
     let (near, far) = world.pair(listener, 40_000);
     world.let_go(near);
     world.pass(Duration::from_secs(6));
-    assert_eq!(world.protocol(CLIENT).used(), 0);
+    assert_eq!(world.engine(CLIENT).used(), 0);
     assert_eq!(world.receive(far, &mut [0; 5]), Err(IoError::Ended));
 }
 
@@ -160,7 +160,7 @@ fn a_port_can_be_used_again_while_its_last_connection_is_waited_out() {
     let listener = world.listen();
     for _ in 0..20 {
         let (near, far) = world.pair(listener, 40_000);
-        // The server ends first, so that the slot that waits is its.
+        // The server closes first, so that its slot is in TIME-WAIT.
         world.let_go(far);
         world.pass(Duration::from_millis(1));
         world.let_go(near);
@@ -189,8 +189,8 @@ fn who_stops_listening_refuses_who_waits() {
     world
         .until("it is connected", |world| world.is_connected(near))
         .expect("it is");
-    world.protocol(SERVER).stop_listening(listener, world.now);
+    world.engine(SERVER).stop_listening(listener, world.now);
     world.pass(Duration::from_millis(1));
     assert_eq!(world.receive(near, &mut [0; 5]), Err(IoError::Closed));
-    assert_eq!(world.protocol(SERVER).used(), 0);
+    assert_eq!(world.engine(SERVER).used(), 0);
 }

@@ -1,9 +1,9 @@
-//! Whatever peers do, slots are bounded and come free again.
+//! Slots under floods: their number is bounded, and they become free again.
 
 use super::*;
 use crate::driver::wire::Faults;
 
-/// Has the client wish for connections from so many ports, and forget about them.
+/// Makes the client request connections from these ports, and forget them.
 fn flood(world: &World, ports: std::ops::Range<u16>) {
     let silent = Faults {
         loss: 1.0,
@@ -11,18 +11,18 @@ fn flood(world: &World, ports: std::ops::Range<u16>) {
     };
     for port in ports {
         let at = world.connect(port).expect("it is free");
-        // What it would say when it hears of the connection again is lost.
+        // The client's resets of the forgotten connections are lost.
         world.wire.disturb(Side::Left, silent, 0);
-        world.protocol(CLIENT).abort_all(world.now);
-        assert_eq!(world.protocol(CLIENT).used(), 0, "{at:?}");
+        world.engine(CLIENT).abort_all(world.now);
+        assert_eq!(world.engine(CLIENT).used(), 0, "{at:?}");
         world.wire.disturb(Side::Left, Faults::default(), 0);
-        let server = world.protocol(SERVER);
+        let server = world.engine(SERVER);
         server
             .step(world.now, 10, None)
             .expect("a wire does not fail");
-        // The client's answers to that are lost too.
+        // The client's answers to the retransmissions are lost too.
         world.wire.disturb(Side::Left, silent, 0);
-        let client = world.protocol(CLIENT);
+        let client = world.engine(CLIENT);
         client
             .step(world.now, 10, None)
             .expect("a wire does not fail");
@@ -35,13 +35,13 @@ fn half_open_connections_are_bounded_and_the_oldest_gives_way() {
     let mut world = World::new(&small());
     let listener = world.listen();
     flood(&world, 40_000..41_000);
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     assert_eq!((server.half_open(), server.used()), (4, 0));
     assert_eq!(
         server.counters.counts(server.path_counts(), 0).gave_way,
         996
     );
-    // Who means it comes in all the same.
+    // A peer that completes its handshake is accepted all the same.
     world.pair(listener, 50_000);
 }
 
@@ -50,14 +50,14 @@ fn half_open_connections_end_after_a_time() {
     let mut world = World::new(&small());
     world.listen();
     flood(&world, 40_000..40_003);
-    assert_eq!(world.protocol(SERVER).half_open(), 3);
+    assert_eq!(world.engine(SERVER).half_open(), 3);
     let silent = Faults {
         loss: 1.0,
         ..Faults::default()
     };
     world.wire.disturb(Side::Left, silent, 0);
     world.pass(Duration::from_secs(6));
-    assert_eq!(world.protocol(SERVER).half_open(), 0);
+    assert_eq!(world.engine(SERVER).half_open(), 0);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn connections_over_the_limit_are_not_begun_and_counted() {
     );
     world.pass(Duration::from_millis(10));
     vanish(&world);
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     let counts = || server.counters.counts(server.path_counts(), server.used());
     let before = counts();
     connect_from(&world, 99, 50_000);
@@ -98,7 +98,7 @@ fn who_asks_where_nobody_listens_is_refused() {
     let outcome = world.until("it is refused", |world| world.is_connected(at));
     assert_eq!(outcome, Err(IoError::Closed));
     world.let_go(at);
-    assert_eq!(world.protocol(CLIENT).used(), 0);
+    assert_eq!(world.engine(CLIENT).used(), 0);
 }
 
 #[test]
@@ -113,13 +113,13 @@ fn a_flood_of_one_class_takes_nothing_from_another() {
     let now = Monotonic::from_nanos(1);
     let open = |number, port| {
         let path = right.open(class(number), &[rule(number, port)], 64);
-        Protocol::new(&config, right.link(), path.expect("it is new")).expect("descriptors")
+        ClassEngine::new(&config, right.link(), path.expect("it is new")).expect("descriptors")
     };
     let (quiet, flooded) = (open(0, 1000), open(1, 2000));
     let path = left
         .open(class(0), &[Rule::all(class(0))], 512)
         .expect("it is the first");
-    let client = Protocol::new(&config, left.link(), path).expect("descriptors");
+    let client = ClassEngine::new(&config, left.link(), path).expect("descriptors");
     let ethernet = Ethernet {
         to: right.link().hardware,
         from: left.link().hardware,
@@ -140,7 +140,7 @@ fn a_flood_of_one_class_takes_nothing_from_another() {
     for port in 0..10 {
         wish(50_000 + port, 1000);
     }
-    // Each comes with the reset that gives it up.
+    // Each SYN is followed by the reset that gives it up.
     let outcome = quiet.step(now, 100, None).expect("a wire does not fail");
     assert_eq!(outcome.packets, 20);
     assert_eq!(quiet.path_counts().0.dropped, 0);
@@ -156,10 +156,10 @@ fn what_makes_no_sense_is_dropped_and_counted() {
     let end = &world.hosts[CLIENT].end;
     let class = ClassId::new(5).expect("there are several");
     let mut path = end.open(class, &[], 16).expect("it is new");
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     let mut frame = Vec::new();
     frame.extend([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 8, 0]);
-    // IPv4 from the client to the server with TCP, whose header claims to have 60 octets.
+    // IPv4 from the client to the server with TCP, whose header claims a length of 60 octets.
     frame.extend([
         0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
     ]);
@@ -180,24 +180,24 @@ fn what_makes_no_sense_is_dropped_and_counted() {
         .step(world.now, 10, None)
         .expect("a wire does not fail");
     let counts = server.counters.counts(server.path_counts(), server.used());
-    // The wire has no class for what is malformed, so that at most the second comes by.
+    // The wire classifies no malformed packets, so only the second one may arrive.
     assert_eq!(counts.packets, counts.malformed + counts.wrong_checksums);
     assert_eq!(counts.wrong_checksums, 1);
     assert_eq!(counts.slots, 0);
 }
 
-/// Has the client forget about its connections, of which the server hears nothing.
+/// Makes the client forget its connections without notice to the server.
 fn vanish(world: &World) {
     let silent = Faults {
         loss: 1.0,
         ..Faults::default()
     };
     world.wire.disturb(Side::Left, silent, 0);
-    world.protocol(CLIENT).abort_all(world.now);
+    world.engine(CLIENT).abort_all(world.now);
     world.wire.disturb(Side::Left, Faults::default(), 0);
 }
 
-/// Lets go of those connections of the server that have ended.
+/// Drops the server's handles of connections that have ended.
 fn let_go_of_ended(world: &World, all: &mut Vec<At>) {
     all.retain(|at| {
         let ended = !matches!(
@@ -211,7 +211,7 @@ fn let_go_of_ended(world: &World, all: &mut Vec<At>) {
     });
 }
 
-/// As many connections as the server can have, by peers that are silent from now on.
+/// Fills the server with connections whose peers are silent from now on.
 fn fill(world: &mut World, listener: usize, octets: &[u8]) -> Vec<At> {
     let mut all = Vec::new();
     for port in 0..8 {
@@ -224,13 +224,13 @@ fn fill(world: &mut World, listener: usize, octets: &[u8]) -> Vec<At> {
         }
         all.push(far);
     }
-    // Acknowledgements are not held back for longer.
+    // Acknowledgements are not delayed longer than this.
     world.pass(Duration::from_millis(10));
     vanish(world);
     all
 }
 
-/// Begins to connect from another address of the client.
+/// Starts to connect from another address of the client.
 fn connect_from(world: &World, last: u8, port: u16) -> At {
     let flow = Flow {
         local: ([10, 0, 0, last], port).into(),
@@ -242,12 +242,12 @@ fn connect_from(world: &World, last: u8, port: u16) -> At {
         vlan: None,
         kind: Ethernet::IPV4,
     };
-    let slot = world.protocol(CLIENT).connect(flow, ethernet, world.now);
+    let slot = world.engine(CLIENT).connect(flow, ethernet, world.now);
     let slot = slot.expect("it is free");
     At { host: CLIENT, slot }
 }
 
-/// Whether a new peer comes in, and gets an octet through, within a time.
+/// Returns whether a new peer is accepted, and gets an octet through, within a time.
 fn comes_in(
     world: &mut World,
     near: At,
@@ -272,7 +272,7 @@ fn comes_in(
 
 #[test]
 fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
-    // Answers to forged addresses are not the client's.
+    // Answers to forged addresses are not for the client.
     let mut world = World::with_client_ports(&ClassConfig::default(), 40_000..=49_999);
     let listener = world.listen();
     let delay = Faults {
@@ -314,7 +314,7 @@ fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
             clients.push(world.connect(40_000 + tick).expect("it is free"));
         }
         for host in [CLIENT, SERVER] {
-            let outcome = world.protocol(host).step(world.now, usize::MAX, None);
+            let outcome = world.engine(host).step(world.now, usize::MAX, None);
             outcome.expect("a wire does not fail");
         }
         taken_in += usize::from(world.accept(listener).is_some());
@@ -324,7 +324,7 @@ fn new_peers_come_in_while_syns_of_forged_addresses_come_over_a_long_link() {
     for near in clients {
         assert_eq!(world.is_connected(near), Some(Ok(())));
     }
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     let counts = server.counters.counts(server.path_counts(), server.used());
     assert!(counts.gave_way > 10_000, "{counts:?}");
     assert_eq!((counts.slots, counts.evicted), (20, 0));
@@ -341,7 +341,7 @@ fn idle_connections_make_room() {
         let patience = Duration::from_secs(1);
         assert!(comes_in(&mut world, near, listener, &mut all, patience));
         assert_eq!(all.len(), 7, "one is enough");
-        let server = world.protocol(SERVER);
+        let server = world.engine(SERVER);
         assert_eq!(server.counters.counts(server.path_counts(), 0).evicted, 1);
     }
 }
@@ -362,7 +362,7 @@ fn connections_that_nobody_has_taken_in_make_room_at_once() {
     world.pass(Duration::from_millis(10));
     let ports: Vec<_> = std::iter::from_fn(|| world.accept(listener))
         .map(|at| {
-            let slot = world.protocol(SERVER).slot(at.slot);
+            let slot = world.engine(SERVER).slot(at.slot);
             let remote = slot.connection.lock().remote();
             remote.expect("it has a peer").port()
         })
@@ -380,7 +380,7 @@ fn an_address_with_more_than_its_share_makes_room_for_others_only() {
     let listener = world.listen();
     let mut all = fill(&mut world, listener, b"x");
     let patience = Duration::from_secs(1);
-    // All are busy: to another one of the same address nobody gives way.
+    // All are busy: no connection is evicted for another one of the same address.
     let near = world.connect(50_000).expect("it is free");
     assert!(!comes_in(&mut world, near, listener, &mut all, patience));
     assert_eq!(all.len(), 8);

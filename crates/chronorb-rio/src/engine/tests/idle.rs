@@ -1,4 +1,4 @@
-//! The work of a step does not grow with the number of idle connections.
+//! The cost of a step with many idle connections, which must not grow with their number.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn times_read(idle: usize) -> usize {
     let config = ClassConfig {
         connections: 512,
         buffer: 2048,
-        // All of them have a time at which they are due.
+        // All of them have a timer.
         keep_alive: Some(Duration::from_secs(24 * 3600)),
         ..ClassConfig::default()
     };
@@ -17,19 +17,19 @@ fn times_read(idle: usize) -> usize {
         world.pair(listener, 40_000 + port as u16);
     }
     let (near, far) = world.pair(listener, 50_000);
-    let before = world.protocol(SERVER).times_read();
+    let before = world.engine(SERVER).times_read();
     let mut room = [0; 1000];
     for _ in 0..20 {
         assert_eq!(world.send(near, &[7; 1000]), Ok(1000));
         world.until("it has come", |world| world.receive(far, &mut room).ok());
-        // The acknowledgement is delayed, which is a time of this connection.
+        // The acknowledgement is delayed, which sets a timer of this connection.
         world.advance(world.now + Duration::from_millis(20));
         for host in [SERVER, CLIENT] {
-            let outcome = world.protocol(host).step(world.now, usize::MAX, None);
+            let outcome = world.engine(host).step(world.now, usize::MAX, None);
             outcome.expect("a wire does not fail");
         }
     }
-    world.protocol(SERVER).times_read() - before
+    world.engine(SERVER).times_read() - before
 }
 
 #[test]

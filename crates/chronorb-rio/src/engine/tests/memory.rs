@@ -1,4 +1,4 @@
-//! A class has all of its memory from the beginning.
+//! Allocation: a class allocates all of its memory when it opens.
 
 use chronorb_rt::{CountingAllocator, forbid};
 
@@ -25,7 +25,7 @@ fn after_a_class_is_open_nothing_is_allocated() {
             world.let_go(far);
             world.let_go(near);
         }
-        // Nobody is there.
+        // No host has this address.
         let at = world.connect_to(50_000, 99).expect("it is free");
         world
             .until("it is refused", |world| world.is_connected(at))

@@ -1,4 +1,4 @@
-//! Both ends of a wire in one thread, in a time that only tests advance.
+//! Both ends of a wire in one thread, with a time that only tests advance.
 
 mod bells;
 mod budgets;
@@ -7,7 +7,7 @@ mod endings;
 mod floods;
 mod idle;
 mod memory;
-mod shown;
+mod status;
 mod transfers;
 
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use chronorb_rt::{Monotonic, Wake};
 use chronorb_transport::IoError;
 
-use super::class::{Busy, Protocol};
+use super::class::{Busy, ClassEngine};
 use super::config::ClassConfig;
 use super::connection::{Connection, Patience};
 use super::device::Envelope;
@@ -30,7 +30,7 @@ use crate::driver::wire::{self, End, Side, Wire};
 use crate::driver::{Driver, Link};
 use crate::frame::Ethernet;
 
-/// Two hosts, each with a class that has all packets.
+/// Two hosts, each with a class for all packets.
 struct World {
     wire: Wire,
     now: Monotonic,
@@ -39,7 +39,7 @@ struct World {
 
 struct Host {
     end: End,
-    protocol: Protocol,
+    engine: ClassEngine,
 }
 
 /// A connection of one of the hosts.
@@ -62,7 +62,7 @@ impl World {
         Self::of(config, mtu, None)
     }
 
-    /// The same, where the client's class has only packets to these ports.
+    /// Creates a world in which the client's class has only packets to these ports.
     fn with_client_ports(config: &ClassConfig, ports: RangeInclusive<u16>) -> Self {
         Self::of(config, 1500, Some(ports))
     }
@@ -77,9 +77,9 @@ impl World {
             };
             let path = end.open(class, &[rule], config.queue);
             let path = path.expect("it is the first");
-            let protocol = Protocol::new(config, end.link(), path);
-            let protocol = protocol.expect("there are descriptors");
-            Host { end, protocol }
+            let engine = ClassEngine::new(config, end.link(), path);
+            let engine = engine.expect("there are descriptors");
+            Host { end, engine }
         });
         Self {
             wire,
@@ -88,15 +88,13 @@ impl World {
         }
     }
 
-    fn protocol(&self, host: usize) -> &Protocol {
-        &self.hosts[host].protocol
+    fn engine(&self, host: usize) -> &ClassEngine {
+        &self.hosts[host].engine
     }
 
     fn listen(&self) -> usize {
         let arrivals = Arc::new(Wake::new().expect("there are descriptors"));
-        let listener = self
-            .protocol(SERVER)
-            .listen(address(SERVER, PORT), arrivals);
+        let listener = self.engine(SERVER).listen(address(SERVER, PORT), arrivals);
         listener.expect("it is the first")
     }
 
@@ -115,20 +113,20 @@ impl World {
             vlan: None,
             kind: Ethernet::IPV4,
         };
-        let slot = self.protocol(CLIENT).connect(flow, ethernet, self.now)?;
+        let slot = self.engine(CLIENT).connect(flow, ethernet, self.now)?;
         Ok(At { host: CLIENT, slot })
     }
 
     fn accept(&self, listener: usize) -> Option<At> {
         let taken = self
-            .protocol(SERVER)
+            .engine(SERVER)
             .accept(listener, self.now, |_| Ok::<_, Infallible>(()));
         let Ok(taken) = taken;
         let (slot, ()) = taken?;
         Some(At { host: SERVER, slot })
     }
 
-    /// Both ends of a connection.
+    /// Returns both ends of a new connection.
     fn pair(&mut self, listener: usize, port: u16) -> (At, At) {
         let near = self.connect(port).expect("it is free");
         let far = self.until("it is connected", |world| world.accept(listener));
@@ -137,37 +135,37 @@ impl World {
     }
 
     fn is_connected(&self, at: At) -> Option<Result<(), IoError>> {
-        let slot = self.protocol(at.host).slot(at.slot);
+        let slot = self.engine(at.host).slot(at.slot);
         slot.connection.lock().is_connected()
     }
 
     fn send(&self, at: At, octets: &[u8]) -> Result<usize, IoError> {
-        self.protocol(at.host)
+        self.engine(at.host)
             .with(at.slot, self.now, |it| it.send(octets, &[]))
     }
 
     fn receive(&self, at: At, room: &mut [u8]) -> Result<usize, IoError> {
-        self.protocol(at.host)
+        self.engine(at.host)
             .with(at.slot, self.now, |it| it.receive(room, || ()))
     }
 
     fn let_go(&self, at: At) {
-        self.protocol(at.host).let_go(at.slot, self.now);
+        self.engine(at.host).let_go(at.slot, self.now);
     }
 
     fn shut_down(&self, at: At) {
-        let protocol = self.protocol(at.host);
-        let _ = protocol.with(at.slot, self.now, |it| it.shut_down());
+        let engine = self.engine(at.host);
+        let _ = engine.with(at.slot, self.now, |it| it.shut_down());
     }
 
-    /// Has both hosts do what is there to be done, and lets time pass to when there is more.
+    /// Lets both hosts do their pending work, and advances the time to the next event.
     fn turn(&mut self) {
         let packets = [CLIENT, SERVER].map(|host| {
-            let outcome = self.protocol(host).step(self.now, usize::MAX, None);
+            let outcome = self.engine(host).step(self.now, usize::MAX, None);
             outcome.expect("a wire does not fail").packets
         });
         if packets == [0, 0] {
-            let due = self.hosts.each_ref().map(|host| host.protocol.due());
+            let due = self.hosts.each_ref().map(|host| host.engine.due());
             let next = due.into_iter().chain([self.wire.next()]).flatten().min();
             let next = next.unwrap_or(self.now + Duration::from_secs(1));
             self.advance(next.max(self.now + Duration::from_micros(1)));
@@ -179,7 +177,7 @@ impl World {
         self.wire.advance(now);
     }
 
-    /// Lets so much time pass.
+    /// Advances the time.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
@@ -187,7 +185,7 @@ impl World {
         }
     }
 
-    /// Turns until `look` finds something, for an hour at most.
+    /// Takes turns until `look` returns something, for an hour at most.
     fn until<R>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Option<R>) -> R {
         let end = self.now + Duration::from_secs(3600);
         while self.now < end {
@@ -207,7 +205,7 @@ fn link(host: usize, mtu: usize) -> Link {
         hardware: [2, 0, 0, 0, 0, host as u8],
         mtu,
         addresses: match host {
-            // It can be several peers.
+            // The client can have several addresses.
             CLIENT => [1, 10, 11, 12, 13, 77, 99]
                 .map(|last| ([10, 0, 0, last].into(), 24))
                 .into(),
@@ -220,7 +218,7 @@ fn address(host: usize, port: u16) -> SocketAddr {
     ([10, 0, 0, host as u8 + 1], port).into()
 }
 
-/// One of many flows.
+/// Returns one of many flows.
 pub(super) fn flow_of(number: u32) -> Flow {
     let remote = SocketAddr::new((0x0b00_0000 + number / 1000).to_be_bytes().into(), 1024);
     Flow {
@@ -229,12 +227,12 @@ pub(super) fn flow_of(number: u32) -> Flow {
     }
 }
 
-/// The packet by which a peer wants to connect.
+/// Returns the packet with which a peer requests a connection.
 fn syn_of(flow: &Flow) -> Vec<u8> {
     handshakes::tests::syn_of(flow)
 }
 
-/// Room for handshakes.
+/// Creates a table of handshakes.
 pub(super) fn handshakes(most: usize, patience: Duration) -> Handshakes {
     let patient = Patience {
         acknowledgement: patience,
@@ -247,11 +245,11 @@ pub(super) fn handshakes(most: usize, patience: Duration) -> Handshakes {
         vlan: None,
         kind: Ethernet::IPV4,
     };
-    let greeter = Connection::new(Envelope { ethernet, dscp: 0 }, 1500, 2048, patient);
-    Handshakes::new(most, patience, greeter, 1500)
+    let responder = Connection::new(Envelope { ethernet, dscp: 0 }, 1500, 2048, patient);
+    Handshakes::new(most, patience, responder, 1500)
 }
 
-/// A class that is not large.
+/// Returns the configuration of a small class.
 fn small() -> ClassConfig {
     ClassConfig {
         connections: 8,

@@ -1,11 +1,12 @@
-//! What is sent arrives, whatever happens on the way.
+//! Transfers under faults: all data arrives.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::driver::wire::Faults;
 
-/// Sends so many octets from each end to the other at the same time, and looks at each that arrives.
+/// Sends this many octets from each end to the other at the same time, and checks that each
+/// arrives.
 pub(super) fn exchange(world: &mut World, ends: [At; 2], len: usize) {
     let octet = |from: usize, at: usize| (at * 31 + at / 251 + from * 7) as u8;
     let data = [0, 1].map(|from| (0..len).map(|at| octet(from, at)).collect::<Vec<_>>());
@@ -69,7 +70,7 @@ fn windows_larger_than_sixteen_bits_are_used() {
     assert_eq!(world.send(near, &octets), Ok(octets.len()));
     world.pass(Duration::from_millis(50));
     let mut room = vec![0; 1 << 20];
-    // Windows of this size are told in steps of 32 octets.
+    // Windows of this size are advertised in steps of 32 octets.
     let n = world.receive(far, &mut room).expect("it has come");
     assert!(n > octets.len() - 32, "{n}");
 }
@@ -83,7 +84,7 @@ fn a_peer_that_takes_nothing_is_asked_until_it_does() {
     assert_eq!(world.send(near, &octets), Ok(65_536));
     world.pass(Duration::from_millis(50));
     let second = world.send(near, &octets).expect("what went out made room");
-    // Nothing is lost or given up in a minute, though the window is closed.
+    // In a minute with a closed window, nothing is lost or given up.
     world.pass(Duration::from_secs(60));
     assert_eq!(world.send(near, &octets), Err(IoError::WouldBlock));
     let mut left = 65_536 + second;
@@ -95,7 +96,7 @@ fn a_peer_that_takes_nothing_is_asked_until_it_does() {
     });
 }
 
-/// Has both ends send while these faults happen.
+/// Lets both ends send with these faults.
 fn disturbed(faults: Faults, seed: u64, len: usize) {
     let mut world = World::new(&small());
     let listener = world.listen();

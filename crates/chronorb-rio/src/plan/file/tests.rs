@@ -1,4 +1,4 @@
-//! What files say, and where they are wrong.
+//! Parsing of plan files, and the positions of errors.
 
 use std::time::Duration;
 
@@ -182,7 +182,8 @@ fn a_file_that_is_not_there_is_told() {
 #[test]
 fn a_share_without_a_period_is_kept_exactly() {
     let plan = parse(
-        "interface = { name = \"e\", rate = \"100 Mbit\" }\nclass = [{ name = \"x\", cap = \"33 %\" }]",
+        "interface = { name = \"e\", rate = \"100 Mbit\" }\n\
+        class = [{ name = \"x\", cap = \"33 %\" }]",
     );
     let plan = plan.expect("it is a plan");
     let rate = plan.admit().classes[0].rate.expect("it has a cap");
@@ -191,7 +192,10 @@ fn a_share_without_a_period_is_kept_exactly() {
 
 proptest! {
     #[test]
-    fn any_text_is_a_plan_or_refused_with_a_place_in_it(text in "(\\[interface\\]|\\[\\[class\\]\\]|[a-z_]{1,9} ?= ?|[0-9]{1,12}|\"[0-9a-zA-Z %-]{0,9}\"|\n|[^a]){0,40}") {
+    fn any_text_is_a_plan_or_refused_with_a_place_in_it(
+        text in "(\\[interface\\]|\\[\\[class\\]\\]|[a-z_]{1,9} ?= ?|[0-9]{1,12}|\
+                 \"[0-9a-zA-Z %-]{0,9}\"|\n|[^a]){0,40}",
+    ) {
         if let Err(error) = parse(&text) {
             prop_assert!((1..=text.matches('\n').count() + 1).contains(&error.line));
             prop_assert!(error.column >= 1);
@@ -206,9 +210,14 @@ proptest! {
         packet in any::<u32>(),
         is_periodic in any::<bool>(),
     ) {
-        let given = if is_periodic { format!("processing = \"periodic\"\nbudget = {packet}") } else { format!("cap = \"{cap}\"") };
+        let given = if is_periodic {
+            format!("processing = \"periodic\"\nbudget = {packet}")
+        } else {
+            format!("cap = \"{cap}\"")
+        };
         let text = format!(
-            "interface = {{ name = \"e\", rate = \"{rate}\", mtu = 4294967295 }}\n[[class]]\nname = \"x\"\npacket = {packet}\nperiod = \"{period}\"\n{given}"
+            "interface = {{ name = \"e\", rate = \"{rate}\", mtu = 4294967295 }}\n[[class]]\n\
+            name = \"x\"\npacket = {packet}\nperiod = \"{period}\"\n{given}"
         );
         if let Ok(plan) = parse(&text) {
             plan.admit();
@@ -224,7 +233,7 @@ fn error(text: &str) -> String {
     parse(text).expect_err("it is no plan").to_string()
 }
 
-/// What is said of a class with these lines from line 4 on.
+/// Returns the error of a class with these lines from line 4 on.
 fn class_error(lines: &str) -> String {
     error(&format!(
         "interface.name = \"eth7\"\n[[class]]\nname = \"x\"\n{lines}\n"

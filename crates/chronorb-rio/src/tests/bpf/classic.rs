@@ -1,13 +1,13 @@
-//! An interpreter of the classic dialect, as the kernel's.
+//! An interpreter of the classic dialect.
 
 use crate::bpf::classic::Instruction;
 
 use super::packets::HARDWARE;
 
-/// The tag that the kernel took off the packet: its kind and its control information.
+/// The tag that the kernel stripped from the packet: its kind and its control information.
 pub(crate) type Stripped = Option<(u16, u16)>;
 
-/// What the program returns for a packet.
+/// Returns the program's result for a packet.
 pub(crate) fn run(program: &[Instruction], packet: &[u8], tag: Stripped) -> u32 {
     let (mut a, mut x, mut scratch) = (0_u32, 0_u32, [0_u32; 16]);
     let mut at = 0;

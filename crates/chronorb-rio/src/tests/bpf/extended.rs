@@ -1,25 +1,25 @@
-//! An interpreter of the extended dialect, as far as programs of interfaces go.
+//! An interpreter of the extended dialect, limited to programs of interfaces.
 
 use crate::bpf::classifier::{Maps, XDP_PASS};
 use crate::bpf::extended::Instruction;
 
-/// The maps' descriptors here.
+/// The maps' descriptors in the interpreter.
 pub(crate) const MAPS: Maps = Maps {
     sockets: 100,
     counters: 101,
     queues: 3,
 };
 
-/// What an XDP program did with a packet.
+/// The effect of an XDP program on a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Done {
-    /// It was left to the kernel.
+    /// The packet was left to the kernel.
     Passed,
-    /// It was counted, and sent to the socket, at this place of the maps.
+    /// The packet was counted, and sent to the socket at this index of the maps.
     Given(u64),
 }
 
-// Where things are, in an address space of the interpreter's own.
+// The address space of the interpreter.
 const CONTEXT: u64 = 0x1000_0000;
 const PACKET: u64 = 0x2000_0000;
 const STACK_END: u64 = 0x3000_0000;
@@ -35,7 +35,7 @@ struct Machine<'p> {
     given: Option<u64>,
 }
 
-/// Runs a program for a packet that is in one piece and has come by this receive queue.
+/// Runs a program for a contiguous packet from this receive queue.
 pub(crate) fn run(program: &[Instruction], packet: &[u8], queue: u32) -> Done {
     let mut machine = Machine {
         registers: [0; 11],
@@ -78,7 +78,7 @@ fn to(instruction: Instruction) -> usize {
 }
 
 impl Machine<'_> {
-    /// Says how far to jump.
+    /// Executes an instruction, and returns the distance to jump.
     fn step(&mut self, code: u8, instruction: Instruction) -> isize {
         let (to, from) = (to(instruction), usize::from(instruction.registers >> 4));
         let Instruction { offset, number, .. } = instruction;

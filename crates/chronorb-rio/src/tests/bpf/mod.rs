@@ -1,4 +1,4 @@
-//! Programs made from rules do what the rules say, in both dialects, run by interpreters of this test.
+//! Equivalence of the rules and the programs made from them in both dialects, run by interpreters.
 
 mod classic;
 mod extended;
@@ -13,7 +13,7 @@ use extended::{Done, MAPS, run};
 use packets::{HARDWARE, OWN, frames, own, rules, worst_rules};
 use proptest::prelude::*;
 
-/// What the rules say, read from the packet in plain Rust.
+/// Classifies the packet by the rules in plain Rust.
 fn classify(rules: &Rules, frame: &[u8]) -> Verdict {
     match Headers::read(frame) {
         Ok(headers) => rules.classify(&headers, HARDWARE, &own()),
@@ -21,7 +21,7 @@ fn classify(rules: &Rules, frame: &[u8]) -> Verdict {
     }
 }
 
-/// What the programs of both dialects say, who must be of one mind.
+/// Returns the verdict of the programs. Both dialects must agree.
 fn programs_say(rules: &Rules, frame: &[u8]) -> Verdict {
     let classifier = Classifier::new(rules, HARDWARE, &own()).expect("there are few addresses");
     let xdp = classifier.xdp(MAPS).expect("it can be assembled");
@@ -39,9 +39,10 @@ fn programs_say(rules: &Rules, frame: &[u8]) -> Verdict {
     }
     for class in (0..MAX_CLASSES).map(class_of) {
         let filter = classifier.filter(class).expect("it can be assembled");
-        let takes = match verdict == Verdict::Class(class) {
-            true => u32::MAX,
-            false => 0,
+        let takes = if verdict == Verdict::Class(class) {
+            u32::MAX
+        } else {
+            0
         };
         assert_eq!(classic::run(&filter, frame, None), takes, "{filter:#?}");
         if let Some((stripped, tag)) = strip(frame) {
@@ -51,11 +52,11 @@ fn programs_say(rules: &Rules, frame: &[u8]) -> Verdict {
     verdict
 }
 
-/// The frame as a socket sees it: its tag is beside it.
+/// Returns the frame as a socket sees it, with its tag separate.
 fn strip(frame: &[u8]) -> Option<(Vec<u8>, (u16, u16))> {
     let number = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
     let tag = (number(12)?, number(14)?);
-    // A frame with a second tag inside is one that the programs see otherwise, and nobody takes.
+    // Programs see a frame with a second tag differently, but neither result is a class.
     let is_tagged = tag.0 == 0x8100 && number(16)? != 0x8100;
     is_tagged.then(|| ([&frame[..12], &frame[16..]].concat(), tag))
 }
@@ -65,7 +66,11 @@ fn class_of(number: usize) -> ClassId {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        cases: 512,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn both_dialects_say_what_the_rules_say(
@@ -78,7 +83,11 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_that_is_cut_off_is_the_kernels(rules in rules(), frame in frames(), len in 0..200_usize) {
+    fn a_packet_that_is_cut_off_is_the_kernels(
+        rules in rules(),
+        frame in frames(),
+        len in 0..200_usize,
+    ) {
         let len = len.min(frame.len());
         prop_assert_eq!(programs_say(&rules, &frame[..len]), classify(&rules, &frame[..len]));
     }

@@ -1,4 +1,4 @@
-//! Rules and frames to try programs with: many of which have to do with each other.
+//! Related rules and frames to test programs with.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,7 +16,7 @@ pub(crate) const OWN: [IpAddr; 3] = [
     IpAddr::V4(Ipv4Addr::new(10, 1, 2, 4)),
 ];
 
-/// The same, with the lengths of their networks' prefixes.
+/// The same addresses, with the prefix lengths of their networks.
 pub(crate) fn own() -> Vec<(IpAddr, u8)> {
     OWN.map(|address| (address, 24)).to_vec()
 }
@@ -69,7 +69,7 @@ pub(crate) fn rules() -> impl Strategy<Value = Rules> {
     })
 }
 
-/// Rules as many as there can be, of which programs are longest: ranges within ranges, and ports side by side.
+/// The maximum number of rules, with the longest programs: nested ranges, and adjacent ports.
 pub(crate) fn worst_rules() -> [Rules; 3] {
     let all = |rule: fn(u16) -> Rule| {
         let mut rules = Rules::new();
@@ -102,7 +102,7 @@ fn narrow(number: u16) -> Rule {
     }
 }
 
-/// Frames that are right, and such that are a little wrong.
+/// Valid frames, and frames with small errors.
 pub(crate) fn frames() -> impl Strategy<Value = Vec<u8>> {
     let damage = prop::option::weighted(0.3, (0..80_usize, any::<u8>()));
     let frame = (hardware(), packet(), tags(), damage, 0..32_usize);
@@ -123,7 +123,7 @@ pub(crate) fn frames() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Mostly that of the interface; else almost the same, or one of many.
+/// Mostly the hardware address of the interface; otherwise a similar one, or a multicast one.
 fn hardware() -> impl Strategy<Value = [u8; 6]> {
     let other = (0..6_usize, 0..8_u8).prop_map(|(place, bit)| {
         let mut other = HARDWARE;
@@ -166,7 +166,7 @@ fn packet() -> impl Strategy<Value = (u16, Vec<u8>)> {
 fn ipv4(to: Ipv4Addr, segment: &[u8], protocol: u8, dscp: u8, options: usize, odd: u8) -> Vec<u8> {
     let words = 5 + options.min(10);
     let len = (4 * words + segment.len()) as u16;
-    // More fragments, an offset, or that there may be none.
+    // More fragments, an offset, or only the flag that forbids fragments.
     let fragment = match odd {
         0..16 => 0x2000_u16,
         16..32 => 3,
@@ -217,7 +217,7 @@ fn ipv6(
     packet
 }
 
-/// A header of TCP with some octets, whose length may be wrong.
+/// A TCP header with some octets, whose length may be wrong.
 fn segment() -> impl Strategy<Value = Vec<u8>> {
     let words = prop_oneof![6 => Just(5_u8), 2 => 5..16_u8, 1 => 0..16_u8];
     (ports(), ports(), words, 0..80_usize).prop_map(|(from, to, words, len)| {

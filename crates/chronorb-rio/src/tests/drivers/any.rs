@@ -1,4 +1,4 @@
-//! What is true of every driver.
+//! Requirements of all drivers.
 
 use std::net::IpAddr;
 
@@ -52,7 +52,8 @@ pub(crate) fn frames_of_a_class_keep_their_order(subject: &Subject) {
     }
 }
 
-/// As many have room as were asked for at least; a driver whose room is in pieces has room for more short ones.
+/// A full queue holds at least the requested number of frames. A driver with memory in pieces holds
+/// more short ones.
 pub(crate) fn a_full_queue_drops_what_comes_last_and_counts_it(subject: &Subject) {
     let mut full = subject.open_with(1, &[ports(1, 2001..=2001)], 16);
     let mut other = subject.open_with(2, &[ports(2, 2002..=2002)], 16);
@@ -72,7 +73,7 @@ pub(crate) fn a_full_queue_drops_what_comes_last_and_counts_it(subject: &Subject
     subject.expect_nothing_more(&mut [(&mut *full.receiver, 2001)]);
     let dropped = flood.len() - arrived.len();
     assert_eq!(full.receiver.counts().dropped, dropped as u64);
-    // The count stays what it is when it is asked again.
+    // Reading the count does not change it.
     assert_eq!(full.receiver.counts().dropped, dropped as u64);
     assert_eq!(full.receiver.counts().frames, arrived.len() as u64 + 1);
 }
@@ -80,7 +81,7 @@ pub(crate) fn a_full_queue_drops_what_comes_last_and_counts_it(subject: &Subject
 pub(crate) fn what_is_transmitted_arrives_whole_whatever_its_length(subject: &Subject) {
     let mut path = subject.open_with(1, &[], 32);
     let longest = longest(subject);
-    // Each length, or each seventh where there are many.
+    // Each length, or each seventh if there are many.
     let step = if longest > 2000 { 7 } else { 1 };
     let lens = || (80..=longest).rev().step_by(step);
     for family in [IpAddr::is_ipv4, IpAddr::is_ipv6] {
@@ -96,7 +97,7 @@ pub(crate) fn what_is_transmitted_arrives_whole_whatever_its_length(subject: &Su
     assert_eq!(counts.octets, 2 * lens().sum::<usize>() as u64);
 }
 
-/// The shortest frame that Ethernet has carries a TCP packet of IPv4 without payload.
+/// The shortest Ethernet frame carries a TCP packet of IPv4 without payload.
 pub(crate) fn the_shortest_frame_arrives_both_ways(subject: &Subject) {
     let mut path = subject.open(1, 2001);
     let short = |frame: Frame| {
@@ -243,7 +244,7 @@ pub(crate) fn unknown_packets_go_where_they_are_told(subject: &Subject) {
     subject.near.set_unknown(unknown).expect("it is open");
     let sent = subject.send(&subject.frame(2009));
     assert_eq!(numbers(&mut *path.receiver, 1), [sent]);
-    // Packets of other protocols are the kernel's still.
+    // Packets of other protocols still go to the kernel.
     subject.send(&subject.frame(2009).protocol(17));
     subject.expect_nothing_more(&mut [(&mut *path.receiver, 2001)]);
     let unknown = Unknown::Kernel;
@@ -324,9 +325,10 @@ pub(crate) fn rules_may_name_addresses_code_points_and_priorities(subject: &Subj
             subject.send(&frame.clone().vlan(5, 0)),
             subject.send(&frame),
         ];
-        let receiver = match frame.to.is_ipv4() {
-            true => &mut by_4.receiver,
-            false => &mut by_6.receiver,
+        let receiver = if frame.to.is_ipv4() {
+            &mut by_4.receiver
+        } else {
+            &mut by_6.receiver
         };
         assert_eq!(numbers_of_flows(&mut **receiver, 3), sent);
     }
@@ -370,7 +372,8 @@ pub(crate) fn packets_to_other_hosts_are_no_class_s(subject: &Subject) {
     subject.expect_nothing_more(&mut [(&mut *path.receiver, 2001)]);
 }
 
-/// An interface that listens to all of them sees them, as the end of a wire does: their packets are those of a class.
+/// A promiscuous interface sees them, as the end of a wire does; otherwise their packets match a
+/// class.
 pub(crate) fn frames_to_other_interfaces_and_to_many_are_no_class_s(subject: &Subject) {
     let mut path = subject.open_with(1, &[Rule::all(class(1))], 16);
     let unknown = Unknown::Class(class(1));
@@ -420,7 +423,7 @@ pub(crate) fn what_is_refused_changes_nothing(subject: &Subject) {
     subject.send(&subject.frame(2002));
     subject.send(&subject.frame(4000));
     subject.expect_nothing_more(&mut [(&mut *path.receiver, 2001)]);
-    // One fewer have room beside the one that is there.
+    // One fewer fits beside the class that is open.
     let mut second = subject.open_with(2, &many[1..], 16);
     let sent = subject.send(&subject.frame(4000 + MAX_RULES as u16 - 1));
     assert_eq!(numbers(&mut *second.receiver, 1), [sent]);
@@ -468,7 +471,7 @@ pub(crate) fn no_frame_allocates(subject: &Subject) {
     }
 }
 
-/// Octets of the longest frame without a tag.
+/// The length of the longest frame without a tag, in octets.
 fn longest(subject: &Subject) -> usize {
     subject.near.link().mtu + ETHERNET
 }

@@ -1,4 +1,4 @@
-//! What is true of drivers by whose interface the kernel goes on.
+//! Requirements of drivers that share the interface with the kernel.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,9 +15,9 @@ use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use super::subject::{Open, Subject, class, numbers, ports};
 use crate::tests::support::name_of;
 
-/// Says in the environment of another process of this test which driver it shall open.
+/// The environment variable that tells another process of this test which driver to open.
 const PART: &str = "CHRONORB_TEST_DRIVER";
-/// The driver that is none of a network.
+/// The driver without a test network.
 const TAP: &str = "tap";
 
 pub(crate) fn connections_of_the_kernel_go_on(subject: &Subject) {
@@ -55,9 +55,10 @@ pub(crate) fn datagrams_in_fragments_reach_the_kernel(subject: &Subject) {
 pub(crate) fn a_killed_process_leaves_nothing(subject: &Subject, name: &str) {
     let network = subject.network.as_ref().expect("it has one");
     for _ in 0..2 {
-        // It is opened beside this one's, which is on the interface of the other host.
+        // It is opened beside the driver of this process, which is on the interface of the other
+        // host.
         run_and_kill(network, name, || ());
-        // The kernel has all packets again, also those of the class.
+        // The kernel gets all packets again, including those of the class.
         let address = SocketAddr::from((Layout::default().a.v4, 2001));
         assert_eq!(echo_from(network, Host::B, address, b"again"), b"again");
     }
@@ -72,7 +73,7 @@ pub(crate) fn a_killed_process_leaves_no_tap_interface_and_no_guard(network: &Ne
     assert!(!is_there() && is_free());
 }
 
-/// Lets another process on host A open a driver, looks while it is there, and kills it.
+/// Lets another process on host A open a driver, calls `look` while it runs, and kills the process.
 fn run_and_kill(network: &Network, part: &str, look: impl FnOnce()) {
     let mut command = Command::new(env::current_exe().expect("it runs"));
     command
@@ -93,7 +94,7 @@ fn run_and_kill(network: &Network, part: &str, look: impl FnOnce()) {
     child.wait().expect("it was started here");
 }
 
-/// What another process does, until it is killed; on its own it does nothing.
+/// Runs in the other process until it is killed. Without the environment variable, it does nothing.
 pub(crate) fn open_until_killed(drivers: &[(&str, Open)]) {
     let Ok(name) = env::var(PART) else {
         return;
@@ -119,7 +120,7 @@ fn open_tap() -> Result<Box<dyn Driver>, DriverError> {
     Ok(Box::new(tap))
 }
 
-/// Sends octets from host A to host B by the kernels' TCP, and returns what comes back.
+/// Sends octets from host A to host B by the kernels' TCP, and returns the echo.
 fn echo(network: &Network, to: SocketAddr, octets: &[u8]) -> Vec<u8> {
     echo_from(network, Host::A, to, octets)
 }

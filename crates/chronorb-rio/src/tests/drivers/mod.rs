@@ -1,8 +1,8 @@
-//! What is true of every driver. A driver joins by one line at the end of this file.
+//! Requirements of drivers. A driver is added by one line at the end of this file.
 //!
-//! The statements are functions in the modules, one list for all drivers and one for those that share an interface
-//! with the kernel; each becomes a test of each driver. What only packet sockets have to promise is in a module of
-//! its own.
+//! The requirements are functions in the modules, one list for all drivers and one for those that
+//! share an interface with the kernel. Each becomes a test of each driver. Requirements of packet
+//! sockets alone have their own module.
 
 pub(crate) mod any;
 pub(crate) mod kernel;
@@ -15,7 +15,7 @@ use crate::driver::{Driver, DriverError};
 use chronorb_testnet::{Layout, Network};
 use subject::{Open, Subject};
 
-/// Makes one test of each statement.
+/// Makes one test of each requirement.
 macro_rules! statements {
     ($subject:expr; $($statement:ident)+) => {
         $(
@@ -29,7 +29,7 @@ macro_rules! statements {
     };
 }
 
-/// A driver.
+/// Makes the tests of a driver.
 macro_rules! driver {
     ($name:ident, $subject:expr) => {
         mod $name {
@@ -86,13 +86,13 @@ fn packet(interface: &str) -> Result<Box<dyn Driver>, DriverError> {
     Ok(Box::new(Packet::open(interface)?))
 }
 
-/// What another process of a test does.
+/// The body of the other process of a test.
 #[test]
 fn the_process_that_is_killed() {
     kernel::open_until_killed(&OF_NETWORKS);
 }
 
-/// A statement for each driver that shares its interface with the kernel.
+/// Checks a requirement of each driver that shares its interface with the kernel.
 fn of_networks(statement: fn(&Subject, &str)) {
     for (name, open) in OF_NETWORKS {
         if let Some(subject) = Subject::of_network(open, &Layout::default()) {
@@ -117,7 +117,7 @@ fn a_killed_process_leaves_nothing() {
     of_networks(kernel::a_killed_process_leaves_nothing);
 }
 
-/// Longer frames than a page.
+/// A network with frames longer than a page.
 fn of_9000_octets() -> Layout {
     Layout {
         mtu: 9000,
@@ -125,7 +125,7 @@ fn of_9000_octets() -> Layout {
     }
 }
 
-/// Flows that are spread over receive queues.
+/// A network with flows spread over receive queues.
 fn of_4_queues() -> Layout {
     Layout {
         queues: 4,
@@ -181,7 +181,7 @@ driver!(
     Subject::of_network(xdp_generic, &of_4_queues())
 );
 
-/// Those that share their interface with the kernel.
+/// The drivers that share their interface with the kernel.
 const OF_NETWORKS: [(&str, Open); 3] = [
     ("packet", packet),
     ("xdp in the driver", xdp_native),

@@ -1,4 +1,4 @@
-//! What is true of packet sockets, and of guards, which they need.
+//! Requirements of packet sockets, and of guards, which they need.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -48,7 +48,7 @@ fn what_was_put_together_comes_whole() {
     let mut longest = 0;
     for piece in octets.chunks(100_000) {
         stream.write_all(piece).expect("the server takes it");
-        // The kernel's own connection is seen here as well; what it carries is all there.
+        // The kernel's own connection is received here as well, with all of its data.
         while super::subject::is_readable(&*path.receiver) {
             let arrived = next(&mut *path.receiver);
             let frame = arrived.octets;
@@ -69,7 +69,7 @@ fn what_was_put_together_comes_whole() {
                 assert!(payload == &octets[place..place + payload.len()]);
                 seen[place..place + payload.len()].fill(true);
             }
-            // Nobody has made the checksums of what has not left the machine.
+            // The packet has not left the machine, so its checksums were never computed.
             assert!(arrived.is_checked);
         }
     }
@@ -79,7 +79,7 @@ fn what_was_put_together_comes_whole() {
     assert_eq!((counts.dropped, counts.failed), (0, 0), "{counts:?}");
     assert!(longest > 1514, "{longest}");
     let all = seen.iter().filter(|seen| **seen).count();
-    // The last of it may still be there.
+    // The last part may not have arrived yet.
     assert!(all + 200_000 > octets.len(), "{all}");
 }
 
@@ -102,7 +102,7 @@ fn the_queues_of_the_interface_order_frames_by_their_class() {
     let mut netlink = network.host(Host::B).netlink().expect("it is told");
     let index = subject.near.link().index;
     let (tree, slow, fast) = (Handle::new(1, 0), Handle::new(1, 2), Handle::new(1, 3));
-    // What the host's own kernel sends meanwhile, such as wishes to hear of routers.
+    // Other packets of the host's kernel, such as router solicitations.
     let rest = Handle::new(1, 4);
     netlink
         .set_discipline(
@@ -161,7 +161,7 @@ fn the_kernel_is_quiet_about_a_guarded_port() {
             subject.send(&frame(2001, flags));
             assert!(number_of(&next(&mut *path.receiver).octets).is_some());
         }
-        // Nobody listens there: the kernel says so, and that is the first thing it says.
+        // No socket listens there: the kernel's first packet is a reset.
         subject.send(&frame(2002, ACK));
         let answer = subject.far_frame();
         assert_eq!(
@@ -191,9 +191,10 @@ fn a_guarded_port_is_taken_for_all_others() {
             let address = SocketAddr::new(address, 2001);
             let guard = Guard::new(address).expect("it is free");
             assert_eq!(guard.address(), address);
-            let any: IpAddr = match address.is_ipv4() {
-                true => [0; 4].into(),
-                false => [0_u16; 8].into(),
+            let any: IpAddr = if address.is_ipv4() {
+                [0; 4].into()
+            } else {
+                [0_u16; 8].into()
             };
             for ip in [address.ip(), any] {
                 let foreign = TcpListener::bind(SocketAddr::new(ip, 2001));
@@ -221,11 +222,8 @@ fn a_port_is_taken_until_the_last_connection_there_has_ended() {
         IpAddr::from(Layout::default().b.v6),
     ] {
         let address = SocketAddr::new(ip, 2001);
-        let any = match ip.is_ipv4() {
-            // By both protocols.
-            true => [0_u16; 8].into(),
-            false => ip,
-        };
+        // The unspecified IPv6 address accepts IPv4 too.
+        let any = if ip.is_ipv4() { [0_u16; 8].into() } else { ip };
         let listen = || TcpListener::bind(SocketAddr::new(any, 2001));
         let listener = b.enter(listen).expect("it is free");
         let far = a.enter(|| TcpStream::connect(address)).expect("B listens");
@@ -233,7 +231,7 @@ fn a_port_is_taken_until_the_last_connection_there_has_ended() {
         drop(listener);
         let refused = b.enter(|| Guard::new(address)).unwrap_err();
         assert!(matches!(refused, GuardError::Taken(_)), "{refused}");
-        // Who ends a connection first keeps the memory of it.
+        // The end that closes first keeps the connection in TIME-WAIT.
         drop(near);
         drop(far);
         b.enter(|| Guard::new(address)).expect("it has ended");
@@ -246,7 +244,7 @@ fn a_missing_right_is_named() {
         return;
     };
     network.host(Host::B).enter(|| {
-        // Rights are those of a thread.
+        // Capabilities belong to a thread.
         thread::spawn(|| {
             let mut rights = capabilities(None).expect("they are told");
             rights.effective = CapabilitySet::empty();
@@ -282,7 +280,7 @@ fn the_best_driver_that_there_is_is_opened() {
     network.host(Host::B).enter(|| {
         let driver = open(INTERFACE, Options::default()).expect("it can have each");
         assert!(format!("{driver:?}").starts_with("Xdp"), "{driver:?}");
-        // One interface can be opened by one of these only, and there is another.
+        // Only one of these drivers can open an interface, and a second interface exists.
         let driver = open(INTERFACE, Options::default()).expect("it can have each");
         assert!(format!("{driver:?}").starts_with("Packet"), "{driver:?}");
     });
@@ -306,7 +304,7 @@ fn an_interface_that_goes_is_an_error() {
     let Some(subject) = Subject::of_tap() else {
         return;
     };
-    // The far end of a TAP interface is one of packet sockets.
+    // The far end of a TAP interface is a packet socket.
     let mut path = subject.open_far(2, 2002);
     assert!(!path.receiver.receive(&mut |_| ()).expect("it is there"));
     let frame: Frame = subject.frame(2001);
@@ -325,19 +323,20 @@ fn an_interface_that_goes_is_an_error() {
 }
 
 fn header(family: fn(&IpAddr) -> bool) -> usize {
-    match family(&[0; 4].into()) {
-        true => 14 + 20,
-        false => 14 + 40,
+    if family(&[0; 4].into()) {
+        14 + 20
+    } else {
+        14 + 40
     }
 }
 
-/// The port that a frame comes from.
+/// The source port of a frame.
 fn port_of(frame: &[u8], family: fn(&IpAddr) -> bool) -> u16 {
     let at = header(family);
     u16::from_be_bytes([frame[at], frame[at + 1]])
 }
 
-/// The flags of its TCP header, without the acknowledgement.
+/// The flags in the frame's TCP header, without the acknowledgement.
 fn flags_of(frame: &[u8], family: fn(&IpAddr) -> bool) -> u8 {
     frame[header(family) + 13] & !ACK
 }

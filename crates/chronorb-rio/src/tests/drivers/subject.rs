@@ -1,4 +1,4 @@
-//! A driver under test, and who is at the other end of its interface.
+//! A driver under test, and the other end of its interface.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::class::{ClassId, Rule};
 use crate::driver::packet::Packet;
 use crate::driver::tap::Tap;
-use crate::driver::wire::{self, End, Faults, Faulty};
+use crate::driver::wire::{self, End, Faults, FaultyDriver};
 use crate::driver::{Driver, DriverError, Link};
 use crate::path::{Path, Receiver, Transmitter};
 use chronorb_net::NetworkNamespace;
@@ -26,7 +26,7 @@ pub(crate) struct Subject {
     receiver: RefCell<Box<dyn Receiver>>,
     next: Cell<u32>,
     pub(crate) network: Option<Network>,
-    /// What is there as long as the drivers.
+    /// Resources that must live as long as the drivers.
     _around: Box<dyn Any>,
 }
 
@@ -34,15 +34,15 @@ pub(crate) struct Subject {
 pub(crate) type Open = fn(&str) -> Result<Box<dyn Driver>, DriverError>;
 
 impl Subject {
-    /// A wire in memory.
+    /// Creates a wire in memory.
     pub(crate) fn of_wire() -> Option<Self> {
         Some(Self::of_wire_with(|end| Box::new(end)))
     }
 
-    /// A wire in memory, with a driver around that could do something to its frames and does nothing.
+    /// Creates a wire in memory, with a fault injector without faults around the driver.
     pub(crate) fn of_faulty_wire() -> Option<Self> {
         Some(Self::of_wire_with(|end| {
-            Box::new(Faulty::new(end, Faults::default(), 1))
+            Box::new(FaultyDriver::new(end, Faults::default(), 1))
         }))
     }
 
@@ -61,7 +61,7 @@ impl Subject {
         Self::new(near(end), Box::new(far), None, Box::new(wire))
     }
 
-    /// A TAP interface in a network namespace of its own.
+    /// Creates a TAP interface in its own network namespace.
     pub(crate) fn of_tap() -> Option<Self> {
         let home = rights(NetworkNamespace::create())?;
         let enter = || {
@@ -89,7 +89,7 @@ impl Subject {
         ))
     }
 
-    /// An interface of a host of a test network.
+    /// Opens an interface of a host of a test network.
     pub(crate) fn of_network(open: Open, layout: &Layout) -> Option<Self> {
         let network = Network::build_for_test(layout)?;
         let near = network.host(Host::B).enter(|| open(INTERFACE));
@@ -101,7 +101,7 @@ impl Subject {
         Some(subject)
     }
 
-    /// Interfaces that are up take a moment until they carry something.
+    /// Waits until the interfaces have a carrier, which takes a moment after they are up.
     fn await_carrier(&self) {
         let probe = self.open(1, 2000);
         let mut tries = 0;
@@ -139,7 +139,7 @@ impl Subject {
         }
     }
 
-    /// A frame from the far end to the near one, of IPv4.
+    /// Returns an IPv4 frame from the far end to the near one.
     pub(crate) fn frame(&self, port: u16) -> Frame {
         self.frame_of(port, IpAddr::is_ipv4)
     }
@@ -152,7 +152,7 @@ impl Subject {
         )
     }
 
-    /// A frame from the near end to the far one.
+    /// Returns a frame from the near end to the far one.
     pub(crate) fn frame_back(&self, port: u16, family: fn(&IpAddr) -> bool) -> Frame {
         Frame::between(
             end(self.near.link(), family),
@@ -176,7 +176,7 @@ impl Subject {
         send(&mut **self.transmitter.borrow_mut(), octets);
     }
 
-    /// The next frame that the far end gets of the class that gets all TCP packets.
+    /// Returns the next frame at the far end, whose class gets all TCP packets.
     pub(crate) fn far_frame(&self) -> Vec<u8> {
         next(&mut **self.receiver.borrow_mut()).octets
     }
@@ -199,8 +199,8 @@ impl Subject {
         path.expect("the class is not open")
     }
 
-    /// Sends packets that each of these receivers gets one of, at its port, and takes these; so that all that was
-    /// sent before has arrived, or never will.
+    /// Sends one further packet to each receiver at its port, and receives exactly these. All
+    /// packets that were sent before have then arrived or are lost.
     pub(crate) fn expect_nothing_more(&self, receivers: &mut [(&mut dyn Receiver, u16)]) {
         for (receiver, port) in receivers {
             let last = self.send(&self.frame(*port));
@@ -209,13 +209,13 @@ impl Subject {
     }
 }
 
-/// What has been received.
+/// A received frame.
 pub(crate) struct Arrived {
     pub(crate) octets: Vec<u8>,
     pub(crate) is_checked: bool,
 }
 
-/// The next frame, which must come.
+/// Returns the next frame, which must arrive.
 pub(crate) fn next(receiver: &mut dyn Receiver) -> Arrived {
     loop {
         let mut arrived = None;
@@ -235,13 +235,13 @@ pub(crate) fn next(receiver: &mut dyn Receiver) -> Arrived {
     }
 }
 
-/// The numbers of the next frames, which must come.
+/// Returns the numbers of the next frames, which must arrive.
 pub(crate) fn numbers(receiver: &mut dyn Receiver, count: usize) -> Vec<u32> {
     let number = |_| number_of(&next(receiver).octets).expect("it has a number");
     (0..count).map(number).collect()
 }
 
-/// The same of frames of several flows, in the order in which they were sent, since one flow may overtake another.
+/// As [`numbers`] for frames of several flows, sorted, since one flow may overtake another.
 pub(crate) fn numbers_of_flows(receiver: &mut dyn Receiver, count: usize) -> Vec<u32> {
     let mut numbers = numbers(receiver, count);
     numbers.sort_unstable();
@@ -270,7 +270,7 @@ pub(crate) fn class(number: usize) -> ClassId {
     ClassId::new(number).expect("there are so many")
 }
 
-/// TCP packets to these ports.
+/// Returns a rule for TCP packets to these ports.
 pub(crate) fn ports(number: usize, ports: std::ops::RangeInclusive<u16>) -> Rule {
     Rule {
         ports: Some(ports),
@@ -278,7 +278,7 @@ pub(crate) fn ports(number: usize, ports: std::ops::RangeInclusive<u16>) -> Rule
     }
 }
 
-/// What was refused for a missing right is not run.
+/// Skips a test for a missing right.
 fn rights<T>(done: std::io::Result<T>) -> Option<T> {
     match done {
         Ok(done) => Some(done),
@@ -304,5 +304,5 @@ fn end(link: &Link, family: fn(&IpAddr) -> bool) -> ([u8; 6], IpAddr) {
     )
 }
 
-/// Longer than anything takes.
+/// Longer than any operation takes.
 const LONG: Duration = Duration::from_secs(20);

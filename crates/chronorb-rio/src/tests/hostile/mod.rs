@@ -1,5 +1,5 @@
-//! Peers that send anything but what they should: what they take is bounded and counted, classes that they do not send to
-//! notice nothing, and the class that they do send to serves others.
+//! Hostile peers: the resources that they use are bounded and counted, other classes are not
+//! affected, and the attacked class still serves other peers.
 
 mod segments;
 
@@ -26,7 +26,8 @@ use fastrand::Rng;
 use rustix::event::{PollFd, PollFlags, poll};
 use segments::{ACK, Answer, FIN, PSH, RST, SYN, Segment, read};
 
-/// Runs the tests of this module in another process: they look at the memory that the process has.
+/// Runs the tests of this module in another process, because they measure the memory of the
+/// process.
 #[test]
 fn hostile_peers() {
     let mut program = Command::new(env::current_exe().expect("it runs"));
@@ -44,21 +45,21 @@ fn hostile_peers() {
     );
 }
 
-/// Tests look at the memory of the process, so that they go one after the other.
+/// Serializes the tests, which measure the memory of the process.
 static TURN: PiMutex<()> = PiMutex::new(());
-/// What may be allocated meanwhile by others: the test itself, and who runs it.
+/// The maximum allocation by the test itself and by the test runner meanwhile.
 const NOISE: i64 = 512 << 10;
-/// Longer than anything takes that goes on.
+/// Longer than any successful operation takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 const CONNECTIONS: usize = 8;
-/// Where the hostile peers send to.
+/// The port that the hostile peers attack.
 const TARGET: u16 = 4710;
-/// Of another class.
+/// A port of another class.
 const OTHER: u16 = 4711;
-/// From where hostile peers are answered.
+/// The ports of the hostile peers.
 const HOSTILE_PORTS: std::ops::RangeInclusive<u16> = 7000..=7999;
 
-/// A server with two classes, a peer that is none of the hostile ones, and the hostile ones' own path.
+/// A server with two classes, a well-behaved peer, and the hostile peers' own path.
 struct Scene {
     target: Arc<Class>,
     _other: Arc<Class>,
@@ -70,13 +71,13 @@ struct Scene {
     // Dropped last, in this order.
     _subsystems: [Subsystem; 2],
     _hosts: [RigHost; 2],
-    /// What keeps the hostile peer's own kernel from ending its connections.
+    /// Prevents that the hostile peer's kernel resets its connections.
     _guard: Option<Guard>,
     _turn: PiMutexGuard<'static, ()>,
 }
 
 impl Scene {
-    /// `turn` is taken before the hosts are made, which takes memory too.
+    /// Creates the scene. `turn` is taken before the hosts are created, which allocates too.
     fn new(
         turn: PiMutexGuard<'static, ()>,
         [client, server]: [RigHost; 2],
@@ -122,7 +123,7 @@ impl Scene {
             _guard: guard,
             _turn: turn,
         };
-        // What the first call takes does not come again.
+        // The first call allocates memory that is kept.
         scene.assert_serves(TARGET);
         scene.assert_serves(OTHER);
         scene.began_with = live_octets() as i64;
@@ -134,13 +135,13 @@ impl Scene {
         self.well_meaning.connect(at, Deadline::after(patience))
     }
 
-    /// Who means well is served.
+    /// Asserts that a well-behaved peer is served.
     fn assert_serves(&self, port: u16) {
         let stream = self.connect(port, PATIENCE).expect("it is taken in");
         assert_echoes(&stream);
     }
 
-    /// Waits until the target has looked at so many packets more than then, or dropped them.
+    /// Waits until the target has processed or dropped this many further packets.
     fn wait_for_packets(&self, before: &ClassCounts, sent: u64) {
         let seen = |counts: &ClassCounts| counts.packets + counts.received.dropped;
         until("all packets are dealt with", || {
@@ -148,7 +149,7 @@ impl Scene {
         });
     }
 
-    /// Nothing of what was done is left: neither connections nor memory.
+    /// Asserts that neither connections nor memory are left.
     fn assert_nothing_is_left(&self) {
         until("all connections are over", || {
             self.target.counts().slots == 0
@@ -166,7 +167,7 @@ impl Drop for Scene {
     }
 }
 
-/// Keeps the kernel of a host, if it has one, quiet about a port.
+/// Keeps the kernel of a host, if it has one, silent about a port.
 fn guard(host: &RigHost, port: u16) -> Option<Guard> {
     let Place::Network(network, at) = &host.place else {
         return None;
@@ -198,7 +199,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Gives back what it gets, to each peer by a thread of its own.
+/// An echo server with a thread for each peer.
 struct Server {
     stop: Arc<Wake>,
     thread: JoinHandle<()>,
@@ -224,7 +225,7 @@ impl Server {
         while let Ok(stream) = self.taken.try_recv() {
             stream.upgrade().inspect(|stream| stream.shut_down());
         }
-        // What it has to say was said by a panic already.
+        // An error has been reported by a panic already.
         let _ = self.thread.join();
     }
 }
@@ -259,7 +260,7 @@ fn echo(stream: &Stream) {
     }
 }
 
-/// Sends frames as they are.
+/// A sender of raw frames.
 struct Attacker {
     path: Path,
     hardware: [[u8; 6]; 2],
@@ -287,7 +288,7 @@ impl Attacker {
         }
     }
 
-    /// A SYN of one's own.
+    /// Returns a SYN from one of the hostile peers' own ports.
     fn syn(&self, from: u16) -> Segment {
         let from = SocketAddrV4::new(self.own.into(), from);
         let to = SocketAddrV4::new(self.server.into(), TARGET);
@@ -311,7 +312,7 @@ impl Attacker {
         }
     }
 
-    /// The next answer to a hostile peer.
+    /// Returns the next answer to a hostile peer.
     fn answer(&mut self) -> Answer {
         let mut answer = None;
         until("an answer", || {
@@ -323,7 +324,7 @@ impl Attacker {
         answer.expect("it was waited for")
     }
 
-    /// Makes a connection, and gives the segment that a peer goes on with.
+    /// Establishes a connection, and returns the segment with which the peer continues.
     fn connect(&mut self, from: u16, window: u16) -> Segment {
         let syn = Segment {
             window,
@@ -343,7 +344,7 @@ impl Attacker {
     }
 }
 
-/// The kinds of classes that a flood may meet.
+/// The kinds of classes under attack.
 const KINDS: [Processing; 3] = [
     Processing::OnArrival,
     Processing::OnDemand { cap: None },
@@ -372,7 +373,7 @@ fn syns_from_everywhere_take_no_more_than_the_backlog() {
     against_each(|scene, _| flood_with_syns(scene));
 }
 
-/// Wishes for connections, from addresses where nobody is.
+/// Requests connections from addresses that no host has.
 fn flood_with_syns(scene: &mut Scene) {
     let before = scene.target.counts();
     const FLOOD: u32 = 10_000;
@@ -401,7 +402,7 @@ fn flood_with_syns(scene: &mut Scene) {
 fn wishes_beyond_the_limit_take_nothing_from_connections_that_are_used() {
     against_each(|scene, _| {
         let mut held = Vec::new();
-        // As many as the client's own class has.
+        // As many connections as the client's own class has.
         for _ in 0..CONNECTIONS {
             held.push(scene.connect(TARGET, PATIENCE).expect("there is room"));
         }
@@ -433,18 +434,18 @@ fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
             let whole = whole.flags(random.u8(..)).frame();
             let mut frame = whole.clone();
             match number % 3 {
-                // What a peer has written wrongly: the segment's head is all that is left to tell by.
+                // The peer has written it wrongly: only the segment's header is unchanged.
                 0 => {
                     for octet in &mut frame[14 + 20 + 4..] {
                         *octet = random.u8(..);
                     }
                 }
-                // A bit that has fallen on the way.
+                // A bit flipped on the way.
                 1 => {
                     let at = 14 + 20 + 4 + random.usize(..frame.len() - 14 - 20 - 4);
                     frame[at] ^= 1 << random.usize(..8);
                 }
-                // Cut within the head.
+                // Cut within the header.
                 _ => {
                     let len = 20 + 4 + random.usize(..16);
                     frame[16..18].copy_from_slice(&(len as u16).to_be_bytes());
@@ -456,7 +457,7 @@ fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
             sent += 1;
         }
         scene.assert_serves(OTHER);
-        // What is not even a TCP packet is none of its business.
+        // Frames that are not TCP packets are not counted here.
         let wrong = |counts: &ClassCounts| {
             counts.malformed + counts.wrong_checksums + counts.received.dropped
         };
@@ -464,7 +465,7 @@ fn rubbish_at_the_right_port_is_counted_and_nothing_else() {
             let counted = wrong(&scene.target.counts()) - wrong(&before);
             let passed_on = wire.counts(Side::Left).to_kernel - to_kernel;
             assert!(counted + passed_on <= sent);
-            // A bit may fall in what fills a frame up.
+            // The bit may be in the padding of a frame.
             counted > 0 && passed_on > 0 && counted + passed_on >= sent * 9 / 10
         });
     });
@@ -495,7 +496,7 @@ fn fragments_are_none_of_its_business() {
             }
         }
         assert_eq!(wire.counts(left).to_kernel, to_kernel + 3000);
-        // But for what the call before leaves behind.
+        // Except for packets of the call before.
         assert!(scene.target.counts().packets < packets + 10);
         scene.assert_serves(TARGET);
         scene.assert_nothing_is_left();
@@ -521,7 +522,7 @@ fn whoever_guesses_the_ends_of_a_connection_does_not_end_it() {
                         acknowledgement: random.u32(..),
                         ..scene.attacker.syn(*port)
                     };
-                    // A guess that hits the window by chance is one in 2^18.
+                    // The probability that a guess hits the window is 2^-18.
                     scene.attacker.send(&guess.flags(flags).frame());
                     sent += 1;
                 }
@@ -538,7 +539,7 @@ fn segments_that_overlap_or_lie_beyond_the_window_do_no_harm() {
     against_each(|scene, _| send_anything_anywhere(scene));
 }
 
-/// A connection whose peer sends any octets to any place of it.
+/// A connection whose peer sends random octets at random positions.
 fn send_anything_anywhere(scene: &mut Scene) {
     let mut next = scene.attacker.connect(7000, 60_000);
     let before = scene.target.counts();
@@ -561,7 +562,7 @@ fn send_anything_anywhere(scene: &mut Scene) {
     scene.assert_serves(OTHER);
     scene.assert_serves(TARGET);
     next.sequence = first;
-    // It never acknowledges what comes back, and is given up.
+    // The peer never acknowledges the answers, so the connection times out.
     until("it is given up", || scene.target.counts().slots == 0);
 }
 
@@ -569,7 +570,7 @@ fn send_anything_anywhere(scene: &mut Scene) {
 #[ignore = "run by `hostile_peers`, in a process of its own"]
 fn a_peer_that_never_reads_holds_its_slot_and_nobody_else() {
     against_each(|scene, _| {
-        // It takes nothing of what is sent back to it.
+        // The peer's window is zero.
         let mut next = scene.attacker.connect(7000, 0);
         for _ in 0..20 {
             let segment = next.clone().flags(ACK | PSH).payload(&[7; 1000]);

@@ -1,4 +1,4 @@
-//! TCP segments that somebody else might send, right ones and others.
+//! TCP segments of other peers, valid and invalid ones.
 
 use std::net::SocketAddrV4;
 
@@ -10,10 +10,10 @@ pub(crate) const RST: u8 = 4;
 pub(crate) const PSH: u8 = 8;
 pub(crate) const ACK: u8 = 16;
 
-/// A TCP segment by IPv4 in an Ethernet frame.
+/// An IPv4 TCP segment in an Ethernet frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
-    /// Of hardware, to and from.
+    /// The hardware addresses, destination and source.
     pub(crate) hardware: [[u8; 6]; 2],
     pub(crate) from: SocketAddrV4,
     pub(crate) to: SocketAddrV4,
@@ -22,11 +22,11 @@ pub(crate) struct Segment {
     pub(crate) flags: u8,
     pub(crate) window: u16,
     pub(crate) payload: Vec<u8>,
-    /// Flags and offset of a fragment, as they are in the header.
+    /// The fragment flags and offset as they are in the header.
     pub(crate) fragment: u16,
 }
 
-/// What is read of a segment that came.
+/// The parsed values of a received segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) to: SocketAddrV4,
@@ -51,7 +51,7 @@ impl Segment {
         }
     }
 
-    /// The segment by which a peer that got this answer goes on.
+    /// Returns the segment with which a peer continues after this answer.
     pub(crate) fn after(&self, answer: &Answer) -> Self {
         let taken = u32::from(answer.flags & (SYN | FIN) != 0) + answer.payload as u32;
         Self {
@@ -72,7 +72,7 @@ impl Segment {
         Self { payload, ..self }
     }
 
-    /// Its octets, checksums and all.
+    /// Returns the octets of the frame, with checksums.
     pub(crate) fn frame(&self) -> Vec<u8> {
         let mut segment = Vec::new();
         segment.extend(self.from.port().to_be_bytes());
@@ -103,13 +103,13 @@ impl Segment {
         frame.extend([8, 0]);
         frame.extend(header);
         frame.extend(segment);
-        // What an Ethernet interface adds.
+        // Padding as by an Ethernet interface.
         frame.resize(frame.len().max(60), 0);
         frame
     }
 }
 
-/// The segment in a frame, if it is one by IPv4.
+/// Parses the segment in a frame, if it is one of IPv4.
 pub(crate) fn read(frame: &[u8]) -> Option<Answer> {
     if frame.get(12..14)? != [8, 0] || frame[14 + 9] != 6 {
         return None;

@@ -1,26 +1,27 @@
-//! Frames to send, and what can be told of those that come.
+//! Frames to send, and parsing of received ones.
 
 use std::net::IpAddr;
 
-/// A TCP packet in an Ethernet frame, to be built. The payload is a number, and octets that follow from it.
+/// A builder of a TCP packet in an Ethernet frame. The payload is a number, and octets derived from
+/// it.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) hardware: [[u8; 6]; 2],
     pub(crate) from: IpAddr,
     pub(crate) to: IpAddr,
-    /// The port that it is from.
+    /// The source port.
     pub(crate) source_port: u16,
-    /// The port that it is to.
+    /// The destination port.
     pub(crate) port: u16,
     pub(crate) dscp: u8,
     /// The tag's control information.
     pub(crate) vlan: Option<u16>,
-    /// Of IPv4: more fragments follow.
+    /// For IPv4: whether more fragments follow.
     pub(crate) is_fragment: bool,
     pub(crate) protocol: u8,
-    /// Of TCP. A reset at first, which no kernel answers.
+    /// The TCP flags. The default is a reset, which no kernel answers.
     pub(crate) flags: u8,
-    /// Octets in all.
+    /// The length of the frame in octets.
     pub(crate) len: usize,
 }
 
@@ -57,7 +58,7 @@ impl Frame {
         Self { dscp, ..self }
     }
 
-    /// With a VLAN tag: a priority and a network.
+    /// Adds a VLAN tag with a priority and a network.
     pub(crate) fn vlan(self, priority: u8, vlan: u16) -> Self {
         let vlan = Some(u16::from(priority) << 13 | vlan);
         Self { vlan, ..self }
@@ -78,7 +79,7 @@ impl Frame {
         Self { flags, ..self }
     }
 
-    /// The frame with this number.
+    /// Returns the frame with this number.
     pub(crate) fn octets(&self, number: u32) -> Vec<u8> {
         let mut frame = self.hardware.concat();
         if let Some(vlan) = self.vlan {
@@ -138,7 +139,7 @@ impl Frame {
     }
 }
 
-/// The number of a frame, and whether it is as it was built.
+/// Returns the number of a frame; `None` if the frame has changed.
 pub(crate) fn number_of(frame: &[u8]) -> Option<u32> {
     let tag = match frame[12..14] {
         [0x81, 0] => 4,
@@ -153,7 +154,7 @@ pub(crate) fn number_of(frame: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*payload.first_chunk()?))
 }
 
-/// The Internet checksum (RFC 1071) of pieces that are each of an even length, but for the last.
+/// Computes the Internet checksum (RFC 1071) of pieces, all of even length except the last.
 pub(crate) fn checksum(pieces: &[&[u8]]) -> [u8; 2] {
     let mut sum = 0_u32;
     for pair in pieces.iter().flat_map(|piece| piece.chunks(2)) {

@@ -1,9 +1,10 @@
-//! What tests of networks share.
+//! Common parts of network tests.
 
 pub(crate) mod frames;
 pub(crate) mod rig;
 
-/// The name of a test, by which this program runs it alone (`--exact`) when it starts itself.
+/// Returns the name of a test, by which this program runs it alone (`--exact`) when it starts
+/// itself.
 pub(crate) fn name_of<T>(_test: T) -> &'static str {
     let path = std::any::type_name::<T>();
     path.split_once("::").expect("it is in a module").1

@@ -13,20 +13,20 @@ use crate::neighbours::Neighbours;
 use chronorb_rt::Deadline;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 
-/// A host as classes see it.
+/// A host from the classes' point of view.
 pub(crate) struct RigHost {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) place: Place,
 }
 
-/// Where a host is.
+/// The location of a host.
 pub(crate) enum Place {
     Wire(Arc<dyn Ports>, Arc<dyn Neighbours>),
     Network(Arc<Network>, Host),
 }
 
 impl RigHost {
-    /// The address by IPv4.
+    /// Returns the IPv4 address.
     pub(crate) fn address(&self) -> IpAddr {
         let mut addresses = self.driver.link().addresses.iter();
         let first = addresses.find(|(address, _)| address.is_ipv4());
@@ -47,7 +47,7 @@ impl RigHost {
     }
 }
 
-/// The wire, and what is at its left and at its right end.
+/// Returns a wire, and the hosts at its left and right end.
 pub(crate) fn wired() -> (Wire, [RigHost; 2]) {
     let link = |host: u8| Link {
         name: format!("wire{host}"),
@@ -66,8 +66,8 @@ pub(crate) fn wired() -> (Wire, [RigHost; 2]) {
     (wire, hosts)
 }
 
-/// The two hosts of the test network, each with this driver, around which `wrap` may put something; `None`, with a word
-/// about it, where this process may not build one.
+/// Returns the two hosts of the test network, each with this driver, which `wrap` may wrap. Returns
+/// `None`, with a note, if this process may not create a network.
 pub(crate) fn networked(
     choice: Choice,
     mut wrap: impl FnMut(Box<dyn Driver>) -> Arc<dyn Driver>,
@@ -88,7 +88,7 @@ pub(crate) fn networked(
     }))
 }
 
-/// Ports of a host that has no kernel of its own, at the end of a wire in memory: nobody else is there to have them.
+/// Ports of a host without a kernel, at the end of a wire in memory: no other program uses any.
 #[derive(Debug)]
 pub(crate) struct FreePorts {
     next: AtomicU16,
@@ -115,7 +115,7 @@ impl Ports for FreePorts {
     }
 }
 
-/// Neighbours that are known beforehand, as on a wire in memory.
+/// Neighbours with known addresses, as on a wire in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownNeighbours(pub HashMap<IpAddr, [u8; 6]>);
 
@@ -126,5 +126,5 @@ impl Neighbours for KnownNeighbours {
     }
 }
 
-/// The first port that is given to who wants any (RFC 6335 §6).
+/// The first port for unspecified ports (RFC 6335 §6).
 const FIRST: u16 = 49_152;

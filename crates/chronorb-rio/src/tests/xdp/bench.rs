@@ -1,4 +1,4 @@
-//! What tests of AF_XDP share: two hosts, one of which sends.
+//! Common parts of AF_XDP tests: two hosts, one of which sends.
 
 use std::net::IpAddr;
 use std::thread;
@@ -18,11 +18,11 @@ use crate::tests::support::frames::{Frame, number_of};
 
 pub(crate) const PORT: u16 = 2809;
 pub(crate) const OTHER: u16 = 2810;
-/// Of an interface that has several, receive queues.
+/// The number of receive queues of an interface with several.
 pub(crate) const QUEUES: u32 = 4;
 pub(crate) const MODES: [Mode; 2] = [Mode::Native, Mode::Generic];
 
-/// Host A sends by a packet socket, host B receives by AF_XDP.
+/// Two hosts: A sends by a packet socket, B receives by AF_XDP.
 pub(crate) struct Bench {
     pub(crate) sender: Path,
     pub(crate) driver: Xdp,
@@ -45,7 +45,7 @@ impl Bench {
         Some(Self::around(network, driver))
     }
 
-    /// With a driver that is open on host B.
+    /// Creates a bench with a driver that is open on host B.
     pub(crate) fn around(network: Network, driver: Xdp) -> Self {
         let open_sender = || Packet::open(INTERFACE)?.open(class(0), &[], 256);
         let sender = network.host(Host::A).enter(open_sender);
@@ -57,12 +57,12 @@ impl Bench {
         }
     }
 
-    /// In both modes, with one receive queue and with several.
+    /// Returns benches in both modes, with one receive queue and with several.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         [1, QUEUES].into_iter().flat_map(Self::of_queues)
     }
 
-    /// In both modes.
+    /// Returns benches in both modes.
     pub(crate) fn of_queues(queues: u32) -> impl Iterator<Item = Self> {
         let layout = Layout {
             queues,
@@ -90,7 +90,7 @@ impl Bench {
         self.network.host(Host::B).enter(open)
     }
 
-    /// Waits until so many packets have been found to be of a class.
+    /// Waits until this many packets were classified as the class.
     pub(crate) fn await_matched(&self, number: usize, count: u64) {
         let deadline = Deadline::after(Duration::from_secs(30));
         while self.driver.matched(class(number)) < count {
@@ -99,7 +99,7 @@ impl Bench {
         }
     }
 
-    /// Host A receives by a packet socket what goes to this port.
+    /// Opens a path at host A that receives packets to this port by a packet socket.
     pub(crate) fn open_at_a(&self, port: u16) -> Path {
         self.open_at_a_with(0, port)
     }
@@ -110,30 +110,32 @@ impl Bench {
         opened.expect("who builds networks may have packet sockets")
     }
 
-    /// As [`frame`](Self::frame) by IPv4, from B to A.
+    /// As [`frame`](Self::frame) with IPv4, from B to A.
     pub(crate) fn answer(&self, port: u16) -> Frame {
         let there = self.frame(port, false);
         let [b, a] = there.hardware;
         Frame::between((b, there.to), (a, there.from), port)
     }
 
-    /// A frame from A to B, with IPv4 or IPv6.
+    /// Returns a frame from A to B, with IPv4 or IPv6.
     pub(crate) fn frame(&self, port: u16, is_v6: bool) -> Frame {
         let end = |host| {
             let link = self.network.host(host).link().expect("it has one");
             let addresses = self.network.host(host).addresses();
-            let address: IpAddr = match is_v6 {
-                true => addresses.v6.into(),
-                false => addresses.v4.into(),
+            let address: IpAddr = if is_v6 {
+                addresses.v6.into()
+            } else {
+                addresses.v4.into()
             };
             (link.hardware.expect("it is Ethernet"), address)
         };
         Frame::between(end(Host::A), end(Host::B), port)
     }
 
-    /// Frames to this port of a class that come by each of the receive queues in turn, one flow for each. They are found by
-    /// trying, and the class gets those that were tried. In the kernel's stack nothing comes by the last queue of a virtual
-    /// interface, whose packets are there by the queue before the one that they were sent to.
+    /// Returns frames to this port of a class that use each of the receive queues in turn, one flow
+    /// for each. They are found by trial, and the class receives the trial frames. In the kernel's
+    /// stack, the last queue of a virtual interface gets no packets: they appear at the queue
+    /// before the one of the sender.
     pub(crate) fn flows(&mut self, number: usize, port: u16) -> Vec<Frame> {
         let class = class(number);
         let reached = match self.driver.attachment() {
@@ -199,7 +201,7 @@ pub(crate) fn send(transmitter: &mut dyn Transmitter, octets: &[u8]) {
     }
 }
 
-/// Waits until a frame is there; `false` if there is none for a long time.
+/// Waits for a frame; returns `false` if none arrives for a long time.
 pub(crate) fn wait(receiver: &dyn Receiver) -> bool {
     let descriptor = receiver.as_fd();
     let long = Timespec::try_from(Duration::from_secs(5)).expect("it is short");
@@ -207,7 +209,7 @@ pub(crate) fn wait(receiver: &dyn Receiver) -> bool {
     poll(&mut polled, Some(&long)).expect("it can be polled") == 1
 }
 
-/// The next frames, so many.
+/// Receives the next `count` frames.
 pub(crate) fn receive(receiver: &mut dyn Receiver, count: usize) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while frames.len() < count {
@@ -227,7 +229,7 @@ pub(crate) fn numbers(frames: &[Vec<u8>]) -> Vec<u32> {
     frames.iter().filter_map(|frame| number_of(frame)).collect()
 }
 
-/// Takes all that is there.
+/// Receives all waiting frames.
 pub(crate) fn empty(receiver: &mut dyn Receiver) {
     while !is_empty(receiver) {}
 }

@@ -1,4 +1,4 @@
-//! AF_XDP on the test network: who gets what, what is counted, and that nothing stays behind.
+//! AF_XDP on the test network: classification, counters, and cleanup.
 
 mod bench;
 mod queues;
@@ -7,7 +7,7 @@ use crate::class::{MAX_RULES, Rule, Unknown};
 use crate::driver::bpf::Attachment;
 use crate::driver::xdp::{Mode, Options, Xdp};
 use crate::driver::{Driver, DriverError};
-use crate::path::{Path, Received, TransmitError};
+use crate::path::{Path, ReceiveCounts, TransmitError};
 use bench::{Bench, MODES, OTHER, PORT, QUEUES, class, is_empty, numbers, open, receive, send, to};
 use chronorb_net::Offloads;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
@@ -39,7 +39,7 @@ fn frames_arrive_at_their_class_in_each_mode() {
             (&mut second, [&sent[1], &sent[3]]),
         ] {
             let mut frames = receive(&mut *path.receiver, 40);
-            // Those of one family may overtake the others on the way.
+            // Flows of one family may overtake those of the other.
             frames.sort_by_key(|frame| number_of(frame));
             assert_eq!(numbers(&frames), (0..40).collect::<Vec<_>>());
             assert_eq!([&frames[0], &frames[20]], sent);
@@ -73,7 +73,7 @@ fn all_other_traffic_reaches_the_kernel_undisturbed() {
         let mut path = bench.open(1, PORT, 64);
         let (a, b) = (bench.network.host(Host::A), bench.network.host(Host::B));
         for address in [IpAddr::from(b.addresses().v4), b.addresses().v6.into()] {
-            // As the neighbour resolution that comes before does.
+            // Resolves the neighbour, as a connection would do before.
             let listener = b.enter(|| TcpListener::bind(SocketAddr::new(address, 0)));
             let listener = listener.expect("the address is B's");
             let to = listener.local_addr().expect("it is bound");
@@ -90,7 +90,7 @@ fn all_other_traffic_reaches_the_kernel_undisturbed() {
             assert_eq!(echoed, vec![7; 100_000]);
             echo.join().expect("it does not panic");
 
-            // Datagrams to the very port whose TCP packets the class has.
+            // Datagrams to the port whose TCP packets belong to the class.
             let there = b.enter(|| UdpSocket::bind(SocketAddr::new(address, PORT)));
             let there = there.expect("no datagrams are taken");
             let any: IpAddr = if address.is_ipv4() {
@@ -124,7 +124,7 @@ fn a_flood_of_one_class_is_counted_and_leaves_the_others_alone() {
         for turn in 0..20 {
             bench.send(&flood, 0..200);
             bench.send(&frame, turn..turn + 1);
-            // Where it is looked at later, the interface itself would have no room for more.
+            // Packets are awaited one by one, because the interface itself has no room for more.
             bench.await_matched(1, u64::from(turn) + 1);
         }
         let frames = receive(&mut *quiet.receiver, 20);
@@ -162,7 +162,7 @@ fn classes_open_and_close_while_packets_come() {
             received += 20;
         }
         assert_eq!(steady.receiver.counts().dropped, 0);
-        // All frames are there still.
+        // No frame is lost from the pool.
         let queues = [256, 256, 128, 128].into_iter().enumerate();
         let _paths: Vec<_> = queues
             .map(|(n, queue)| bench.open(n + 2, 3000, queue))
@@ -241,7 +241,7 @@ fn long_frames_come_and_go_in_pieces() {
             let frame = bench.frame(PORT, false);
             let lens = [60, 1514, 2000, longest - 1, longest];
             for (number, len) in (0..).zip(lens.into_iter().cycle().take(200)) {
-                // Flows by all of the queues.
+                // Flows over all of the queues.
                 let flow = frame.clone().source_port(5000 + number as u16);
                 let octets = flow.len(len).octets(number);
                 send(&mut *bench.sender.transmitter, &octets);
@@ -428,22 +428,22 @@ fn classes_share_frames_while_each_has_threads_of_its_own() {
                 });
             }
         });
-        // No frame is lost on the way round.
+        // No frame is lost from the pool.
         let _path = bench.open(5, 4000, 1024);
     }
 }
 
-/// Receives and sends at once, until so many frames are sent and it is said to be over.
+/// Receives and sends at once, until this many frames are sent and `is_over` holds.
 fn both_ways(
     mut path: Path,
     frames: &[Frame; 2],
     count: u32,
-    is_over: impl Fn(Received) -> bool,
-) -> Received {
+    is_over: impl Fn(ReceiveCounts) -> bool,
+) -> ReceiveCounts {
     let mut last = None;
     let mut sent = 0;
     loop {
-        // What comes is in order, and whole, whatever is lost.
+        // Received frames are in order and intact, though some may be lost.
         let mut take = |frame: crate::path::Frame<'_>| {
             let number = number_of(frame.octets).expect("it is one of A's");
             assert_eq!(frame.octets, frames[0].octets(number));
@@ -472,7 +472,7 @@ fn what_may_not_be_done_is_told_with_the_capabilities_that_it_takes() {
         return;
     };
     let refused = network.host(Host::B).enter(|| {
-        // Of this thread only, which ends here.
+        // Only the rights of this thread, which ends here.
         let open = || {
             let mut sets = capabilities(None).expect("they can be read");
             sets.effective = CapabilitySet::empty();
@@ -502,12 +502,12 @@ fn the_capabilities_that_are_told_are_enough_and_none_is_too_many() {
         return;
     };
     let open_with = |rights: CapabilitySet| {
-        // Of a thread only, which ends here.
+        // Only the rights of a thread, which ends here.
         let open = move || {
             let mut sets = capabilities(None).expect("they can be read");
             (sets.effective, sets.permitted) = (rights, rights);
             set_capabilities(None, sets).expect("fewer is no question");
-            // So few that they need no right to lock memory.
+            // Few enough to need no right to lock memory.
             let options = Options {
                 packets: 64,
                 ..Options::default()
@@ -554,11 +554,11 @@ fn where_the_kernel_puts_packets_together_they_have_no_room_and_that_is_told() {
         refused.to_string().contains("ethtool -K rio0 gro off"),
         "{refused}"
     );
-    // In the interface's driver they come one by one.
+    // The interface's driver receives packets unmerged.
     open(&network, of(Mode::Auto)).expect("the interface can do it");
 }
 
-/// Is the process that is killed, when it is told so.
+/// The body of the process that is killed. It does nothing in the test's own process.
 #[test]
 fn child() {
     if env::var_os(CHILD).is_none() {

@@ -116,7 +116,8 @@ fn frames_of_all_queues_are_there_again_when_classes_close() {
             let _path = bench.open(1, PORT, 64);
             bench.flows(1, PORT)
         };
-        // All packets that the interface has room for, several times over, whoever has left some.
+        // Several times as many packets as the interface has room for, so that all sources of
+        // buffers are exhausted.
         for turn in 0..3 {
             let mut path = bench.open(1, PORT, 1024);
             for flow in &flows {
@@ -143,7 +144,7 @@ fn set_queues_of_b(network: &Network, queues: u32) -> io::Result<()> {
         let set = || set_queues(Host::B.port(), 1, queues);
         (network.switch().enter(set)).expect("who builds networks may enter them")
     };
-    // Where XDP runs in the driver, nobody may send by more queues than the other receives by.
+    // If XDP runs in the driver, a host may not send by more queues than the other receives by.
     at_switch(1)?;
     at_b(queues)?;
     at_switch(queues)
@@ -180,7 +181,8 @@ fn what_comes_by_queues_that_are_new_is_counted_and_goes_to_the_kernel() {
             bench.send(&syn, known..known + 1);
             bench.await_matched(1, u64::from(known + 2 * strayed) + 1);
             if bench.driver.strayed(class(1)) > u64::from(2 * strayed) {
-                // The kernel listens, and answers, which the kernel of A has not expected and resets.
+                // The kernel listens, and answers, which the kernel of A has not expected and
+                // resets.
                 let answer = &receive(&mut *at_a.receiver, 1)[0];
                 assert_eq!(answer[34..36], PORT.to_be_bytes());
                 strayed += 1;
@@ -197,7 +199,7 @@ fn what_comes_by_queues_that_are_new_is_counted_and_goes_to_the_kernel() {
         assert!(is_empty(&mut *path.receiver));
         assert_eq!(path.receiver.counts().failed, u64::from(2 * strayed));
         assert_eq!(bench.driver.matched_by(class(1), 3), 0);
-        // Who opens the class again has not lost them.
+        // A reopened class does not count the losses of the former path.
         drop(path);
         let path = bench.open(1, PORT, 64);
         assert_eq!(path.receiver.counts().failed, 0);

@@ -1,4 +1,4 @@
-//! Sockets of a class, of which there are so many.
+//! Kernel sockets of a class with a limited number of connections.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::io;
@@ -10,18 +10,18 @@ use chronorb_transport::{
     AcceptError, Acceptor, Address, Connection, IoError, Remote, SendError, SocketOptions,
 };
 
-use super::places::{Place, Places};
+use super::quota::{ConnectionPermit, ConnectionQuota};
 
-/// A listening socket of a class. Who connects where all places are taken is sent away.
+/// A listening kernel socket of a class. Connections over the limit are closed at once.
 #[derive(Debug)]
 pub(super) struct KernelAcceptor {
     inner: Box<dyn Acceptor>,
-    places: Places,
+    quota: ConnectionQuota,
 }
 
 impl KernelAcceptor {
-    pub(super) fn new(inner: Box<dyn Acceptor>, places: Places) -> Self {
-        Self { inner, places }
+    pub(super) fn new(inner: Box<dyn Acceptor>, quota: ConnectionQuota) -> Self {
+        Self { inner, quota }
     }
 }
 
@@ -29,8 +29,8 @@ impl Acceptor for KernelAcceptor {
     #[allow(clippy::disallowed_methods, reason = "once for each connection")]
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError> {
         while let Some(connection) = self.inner.accept()? {
-            if let Some(place) = self.places.take() {
-                return Ok(Some(Box::new(KernelConnection::new(connection, place))));
+            if let Some(permit) = self.quota.take() {
+                return Ok(Some(Box::new(KernelConnection::new(connection, permit))));
             }
         }
         Ok(None)
@@ -47,18 +47,18 @@ impl AsFd for KernelAcceptor {
     }
 }
 
-/// A connected socket of a class.
+/// A connected kernel socket of a class.
 #[derive(Debug)]
 pub(super) struct KernelConnection {
     inner: Box<dyn Connection>,
-    _place: Place,
+    _place: ConnectionPermit,
 }
 
 impl KernelConnection {
-    pub(super) fn new(inner: Box<dyn Connection>, place: Place) -> Self {
+    pub(super) fn new(inner: Box<dyn Connection>, permit: ConnectionPermit) -> Self {
         Self {
             inner,
-            _place: place,
+            _place: permit,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! JacORB's programs, and a network in which groups are heard.
+//! JacORB's programs, and a network with multicast.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ pub(crate) struct Jacorb {
 }
 
 impl Jacorb {
-    /// JacORB from Maven Central, or as Maven has kept it; `None` where it cannot be had.
+    /// Returns JacORB from Maven Central, or from Maven's cache; `None` if it is not available.
     ///
     /// # Panics
-    /// With `CHRONORB_PEERS=required`, where it cannot be had.
+    /// With `CHRONORB_PEERS=required`, if it is not available.
     pub(crate) fn get() -> Option<&'static Self> {
         static BUILT: OnceLock<Result<Jacorb, String>> = OnceLock::new();
         match BUILT.get_or_init(Self::build) {
@@ -49,7 +49,7 @@ impl Jacorb {
             &made,
             &idl,
         ];
-        // Without a compiler of its own to show, a failure here is one of ours.
+        // The compiler runs, so a failure here is an error of the test.
         run("java", &compiler).expect("the IDL compiles");
         let mut sources = java_files(&interop.join("src"));
         sources.extend(java_files(Path::new(&made)));
@@ -63,7 +63,7 @@ impl Jacorb {
         })
     }
 
-    /// Starts a program at an address, on a machine if that is said.
+    /// Starts a program at an address, on a machine if one is given.
     pub(crate) fn start(
         &self,
         network: Option<&Network>,
@@ -75,7 +75,7 @@ impl Jacorb {
         self.start_by(command, address, program, arguments)
     }
 
-    /// Starts a program at an address, by a command that runs it where that is.
+    /// Starts a program at an address, by a command that runs it there.
     pub(crate) fn start_by(
         &self,
         command: Vec<String>,
@@ -100,17 +100,17 @@ impl Jacorb {
     }
 }
 
-/// The class path of the libraries.
+/// Returns the class path of the libraries.
 fn libraries(interop: &Path, folder: &Path) -> Result<String, String> {
     let file = folder.join("libraries");
     let pom = text(&interop.join("pom.xml"));
     let output = format!("-Dmdep.outputFile={}", text(&file));
     let goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath";
     let arguments = ["-q", "-B", "-f", &pom, goal, &output];
-    // What was kept does not need the network.
+    // With a cached copy, no network is needed.
     let offline: Vec<_> = ["-o"].into_iter().chain(arguments).collect();
     let online = |_| run("mvn", &arguments);
-    // A download that breaks off is taken up again.
+    // An interrupted download is continued.
     run("mvn", &offline).or_else(online).or_else(online)?;
     fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))
 }
@@ -119,10 +119,10 @@ fn java_files(folder: &Path) -> Vec<String> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => files.extend(java_files(&path)),
-            false if path.extension().is_some_and(|e| e == "java") => files.push(text(&path)),
-            false => {}
+        if path.is_dir() {
+            files.extend(java_files(&path));
+        } else if path.extension().is_some_and(|e| e == "java") {
+            files.push(text(&path));
         }
     }
     files
@@ -132,18 +132,18 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A machine with one network interface, on which groups are heard: a network namespace.
+/// A machine with one network interface and multicast: a network namespace.
 #[derive(Debug)]
 pub(crate) struct Network(String);
 
-/// Where the machine is.
+/// The address of the machine.
 pub(crate) const ADDRESS: &str = "10.78.0.1";
 
 impl Network {
-    /// `None` where the right to make one is missing.
+    /// Creates the machine. Returns `None` without the right to it.
     ///
     /// # Panics
-    /// With `CHRONORB_PEERS=required`, where it is missing.
+    /// With `CHRONORB_PEERS=required`, without the right to it.
     pub(crate) fn new(name: &str) -> Option<Self> {
         let this = Self(format!("chronorb-{name}-{}", std::process::id()));
         if let Err(why) = run("ip", &["netns", "add", &this.0]) {
@@ -166,7 +166,7 @@ impl Network {
         Some(this)
     }
 
-    /// What a command line begins with that runs there.
+    /// Returns the beginning of a command line that runs on the machine.
     pub(crate) fn enter(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.0].map(str::to_owned).into()
     }
@@ -185,17 +185,16 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
         .args(arguments)
         .output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let said = [output.stdout, output.stderr].concat();
-            let said = String::from_utf8_lossy(&said);
-            Err(format!(
-                "{program} {}: {}",
-                arguments.join(" "),
-                said.trim()
-            ))
-        }
+    if output.status.success() {
+        Ok(())
+    } else {
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        Err(format!(
+            "{program} {}: {}",
+            arguments.join(" "),
+            said.trim()
+        ))
     }
 }
 

@@ -1,9 +1,9 @@
-//! What tests need beyond Rust.
+//! Prerequisites of tests beyond Rust.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Something that tests use and Rust does not bring.
+/// A prerequisite of tests.
 #[derive(Debug)]
 pub(crate) struct Peer {
     name: &'static str,
@@ -40,10 +40,10 @@ pub(crate) const TSHARK: Peer = Peer {
     },
 };
 
-/// Whether the peers are there. A test that needs one which is not leaves itself out and says so.
+/// Returns whether the peers are installed. A test without one of its peers is skipped with a note.
 ///
 /// # Panics
-/// With `CHRONORB_PEERS=required`, where one is missing.
+/// With `CHRONORB_PEERS=required`, if one is missing.
 pub(crate) fn require(peers: &[&Peer]) -> bool {
     let missing = peers.iter().find(|peer| !(peer.is_there)());
     let Some(Peer { name, packages, .. }) = missing else {

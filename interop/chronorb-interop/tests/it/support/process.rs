@@ -1,4 +1,4 @@
-//! Child processes that end in time.
+//! Child processes with a time limit.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// A child process with a folder of its own; it is killed on drop.
+/// A child process with its own folder; it is killed on drop.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -16,7 +16,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the program; `arguments` may put files into the folder that they are given.
+    /// Starts the program; `arguments` may put files into the folder.
     pub(crate) fn start(
         program: impl Into<PathBuf>,
         arguments: impl FnOnce(&TempDir) -> Vec<String>,
@@ -38,7 +38,7 @@ impl Process {
         }
     }
 
-    /// Waits until the file, which the process renames into its folder, is there.
+    /// Waits for a file, which the process renames into its folder.
     pub(crate) fn wait_for_file(&mut self, name: &str) -> String {
         let path = self.folder.path().join(name);
         let text = self.poll(name, |this| {
@@ -53,7 +53,7 @@ impl Process {
         File::create(self.folder.path().join(name)).expect("a file");
     }
 
-    /// Waits until something is there; what, is for people.
+    /// Polls until there is a result; `what` describes it for people.
     pub(crate) fn poll<T>(
         &mut self,
         what: &str,
@@ -72,7 +72,7 @@ impl Process {
         }
     }
 
-    /// Waits for the end, and asserts that it was a success. Returns standard output.
+    /// Waits for the end, and asserts success. Returns standard output.
     pub(crate) fn finish(mut self) -> String {
         let status = self.poll("end", Self::ended);
         assert!(
@@ -84,13 +84,13 @@ impl Process {
         self.read(OUTPUT)
     }
 
-    /// Whether it has ended.
+    /// Returns the exit status if it has ended.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("a child of this process")
     }
 
     fn output(&self) -> String {
-        // Of a client that checks, what failed is enough.
+        // The failed checks of a client are enough.
         let (output, errors) = (self.read(OUTPUT), self.read(ERRORS));
         let lines = output.lines().filter(|line| !line.starts_with("ok "));
         let lines: Vec<&str> = lines.chain(errors.lines()).collect();
@@ -112,6 +112,6 @@ impl Drop for Process {
 
 const OUTPUT: &str = "output";
 const ERRORS: &str = "errors";
-/// How long anything may take, on a slow machine too.
+/// The time limit of any operation, on a slow machine too.
 const DEADLINE: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(5);

@@ -11,7 +11,7 @@ use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP};
 
 use super::Process;
 
-/// Whose program it is.
+/// The ORB of a program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Side {
     Chronorb,
@@ -36,12 +36,13 @@ impl Side {
             (Self::OmniOrb, Role::SslServer) => omniorb("omni_ssl_server"),
             (Self::OmniOrb, Role::SslClient) => omniorb("omni_ssl_client"),
             (Self::OmniOrb, Role::AdaptersServer) => omniorb("omni_adapters_server"),
-            // chronorb's serves in the process of the tests.
+            // chronorb's servant is in the test's process.
             (_, Role::ValuesServer) => omniorb("omni_values_server"),
         }
     }
 
-    /// Where servers listen, and clients that are called back; port 0 is any that is free.
+    /// Returns the endpoint options of servers, and of clients that are called back; port 0 stands
+    /// for any free one.
     fn endpoint(self, role: Role, (host, port): (&str, u16)) -> [String; 2] {
         let scheme = match (self, role) {
             (Self::Chronorb, Role::SslServer | Role::SslClient) => "ssliop://",
@@ -53,7 +54,7 @@ impl Side {
         [option, format!("{scheme}{host}:{port}")]
     }
 
-    /// The option that says where servers listen.
+    /// Returns the option for endpoints.
     const fn endpoint_option(self) -> &'static str {
         match self {
             Self::Chronorb => LISTEN,
@@ -61,11 +62,11 @@ impl Side {
         }
     }
 
-    /// The same for a socket file, and for what else the other side needs to be told of it.
+    /// Returns the same for a socket file, and the option for references to it.
     fn endpoint_of_file(self, path: &Path) -> [String; 2] {
         let path = path.display();
         match self {
-            // omniORB reads no profile but that of IIOP.
+            // omniORB reads only profiles of IIOP.
             Self::Chronorb => [
                 "-ORBListenEndpoints".to_owned(),
                 format!("iiop://127.0.0.1:0;uiop://{path}"),
@@ -74,7 +75,7 @@ impl Side {
         }
     }
 
-    /// The option for the greatest version of GIOP.
+    /// Returns the option for the greatest version of GIOP.
     pub(crate) const fn max_giop_version(self) -> &'static str {
         match self {
             Self::Chronorb => "-ORBMaxGIOPVersion",
@@ -83,7 +84,7 @@ impl Side {
     }
 }
 
-/// What a program does.
+/// The role of a program.
 #[derive(Clone, Copy, Debug)]
 enum Role {
     Server,
@@ -103,7 +104,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server of `Interop::Hub`.
+    /// Starts a server of `Interop::Hub`.
     pub(crate) fn start(side: Side, options: &[&str]) -> Self {
         Self::start_as(
             side,
@@ -114,7 +115,8 @@ impl Server {
         )
     }
 
-    /// A server of `Interop::Hub` at a socket file, and a reference by which its hub is reached there only.
+    /// Starts a server of `Interop::Hub` at a socket file, with a reference that has only this
+    /// address.
     pub(crate) fn start_at_file(side: Side, path: &Path) -> Self {
         let endpoint = side.endpoint_of_file(path);
         let mut this = Self::start_as(side, Role::Server, &[], endpoint, &[]);
@@ -130,13 +132,13 @@ impl Server {
         this
     }
 
-    /// A server of `Interop::Hub` at this endpoint, which is written as its side writes endpoints.
+    /// Starts a server of `Interop::Hub` at this endpoint, in the notation of its side.
     pub(crate) fn start_at(side: Side, endpoint: &str, options: &[&str]) -> Self {
         let endpoint = [side.endpoint_option().to_owned(), endpoint.to_owned()];
         Self::start_as(side, Role::Server, &[], endpoint, options)
     }
 
-    /// A server of `Interop::Hub` that is reached by TLS only.
+    /// Starts a server of `Interop::Hub` that is only reachable by TLS.
     pub(crate) fn start_ssl(side: Side, options: &[&str]) -> Self {
         Self::start_as(
             side,
@@ -147,7 +149,7 @@ impl Server {
         )
     }
 
-    /// A server of `Adapters::Control` with a name, at a host and port.
+    /// Starts a server of `Adapters::Control` with a name, at a host and port.
     pub(crate) fn start_adapters(
         side: Side,
         name: &str,
@@ -164,7 +166,7 @@ impl Server {
         )
     }
 
-    /// omniORB's server of `Values::Mirror`.
+    /// Starts omniORB's server of `Values::Mirror`.
     pub(crate) fn start_values() -> Self {
         let side = Side::OmniOrb;
         Self::start_as(
@@ -195,7 +197,7 @@ impl Server {
         Self { process, ior }
     }
 
-    /// The port in the reference.
+    /// Returns the port in the reference.
     pub(crate) fn port(&self) -> u16 {
         let ior: Ior = self.ior.parse().expect("a reference");
         let mut profiles = ior.profiles.iter();
@@ -204,14 +206,14 @@ impl Server {
         IiopProfile::decode(&profile.data).expect("a profile").port
     }
 
-    /// Waits for the end of a server that was told to shut down.
+    /// Waits for the end of a server after its shutdown.
     pub(crate) fn finish(self) {
         self.process.finish();
     }
 }
 
-/// Runs a client to its end, and asserts that it made checks and that all of them passed.
-/// Returns its output.
+/// Runs a client to its end, and asserts that it made checks and that all of them passed. Returns
+/// its output.
 pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> String {
     let client = Process::start(side.program(Role::Client), |_| {
         client_arguments(side, Role::Client, reference, options)
@@ -219,7 +221,7 @@ pub(crate) fn run_client(side: Side, reference: &str, options: &[&str]) -> Strin
     passed(client)
 }
 
-/// As [`run_client`], where the client is called back at this endpoint, written as its side writes them.
+/// As [`run_client`], with calls back at this endpoint, in the notation of its side.
 pub(crate) fn run_client_at(
     side: Side,
     reference: &str,
@@ -234,7 +236,7 @@ pub(crate) fn run_client_at(
     passed(client)
 }
 
-/// As [`run_client`], where the client is called back by TLS only.
+/// As [`run_client`], with calls back only by TLS.
 pub(crate) fn run_ssl_client(side: Side, reference: &str, options: &[&str]) -> String {
     let client = Process::start(side.program(Role::SslClient), |_| {
         client_arguments(side, Role::SslClient, reference, options)
@@ -258,12 +260,12 @@ pub(crate) struct AdaptersClient {
 }
 
 impl AdaptersClient {
-    /// Lets it begin.
+    /// Starts the client.
     pub(crate) fn start(here: &Server, there: &Server, options: &[&str]) -> Self {
         Self::start_with(here, there, options, false)
     }
 
-    /// Lets it begin; where it has ended a server, it waits for [`proceed`](Self::proceed).
+    /// Starts the client. After it has ended a server, it waits for [`proceed`](Self::proceed).
     pub(crate) fn start_waiting(here: &Server, there: &Server, options: &[&str]) -> Self {
         Self::start_with(here, there, options, true)
     }
@@ -283,7 +285,7 @@ impl AdaptersClient {
         Self { process }
     }
 
-    /// Lets it go on after it has ended a server.
+    /// Lets the client continue after it has ended a server.
     pub(crate) fn proceed(&self) {
         self.process.put_file(PROCEED_FILE);
     }
@@ -294,7 +296,7 @@ impl AdaptersClient {
     }
 }
 
-/// omniORB's server of `Anys::Mirror`.
+/// Starts omniORB's server of `Anys::Mirror`.
 pub(crate) fn start_anys() -> Server {
     let mut process = Process::start(omniorb_programs().join("omni_anys"), |folder| {
         let file = folder.path().join(IOR_FILE).display().to_string();
@@ -313,7 +315,7 @@ pub(crate) fn check_anys(reference: &str) {
     }));
 }
 
-/// What omniORB writes for each sample of `idl/anys.idl`, as hexadecimal digits.
+/// Returns omniORB's encoding of each sample of `idl/anys.idl`, as hexadecimal digits.
 pub(crate) fn print_anys(byte_order: &str) -> String {
     Process::start(omniorb_programs().join("omni_anys"), |_| {
         vec!["--print".to_owned(), byte_order.to_owned()]
@@ -339,8 +341,8 @@ fn client_arguments(side: Side, role: Role, reference: &str, options: &[&str]) -
     arguments
 }
 
-/// Runs a client while what it says to the server is recorded, and has tshark check that.
-/// Returns how many messages of each type there were.
+/// Runs a client while its traffic with the server is recorded, and makes tshark check that.
+/// Returns the number of messages of each type.
 pub(crate) fn run_client_recorded(side: Side, server: &Server, options: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let recording = folder.path().join("traffic.pcap").display().to_string();
@@ -387,7 +389,7 @@ impl NameServer {
         let root = orb.string_to_object(&url).expect("a URL");
         process.poll("name server", |process| {
             assert!(process.ended().is_none(), "it has ended");
-            // It listens for a moment before it has its root context.
+            // It listens for a moment before its root context exists.
             (root.non_existent() == Ok(false)).then_some(())
         });
         orb.shutdown(true).expect("it serves nothing");
@@ -398,13 +400,13 @@ impl NameServer {
     }
 }
 
-/// A port that was free a moment ago, for a program that cannot choose one itself.
+/// Returns a port that was free a moment ago, for a program that cannot choose one itself.
 pub(crate) fn free_port(host: &str) -> u16 {
     let listener = TcpListener::bind((host, 0)).expect("a port");
     listener.local_addr().expect("an address").port()
 }
 
-/// The folder with omniORB's programs, which are built once.
+/// Returns the folder with omniORB's programs, which are built once.
 fn omniorb_programs() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {

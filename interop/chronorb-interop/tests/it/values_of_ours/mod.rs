@@ -1,4 +1,4 @@
-//! chronorb's values with code of their own, and its mirror.
+//! chronorb's values with their own code, and its mirror.
 
 use std::sync::{Arc, Once};
 
@@ -11,7 +11,7 @@ use idl::{
     ShapeServant, Square, SquareFactory, SquareState, Stranger, StrangerState, Text, Tree,
 };
 
-/// An ORB that serves at any port of the loopback interface.
+/// Returns an ORB that serves at any port of the loopback interface.
 pub(crate) fn orb() -> Orb {
     let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
         .map(str::to_owned)
@@ -19,7 +19,7 @@ pub(crate) fn orb() -> Orb {
     Orb::with_config(OrbConfig::read(&mut args).expect("correct options")).expect("an ORB")
 }
 
-/// Registers the factories: of all types but `Stranger`, those that need one.
+/// Registers the factories that are needed, except for that of `Stranger`.
 pub(crate) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| <dyn Square>::register_factory(Tiles).expect("new"));
@@ -57,7 +57,7 @@ impl SquareFactory for Tiles {
     }
 }
 
-/// A stranger, for whom nobody has a factory.
+/// A stranger without a factory.
 #[derive(Debug)]
 pub(crate) struct Guest(StrangerState);
 
@@ -107,16 +107,16 @@ impl Stranger for Guest {
 
 impl_value!(Guest as Stranger);
 
-/// What a method returns.
+/// The result of a method.
 type Returns<T> = Result<T, SystemException>;
 
-/// Gives back what it gets.
+/// A servant that returns its arguments.
 pub(crate) struct MirrorObject {
     field: Field,
 }
 
 impl MirrorObject {
-    /// Serves one.
+    /// Serves a mirror.
     pub(crate) fn serve(orb: &Orb) -> Mirror {
         let root = orb.root_poa().expect("a root POA");
         let field = root.serve(FieldSkeleton::new(FieldObject)).expect("served");
@@ -247,7 +247,7 @@ impl MirrorServant for MirrorObject {
     }
 
     fn shutdown(&self, call: &Call<'_>) -> Returns<()> {
-        // That it may have been shut down already does not matter.
+        // It may have been shut down already.
         let _ = call.orb().shutdown(false);
         Ok(())
     }

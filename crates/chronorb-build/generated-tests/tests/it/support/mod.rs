@@ -1,4 +1,4 @@
-//! A servant of everything, and its reference as clients have it.
+//! A servant with all operations, and its reference from a client's point of view.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -13,15 +13,15 @@ use chronorb_generated_tests::types::house::{
     WIDE_PI, Wides, base,
 };
 
-/// An ORB that serves a kitchen, and the kitchen as its client has it.
+/// An ORB that serves a kitchen, and the client's reference to it.
 pub(crate) struct Served {
     orbs: Vec<Orb>,
     kitchen: Kitchen,
 }
 
 impl Served {
-    /// One after the other: a kitchen of another ORB, and one of the client's own ORB for each of
-    /// the ways in which that calls its own objects.
+    /// Returns, one after the other, a kitchen of another ORB, and one of the client's own ORB for
+    /// each kind of collocated call.
     pub(crate) fn in_each_way() -> impl Iterator<Item = Self> {
         let own = [
             Collocation::Off,
@@ -39,7 +39,7 @@ impl Served {
         other.chain(own)
     }
 
-    /// The first ORB serves, the last calls.
+    /// Creates the kitchen. The first ORB serves, the last calls.
     fn by(orbs: Vec<Orb>) -> Self {
         let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
         let root = server.root_poa().expect("a root POA");
@@ -70,7 +70,7 @@ impl Drop for Served {
     }
 }
 
-/// It serves with one thread, and so in the order of the requests.
+/// Creates an ORB that serves with one thread, and thus in the order of the requests.
 fn orb(collocation: Collocation) -> Orb {
     let mut args = [
         "-ORBListenEndpoints",
@@ -85,7 +85,7 @@ fn orb(collocation: Collocation) -> Orb {
     Orb::with_config(config).expect("an ORB")
 }
 
-/// Gives back what it gets, mostly.
+/// A servant that mostly returns its arguments.
 #[derive(Default)]
 struct Chef {
     level: AtomicI32,

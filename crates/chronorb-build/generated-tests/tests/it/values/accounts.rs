@@ -1,4 +1,4 @@
-//! Values with code of their own, and their factories.
+//! Values with their own code, and their factories.
 
 use std::sync::Arc;
 use std::sync::Once;
@@ -55,7 +55,7 @@ impl bank::Account for Checking {
 
 impl_value!(Checking as bank::Account);
 
-/// It makes accounts of state, and new ones.
+/// A factory of accounts from state, and of new ones.
 pub(crate) struct Bank;
 
 impl bank::AccountFactory for Bank {
@@ -89,7 +89,7 @@ impl bank::AccountFactory for Bank {
     }
 }
 
-/// Savings, of which there is no factory.
+/// Savings without a factory.
 #[derive(Debug)]
 struct Hoard(bank::SavingsState);
 
@@ -137,7 +137,7 @@ pub(crate) fn savings(owner: &str, cents: i32) -> Arc<dyn bank::Savings> {
     }))
 }
 
-/// A value that is written backwards.
+/// A value that is written in reverse.
 #[derive(Debug)]
 pub(crate) struct Hidden(bank::SecretState);
 

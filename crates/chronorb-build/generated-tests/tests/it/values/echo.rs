@@ -1,4 +1,4 @@
-//! A servant that gives back what it gets, and its reference as clients have it.
+//! A servant that returns its arguments, and its reference from a client's point of view.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -10,15 +10,15 @@ use chronorb_generated_tests::values::{bank, boxes, exchange, geometry, lists, s
 use exchange::{Choice, Echo, EchoServant, EchoSkeleton, Holder, MisplaceError, Misplaced};
 use geometry::{Point, PointState};
 
-/// An ORB that serves an echo, and the echo as its client has it.
+/// An ORB that serves an echo, and the client's reference to it.
 pub(crate) struct Served {
     orbs: Vec<Orb>,
     echo: Echo,
 }
 
 impl Served {
-    /// One after the other: an echo of another ORB, and one of the client's own ORB for each of
-    /// the ways in which that calls its own objects.
+    /// Returns, one after the other, an echo of another ORB, and one of the client's own ORB for
+    /// each kind of collocated call.
     pub(crate) fn in_each_way() -> impl Iterator<Item = Self> {
         let own = [
             Collocation::Off,
@@ -36,7 +36,7 @@ impl Served {
         other.chain(own)
     }
 
-    /// The first ORB serves, the last calls.
+    /// Creates the echo. The first ORB serves, the last calls.
     fn by(orbs: Vec<Orb>) -> Self {
         let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
         let root = server.root_poa().expect("a root POA");
@@ -85,7 +85,7 @@ struct Mirror {
     favourite: OnceLock<Arc<dyn Point>>,
 }
 
-/// What a method of the servant returns.
+/// The result of a method of the servant.
 type Returns<T> = Result<T, SystemException>;
 
 impl EchoServant for Mirror {

@@ -133,8 +133,8 @@ fn lists_and_trees_are_values_within_values() {
     }
 }
 
-/// What is allowed at most must fit the stack of a thread that serves, and leave room for the
-/// servant; code that is not optimised needs the most.
+/// The greatest permitted depth must fit the stack of a serving thread, with room for the servant.
+/// Unoptimized code needs the most.
 #[test]
 fn values_as_deep_as_is_allowed_fit_a_small_stack() {
     let deep = || {
@@ -145,7 +145,7 @@ fn values_as_deep_as_is_allowed_fit_a_small_stack() {
         for served in Served::in_each_way().take(2) {
             assert_eq!(served.list(list.as_ref()), Ok(list.clone()));
         }
-        // Each tree but the leaf is in a sequence: these are counted, too.
+        // Each tree except the leaf is in a sequence, which counts too.
         let tree = (0..30).fold(None, |branch: Option<Arc<dyn lists::Tree>>, weight| {
             let branches = vec![branch];
             Some(lists::TreeState { weight, branches }.into())
@@ -162,7 +162,7 @@ fn values_as_deep_as_is_allowed_fit_a_small_stack() {
         .expect("enough");
 }
 
-/// Of a pool's threads, if nothing else is said.
+/// The default stack size of a pool's threads.
 const STACK_SIZE: usize = 256 << 10;
 
 #[test]
@@ -242,7 +242,7 @@ fn values_stand_in_structs_unions_and_exceptions() {
 
 #[test]
 fn any_value_is_a_value() {
-    // A test in the same process may have done it.
+    // A test in the same process may have registered it.
     let _ = PointValue::register();
     for served in Served::in_each_way() {
         let value = ValueType::into_value(point(2, 3));
@@ -289,7 +289,7 @@ fn behind_an_abstract_interface_is_an_object_or_a_value() {
     }
 }
 
-/// What a test asks of a value that it got as a trait.
+/// The properties that a test checks of a value behind a trait.
 trait Is {
     fn is<T: 'static>(&self) -> bool;
 }

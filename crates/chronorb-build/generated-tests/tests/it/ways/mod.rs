@@ -1,17 +1,17 @@
-//! A servant as clients have it, in each way in which they may call it; and values as they travel.
+//! A servant from its client's point of view, in each kind of call; and encoded values.
 
 use chronorb::prelude::*;
 use chronorb::{Collocation, OrbConfig, Skeleton};
 use chronorb_cdr::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame};
 
-/// An object, and the ORBs that it and its client are of.
+/// An object, and the ORBs of the object and its client.
 pub(crate) struct Served {
     orbs: Vec<Orb>,
     pub(crate) object: Object,
 }
 
-/// One after the other: an object of another ORB, and one of the client's own ORB for each of the
-/// ways in which that calls its own objects.
+/// Returns, one after the other, an object of another ORB, and one of the client's own ORB for each
+/// kind of collocated call.
 pub(crate) fn in_each_way<S: Skeleton + 'static>(
     skeleton: impl Fn() -> S,
 ) -> impl Iterator<Item = Served> {
@@ -32,7 +32,7 @@ pub(crate) fn in_each_way<S: Skeleton + 'static>(
 }
 
 impl Served {
-    /// The first ORB serves, the last calls.
+    /// Creates the object. The first ORB serves, the last calls.
     pub(crate) fn by(orbs: Vec<Orb>, skeleton: impl Skeleton + 'static) -> Self {
         let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
         let root = server.root_poa().expect("a root POA");
@@ -44,7 +44,7 @@ impl Served {
         Self { orbs, object }
     }
 
-    /// The ORB that calls.
+    /// Returns the ORB that calls.
     pub(crate) fn client(&self) -> &Orb {
         &self.orbs[self.orbs.len() - 1]
     }
@@ -67,7 +67,7 @@ pub(crate) fn orb(collocation: Collocation) -> Orb {
     orb_with(&["-ORBCollocation", name])
 }
 
-/// An ORB with these options.
+/// Returns an ORB with these options.
 pub(crate) fn orb_with(options: &[&str]) -> Orb {
     let own = [
         "-ORBListenEndpoints",
@@ -80,7 +80,7 @@ pub(crate) fn orb_with(options: &[&str]) -> Orb {
     Orb::with_config(config).expect("an ORB")
 }
 
-/// The octets of what `encode` writes.
+/// Returns the octets that `encode` writes.
 pub(crate) fn octets(
     endian: Endian,
     encode: impl FnOnce(&mut Encoder<'_>) -> Result<(), CdrError>,
@@ -90,7 +90,7 @@ pub(crate) fn octets(
     Ok(frame.as_slice().to_vec())
 }
 
-/// Writes the value and reads it again, in both byte orders, and gives what was read to `check`.
+/// Encodes the value and decodes it again, in both byte orders, and passes the result to `check`.
 pub(crate) fn there_and_back<'v, T: Cdr<'v>>(
     value: &T,
     check: impl for<'a> Fn(&mut Decoder<'a>) -> Result<(), CdrError>,

@@ -1,4 +1,5 @@
-//! Who pays where what a lane keeps for its peers reaches the bound: the one that has most.
+//! Eviction when a lane's buffers for its peers reach the bound: the peer with the most data is
+//! disconnected.
 
 use chronorb_orb::{Incident, Orb, ThreadpoolStrategy};
 use chronorb_rt::Deadline;
@@ -16,7 +17,7 @@ fn connections(orb: &Orb) -> usize {
     orb.snapshot().pools[0].lanes[0].connections
 }
 
-/// The request for the octets of a message of this length, and so its reply.
+/// Returns a request for an echo whose message, and thus its reply, has this length.
 fn echo_of(s: &Served, len: usize) -> Vec<u8> {
     let octets = vec![7; len];
     let write = |e: &mut Encoder<'_>| e.write_octet_seq(&octets);
@@ -39,7 +40,7 @@ fn unfinished_requests_do_not_stop_those_that_come_in_parts() {
         let held = echo_of(&s, 256 << 10);
         let mut hogs: Vec<_> = (0..25).map(|_| connect(&s)).collect();
         for hog in &mut hogs {
-            // Those before may have been cut off by then.
+            // Some may have been disconnected by then.
             let _ = hog.write_all(&held[..held.len() - 1]);
         }
         let honest = echo_of(&s, 20_000);
@@ -58,7 +59,7 @@ fn unfinished_requests_do_not_stop_those_that_come_in_parts() {
     }
 }
 
-/// A server whose replies stay where they are: the kernel keeps little of a Unix-domain socket.
+/// Returns a server whose replies stay buffered: a Unix-domain socket buffers little in the kernel.
 #[cfg(feature = "uiop")]
 fn by_unix_sockets(configure: impl FnOnce(&mut chronorb_orb::OrbConfig)) -> (Served, String) {
     let endpoints = chronorb_transport::parse_endpoints("iiop://127.0.0.1:0;uiop://");
@@ -88,7 +89,7 @@ fn replies_that_nobody_takes_do_not_stop_those_that_somebody_does() {
     let much = echo_of(&s, 1 << 20);
     let mut hogs: Vec<_> = (0..50).map(|_| connect_by(&path)).collect();
     for hog in &mut hogs {
-        // Some are cut off while they send.
+        // Some are disconnected while they send.
         let _ = hog.write_all(&much);
     }
     for _ in 0..20 {
@@ -115,7 +116,7 @@ fn a_reply_that_is_taken_too_slowly_ends_the_connection() {
         until("the reply waits", || connections(&s.server) == 2);
         let deadline = Deadline::after(Duration::from_secs(3));
         let mut room = vec![0; 64 << 10];
-        // Something is taken all the time, but far less than that.
+        // Data is read all the time, but far less than that.
         while !deadline.has_passed() && connections(&s.server) == 2 {
             let n = peer.read(&mut room).expect("the kernel has some");
             assert!(n > 0, "that was not all");

@@ -1,5 +1,6 @@
-//! Every class of hostile input, one after the other, in a process of its own. After each the
-//! server answers others, and at the end it has the threads, descriptors and memory that it had before.
+//! Every class of hostile input, one after the other, in a separate process. After each one the
+//! server answers other clients. At the end it has the same threads, descriptors and memory as
+//! before.
 
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -18,7 +19,7 @@ use super::*;
 use crate::support::descriptors::spawn;
 use crate::support::name_of;
 
-/// The octets that a peer sends before it ends its side, and the answers before the close.
+/// The octets that a peer sends before it closes its side, and the expected answers.
 struct Case {
     name: String,
     octets: Vec<u8>,
@@ -37,7 +38,8 @@ fn case(name: impl Into<String>, octets: impl Into<Vec<u8>>, answers: &[MessageT
     }
 }
 
-/// A message of GIOP 1.2 in little-endian order; bit 1 of the flags says that fragments follow.
+/// Returns a message of GIOP 1.2 in little-endian order. Bit 1 of the flags means that fragments
+/// follow.
 fn raw(kind: u8, flags: u8, body: &[u8]) -> Vec<u8> {
     let mut octets = vec![b'G', b'I', b'O', b'P', 1, 2, flags | 1, kind];
     octets.extend_from_slice(&(body.len() as u32).to_le_bytes());
@@ -45,12 +47,12 @@ fn raw(kind: u8, flags: u8, body: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// The beginning of a request in fragments.
+/// Returns the beginning of a request in fragments.
 fn begin(id: u32) -> Vec<u8> {
     raw(0, 2, &[&id.to_le_bytes()[..], &[0; 4]].concat())
 }
 
-/// A fragment of a request.
+/// Returns a fragment of a request.
 fn fragment(id: u32, more: bool) -> Vec<u8> {
     raw(7, if more { 2 } else { 0 }, &id.to_le_bytes())
 }
@@ -94,7 +96,7 @@ fn headers(_: &Served) -> Vec<Case> {
         cases.push(case(format!("version {major}.{minor}"), octets, &[ERROR]));
     }
     for kind in 0..=255 {
-        // A CancelRequest that names nothing is as good as one that names nobody.
+        // A truncated CancelRequest is treated like one of an unknown request.
         let is_silent = matches!(kind, 2 | 5 | 6);
         let answers: &[MessageType] = if is_silent { &[] } else { &[ERROR] };
         cases.push(case(format!("type {kind}"), raw(kind, 0, &[]), answers));
@@ -176,7 +178,7 @@ fn fragments(s: &Served) -> Vec<Case> {
     ]
 }
 
-/// Requests whose counts promise more than there is.
+/// Returns requests whose counts exceed their content.
 fn counts(s: &Served) -> Vec<Case> {
     let huge = |e: &mut Encoder<'_>| e.write_u32(u32::MAX);
     let half = |e: &mut Encoder<'_>| e.write_u32(0x7fff_ffff);
@@ -200,7 +202,7 @@ fn counts(s: &Served) -> Vec<Case> {
             }
         }
     }
-    // The key, the operation and the contexts of a request of GIOP 1.2.
+    // Key, operation and contexts of a request of GIOP 1.2.
     let sound = request(s, Version::V1_2);
     let key_len = u32::from_ne_bytes(sound[24..28].try_into().expect("four")) as usize;
     let operation = 28 + key_len.next_multiple_of(4);
@@ -331,7 +333,7 @@ fn floods(s: &Served) -> Vec<Case> {
     ]
 }
 
-/// Sends all of a case and reads all that comes back, at the same time.
+/// Sends the octets of a case and reads all answers at the same time.
 fn answers(s: &Served, octets: &[u8]) -> Vec<MessageType> {
     let mut stream = connect(s);
     let mut sender = stream.try_clone().expect("it is open");
@@ -353,13 +355,13 @@ fn check(s: &Served, class: &str, case: &Case) {
         answers: expected,
     } = case;
     let got = answers(s, octets);
-    // A reset, where octets were left unread, may overtake the last words.
+    // A reset because of unread octets may overtake the last message.
     let is_reset = got.is_empty() && expected == &[ERROR];
     assert!(got == *expected || is_reset, "{class}, {name}: {got:?}");
     assert_eq!(add(&s.object, 40, 2), Ok(42), "after {class}, {name}");
 }
 
-/// Peers that go away in the middle of things.
+/// Disconnects peers at various stages.
 fn leave(s: &Served) {
     let whole = request(s, Version::V1_2);
     for n in 0..200 {
@@ -374,7 +376,7 @@ fn leave(s: &Served) {
     drop(idle);
 }
 
-/// Connections beyond the descriptors that the process may have.
+/// Opens more connections than the process may have descriptors.
 fn exhaust_descriptors(s: &Served) {
     let limit = getrlimit(Resource::Nofile);
     let few = Rlimit {
@@ -388,7 +390,7 @@ fn exhaust_descriptors(s: &Served) {
     assert!(peers.len() < 200, "the descriptors have run out");
     drop(peers);
     setrlimit(Resource::Nofile, limit).expect("it was so before");
-    // Its connection may have made room: both ends of all of them are in this process.
+    // Its connection may have been evicted: both ends of all of them are in this process.
     assert_eq!(add(&s.object, 40, 2), Ok(42), "without descriptors");
     assert_eq!(
         answers(s, &request(s, Version::V1_2)),
@@ -418,8 +420,7 @@ const CLASSES: [(&str, Class); 7] = [
 ];
 
 const ALONE: &str = "CHRONORB_TEST_HOSTILE_ALONE";
-/// The memory that a server may take during all cases: frames of its threads, and those of the
-/// test.
+/// The permitted memory of a server during all cases: frames of its threads, and those of the test.
 const MEMORY: usize = 48 << 20;
 
 #[test]

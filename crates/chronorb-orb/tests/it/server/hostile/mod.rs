@@ -1,5 +1,5 @@
-//! Peers that send anything but what they should: the server answers as the
-//! standard says or closes, and goes on serving others.
+//! Hostile peers: the server answers according to the standard or closes the connection, and
+//! continues to serve others.
 
 use chronorb_cdr::{CdrError, Encoder, Frame};
 use chronorb_giop::{
@@ -19,7 +19,7 @@ mod too_large;
 use crate::support::adapters::until;
 use crate::support::{Served, add, call, nothing, orb_with, served, served_by};
 
-/// A connection by hand.
+/// Returns a manual connection.
 fn connect(s: &Served) -> TcpStream {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let stream = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
@@ -32,7 +32,7 @@ fn connect(s: &Served) -> TcpStream {
     stream
 }
 
-/// A correct request `add(20, 22)`.
+/// Returns a correct request `add(20, 22)`.
 fn request(s: &Served, version: Version) -> Vec<u8> {
     let contexts = [ServiceContext {
         id: 77,
@@ -49,7 +49,7 @@ fn request(s: &Served, version: Version) -> Vec<u8> {
     )
 }
 
-/// A request with these parts, to the probe.
+/// Returns a request with these parts, to the probe.
 fn message(
     s: &Served,
     version: Version,
@@ -95,7 +95,7 @@ fn request_to(
     frame.as_slice().to_vec()
 }
 
-/// Whether the probe gives back the octets that it gets.
+/// Returns whether the probe returns its argument.
 fn octets(object: &Object, octets: &[u8]) -> bool {
     let same = call(object, "octets", &|e| e.write_octet_seq(octets), |d| {
         Ok(d.read_octet_seq()? == octets)
@@ -103,7 +103,7 @@ fn octets(object: &Object, octets: &[u8]) -> bool {
     same.expect("the call succeeds")
 }
 
-/// Octets of memory that the process has, by statm(5).
+/// Returns the resident memory of the process in octets, by statm(5).
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
     let pages = text
@@ -113,7 +113,7 @@ fn resident() -> usize {
     pages.expect("a number") * 4096
 }
 
-/// The next message; `None` where the server closed.
+/// Returns the next message; `None` if the server closed the connection.
 fn receive(stream: &mut TcpStream) -> Option<(MessageHeader, Vec<u8>)> {
     let mut octets = vec![0; HEADER_LEN];
     stream.read_exact(&mut octets).ok()?;
@@ -123,7 +123,7 @@ fn receive(stream: &mut TcpStream) -> Option<(MessageHeader, Vec<u8>)> {
     Some((header, octets))
 }
 
-/// Sends octets, and says what came back: types of messages, then the close.
+/// Sends octets, and returns the types of the answers before the close.
 fn answers_to(s: &Served, octets: &[u8]) -> Vec<MessageType> {
     let mut stream = connect(s);
     let _ = stream.write_all(octets);
@@ -205,7 +205,7 @@ fn a_code_set_announced_by_the_first_request_holds_for_the_next_at_once() {
         data: &data,
     }];
     let text = "grüße";
-    // The octets of UTF-8 as they are: what travels is told by the first request alone.
+    // Plain octets of UTF-8: only the first request determines the code set.
     let write = |e: &mut Encoder<'_>| {
         e.write_len(text.len() + 1)?;
         e.write_octets(text.as_bytes())?;
@@ -341,7 +341,7 @@ fn a_message_whose_rest_waits_for_a_busy_lane_is_not_late() {
 fn cancellations_without_end_do_not_keep_a_thread() {
     let s = served_by(orb_with(|config| config.threads = 1));
     let mut peer = connect(&s);
-    // A fragment that stays open, and cancellations of other requests.
+    // An incomplete fragmented request, and cancellations of other requests.
     let mut octets =
         b"GIOP\x01\x02\x03\x00\x08\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00".to_vec();
     for _ in 0..20_000 {
@@ -360,7 +360,7 @@ fn what_is_not_giop_gets_message_error_and_the_close() {
         b"GIOP\x01\x09\x01\x00\x00\x00\x00\x00",
         b"GIOP\x01\x02\x01\x63\x00\x00\x00\x00",
         b"GIOP\x01\x02\x01\x00\xff\xff\xff\xff",
-        // A header that ends at once, replies to nobody, and fragments of nothing.
+        // A header that ends at once, unsolicited replies, and fragments without a beginning.
         b"GIOP\x01\x02\x01\x00\x00\x00\x00\x00",
         b"GIOP\x01\x02\x01\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
         b"GIOP\x01\x02\x01\x07\x04\x00\x00\x00\x09\x00\x00\x00",
@@ -393,7 +393,7 @@ fn a_peer_that_says_goodbye_is_let_go_without_a_word() {
 
 #[test]
 fn a_promise_of_much_reserves_nothing() {
-    // 100 peers promise 16 MiB each, of which the lane would keep 1 MiB in all.
+    // 100 peers announce 16 MiB each; the lane may buffer 1 MiB in all.
     let s = served_by(orb_with(|config| config.max_buffered_octets = 1 << 20));
     let mut peers: Vec<_> = (0..100).map(|_| connect(&s)).collect();
     for peer in &mut peers {
@@ -410,7 +410,7 @@ fn promises_of_gigabytes_hold_no_memory_and_hold_up_nobody() {
         config.max_message_size = u32::MAX as usize;
         config.max_buffered_octets = 16 << 20;
     }));
-    // The thread's own frame is large by then, and what liars get hold of is bounded.
+    // The thread's own frame is large by then, and the memory for false announcements is bounded.
     let great = vec![7; 1 << 20];
     assert!(octets(&s.object, &great));
     let before = resident();
@@ -425,17 +425,17 @@ fn promises_of_gigabytes_hold_no_memory_and_hold_up_nobody() {
         assert!(octets(&s.object, &great));
     }
     let more = resident().saturating_sub(before);
-    // Other tests of this process take memory, too; one promise is 4 GiB.
+    // Other tests of this process allocate, too; one announcement is 4 GiB.
     assert!(more < 256 << 20, "{more} octets more than before");
 }
 
-/// Whether the server ends the connection on which this came of sending.
+/// Returns whether the server closes the connection, given the result of sending.
 fn is_cut_off(peer: &mut TcpStream, sent: std::io::Result<()>) -> bool {
     let mut outcome = sent.map(|()| 1);
     while matches!(outcome, Ok(1)) {
         outcome = peer.read(&mut [0]);
     }
-    // That the time is over is no end.
+    // A timeout is no close.
     outcome.is_ok() || outcome.is_err_and(|error| error.kind() != ErrorKind::WouldBlock)
 }
 
@@ -449,7 +449,7 @@ fn who_sends_without_end_is_cut_off_at_the_lanes_bound() {
     for _ in 0..200 {
         result = result.and_then(|()| peer.write_all(&chunk));
     }
-    // The kernel may have taken all of it before the server looked; the message has 4 MiB more.
+    // The kernel may have accepted all of it before the server acted; the message has 4 MiB more.
     assert!(is_cut_off(&mut peer, result), "the rest is waited for");
     assert_eq!(add(&s.object, 1, 1), Ok(2));
 }
@@ -482,7 +482,7 @@ fn who_does_not_read_its_replies_holds_up_nobody() {
     peer.set_write_timeout(Some(Duration::from_millis(200)))
         .expect("not zero");
     let many = request(&s, Version::V1_2).repeat(1000);
-    // Until the server stops taking more or closes.
+    // Until the server stops reading or closes.
     let mut sent = Ok(());
     for _ in 0..400 {
         sent = sent.and_then(|()| peer.write_all(&many));
@@ -546,7 +546,10 @@ fn mutation() -> impl Strategy<Value = Mutation> {
         1 => any::<prop::sample::Index>().prop_map(Mutation::Cut),
         1 => (any::<prop::sample::Index>(), vec(any::<u8>(), 1..40))
             .prop_map(|(i, b)| Mutation::Insert(i, b)),
-        2 => (any::<prop::sample::Index>(), prop_oneof![Just(u32::MAX), Just(0x7fff_ffff), any::<u32>()])
+        2 => (
+            any::<prop::sample::Index>(),
+            prop_oneof![Just(u32::MAX), Just(0x7fff_ffff), any::<u32>()],
+        )
             .prop_map(|(i, n)| Mutation::Length(i, n)),
     ]
 }
@@ -585,7 +588,7 @@ fn mutated_requests_never_stop_the_server() {
     let input = (versions, prop::collection::vec(mutation(), 1..6));
     let run = runner.run(&input, |(version, mutations)| {
         let octets = mutate(request(&s, version), &mutations);
-        // Whatever comes back is GIOP, and the connection ends because the peer's side has.
+        // All answers are GIOP, and the connection ends because the peer's side has.
         answers_to(&s, &octets);
         prop_assert_eq!(add(&s.object, 40, 2), Ok(42));
         Ok(())

@@ -1,4 +1,5 @@
-//! Requests beyond `-ORBMaxMessageSize`: skipped within bounds, and answered by `IMP_LIMIT`.
+//! Requests beyond `-ORBMaxMessageSize`: they are skipped within bounds, and answered by
+//! `IMP_LIMIT`.
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::{
@@ -13,12 +14,12 @@ use chronorb_orb::{Orb, SystemException, SystemExceptionKind, ThreadpoolStrategy
 use super::*;
 
 const LIMIT: usize = 64 << 10;
-/// Messages of up to so many octets are skipped.
+/// The maximum length of skipped messages in octets.
 const SKIPPED: usize = 8 * LIMIT;
 const REFUSED: SystemException =
     SystemException::no(SystemExceptionKind::ImpLimit, minor::MESSAGE_TOO_LARGE);
 
-/// A server whose lanes keep less for slow peers than one message that is too large.
+/// Returns a server whose lanes buffer less for slow peers than one oversized message.
 fn limited(strategy: ThreadpoolStrategy) -> Orb {
     orb_with(|config| {
         config.max_message_size = LIMIT;
@@ -27,7 +28,7 @@ fn limited(strategy: ThreadpoolStrategy) -> Orb {
     })
 }
 
-/// A request to `octets` whose message has so many octets.
+/// Returns a request to `octets` whose message has this length.
 fn request_of(s: &Served, version: Version, response: ResponseFlags, len: usize) -> Vec<u8> {
     let with = |octets: usize| {
         let octets = vec![7; octets];
@@ -38,7 +39,7 @@ fn request_of(s: &Served, version: Version, response: ResponseFlags, len: usize)
     with(len - less)
 }
 
-/// The same message in fragments with bodies of `size` octets.
+/// Returns the same message in fragments with bodies of `size` octets.
 fn in_fragments(whole: &[u8], size: usize) -> Vec<u8> {
     let header = MessageHeader::parse(whole).expect("our own");
     let names_request = header.version() >= Version::V1_2;
@@ -46,9 +47,10 @@ fn in_fragments(whole: &[u8], size: usize) -> Vec<u8> {
     let mut octets = Vec::new();
     let mut kind = header.kind;
     while let Some(part) = parts.next() {
-        let id = match names_request && kind == MessageType::Fragment {
-            true => &whole[HEADER_LEN..HEADER_LEN + 4],
-            false => &[],
+        let id = if names_request && kind == MessageType::Fragment {
+            &whole[HEADER_LEN..HEADER_LEN + 4]
+        } else {
+            &[]
         };
         let header = MessageHeader {
             kind,
@@ -64,7 +66,7 @@ fn in_fragments(whole: &[u8], size: usize) -> Vec<u8> {
     octets
 }
 
-/// The exception that the next message tells.
+/// Returns the exception in the next message.
 fn refusal(stream: &mut TcpStream) -> Option<SystemException> {
     let (header, octets) = receive(stream)?;
     let mut frame = Frame::new(octets.len(), octets.len());
@@ -85,7 +87,7 @@ fn refusal(stream: &mut TcpStream) -> Option<SystemException> {
     Some(SystemException::decode(&mut d).expect("an exception"))
 }
 
-/// Sends octets from a thread of its own, so that their receiver may also stop reading.
+/// Sends octets in another thread, so that the receiver may stop reading.
 fn send(stream: &TcpStream, octets: Vec<u8>) {
     let mut stream = stream.try_clone().expect("it is open");
     std::thread::spawn(move || stream.write_all(&octets));
@@ -143,7 +145,7 @@ fn fragments_have_the_same_limit_as_whole_messages() {
             let refused = refusal(&mut stream);
             assert_eq!(refused, Some(REFUSED), "{version:?}, {len} by {size}");
         }
-        // The headers of fragments are as long as what they carry, and do not count.
+        // The headers of fragments are as long as their content, and do not count.
         let whole = request_of(&s, version, twoway, LIMIT - 100);
         send(&stream, in_fragments(&whole, 16));
         let (_, reply) = receive(&mut stream).expect("a reply");
@@ -158,9 +160,10 @@ fn a_oneway_beyond_the_limit_is_skipped_without_an_answer() {
     let mut stream = connect(&s);
     for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
         let oneway = request_of(&s, version, ResponseFlags::None, 3 * LIMIT);
-        let fragmented = match version >= Version::V1_1 {
-            true => in_fragments(&oneway, LIMIT / 2),
-            false => Vec::new(),
+        let fragmented = if version >= Version::V1_1 {
+            in_fragments(&oneway, LIMIT / 2)
+        } else {
+            Vec::new()
         };
         let octets = [oneway, fragmented, request(&s, Version::V1_2)].concat();
         send(&stream, octets);
@@ -195,7 +198,7 @@ fn what_cannot_be_skipped_gets_message_error_and_the_close() {
     let nothing = |_: &mut Encoder<'_>| Ok(());
     let beyond = request_of(&s, Version::V1_2, twoway, SKIPPED + 8);
     let fragmented = in_fragments(&beyond, LIMIT);
-    // Its header is longer than what is kept.
+    // Its header is longer than the buffer.
     let key = vec![7; 2 * LIMIT];
     let unreadable = request_to(&key, Version::V1_2, b"add", twoway, &[], &nothing);
     let mut reply = request_of(&s, Version::V1_2, twoway, 2 * LIMIT);
@@ -204,7 +207,7 @@ fn what_cannot_be_skipped_gets_message_error_and_the_close() {
         let mut stream = connect(&s);
         send(&stream, octets);
         let answer = receive(&mut stream).map(|(header, _)| header.kind);
-        // A reset may be faster than the answer.
+        // A reset may overtake the answer.
         assert!(matches!(answer, None | Some(MessageType::MessageError)));
         assert!(is_cut_off(&mut stream, Ok(())));
     }
@@ -231,7 +234,7 @@ fn a_call_beyond_the_servers_limit_fails_once_and_keeps_its_connection() {
     for fragment_size in [0, 1024] {
         let s = served_by(orb_with(|config| {
             config.max_message_size = LIMIT;
-            // A second connection would find no place.
+            // A second connection would be refused.
             config.max_connections = 1;
         }));
         let client = orb_with(|config| config.fragment_size = fragment_size);

@@ -25,12 +25,12 @@ pub(crate) struct Bench {
     pub(crate) floor: Arc<Floor>,
     /// The POAs that the pool serves.
     pub(crate) poas: Vec<Poa>,
-    /// The object that each class of requests is for.
+    /// The object for each class of requests.
     pub(crate) objects: Vec<Object>,
-    /// An object for each class whose reference tells the endpoint that its requests come in by.
+    /// An object for each class whose reference has the endpoint of its requests.
     doors: Vec<Object>,
     orb_id: String,
-    /// Connections by hand on which nothing is asked now.
+    /// Idle manual connections.
     peers: Vec<(usize, Raw)>,
 }
 
@@ -41,13 +41,13 @@ impl Bench {
 
     pub(crate) fn with(case: Case, configure: impl FnOnce(&mut OrbConfig)) -> Self {
         static NUMBERS: AtomicU32 = AtomicU32::new(0);
-        // Tests of one process tell their threads apart by it.
+        // Tests of one process distinguish their threads by it.
         let orb_id = format!("bench{}", NUMBERS.fetch_add(1, Ordering::Relaxed));
         let server = orb_with(|config| {
             config.orb_id.clone_from(&orb_id);
             config.threads = 1;
             config.threadpool_strategy = case.strategy;
-            // Threads on demand stay, unless a test says otherwise.
+            // Dynamic threads do not end, unless a test sets another value.
             config.dynamic_thread_idle_timeout = Duration::from_secs(3600);
             configure(config);
         });
@@ -103,7 +103,7 @@ impl Bench {
         }
     }
 
-    /// One more held servant, as clients see it.
+    /// Returns another held servant, from the clients' point of view.
     pub(crate) fn serve(&self, poa: &Poa) -> Object {
         let object = poa.serve(Held(self.floor.clone())).expect("it activates");
         let text = self.server.object_to_string(&object);
@@ -112,7 +112,7 @@ impl Bench {
             .expect("the reference reads")
     }
 
-    /// The priority of a client for requests of a class: what a server declares is not for the client to say.
+    /// Returns the priority of a client for requests of a class; `None` if the server declares it.
     pub(crate) fn priority_of_client(&self, class: usize) -> Option<i16> {
         let priorities = self.case.priorities();
         match self.case.model {
@@ -122,13 +122,13 @@ impl Bench {
         }
     }
 
-    /// Asks the held servant of a class, on a connection on which nothing else is asked. When this returns it has been
-    /// sent.
+    /// Sends a request to the held servant of a class on an idle connection. It has been sent on
+    /// return.
     pub(crate) fn hold(&mut self, class: usize, number: u32) -> Asked {
         self.hold_with(class, number, BALLAST)
     }
 
-    /// The same, with so many octets to carry.
+    /// Like [`hold`](Self::hold), with this many octets of payload.
     pub(crate) fn hold_with(&mut self, class: usize, number: u32, octets: usize) -> Asked {
         let idle = self.peers.iter().position(|(of, _)| *of == class);
         let mut raw = match idle {
@@ -139,14 +139,15 @@ impl Bench {
         Asked { class, number, raw }
     }
 
-    /// The same, and waits until it is at work.
+    /// Like [`hold`](Self::hold), and waits until the servant runs.
     pub(crate) fn hold_now(&mut self, class: usize, number: u32) -> Asked {
         let asked = self.hold(class, number);
         self.floor.begun(number);
         asked
     }
 
-    /// The same, and waits until the server, which has no thread for it, has read it.
+    /// Like [`hold`](Self::hold), and waits until the server, which has no thread for it, has read
+    /// it.
     pub(crate) fn hold_buffered(&mut self, class: usize, number: u32) -> Asked {
         let asked = self.hold(class, number);
         self.barrier(class);
@@ -155,7 +156,7 @@ impl Bench {
         asked
     }
 
-    /// What a request came to.
+    /// Returns the result of a request.
     pub(crate) fn answer(&mut self, mut asked: Asked) -> Result<(), SystemException> {
         let (_, number, exception) = asked.raw.reply();
         assert_eq!(number, asked.number);
@@ -163,13 +164,13 @@ impl Bench {
         exception.map_or(Ok(()), Err)
     }
 
-    /// Has a client call the held servant of a class.
+    /// Makes a client call the held servant of a class.
     pub(crate) fn call(&mut self, class: usize, number: u32) -> Calling {
         let priority = self.priority_of_client(class);
         self.callers.hold(priority, &self.objects[class], number)
     }
 
-    /// Has a client's request of a class served at once, and tells what it saw.
+    /// Makes a client call an unheld operation of a class, and returns what it observed.
     pub(crate) fn look(&mut self, class: usize) -> Result<(u32, i16, i16, i32), SystemException> {
         let (sender, sight) = mpsc::channel();
         let object = self.objects[class].clone();
@@ -183,7 +184,7 @@ impl Bench {
         Ok(sight.recv().expect("it was sent"))
     }
 
-    /// What a request of a class sees that is served by its own lane.
+    /// Returns the expected observation of a request of a class that its own lane serves.
     pub(crate) fn own_sight(&self, class: usize) -> (u32, i16, i16, i32) {
         let mut order = self.case.order().iter();
         let lane = match self.case.lanes {
@@ -194,7 +195,8 @@ impl Bench {
         (lane as u32, priority, priority, native(priority))
     }
 
-    /// A connection by hand for requests of a class: to their endpoint and object, and with their priority.
+    /// Returns a manual connection for requests of a class: to their endpoint and object, and with
+    /// their priority.
     pub(crate) fn raw(&self, class: usize) -> Raw {
         let mut raw = Raw::to(&self.doors[class]);
         raw.key = key_of(&self.objects[class]);
@@ -204,8 +206,9 @@ impl Bench {
         raw
     }
 
-    /// Returns when the thread that reads for a class has seen to all that came before. Only where all others are
-    /// busy, and requests are buffered: what is no GIOP is answered by who reads it.
+    /// Returns when the thread that reads for a class has processed all earlier messages. Works
+    /// only if all other threads are busy and requests are buffered, because the reading thread
+    /// answers garbage.
     pub(crate) fn barrier(&self, class: usize) {
         let mut peer = self.raw(class);
         peer.send(b"Are you there?");
@@ -213,7 +216,7 @@ impl Bench {
         assert_eq!(header.kind, MessageType::MessageError);
     }
 
-    /// The threads of the pool.
+    /// Returns the threads of the pool.
     pub(crate) fn threads(&self) -> Vec<ThreadInfo> {
         let pool = format!("{}:", self.pool.number());
         let id = format!(" {}", self.orb_id);
@@ -222,7 +225,7 @@ impl Bench {
         threads
     }
 
-    /// Waits until the pool has so many threads.
+    /// Waits until the pool has this many threads.
     pub(crate) fn await_threads(&self, count: usize) {
         let what = format!("the pool never had {count} threads");
         until(&what, || self.threads().len() == count);
@@ -235,7 +238,7 @@ impl Bench {
             .for_each(|thread| await_rest(thread.tid));
     }
 
-    /// Waits until each of the pool's threads has the native priority that it was made with.
+    /// Waits until each of the pool's threads has its original native priority.
     pub(crate) fn await_home(&self) {
         until("threads did not get their priority back", || {
             self.threads().iter().all(|thread| {
@@ -255,17 +258,17 @@ impl Drop for Bench {
     fn drop(&mut self) {
         self.floor.open();
         let _ = self.client.shutdown(false);
-        // A test that has failed may have left a servant waiting.
+        // A failed test may have left a servant waiting.
         let _ = self.server.shutdown(!std::thread::panicking());
     }
 }
 
-/// Waits until a thread sleeps: one that has served a request then waits for the next.
+/// Waits until a thread sleeps; after a request, it then waits for the next.
 pub(crate) fn await_rest(tid: u32) {
     let path = format!("/proc/self/task/{tid}/stat");
     until("a thread never came to rest", || {
         let Ok(stat) = std::fs::read_to_string(&path) else {
-            // It has left.
+            // The thread has ended.
             return true;
         };
         let state = stat

@@ -9,10 +9,10 @@ use crate::support::{PATIENCE, call};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that call through an ORB, each on connections of its own, which stay.
+/// Threads that call through an ORB, each on its own permanent connections.
 pub(crate) struct Callers {
     orb: Orb,
-    /// Those that wait for nothing, by their priority.
+    /// Idle threads, by their priority.
     idle: Vec<(Option<i16>, mpsc::Sender<Job>)>,
 }
 
@@ -57,12 +57,12 @@ impl Callers {
         }
     }
 
-    /// Asks a held servant.
+    /// Calls a held servant.
     pub(crate) fn hold(&mut self, priority: Option<i16>, object: &Object, number: u32) -> Calling {
         self.hold_with(priority, object, number, BALLAST)
     }
 
-    /// The same, with so many octets to carry.
+    /// Like [`hold`](Self::hold), with this many octets of payload.
     pub(crate) fn hold_with(
         &mut self,
         priority: Option<i16>,
@@ -75,7 +75,7 @@ impl Callers {
         self.run(priority, number, call)
     }
 
-    /// Asks a held servant that panics then.
+    /// Calls a held servant that panics afterwards.
     pub(crate) fn hold_and_panic(
         &mut self,
         priority: Option<i16>,
@@ -87,7 +87,7 @@ impl Callers {
         self.run(priority, number, call)
     }
 
-    /// What a request came to.
+    /// Returns the result of a request.
     pub(crate) fn answer(&mut self, calling: Calling) -> Result<(), SystemException> {
         let answer = calling.answer.recv_timeout(2 * PATIENCE);
         let answer = answer.unwrap_or_else(|_| panic!("request {} hangs", calling.number));

@@ -1,4 +1,4 @@
-//! Servants that a test holds and lets go.
+//! Servants that a test holds and releases.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use crate::support::{PATIENCE, PROBE_ID, call};
 
-/// Where held servants are: who runs now, and who may go on.
+/// The state of held servants: the running requests, and those that may continue.
 #[derive(Default)]
 pub(crate) struct Floor {
     state: PiMutex<FloorState>,
@@ -28,7 +28,7 @@ struct FloorState {
     notes: u32,
 }
 
-/// Counts the changes, for who waits for one.
+/// A counter of changes, for waiting threads.
 struct Changes(Gate);
 
 impl Default for Changes {
@@ -37,7 +37,7 @@ impl Default for Changes {
     }
 }
 
-/// What a servant sees of its thread.
+/// A servant's observation of its thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Sight {
     /// The number of the request.
@@ -47,7 +47,7 @@ pub(crate) struct Sight {
     pub(crate) lane: Option<usize>,
     /// The priority of the request.
     pub(crate) corba: Option<i16>,
-    /// That of the thread by `RTCORBA::Current`.
+    /// The thread's priority according to `RTCORBA::Current`.
     pub(crate) current: Option<i16>,
     pub(crate) native: i32,
 }
@@ -65,7 +65,7 @@ impl Sight {
     }
 }
 
-/// The calling thread's lane: threads of lanes are named `pool:lane.number orb`.
+/// Returns the calling thread's lane: threads of lanes are named `pool:lane.number orb`.
 fn lane_of_thread() -> Option<usize> {
     let thread = std::thread::current();
     let (_, lane) = thread.name()?.split_once(':')?;
@@ -80,7 +80,7 @@ impl Floor {
         result
     }
 
-    /// Waits until `find` finds something; a test that gets stuck fails here.
+    /// Waits until `find` returns something; a test that gets stuck fails here.
     fn await_some<R>(&self, what: &str, find: impl Fn(&FloorState) -> Option<R>) -> R {
         let deadline = Deadline::after(PATIENCE);
         loop {
@@ -93,7 +93,7 @@ impl Floor {
         }
     }
 
-    /// Says what it sees and waits until it is released.
+    /// Records the observation, and waits until it is released.
     fn hold(&self, sight: Sight) {
         let number = sight.number;
         self.change(|state| {
@@ -107,12 +107,12 @@ impl Floor {
         self.change(|state| state.running -= 1);
     }
 
-    /// Lets one request go on, which may not have begun.
+    /// Releases one request, which may not have begun.
     pub(crate) fn release(&self, number: u32) {
         self.change(|state| state.released.insert(number));
     }
 
-    /// Lets all requests go on, those that come too.
+    /// Releases all requests, including future ones.
     pub(crate) fn open(&self) {
         self.change(|state| state.open = true);
     }
@@ -122,7 +122,7 @@ impl Floor {
         self.change(|state| state.open = false);
     }
 
-    /// What a request saw when it began.
+    /// Returns the observation of a request when it began.
     pub(crate) fn begun(&self, number: u32) -> Sight {
         self.await_some(&format!("request {number} never began"), |state| {
             let mut sights = state.sights.iter();
@@ -130,7 +130,7 @@ impl Floor {
         })
     }
 
-    /// What the request saw that was the `n`th to begin.
+    /// Returns the observation of the `n`th request to begin.
     pub(crate) fn nth_begun(&self, n: usize) -> Sight {
         self.await_some(&format!("none was the {n}th to begin"), |state| {
             state.sights.get(n).cloned()
@@ -146,30 +146,30 @@ impl Floor {
         state.sights.iter().any(|sight| sight.number == number)
     }
 
-    /// How many are held now.
+    /// Returns the number of held requests.
     pub(crate) fn running(&self) -> usize {
         self.state.lock().running
     }
 
-    /// Waits until so many are held at the same time.
+    /// Waits until this many requests are held at the same time.
     pub(crate) fn await_running(&self, count: usize) {
         self.await_some(&format!("there never were {count} at work"), |state| {
             (state.running >= count).then_some(())
         });
     }
 
-    /// How many were held at the same time, at most.
+    /// Returns the maximum number of requests held at the same time.
     pub(crate) fn most(&self) -> usize {
         self.state.lock().most
     }
 
-    /// How many oneways were served.
+    /// Returns the number of served oneways.
     pub(crate) fn notes(&self) -> u32 {
         self.state.lock().notes
     }
 }
 
-/// A servant that is held on the floor.
+/// A servant whose requests are held.
 pub(crate) struct Held(pub(crate) Arc<Floor>);
 
 impl Skeleton for Held {
@@ -216,14 +216,15 @@ impl Skeleton for Held {
     }
 }
 
-/// Lane, CORBA priority, that by `RTCORBA::Current` and the native one, as a request that is not held sees them.
+/// Returns the lane, the CORBA priority, that of `RTCORBA::Current` and the native one of a request
+/// that is not held.
 pub(crate) fn look(object: &Object) -> Result<(u32, i16, i16, i32), SystemException> {
     call(object, "look", &|_| Ok(()), |d| {
         Ok((d.read_u32()?, d.read_i16()?, d.read_i16()?, d.read_i32()?))
     })
 }
 
-/// A oneway that is counted.
+/// Sends a oneway, which is counted.
 pub(crate) fn note(object: &Object) -> Result<(), SystemException> {
     object.invoke_oneway(&Operation::oneway("note"), &|_| Ok(()))
 }

@@ -1,5 +1,5 @@
-//! Thread pools under virtual load: servants that a test holds and lets go, so that a busy thread is a fact and
-//! not a matter of time, and clients that wait for them.
+//! Thread pools under virtual load: a test holds and releases servants, so a busy thread is a fact
+//! and not a matter of timing; clients wait for them.
 
 mod bench;
 mod callers;
@@ -29,7 +29,7 @@ pub(crate) fn corba(value: i16) -> Priority {
     Priority::new(value).expect("not negative")
 }
 
-/// What the default mapping makes of a priority, where the process may use it.
+/// Returns the native priority by the default mapping, if the process may use it.
 pub(crate) fn native(value: i16) -> i32 {
     match (value, has_real_time()) {
         (LOW, true) => 24,
@@ -39,7 +39,7 @@ pub(crate) fn native(value: i16) -> i32 {
     }
 }
 
-/// What a request gets for which there is no room.
+/// Returns the exception of a request that finds no room.
 pub(crate) fn no_room() -> SystemException {
     omg(SystemExceptionKind::Transient, 1)
 }

@@ -1,4 +1,4 @@
-//! Connections by hand.
+//! Manual connections.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use chronorb_orb::{Object, SystemException};
 use crate::support::PATIENCE;
 use crate::support::adapters::profile_of;
 
-/// A request that was sent by hand.
+/// A manually sent request.
 pub(crate) struct Asked {
     pub(super) class: usize,
     pub(crate) number: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Whether there is an answer yet.
+    /// Returns whether there is an answer yet.
     pub(crate) fn is_answered(&self) -> bool {
         let stream = &self.raw.stream;
         stream.set_nonblocking(true).expect("it is TCP");
@@ -33,16 +33,16 @@ impl Asked {
     }
 }
 
-/// A connection by hand.
+/// A manual connection.
 pub(crate) struct Raw {
     pub(crate) stream: TcpStream,
     pub(super) key: Vec<u8>,
-    /// The priority that goes with requests.
+    /// The priority of requests.
     pub(super) priority: Option<i16>,
 }
 
 impl Raw {
-    /// One to the endpoint that a reference tells; its requests are for that object.
+    /// Connects to the endpoint in a reference; its requests are for that object.
     pub(crate) fn to(object: &Object) -> Self {
         let profile = profile_of(object);
         let stream = TcpStream::connect((profile.host.as_str(), profile.port));
@@ -80,12 +80,12 @@ impl Raw {
         self.stream.write_all(octets).expect("it is there");
     }
 
-    /// Sends, unless the server has ended the connection; returns whether it has not.
+    /// Sends octets. Returns whether the server still has the connection open.
     pub(crate) fn try_send(&mut self, octets: &[u8]) -> bool {
         self.stream.write_all(octets).is_ok()
     }
 
-    /// A message to a held servant; its request id is the number.
+    /// Returns a message to a held servant, with its number as the request id.
     pub(crate) fn request(
         &self,
         version: Version,
@@ -118,7 +118,7 @@ impl Raw {
         frame.as_slice().to_vec()
     }
 
-    /// Asks where the object is.
+    /// Sends a locate request.
     pub(crate) fn locate(&mut self, version: Version, number: u32) {
         let mut frame = Frame::new(64, 1 << 20);
         let mut e =
@@ -132,7 +132,7 @@ impl Raw {
         self.send(frame.as_slice());
     }
 
-    /// The next message; `None` where the server has closed.
+    /// Returns the next message; `None` where the server has closed.
     pub(crate) fn receive(&mut self) -> Option<(MessageHeader, Vec<u8>)> {
         let mut octets = vec![0; HEADER_LEN];
         self.stream.read_exact(&mut octets).ok()?;
@@ -142,7 +142,8 @@ impl Raw {
         Some((header, octets))
     }
 
-    /// The next reply: its version, the number of its request, and the exception, if it is one.
+    /// Returns the next reply: its version, the number of its request, and the exception, if there
+    /// is one.
     pub(crate) fn reply(&mut self) -> (Version, u32, Option<SystemException>) {
         let (message, octets) = self.receive().expect("an answer");
         assert_eq!(message.kind, MessageType::Reply);
@@ -159,7 +160,7 @@ impl Raw {
         })
     }
 
-    /// The next answer to where an object is.
+    /// Returns the next answer to a locate request.
     pub(crate) fn located(&mut self) -> (u32, LocateStatus) {
         let (message, octets) = self.receive().expect("an answer");
         assert_eq!(message.kind, MessageType::LocateReply);

@@ -15,7 +15,7 @@ pub(crate) const STRATEGIES: &[ThreadpoolStrategy] = &[
     #[cfg(feature = "baselines")]
     ThreadpoolStrategy::FilterChain,
 ];
-/// Those whose pools may have lanes.
+/// The strategies whose pools may have lanes.
 pub(crate) const LANED: &[ThreadpoolStrategy] = &[
     ThreadpoolStrategy::LeaderFollowers,
     ThreadpoolStrategy::HalfSyncHalfAsync,
@@ -23,12 +23,12 @@ pub(crate) const LANED: &[ThreadpoolStrategy] = &[
     ThreadpoolStrategy::FilterChain,
 ];
 
-/// What requests carry where it does not matter how much it is.
+/// The default payload of requests.
 pub(crate) const BALLAST: usize = 1_000;
-/// Octets that two requests with [`BALLAST`] have room in, and three have not.
+/// A room in octets for two requests with [`BALLAST`], and not for three.
 pub(crate) const ROOM_FOR_TWO: usize = 2_600;
 
-/// How many threads a lane has.
+/// The number of threads of a lane.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Threads {
     Static,
@@ -37,7 +37,7 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
-    /// Static and dynamic ones.
+    /// Returns the numbers of static and dynamic threads.
     pub(crate) fn counts(self) -> (u32, u32) {
         match self {
             Self::Static => (2, 0),
@@ -47,7 +47,7 @@ impl Threads {
     }
 }
 
-/// What bounds the requests that wait; always so that there is room for two.
+/// The bound of waiting requests, which always leaves room for two.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Buffering {
     Off,
@@ -83,7 +83,7 @@ pub(crate) struct Case {
     pub(crate) model: PriorityModel,
 }
 
-/// All rows of a strategy and a number of lanes; none where it has no lanes.
+/// Returns all rows of a strategy and a number of lanes; none if the strategy has no lanes.
 pub(crate) fn cases(strategy: ThreadpoolStrategy, lanes: usize) -> Vec<Case> {
     if lanes > 0 && !LANED.contains(&strategy) {
         return Vec::new();
@@ -113,7 +113,7 @@ pub(crate) fn cases(strategy: ThreadpoolStrategy, lanes: usize) -> Vec<Case> {
 }
 
 impl Case {
-    /// The priorities that requests come at, the least urgent first: their number is a request's class.
+    /// Returns the priorities of requests, the least urgent first. A request's class is the index.
     pub(crate) fn priorities(&self) -> &'static [i16] {
         match self.lanes {
             1 => &[MID],
@@ -121,13 +121,15 @@ impl Case {
         }
     }
 
-    /// How many may wait in the ORB; none where all do so in the transport.
+    /// Returns the number of requests that may wait in the ORB; `None` if they wait in the
+    /// transport.
     pub(crate) fn room(&self) -> Option<usize> {
         let asked = self.buffering.setting().map(|_| 2);
         asked.or_else(|| self.has_queues().then_some(4096))
     }
 
-    /// Whether requests wait in queues by the strategy's nature, and are served in the order of arrival.
+    /// Returns whether the strategy inherently queues requests, and serves them in the order of
+    /// arrival.
     pub(crate) fn has_queues(&self) -> bool {
         match self.strategy {
             #[cfg(feature = "baselines")]
@@ -136,7 +138,8 @@ impl Case {
         }
     }
 
-    /// The classes of the lanes in the order in which the pool is given them; it is not that of priorities.
+    /// Returns the classes of the lanes in the order of their configuration, which is not that of
+    /// priorities.
     pub(crate) fn order(&self) -> &'static [usize] {
         match self.lanes {
             3 => &[2, 0, 1],
@@ -144,7 +147,7 @@ impl Case {
         }
     }
 
-    /// The class whose lane has the number; 0 without lanes.
+    /// Returns the class whose lane has the number; 0 without lanes.
     pub(crate) fn class_of_lane(&self, lane: usize) -> usize {
         self.order()[lane]
     }

@@ -1,4 +1,4 @@
-//! What a class shows of itself to other processes.
+//! The counters of a class that other processes can read.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,26 +12,26 @@ use super::device::Egress;
 use crate::path::Receiver;
 use crate::status::{ClassCounters, Count, Level};
 
-/// The counters of a class that other processes see.
+/// The published counters of a class.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct StatusPublisher {
     status: ClassCounters,
-    /// When the driver is to be asked again how many packets were lost, in nanoseconds.
+    /// The time of the next query to the driver for lost packets, in nanoseconds.
     next_losses: AtomicU64,
 }
 
-/// What a step has taken in.
+/// The input of a step.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct StepInput {
     pub(super) packets: usize,
     pub(super) octets: usize,
-    /// Frames that were there before.
+    /// The number of frames that waited before the step.
     pub(super) waiting: usize,
-    /// Its budget is used up, so that some may be left.
+    /// Whether the budget is used up, so that frames may be left.
     pub(super) has_more: bool,
 }
 
-impl Shown {
+impl StatusPublisher {
     pub(super) fn new(status: ClassCounters) -> Self {
         Self {
             status,
@@ -39,25 +39,25 @@ impl Shown {
         }
     }
 
-    /// Shows what a step that began at `now` has done.
+    /// Publishes the results of a step that began at `now`.
     pub(super) fn step(
         &self,
         now: Monotonic,
-        taken: Taken,
+        input: StepInput,
         counters: &Counters,
         receiver: &dyn Receiver,
         half_open: usize,
         demux: &Demux,
     ) {
         let status = &self.status;
-        if taken.packets > 0 {
+        if input.packets > 0 {
             let latency = Monotonic::now().since(now);
-            status.delivered_after(latency, taken.packets as u64);
-            status.add(Count::PacketsIn, taken.packets as u64);
-            status.add(Count::OctetsIn, taken.octets as u64);
+            status.delivered_after(latency, input.packets as u64);
+            status.add(Count::PacketsIn, input.packets as u64);
+            status.add(Count::OctetsIn, input.octets as u64);
         }
-        status.set(Level::Queue, taken.waiting as u64);
-        let left = if taken.has_more {
+        status.set(Level::Queue, input.waiting as u64);
+        let left = if input.has_more {
             receiver.waiting()
         } else {
             0
@@ -74,7 +74,7 @@ impl Shown {
         status.put(Count::Overruns, read(&counters.overruns));
         status.set(Level::HalfOpen, half_open as u64);
         status.set(Level::Open, demux.used() as u64);
-        // The kernel is asked, which takes a system call.
+        // The query needs a system call.
         if now.as_nanos() >= self.next_losses.load(Ordering::Relaxed) {
             let next = now + LOSSES_PAUSE;
             self.next_losses.store(next.as_nanos(), Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Shown {
         }
     }
 
-    /// Shows what has gone out.
+    /// Publishes the output counts.
     pub(super) fn departures(&self, egress: &Egress) {
         let sent = egress.transmitter().counts();
         self.status.put(Count::PacketsOut, sent.frames);
@@ -92,12 +92,12 @@ impl Shown {
         self.status.put(Count::Retransmissions, egress.sent_again);
     }
 
-    /// Shows that a period has begun.
+    /// Publishes that a period has begun.
     pub(super) fn period(&self) {
         self.status.add(Count::Periods, 1);
     }
 
-    /// Shows how many packets of its budget the present period has used.
+    /// Publishes the number of packets that have used the present period's budget.
     pub(super) fn budget_used(&self, packets: usize) {
         self.status.set(Level::BudgetUsed, packets as u64);
     }

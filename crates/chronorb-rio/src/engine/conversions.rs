@@ -1,4 +1,4 @@
-//! Reservations and the classes that are opened for them.
+//! Conversions between reservations and class configurations.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use chronorb_rt::Scheduling;
 use super::config::{self, ClassConfig, Urgency};
 use crate::plan::{Cap, Output, Policy, Processing, Reservation};
 
-/// What the engine opens for a reservation. What it says nothing of is as it usually is.
+/// Converts a reservation to the class that the engine opens for it. Unspecified values get their
+/// defaults.
 impl From<&Reservation> for ClassConfig {
     fn from(reservation: &Reservation) -> Self {
         let default = Self::default();
@@ -41,7 +42,7 @@ impl From<&Reservation> for ClassConfig {
     }
 }
 
-/// What a class that is opened without a plan would be promised.
+/// Converts a class that is opened without a plan to the reservation that it implies.
 impl From<&ClassConfig> for Reservation {
     fn from(config: &ClassConfig) -> Self {
         let packets = |packets: usize| u32::try_from(packets).unwrap_or(u32::MAX);
@@ -89,9 +90,10 @@ impl From<&ClassConfig> for Reservation {
 }
 
 impl Urgency {
-    /// That of a thread that is done with a budget of packets by the end of each period, if a packet costs so much.
+    /// Returns the deadline reservation of a thread that processes a budget of packets by the end
+    /// of each period, if a packet has this cost.
     pub(crate) fn deadline(period: Duration, budget: u32, cost: Option<Duration>) -> Self {
-        // A thread whose time is used up rests, so that an unknown cost gets a good part.
+        // A thread that has used up its time is suspended, so an unknown cost is assumed high.
         let work = cost.and_then(|cost| cost.checked_mul(budget));
         let runtime = work.unwrap_or(period / 4).max(LEAST_RUNTIME).min(period);
         Self::Deadline(chronorb_rt::Reservation {
@@ -114,7 +116,7 @@ fn urgency(reservation: &Reservation) -> Urgency {
     Urgency::Native(native)
 }
 
-/// The least that the kernel reserves.
+/// The minimum that the kernel reserves.
 const LEAST_RUNTIME: Duration = Duration::from_nanos(1024);
 
 #[cfg(test)]

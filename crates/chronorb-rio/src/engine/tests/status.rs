@@ -1,24 +1,24 @@
-//! What other processes see of a class is what it did.
+//! The published counters of a class.
 
 use std::process;
 
 use super::transfers::exchange;
 use super::*;
 use crate::driver::wire::Faults;
-use crate::engine::shown::Shown;
+use crate::engine::publisher::StatusPublisher;
 use crate::status::{self, ClassSnapshot, Count, Level, Page, Snapshot};
 
-/// A world whose server shows what it does on the page of an interface.
-fn shown(interface: &str) -> World {
+/// Creates a world whose server publishes its counters on the page of an interface.
+fn publishing(interface: &str) -> World {
     let mut world = World::new(&small());
     let page = Page::create(interface).expect("there is memory");
     let class = ClassId::new(0).expect("it is the first");
     let counters = page.open(class, &(&small()).into());
-    world.hosts[SERVER].protocol.shown = Some(Shown::new(counters));
+    world.hosts[SERVER].engine.publisher = Some(StatusPublisher::new(counters));
     world
 }
 
-/// What is seen of the only class of an interface.
+/// Reads the counters of the only class of an interface.
 fn seen(interface: &str) -> ClassSnapshot {
     let looked = status::find(Some(process::id())).expect("this process is there");
     let pages = looked.found.iter().flat_map(|found| &found.pages);
@@ -30,12 +30,12 @@ fn seen(interface: &str) -> ClassSnapshot {
 
 #[test]
 fn connections_and_packets_are_shown() {
-    let mut world = shown("shown-0");
+    let mut world = publishing("shown-0");
     let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     exchange(&mut world, [near, far], 100_000);
     let class = seen("shown-0");
-    let server = world.protocol(SERVER);
+    let server = world.engine(SERVER);
     let (received, transmitted) = server.path_counts();
     assert_eq!(class.count(Count::PacketsIn), received.frames);
     assert_eq!(class.count(Count::OctetsIn), received.octets);
@@ -51,7 +51,7 @@ fn connections_and_packets_are_shown() {
 
 #[test]
 fn segments_that_were_lost_and_sent_again_are_shown() {
-    let mut world = shown("shown-1");
+    let mut world = publishing("shown-1");
     let listener = world.listen();
     let (near, far) = world.pair(listener, 40_000);
     let faults = Faults {
@@ -69,17 +69,17 @@ fn segments_that_were_lost_and_sent_again_are_shown() {
 
 #[test]
 fn what_a_budget_leaves_is_shown_as_waiting() {
-    let mut world = shown("shown-3");
+    let mut world = publishing("shown-3");
     let listener = world.listen();
     let (near, _) = world.pair(listener, 40_000);
     world.pass(Duration::from_millis(10));
-    let frames = |world: &World| world.protocol(CLIENT).path_counts().1.frames;
+    let frames = |world: &World| world.engine(CLIENT).path_counts().1.frames;
     let before = frames(&world);
     world.send(near, &[7; 65_536]).expect("there is room");
     world.wire.advance(world.now);
     let sent = frames(&world) - before;
     for taken in [0, 8, 16] {
-        let outcome = world.protocol(SERVER).step(world.now, 8, None);
+        let outcome = world.engine(SERVER).step(world.now, 8, None);
         assert_eq!(outcome.expect("a wire does not fail").packets, 8);
         let seen = seen("shown-3");
         assert_eq!(seen.level(Level::Queue).now, sent - taken);
@@ -94,7 +94,7 @@ fn what_a_budget_leaves_is_shown_as_waiting() {
 
 #[test]
 fn packets_of_no_connection_are_shown() {
-    let mut world = shown("shown-2");
+    let mut world = publishing("shown-2");
     let _ = world.connect(40_000);
     world.turn();
     world.turn();

@@ -1,4 +1,4 @@
-//! What the classes that are open are promised, and whether one more can be opened beside them.
+//! The reservations of open classes, and the admission of further ones.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use crate::class::ClassId;
 use crate::driver::Link;
 use crate::plan::{DriverKind, Interface, Refusal, Reservation, admit};
 
-/// The promises of an interface.
+/// The admitted reservations of an interface.
 #[derive(Debug, Default)]
-pub(super) struct Promises(PiMutex<Vec<(ClassId, Reservation)>>);
+pub(super) struct AdmittedReservations(PiMutex<Vec<(ClassId, Reservation)>>);
 
-/// A promise, as long as somebody has it.
+/// An admitted reservation, in force until it is dropped.
 #[derive(Debug)]
-pub(super) struct Promise {
+pub(super) struct ReservationGuard {
     id: ClassId,
-    promises: Arc<Promises>,
+    reservations: Arc<AdmittedReservations>,
 }
 
-impl Promises {
-    /// Promises something that can be kept beside all others.
+impl AdmittedReservations {
+    /// Admits a reservation if it can be kept beside all others.
     pub(super) fn admit(
         self: &Arc<Self>,
         link: &Link,
         id: ClassId,
         reservation: Reservation,
-    ) -> Result<Promise, OpenError> {
+    ) -> Result<ReservationGuard, OpenError> {
         let interface = Interface {
             name: link.name.clone(),
             rate: None,
@@ -36,8 +36,9 @@ impl Promises {
         };
         let mut open = self.0.lock();
         let refusals =
-            |open: &[(ClassId, Reservation)]| admit(&interface, &told_apart(open)).refusals;
-        // Those of a plan may not fit together where each of its classes is open twice, which is no fault of this one.
+            |open: &[(ClassId, Reservation)]| admit(&interface, &with_unique_names(open)).refusals;
+        // The classes of a plan may exceed it if each of them is open twice. This reservation is
+        // not refused for that.
         let before = refusals(&open);
         let is_known = |refusal: &Refusal| {
             let mut before = before.iter();
@@ -46,7 +47,7 @@ impl Promises {
         let name = reservation.name.clone();
         open.push((id, reservation));
         match refusals(&open).into_iter().find(|it| !is_known(it)) {
-            None => Ok(self.promise(id)),
+            None => Ok(self.guard(id)),
             Some(refusal) => {
                 open.pop();
                 Err(OpenError::Refused {
@@ -57,28 +58,32 @@ impl Promises {
         }
     }
 
-    /// Promises something of a plan that was admitted.
-    pub(super) fn give(self: &Arc<Self>, id: ClassId, reservation: Reservation) -> Promise {
+    /// Adds a reservation of an admitted plan without a check.
+    pub(super) fn give(
+        self: &Arc<Self>,
+        id: ClassId,
+        reservation: Reservation,
+    ) -> ReservationGuard {
         self.0.lock().push((id, reservation));
-        self.promise(id)
+        self.guard(id)
     }
 
-    fn promise(self: &Arc<Self>, id: ClassId) -> Promise {
-        Promise {
+    fn guard(self: &Arc<Self>, id: ClassId) -> ReservationGuard {
+        ReservationGuard {
             id,
-            promises: self.clone(),
+            reservations: self.clone(),
         }
     }
 }
 
-impl Drop for Promise {
+impl Drop for ReservationGuard {
     fn drop(&mut self) {
-        self.promises.0.lock().retain(|(id, _)| *id != self.id);
+        self.reservations.0.lock().retain(|(id, _)| *id != self.id);
     }
 }
 
-/// Reservations with names of their own, which classes need not have.
-fn told_apart(open: &[(ClassId, Reservation)]) -> Vec<Reservation> {
+/// Returns the reservations with unique names, which classes need not have.
+fn with_unique_names(open: &[(ClassId, Reservation)]) -> Vec<Reservation> {
     let each = open.iter().enumerate().map(|(number, (id, reservation))| {
         let mut reservation = reservation.clone();
         let before = &open[..number];
@@ -121,7 +126,7 @@ mod tests {
         }
     }
 
-    /// A class whose packets take 100 µs each, so many in 10 ms.
+    /// Returns a class whose packets take 100 µs each, with a budget per 10 ms.
     fn periodic(name: &str, priority: u8, budget: usize) -> ClassConfig {
         let period = TEN_MS;
         ClassConfig {
@@ -130,14 +135,15 @@ mod tests {
         }
     }
 
-    /// Opens the class of a number beside those that are open, or says whose promise could not be kept, and why.
+    /// Opens the class with this number beside those that are open. On refusal, returns the class
+    /// whose reservation could not be kept, and the reason.
     fn open(
-        promises: &Arc<Promises>,
+        reservations: &Arc<AdmittedReservations>,
         number: usize,
         config: &ClassConfig,
-    ) -> Result<Promise, (String, &'static str)> {
+    ) -> Result<ReservationGuard, (String, &'static str)> {
         let id = ClassId::new(number).expect("there is one");
-        let admitted = promises.admit(&link(), id, config.into());
+        let admitted = reservations.admit(&link(), id, config.into());
         admitted.map_err(|error| match error {
             OpenError::Refused { class, refusal } => {
                 assert_eq!(class, config.name);
@@ -149,92 +155,93 @@ mod tests {
 
     #[test]
     fn what_would_make_another_late_is_refused_until_that_one_is_closed() {
-        let promises = Arc::default();
-        let video = open(&promises, 0, &periodic("video", 40, 60)).expect("it is alone");
+        let reservations = Arc::default();
+        let video = open(&reservations, 0, &periodic("video", 40, 60)).expect("it is alone");
         let control = periodic("control", 80, 50);
-        let late = open(&promises, 1, &control).unwrap_err();
+        let late = open(&reservations, 1, &control).unwrap_err();
         assert_eq!(late, ("video".to_owned(), "overload"));
-        let _little = open(&promises, 1, &periodic("control", 80, 30)).expect("both fit");
-        assert!(open(&promises, 2, &control).is_err());
+        let _little = open(&reservations, 1, &periodic("control", 80, 30)).expect("both fit");
+        assert!(open(&reservations, 2, &control).is_err());
         drop(video);
-        let _both = open(&promises, 2, &control).expect("there is room again");
+        let _both = open(&reservations, 2, &control).expect("there is room again");
     }
 
     #[test]
     fn classes_of_different_processors_do_not_meet() {
-        let promises = Arc::default();
+        let reservations = Arc::default();
         let on = |cpu, config: ClassConfig| ClassConfig {
             cpu: Some(cpu),
             ..config
         };
-        let _first = open(&promises, 0, &on(0, periodic("a", 40, 60))).expect("it is alone");
-        let _other = open(&promises, 1, &on(1, periodic("b", 80, 60))).expect("it is alone there");
-        assert!(open(&promises, 2, &on(1, periodic("c", 60, 60))).is_err());
+        let _first = open(&reservations, 0, &on(0, periodic("a", 40, 60))).expect("it is alone");
+        let _other =
+            open(&reservations, 1, &on(1, periodic("b", 80, 60))).expect("it is alone there");
+        assert!(open(&reservations, 2, &on(1, periodic("c", 60, 60))).is_err());
     }
 
     #[test]
     fn without_costs_processors_are_not_looked_at() {
-        let promises = Arc::default();
+        let reservations = Arc::default();
         let without = |name, budget| ClassConfig {
             cost: None,
             ..periodic(name, 40, budget)
         };
-        let _one = open(&promises, 0, &without("one", 400)).expect("nothing is known");
-        let _another = open(&promises, 1, &without("another", 400)).expect("nothing is known");
+        let _one = open(&reservations, 0, &without("one", 400)).expect("nothing is known");
+        let _another = open(&reservations, 1, &without("another", 400)).expect("nothing is known");
     }
 
     #[test]
     fn nothing_without_a_bound_comes_before_a_promise() {
-        let promises = Arc::default();
-        let _video = open(&promises, 0, &periodic("video", 40, 8)).expect("it is alone");
+        let reservations = Arc::default();
+        let _video = open(&reservations, 0, &periodic("video", 40, 8)).expect("it is alone");
         let quotes = class("quotes", 80, Processing::OnArrival);
-        let refused = open(&promises, 1, &quotes).unwrap_err();
+        let refused = open(&reservations, 1, &quotes).unwrap_err();
         assert_eq!(refused, ("quotes".to_owned(), "unbounded"));
         let expecting = ClassConfig {
             expected: Some((2, Duration::from_millis(5))),
             ..quotes.clone()
         };
-        let _expecting = open(&promises, 1, &expecting).expect("its peers promise not to");
+        let _expecting = open(&reservations, 1, &expecting).expect("its peers guard not to");
         let later = class("later", 20, Processing::OnDemand { cap: None });
-        let _later = open(&promises, 2, &later).expect("it waits for all others");
+        let _later = open(&reservations, 2, &later).expect("it waits for all others");
     }
 
     #[test]
     fn what_cannot_be_alone_is_refused_alone() {
-        let promises = Arc::default();
+        let reservations = Arc::default();
         let no_thread = ClassConfig {
             output: Output::Scheduled,
             ..class("quotes", 80, Processing::OnArrival)
         };
-        let refused = open(&promises, 0, &no_thread).unwrap_err();
+        let refused = open(&reservations, 0, &no_thread).unwrap_err();
         assert_eq!(refused, ("quotes".to_owned(), "impossible"));
     }
 
     #[test]
     fn classes_may_have_the_same_name() {
-        let promises = Arc::default();
-        let _first = open(&promises, 0, &periodic("port-0", 40, 60)).expect("it is alone");
-        let _second = open(&promises, 1, &periodic("port-0", 50, 20)).expect("both fit");
-        let third = open(&promises, 2, &periodic("port-0", 60, 20)).unwrap_err();
+        let reservations = Arc::default();
+        let _first = open(&reservations, 0, &periodic("port-0", 40, 60)).expect("it is alone");
+        let _second = open(&reservations, 1, &periodic("port-0", 50, 20)).expect("both fit");
+        let third = open(&reservations, 2, &periodic("port-0", 60, 20)).unwrap_err();
         assert_eq!(third, ("port-0".to_owned(), "overload"));
     }
 
     #[test]
     fn classes_of_a_plan_are_not_looked_at_again_and_others_have_to_fit_beside_them() {
-        let promises: Arc<Promises> = Arc::default();
+        let reservations: Arc<AdmittedReservations> = Arc::default();
         let planned = |number, name| {
             let id = ClassId::new(number).expect("there is one");
-            promises.give(id, (&periodic(name, 80, 60)).into())
+            reservations.give(id, (&periodic(name, 80, 60)).into())
         };
-        // One of the plan that serves and that calls.
+        // One class of the plan serves, the other calls.
         let _planned = [planned(0, "video"), planned(1, "to-video")];
         let rest = class("rest", 0, Processing::OnDemand { cap: None });
         let rest = ClassConfig {
             urgency: Urgency::Native(Scheduling::OTHER),
             ..rest
         };
-        let _rest = open(&promises, 2, &rest).expect("it takes nothing from them");
-        let more = open(&promises, 3, &class("more", 90, Processing::OnArrival));
+        let _rest = open(&reservations, 2, &rest).expect("it takes nothing from them");
+        let more = open(&reservations, 3, &class("more", 90, Processing::OnArrival));
         assert_eq!(more.unwrap_err(), ("more".to_owned(), "unbounded"));
     }
 }

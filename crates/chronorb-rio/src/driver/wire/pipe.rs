@@ -15,26 +15,26 @@ use crate::driver::Link;
 use crate::driver::table::Table;
 use crate::frame::Headers;
 
-/// One direction of a wire, and what waits at its end.
+/// One direction of a wire, and the queues at its end.
 ///
-/// Buffers go round: from `free` to a transmitter, on the way, into a queue, to who receives, and back. Whoever may
-/// hold some has brought as many.
+/// Buffers circulate: from `free` to a transmitter, under way, into a queue, to a receiver, and
+/// back. Every holder of buffers has contributed as many as it can hold.
 #[derive(Debug)]
-pub(in crate::driver) struct Way {
+pub(in crate::driver) struct Pipe {
     pub(in crate::driver) free: Vec<Buffer>,
-    /// The rules of the end that it leads to.
+    /// The rules of the receiving end.
     pub(in crate::driver) table: Table,
     pub(in crate::driver) queues: [Option<Queue>; MAX_CLASSES],
-    /// The hardware address of that end, and its addresses.
+    /// The hardware address and the addresses of the receiving end.
     hardware: [u8; 6],
     addresses: Vec<(IpAddr, u8)>,
     longest: usize,
     disturbance: Disturbance,
     flight: VecDeque<(Monotonic, Buffer)>,
-    /// Frames that have room on the way.
+    /// The number of frames that can be under way.
     room: usize,
     now: Monotonic,
-    /// When the next frame can set out.
+    /// The time at which the next frame can be sent.
     idle_from: Monotonic,
     to_kernel: u64,
 }
@@ -48,13 +48,13 @@ pub(in crate::driver) struct Queue {
     event: Arc<Wake>,
 }
 
-impl Way {
-    /// The way to a host that has this interface.
+impl Pipe {
+    /// Creates the direction to a host that has this interface.
     pub(in crate::driver) fn new(longest: usize, flight: usize, to: &Link) -> Self {
         let room = flight.max(Disturbance::BURST);
         let mut frames = VecDeque::new();
         frames.reserve_exact(room);
-        let mut way = Self {
+        let mut pipe = Self {
             free: Vec::new(),
             table: Table::new(),
             queues: [const { None }; MAX_CLASSES],
@@ -68,8 +68,8 @@ impl Way {
             idle_from: Monotonic::from_nanos(0),
             to_kernel: 0,
         };
-        way.add_buffers(room + Disturbance::BURST);
-        way
+        pipe.add_buffers(room + Disturbance::BURST);
+        pipe
     }
 
     pub(super) fn add_buffers(&mut self, count: usize) {
@@ -98,7 +98,7 @@ impl Way {
         self.flight.len() + Disturbance::BURST <= self.room
     }
 
-    /// A frame sets out. There must be room.
+    /// Sends a frame. There must be room.
     pub(in crate::driver) fn send(&mut self, frame: Buffer) {
         let Faults { delay, rate, .. } = self.disturbance.faults;
         let (now, idle_from, flight) = (self.now, &mut self.idle_from, &mut self.flight);
@@ -120,7 +120,7 @@ impl Way {
         Some(self.flight.front()?.0)
     }
 
-    /// The next frame that waits for this class.
+    /// Returns the next waiting frame of this class.
     pub(super) fn take(&mut self, class: ClassId) -> Option<Buffer> {
         let queue = self.queues[class.index()].as_mut()?;
         let frame = queue.frames.pop_front()?;
@@ -130,7 +130,7 @@ impl Way {
         Some(frame)
     }
 
-    /// The class of a frame; `None` if it is for the kernel.
+    /// Classifies a frame; `None` if it is for the kernel.
     fn class_of(&self, frame: &Buffer) -> Option<ClassId> {
         let headers = Headers::read(frame.octets()).ok()?;
         match (self.table.rules()).classify(&headers, self.hardware, &self.addresses) {
@@ -139,7 +139,7 @@ impl Way {
         }
     }
 
-    /// Puts what is due into the queues.
+    /// Delivers the frames that are due.
     fn arrive(&mut self) {
         while let Some((due, _)) = self.flight.front()
             && *due <= self.now
@@ -178,7 +178,7 @@ impl Queue {
     }
 }
 
-/// How long so many octets take at so many bits in a second.
+/// Returns the transmission time of this many octets at a rate in bits per second.
 fn transmission_time(octets: u64, rate: u64) -> Duration {
     let nanoseconds = (octets * 8 * 1_000_000_000).checked_div(rate);
     Duration::from_nanos(nanoseconds.unwrap_or(0))

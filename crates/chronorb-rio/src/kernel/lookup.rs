@@ -1,4 +1,4 @@
-//! What an application finds of a plan that the kernel keeps, and how its packets get into their class.
+//! Lookup of a plan that the kernel enforces, and the priorities by which sockets select a class.
 
 use std::io;
 use std::net::UdpSocket;
@@ -12,11 +12,11 @@ use super::tree::{self, Tree};
 use super::{KernelError, counted};
 use crate::plan::{Interface, Output, Policy, Reservation};
 
-/// The shares of this plan, if the kernel keeps it on an interface of the calling thread's network namespace; `None` where it
-/// keeps none of ours.
+/// Returns the shares of this plan, if the kernel enforces it on an interface of the calling
+/// thread's network namespace; `None` if the kernel enforces no plan of RIO there.
 ///
 /// # Errors
-/// [`KernelError`]: it keeps another plan there, or this one has no shares.
+/// [`KernelError`]: the kernel enforces another plan there, or this one has no shares.
 pub(crate) fn find(
     interface: &Interface,
     classes: &[Reservation],
@@ -28,18 +28,19 @@ pub(crate) fn find(
     }
     let tree = Tree::new(interface, classes)?;
     let shares = counted::shares(&mut netlink, index)?;
-    match tree.is_same(&shares) {
-        true => Ok(Some(tree)),
-        false => Err(KernelError::Another(interface.name.clone())),
+    if tree.is_same(&shares) {
+        Ok(Some(tree))
+    } else {
+        Err(KernelError::Another(interface.name.clone()))
     }
 }
 
-/// Whether a queueing discipline is what a plan is kept by.
+/// Returns whether a queueing discipline belongs to a plan of RIO.
 pub(super) fn is_ours(queue: &QueueInfo) -> bool {
     queue.parent == Handle::ROOT && queue.handle == tree::DISCIPLINE && queue.kind == "htb"
 }
 
-/// Whether the kernel keeps all that a class is promised.
+/// Checks that the kernel can enforce everything in a reservation.
 ///
 /// # Errors
 /// [`Unkept`]
@@ -56,20 +57,22 @@ pub(crate) fn check(class: &Reservation) -> Result<(), Unkept> {
     })
 }
 
-/// The kernel does not keep something that a class is promised.
+/// The error of a reservation that the kernel cannot enforce.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error(
-    "class {class:?} has {what}, and the kernel's TCP has no thread of the class for it: leave it out, or take another driver"
+    "class {class:?} has {what}, and the kernel's TCP has no thread of the class for it: leave it \
+    out, or take another driver"
 )]
 pub struct Unkept {
     /// The class.
     pub class: String,
-    /// What it is promised, as plans write it.
+    /// The unsupported setting, as plans write it.
     pub what: &'static str,
 }
 
-/// The priority of packets (`SO_PRIORITY`) of who is so urgent, where queues know no classes: higher is more urgent, by what
-/// Linux means by these numbers, so that its default queues have the right order too.
+/// Returns the packet priority (`SO_PRIORITY`) of a thread's scheduling, for queues without
+/// classes. Higher is more urgent. The values follow Linux's meaning of these numbers, so its
+/// default queues order the packets correctly too.
 pub(crate) const fn priority_of(urgency: Scheduling) -> u32 {
     match urgency.policy {
         NativePolicy::Other => BEST_EFFORT,
@@ -77,10 +80,10 @@ pub(crate) const fn priority_of(urgency: Scheduling) -> u32 {
     }
 }
 
-/// Whether this process may give its packets such a priority. Above 6 that takes a right.
+/// Returns whether this process may use such a packet priority. Above 6 that needs a right.
 ///
 /// # Errors
-/// Where there is no socket to try it with.
+/// [`io::Error`] if no socket can be opened for the test.
 pub(crate) fn may_have(priority: u32) -> io::Result<bool> {
     let socket = UdpSocket::bind(("127.0.0.1", 0))?;
     match set_packet_priority(&socket, priority) {

@@ -1,22 +1,22 @@
-//! Connections that a class can have.
+//! The limit of a class's connections.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Places for the connections of a class; all clones have the same.
+/// The connection quota of a class; all clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct ConnectionQuota {
     free: Arc<AtomicUsize>,
 }
 
-/// That of a connection, until it is dropped.
+/// A permit for one connection, returned on drop.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionPermit {
     free: Arc<AtomicUsize>,
 }
 
-impl Places {
+impl ConnectionQuota {
     #[allow(clippy::disallowed_methods, reason = "once for each class")]
     pub(super) fn new(connections: usize) -> Self {
         Self {
@@ -24,17 +24,17 @@ impl Places {
         }
     }
 
-    /// A place, if one is free.
-    pub(super) fn take(&self) -> Option<Place> {
+    /// Takes a permit, if one is free.
+    pub(super) fn take(&self) -> Option<ConnectionPermit> {
         let one_less = |free: usize| free.checked_sub(1);
         let taken = (self.free).fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
-        taken.ok().map(|_| Place {
+        taken.ok().map(|_| ConnectionPermit {
             free: self.free.clone(),
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.free.fetch_add(1, Ordering::AcqRel);
     }
@@ -46,11 +46,11 @@ mod tests {
 
     #[test]
     fn there_are_as_many_places_as_connections() {
-        let places = Places::new(2);
-        let first = places.take().expect("one of two");
-        let _second = places.take().expect("the other one");
-        assert!(places.take().is_none());
+        let quota = ConnectionQuota::new(2);
+        let first = quota.take().expect("one of two");
+        let _second = quota.take().expect("the other one");
+        assert!(quota.take().is_none());
         drop(first);
-        assert!(places.take().is_some());
+        assert!(quota.take().is_some());
     }
 }

@@ -1,18 +1,19 @@
-//! Which segments of a connection are sent again.
+//! Detection of retransmitted segments.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-/// How far a connection has sent.
+/// The send position of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sent {
-    /// The sequence number behind the last octet; `None` before the first segment.
+pub(super) struct SendPosition {
+    /// The sequence number behind the last sent octet; `None` before the first segment.
     end: Option<u32>,
-    /// The sequence number behind what was given to be sent, where something was sent.
+    /// The sequence number behind the last queued octet. Valid once something was sent.
     given: u32,
 }
 
-impl Sent {
-    /// Whether all that an IP packet with a segment of TCP carries was sent before. A segment that carries nothing, such as an
-    /// acknowledgement, never was; one that asks for a sign of life has an octet that was.
+impl SendPosition {
+    /// Records an IP packet with a TCP segment. Returns whether all of its sequence numbers were
+    /// sent before. An empty segment, such as an acknowledgement, never counts as sent before; a
+    /// keep-alive probe has one octet that was.
     pub(super) fn note(&mut self, packet: &[u8]) -> bool {
         let Some((begin, len)) = extent(packet).filter(|(_, len)| *len > 0) else {
             return false;
@@ -28,12 +29,12 @@ impl Sent {
         is_again
     }
 
-    /// So many octets more are to be sent.
+    /// Records that this many further octets are queued.
     pub(super) fn give(&mut self, octets: usize) {
         self.given = self.given.wrapping_add(octets as u32);
     }
 
-    /// How many octets were never sent.
+    /// Returns the number of octets that were never sent.
     pub(super) fn left(&self) -> usize {
         let left = self
             .end
@@ -42,7 +43,8 @@ impl Sent {
     }
 }
 
-/// The sequence number of the segment in an IP packet without extension headers, and how many it takes.
+/// Returns the sequence number of the segment in an IP packet without extension headers, and the
+/// length of the sequence space that it takes.
 fn extent(packet: &[u8]) -> Option<(u32, u32)> {
     let at = match packet.first()? >> 4 {
         4 => usize::from(packet[0] & 0xf) * 4,
@@ -78,40 +80,43 @@ mod tests {
 
     #[test]
     fn only_what_was_sent_before_is_sent_again() {
-        let mut sent = Sent::default();
+        let mut position = SendPosition::default();
         let first = u32::MAX - 1;
-        assert!(!sent.note(&packet(first, SYN, 0)));
-        assert!(sent.note(&packet(first, SYN, 0)), "the SYN once more");
-        assert!(!sent.note(&packet(first + 1, 0, 0)), "an acknowledgement");
+        assert!(!position.note(&packet(first, SYN, 0)));
+        assert!(position.note(&packet(first, SYN, 0)), "the SYN once more");
         assert!(
-            !sent.note(&packet(first + 1, 0, 10)),
+            !position.note(&packet(first + 1, 0, 0)),
+            "an acknowledgement"
+        );
+        assert!(
+            !position.note(&packet(first + 1, 0, 10)),
             "over the end of the numbers"
         );
-        assert!(!sent.note(&packet(9, FIN, 5)));
-        assert!(sent.note(&packet(first + 1, 0, 10)));
-        assert!(sent.note(&packet(9, FIN, 5)));
-        assert!(!sent.note(&packet(9, 0, 20)), "more than was sent");
+        assert!(!position.note(&packet(9, FIN, 5)));
+        assert!(position.note(&packet(first + 1, 0, 10)));
+        assert!(position.note(&packet(9, FIN, 5)));
+        assert!(!position.note(&packet(9, 0, 20)), "more than was sent");
     }
 
     #[test]
     fn what_was_given_and_not_sent_is_left() {
-        let mut sent = Sent::default();
+        let mut position = SendPosition::default();
         let first = u32::MAX - 3;
-        sent.note(&packet(first, SYN, 0));
-        sent.give(100);
-        assert_eq!(sent.left(), 100);
-        sent.note(&packet(first + 1, 0, 60));
-        sent.note(&packet(first + 1, 0, 60));
-        assert_eq!(sent.left(), 40);
-        sent.note(&packet(57, FIN, 40));
-        assert_eq!(sent.left(), 0);
+        position.note(&packet(first, SYN, 0));
+        position.give(100);
+        assert_eq!(position.left(), 100);
+        position.note(&packet(first + 1, 0, 60));
+        position.note(&packet(first + 1, 0, 60));
+        assert_eq!(position.left(), 40);
+        position.note(&packet(57, FIN, 40));
+        assert_eq!(position.left(), 0);
     }
 
     #[test]
     fn what_is_no_segment_was_never_sent() {
         for len in 0..60 {
-            assert!(!Sent::default().note(&[0x4f; 60][..len]));
-            assert!(!Sent::default().note(&[0x60; 60][..len]));
+            assert!(!SendPosition::default().note(&[0x4f; 60][..len]));
+            assert!(!SendPosition::default().note(&[0x60; 60][..len]));
         }
     }
 }
