@@ -57,12 +57,12 @@ pub fn shared_ring(data: &[u8]) {
     }
 }
 
-struct Shared {
+struct SharedMemory {
     words: Words,
     octets: Vec<AtomicU8>,
 }
 
-impl Shared {
+impl SharedMemory {
     fn new(len: usize) -> Self {
         let this = Self {
             words: Words {
@@ -93,7 +93,7 @@ enum Honest {
 }
 
 fn between_honest_sides(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> {
-    let shared = Shared::new(64);
+    let shared = SharedMemory::new(64);
     let ring = shared.ring();
     let (producer, consumer) = (Producer::new(), Consumer::new());
     let (mut sent, mut received) = (0_u64, 0_u64);
@@ -148,7 +148,7 @@ enum Hostile {
 
 fn against_a_hostile_one(steps: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     const LEN: usize = 4096;
-    let (there, back) = (Shared::new(LEN), Shared::new(LEN));
+    let (there, back) = (SharedMemory::new(LEN), SharedMemory::new(LEN));
     let (producer, consumer) = (Producer::new(), Consumer::new());
     let words = [
         &there.words.tail.0,

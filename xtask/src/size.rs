@@ -9,7 +9,7 @@ use std::process::Command;
 use serde::Serialize;
 
 use crate::run::{self, Failure, ask};
-use budget::Budget;
+use budget::SizeBudget;
 use image::{Crate, Image};
 
 /// Builds the minimal server and says how large it is; more than its limit is a failure.
@@ -21,7 +21,7 @@ pub(crate) fn size(options: &[&str]) -> Result<(), Failure> {
             "size: there is no option {unknown}; there are --json and --track"
         )));
     }
-    let mut budget = Budget::read()?;
+    let mut budget = SizeBudget::read()?;
     let report = Report::take(&budget)?;
     if options.contains(&"--json") {
         let text = serde_json::to_string_pretty(&report);
@@ -61,7 +61,7 @@ struct Report {
 }
 
 impl Report {
-    fn take(budget: &Budget) -> Result<Self, Failure> {
+    fn take(budget: &SizeBudget) -> Result<Self, Failure> {
         let programs = build()?;
         let [server, nothing] = ["minimal-server", "minimal-nothing"].map(|p| programs.join(p));
         let crates = image::crates(&server)?;

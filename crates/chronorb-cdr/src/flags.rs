@@ -27,9 +27,9 @@ pub fn display_flags(f: &mut fmt::Formatter<'_>, bits: u64, flags: &[(&str, u8)]
 mod tests {
     use super::*;
 
-    struct Shown(u64);
+    struct Flags(u64);
 
-    impl fmt::Display for Shown {
+    impl fmt::Display for Flags {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             display_flags(f, self.0, &[("READ", 0), ("WRITE", 1), ("LAST", 63)])
         }
@@ -37,9 +37,9 @@ mod tests {
 
     #[test]
     fn flags_are_shown_by_name_and_other_bits_by_number() {
-        assert_eq!(Shown(0).to_string(), "0x0");
-        assert_eq!(Shown(3).to_string(), "READ | WRITE");
-        assert_eq!(Shown(1 << 63 | 2).to_string(), "WRITE | LAST");
-        assert_eq!(Shown(0b1101).to_string(), "READ | 0xc");
+        assert_eq!(Flags(0).to_string(), "0x0");
+        assert_eq!(Flags(3).to_string(), "READ | WRITE");
+        assert_eq!(Flags(1 << 63 | 2).to_string(), "WRITE | LAST");
+        assert_eq!(Flags(0b1101).to_string(), "READ | 0xc");
     }
 }

@@ -22,12 +22,12 @@ enum Source<'a, T> {
     Items(&'a [T]),
     Frame {
         len: usize,
-        frame: &'a Cell<Option<Kept<'a>>>,
+        frame: &'a Cell<Option<DecoderParts<'a>>>,
     },
 }
 
 /// The parts from which a decoder is made on demand.
-struct Kept<'a> {
+struct DecoderParts<'a> {
     octets: &'a mut [u8],
     place: Place<'a>,
     text: TextForm,
@@ -35,7 +35,7 @@ struct Kept<'a> {
     host: Option<&'a dyn Any>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> DecoderParts<'a> {
     fn decoder(self) -> Decoder<'a> {
         Decoder::new(self.octets, 0, Endian::NATIVE, self.arena)
             .at_place(self.place)
@@ -95,7 +95,7 @@ impl<'a, T: Cdr<'a> + Typed> Lazy<'a, T> {
         let (octets, place) = d.take_native(|ahead| {
             (0..len).try_for_each(|_| walk::walk(&T::TYPE_CODE, ahead).map(drop))
         })?;
-        let kept = Kept {
+        let kept = DecoderParts {
             octets,
             place,
             text: d.text(),

@@ -57,7 +57,8 @@ impl GroupId {
     /// Reads the content of such a component.
     ///
     /// # Errors
-    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
+    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major version is not
+    /// 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
         Ok(Self {
@@ -165,7 +166,8 @@ impl UipmcProfile {
     /// Reads the content of a profile of tag [`TAG_UIPMC`].
     ///
     /// # Errors
-    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major version is not 1.
+    /// Those of malformed content; [`CdrError::InvalidDiscriminator`] if its major version is not
+    /// 1.
     pub fn decode(data: &[u8]) -> Result<Self, CdrError> {
         let mut r = Reader::new(data)?;
         Ok(Self {

@@ -19,7 +19,9 @@ use crate::incident::Incident;
 use crate::object::Object;
 use crate::observe::Stage;
 use crate::peer::Peer;
-use crate::poa::{Closed, Entry, Found, ObjectKey, Poa, PoaRef, Refusal, SerialGuard, ThreadModel};
+use crate::poa::{
+    Closed, Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, SerialGuard, ThreadModel,
+};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
 /// A request, as far as it does not matter where it comes from.
@@ -152,7 +154,7 @@ impl Upcall<'_> {
             false => None,
         };
         let found = match active {
-            Some(active) => Found::Active(active),
+            Some(active) => RequestServant::Active(active),
             None => poa.make_servant(key.id, own, self.incoming.operation)?,
         };
         let _serial = match patience {

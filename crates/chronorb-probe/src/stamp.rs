@@ -6,7 +6,7 @@ use std::fs;
 use chronorb_rt::{Monotonic, PiMutex};
 
 use crate::activity::Activity;
-use crate::stamp_ring::{BEGINNING, CAPACITY, COUNTS, POINT_BITS, RINGS, Ring, TURNED, ticks};
+use crate::stamp_ring::{BEGINNING, CAPACITY, COUNTS, POINT_BITS, RINGS, StampRing, TURNED, ticks};
 use crate::turn;
 
 /// A point that a thread passed, with the time.
@@ -87,7 +87,7 @@ pub fn stamps() -> Vec<ThreadStamps> {
         .collect()
 }
 
-fn stamps_of(ring: &Ring, scale: &Scale) -> ThreadStamps {
+fn stamps_of(ring: &StampRing, scale: &Scale) -> ThreadStamps {
     let count = ring.count.load(Ordering::Acquire);
     let lost = count.saturating_sub(ring.stamps.len() as u64);
     let stamp = |at: u64| {

@@ -13,7 +13,7 @@ use crate::activity::Activity;
 /// Call [`keep_stamps`](crate::keep_stamps) before. A program without stamps does not call this.
 #[inline]
 pub fn stamp(point: u8) {
-    let ring = RING.get().unwrap_or_else(Ring::make);
+    let ring = RING.get().unwrap_or_else(StampRing::make);
     ring.put(u64::from(point & !TURNED));
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn turned_to(activity: Activity) {
 }
 
 /// The last stamps of a thread. Only the thread itself writes to it.
-pub(crate) struct Ring {
+pub(crate) struct StampRing {
     pub(crate) thread: u32,
     /// The number of stamps made.
     pub(crate) count: AtomicU64,
@@ -34,7 +34,7 @@ pub(crate) struct Ring {
     pub(crate) stamps: Box<[AtomicU64]>,
 }
 
-impl Ring {
+impl StampRing {
     #[cold]
     fn make() -> &'static Self {
         let stamps = (0..CAPACITY.load(Ordering::Relaxed)).map(|_| AtomicU64::new(0));
@@ -87,10 +87,10 @@ pub(crate) static COUNTS: AtomicBool = AtomicBool::new(false);
 pub(crate) static CAPACITY: AtomicUsize = AtomicUsize::new(2);
 /// The ticks at which stamps began to be kept.
 pub(crate) static BEGINNING: AtomicU64 = AtomicU64::new(0);
-pub(crate) static RINGS: PiMutex<Vec<&'static Ring>> = PiMutex::new(Vec::new());
+pub(crate) static RINGS: PiMutex<Vec<&'static StampRing>> = PiMutex::new(Vec::new());
 
 thread_local! {
-    static RING: Cell<Option<&'static Ring>> = const { Cell::new(None) };
+    static RING: Cell<Option<&'static StampRing>> = const { Cell::new(None) };
 }
 
 /// The bits of a stamp's word for the point. The others count ticks, for nine months at 3 GHz.

@@ -62,7 +62,7 @@ impl Tracer {
     pub fn attach(process: u32) -> Result<Self, TraceError> {
         let (sender, attached) = mpsc::sync_channel(1);
         let thread = ThreadBuilder::new("tracer")
-            .spawn(move || Followed::new(process).follow(&sender))
+            .spawn(move || Tracee::new(process).follow(&sender))
             .map_err(|_| TraceError::Refused(Errno::AGAIN.raw_os_error()))?;
         match attached.recv() {
             Ok(()) => Ok(Self { thread }),
@@ -101,7 +101,7 @@ pub enum TraceError {
 }
 
 /// The state of a traced process and its threads.
-struct Followed {
+struct Tracee {
     process: i32,
     /// The threads that were asked to stop and have not stopped yet.
     stopping: Vec<i32>,
@@ -113,7 +113,7 @@ struct Followed {
     spans: Option<Vec<Vec<SystemCalls>>>,
 }
 
-impl Followed {
+impl Tracee {
     fn new(process: u32) -> Self {
         Self {
             process: i32::try_from(process).unwrap_or(0),

@@ -10,7 +10,7 @@ use chronorb_net::{
 };
 use chronorb_rt::Deadline;
 
-use super::delay::Delaying;
+use super::delay::DelayThread;
 use super::names::Names;
 use super::{Addresses, Host, INTERFACE, Layout, Network, NetworkError, TestHost};
 
@@ -165,10 +165,10 @@ fn delaying(
     network: &Network,
     ports: &mut Netlink,
     delay: Duration,
-) -> Result<Delaying, NetworkError> {
+) -> Result<DelayThread, NetworkError> {
     let [a, b] = Host::BOTH.map(|host| ports.link(host.port()));
     let (a, b) = (a?.index, b?.index);
-    let started = within(&network.switch, || Delaying::start([a, b], delay))?;
+    let started = within(&network.switch, || DelayThread::start([a, b], delay))?;
     started.map_err(|error| NetworkError::io("forward from port to port", error))
 }
 

@@ -13,12 +13,12 @@ use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
 /// A thread that forwards from port to port, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Delaying {
+pub(super) struct DelayThread {
     thread: Option<Thread<()>>,
     end: Arc<Wake>,
 }
 
-impl Delaying {
+impl DelayThread {
     /// Starts it, between two interfaces of the calling thread's network namespace.
     pub(super) fn start(ports: [u32; 2], delay: Duration) -> io::Result<Self> {
         let [a, b] = ports.map(LinkSocket::open);
@@ -43,7 +43,7 @@ impl Delaying {
     }
 }
 
-impl Drop for Delaying {
+impl Drop for DelayThread {
     fn drop(&mut self) {
         self.end.notify();
         if let Some(thread) = self.thread.take() {

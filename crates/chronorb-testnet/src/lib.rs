@@ -26,7 +26,7 @@ use std::io;
 use std::process::{Child, Command};
 
 use chronorb_net::{LinkInfo, Netlink, NetlinkError, NetworkNamespace, Undo};
-use delay::Delaying;
+use delay::DelayThread;
 use names::Names;
 
 pub use error::NetworkError;
@@ -41,7 +41,7 @@ pub struct Network {
     switch: NetworkNamespace,
     name: Option<String>,
     names: Names,
-    delaying: Option<Delaying>,
+    delaying: Option<DelayThread>,
 }
 
 impl Network {

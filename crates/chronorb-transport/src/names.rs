@@ -39,11 +39,11 @@ struct LookUps {
 }
 
 /// The result of a look-up. An error can be moved to one waiter only: others get its kind and text.
-type Found = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
+type LookUpResult = Result<Vec<SocketAddr>, (io::ErrorKind, String)>;
 
 struct LookUp {
     host: String,
-    found: PiMutex<Option<Found>>,
+    found: PiMutex<Option<LookUpResult>>,
     /// 1 when it has ended.
     is_over: Gate,
 }
@@ -124,7 +124,7 @@ impl LookUps {
         }
     }
 
-    fn end(&self, look_up: &Arc<LookUp>, found: Found) {
+    fn end(&self, look_up: &Arc<LookUp>, found: LookUpResult) {
         let is_other = |other: &Arc<LookUp>| !Arc::ptr_eq(other, look_up);
         self.present.lock().retain(is_other);
         *look_up.found.lock() = Some(found);

@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use ring::{Armed, Consumer, Line, Producer, Ring, Wait, Words, rouse};
+use ring::{Consumer, Line, Producer, Ring, Wait, WakeRequest, Words, rouse};
 
 #[allow(dead_code, reason = "not all of it is modelled")]
 #[path = "../src/shm/ring.rs"]
@@ -59,7 +59,7 @@ mod memory {
 }
 
 /// The state that two processes share, and the kernel's part.
-struct Shared {
+struct SharedState {
     words: Words,
     cells: [UnsafeCell<u8>; RING],
     kernel: Mutex<Kernel>,
@@ -76,7 +76,7 @@ const CONSUMER: usize = 0;
 const PRODUCER: usize = 1;
 const RING: usize = 2;
 
-impl Shared {
+impl SharedState {
     fn new() -> Arc<Self> {
         let words = Words {
             tail: Line(AtomicU32::new(0)),
@@ -130,8 +130,8 @@ impl Shared {
         *heard = kernel.bells[whom];
     }
 
-    fn wait(&self, whom: usize, at: &AtomicU32, armed: Armed, wait: Wait, heard: &mut u32) {
-        if let Armed::Until(value) = armed {
+    fn wait(&self, whom: usize, at: &AtomicU32, armed: WakeRequest, wait: Wait, heard: &mut u32) {
+        if let WakeRequest::Until(value) = armed {
             match wait {
                 Wait::Word => self.sleep(at, value),
                 _ => self.await_bell(whom, heard),
@@ -141,7 +141,7 @@ impl Shared {
 }
 
 /// Puts in these octets, and waits so for room.
-fn produce(shared: &Shared, octets: &[u8], wait: Wait) {
+fn produce(shared: &SharedState, octets: &[u8], wait: Wait) {
     let (producer, ring) = (Producer::new(), shared.ring());
     let (mut sent, mut heard) = (0, 0);
     while sent < octets.len() {
@@ -156,7 +156,7 @@ fn produce(shared: &Shared, octets: &[u8], wait: Wait) {
 }
 
 /// Takes out so many octets, and waits so for them.
-fn consume(shared: &Shared, len: usize, wait: Wait) -> Vec<u8> {
+fn consume(shared: &SharedState, len: usize, wait: Wait) -> Vec<u8> {
     let (consumer, ring) = (Consumer::new(), shared.ring());
     let (mut received, mut heard) = (Vec::new(), 0);
     while received.len() < len {
@@ -179,7 +179,7 @@ fn all_arrives(consuming: Wait, producing: Wait) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let shared = Shared::new();
+        let shared = SharedState::new();
         let octets = [1, 2, 3, 4, 5];
         let other = {
             let shared = Arc::clone(&shared);
@@ -209,7 +209,7 @@ fn the_two_may_wait_in_different_ways() {
 #[test]
 fn the_end_wakes_who_sleeps() {
     loom::model(|| {
-        let shared = Shared::new();
+        let shared = SharedState::new();
         let other = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
@@ -223,7 +223,7 @@ fn the_end_wakes_who_sleeps() {
         let mut received = 0;
         loop {
             received += consumer.take(ring, &mut [0]).unwrap();
-            if let Armed::Until(value) = consumer.arm(ring, Wait::Word).unwrap() {
+            if let WakeRequest::Until(value) = consumer.arm(ring, Wait::Word).unwrap() {
                 if ring.words.has_ended() {
                     received += consumer.take(ring, &mut [0]).unwrap();
                     break;
@@ -239,7 +239,7 @@ fn the_end_wakes_who_sleeps() {
 #[test]
 fn who_is_called_away_does_not_sleep_on() {
     loom::model(|| {
-        let shared = Shared::new();
+        let shared = SharedState::new();
         let interrupted = Arc::new(AtomicBool::new(false));
         let other = {
             let (shared, interrupted) = (Arc::clone(&shared), Arc::clone(&interrupted));
@@ -258,7 +258,7 @@ fn who_is_called_away_does_not_sleep_on() {
             if interrupted.load(Ordering::Relaxed) {
                 break;
             }
-            if let Armed::Until(value) = armed {
+            if let WakeRequest::Until(value) = armed {
                 shared.sleep(&ring.words.tail.0, value);
             }
         }

@@ -92,7 +92,7 @@ enum Kind {
 
 /// A name that can be used from everywhere.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownName {
     name: String,
     kind: Kind,
 }
@@ -107,7 +107,7 @@ struct Writer<'a> {
     data: Unstructured<'a>,
     out: String,
     path: Vec<Open>,
-    known: Vec<Known>,
+    known: Vec<KnownName>,
     next: usize,
     depth: usize,
 }
@@ -151,7 +151,7 @@ impl Writer<'_> {
 
     fn learn(&mut self, name: &str, kind: Kind) {
         let name = self.absolute(name);
-        self.known.push(Known { name, kind });
+        self.known.push(KnownName { name, kind });
     }
 
     /// One of the known names for which `fits` holds.

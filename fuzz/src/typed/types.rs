@@ -44,7 +44,7 @@ pub(crate) enum Form {
 }
 
 /// A type code that was begun.
-struct Begun {
+struct OpenType {
     /// The position of its kind.
     at: usize,
     id: &'static str,
@@ -56,7 +56,7 @@ struct Begun {
 pub(crate) struct Grammar<'d> {
     pub(crate) choices: Choices<'d>,
     pub(crate) out: Octets,
-    begun: Vec<Begun>,
+    begun: Vec<OpenType>,
     /// Type codes and parts of values that may still be written.
     pub(crate) budget: usize,
     /// Whether wide characters are those of GIOP 1.2.
@@ -82,7 +82,7 @@ impl<'d> Grammar<'d> {
             form = match &*form {
                 Form::Alias(target) => target.clone(),
                 Form::Same(number) => match self.begun.get(*number) {
-                    Some(Begun {
+                    Some(OpenType {
                         form: Some(known), ..
                     }) => known.clone(),
                     _ => break,
@@ -156,7 +156,7 @@ impl<'d> Grammar<'d> {
         }
         let kind = COMPLEX[n.saturating_sub(3)];
         let number = self.begun.len();
-        self.begun.push(Begun {
+        self.begun.push(OpenType {
             at: self.out.len(),
             id: "",
             form: None,

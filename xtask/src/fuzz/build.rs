@@ -10,19 +10,19 @@ use crate::run::{self, Failure, root, target_dir};
 
 /// The built targets, and what they need of their environment.
 #[derive(Debug)]
-pub(super) struct Programs {
+pub(super) struct FuzzPrograms {
     directory: PathBuf,
     pub(super) environment: HashMap<&'static str, PathBuf>,
 }
 
-impl Programs {
+impl FuzzPrograms {
     pub(super) fn path(&self, target: &str) -> PathBuf {
         self.directory.join(target)
     }
 }
 
 /// Builds targets.
-pub(super) fn programs(targets: &[String]) -> Result<Programs, Failure> {
+pub(super) fn programs(targets: &[String]) -> Result<FuzzPrograms, Failure> {
     let directory = target_dir().join("fuzz");
     let itself = env::current_exe().map_err(|error| Failure(error.to_string()))?;
     let environment = [
@@ -43,7 +43,7 @@ pub(super) fn programs(targets: &[String]) -> Result<Programs, Failure> {
     if targets.iter().any(|target| target == OMNIORB) {
         environment.insert(OMNIORB_PROGRAM, omniorb()?);
     }
-    Ok(Programs {
+    Ok(FuzzPrograms {
         directory: directory.join(TARGET).join("release"),
         environment,
     })

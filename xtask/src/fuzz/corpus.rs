@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::build::Programs;
+use super::build::FuzzPrograms;
 use super::run::{create, files};
 use crate::run::{self, Failure, root, target_dir};
 
@@ -24,7 +24,7 @@ pub(super) fn kept(target: &str) -> [PathBuf; 2] {
 
 /// Puts what reaches the most code in the fewest octets into the repository. Files with names of
 /// their own stay there.
-pub(super) fn keep(programs: &Programs, target: &str) -> Result<(), Failure> {
+pub(super) fn keep(programs: &FuzzPrograms, target: &str) -> Result<(), Failure> {
     let small = target_dir().join("fuzz/small").join(target);
     let _ = fs::remove_dir_all(&small);
     create(&small)?;

@@ -116,7 +116,7 @@ pub(crate) fn fuzz(options: &[&str]) -> Result<(), Failure> {
     error.map_or(Ok(()), Err)
 }
 
-fn report(outcomes: &[Outcome], programs: &build::Programs, json: bool) -> Result<(), Failure> {
+fn report(outcomes: &[Outcome], programs: &build::FuzzPrograms, json: bool) -> Result<(), Failure> {
     let seconds: f64 = outcomes
         .iter()
         .map(|outcome| outcome.processor_seconds)

@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::build::Programs;
+use super::build::FuzzPrograms;
 use super::{Outcome, corpus};
 use crate::run::{Failure, root, target_dir};
 
 /// Fuzzes for so long, or until an input fails.
-pub(super) fn run(programs: &Programs, target: &str, time: Duration) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    programs: &FuzzPrograms,
+    target: &str,
+    time: Duration,
+) -> Result<Outcome, Failure> {
     let work = corpus::working(target);
     let artifacts = root().join("fuzz/artifacts").join(target);
     create(&work)?;

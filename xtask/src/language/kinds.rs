@@ -92,8 +92,8 @@ const IRREGULAR: [&str; 22] = [
     "Lent", "Lost", "Made", "Met", "Said", "Seen", "Sent", "Shown", "Taken", "Told", "Written",
 ];
 
-/// Nouns that look like participles.
-const NOUNS: [&str; 31] = [
+/// Nouns that look like participles, and names of standards.
+const NOUNS: [&str; 33] = [
     "Binding",
     "Blocking",
     "Buffering",
@@ -101,6 +101,7 @@ const NOUNS: [&str; 31] = [
     "Demultiplexing",
     "Encoding",
     "Feed",
+    "Fixed",
     "Framing",
     "Heading",
     "Listing",
@@ -108,6 +109,7 @@ const NOUNS: [&str; 31] = [
     "Mapping",
     "Meaning",
     "Meeting",
+    "MutexNotFound",
     "Need",
     "Nothing",
     "Padding",
@@ -302,7 +304,7 @@ fn is_participle(name: &str) -> bool {
     let last = name.rfind(|c: char| c.is_ascii_uppercase()).unwrap_or(0);
     let word = &name[last..];
     let is_one = word.ends_with("ed") || word.ends_with("ing") || IRREGULAR.contains(&word);
-    is_one && !NOUNS.contains(&word)
+    is_one && !NOUNS.contains(&word) && !NOUNS.contains(&name)
 }
 
 /// Counts the words of a text that make persons of things.

@@ -9,21 +9,21 @@ use crate::run::{Failure, root};
 /// The tracked figures, in octets.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Budget {
+pub(super) struct SizeBudget {
     /// The most that may be its own.
     pub(super) limit: u64,
-    pub(super) tracked: Tracked,
+    pub(super) tracked: TrackedSizes,
 }
 
 /// The sizes when they were last tracked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Tracked {
+pub(super) struct TrackedSizes {
     pub(super) own: u64,
     pub(super) stripped_file: u64,
 }
 
-impl Budget {
+impl SizeBudget {
     pub(super) fn read() -> Result<Self, Failure> {
         let bad = |problem: String| Failure(format!("{}: {problem}", path().display()));
         let text = std::fs::read_to_string(path()).map_err(|e| bad(e.to_string()))?;
@@ -32,7 +32,7 @@ impl Budget {
 
     /// Makes these the tracked figures, in the file too.
     pub(super) fn track(&mut self, own: u64, stripped_file: u64) -> Result<(), Failure> {
-        self.tracked = Tracked { own, stripped_file };
+        self.tracked = TrackedSizes { own, stripped_file };
         std::fs::write(path(), self.text())
             .map_err(|e| Failure(format!("{}: {e}", path().display())))
     }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_file_is_as_it_is_written() {
-        let budget = Budget::read().expect("it can be read");
+        let budget = SizeBudget::read().expect("it can be read");
         let text = std::fs::read_to_string(path()).expect("it can be read");
         assert_eq!(budget.text(), text);
     }

@@ -53,7 +53,7 @@ impl<'a> TypeCode<'a> {
                     arena: d.arena(),
                     limits: RefCell::new(d.limits()),
                 };
-                let this = Enclosing {
+                let this = Ancestors {
                     position: START,
                     id: None,
                     is_alias: false,
@@ -85,7 +85,7 @@ struct Whole<'a> {
 }
 
 /// The types that enclose the type code being read.
-struct Enclosing<'a, 's> {
+struct Ancestors<'a, 's> {
     position: i64,
     /// The repository id, once it has been read.
     id: Option<&'a str>,
@@ -95,7 +95,7 @@ struct Enclosing<'a, 's> {
     outer: Option<&'s Self>,
 }
 
-impl<'a> Enclosing<'a, '_> {
+impl<'a> Ancestors<'a, '_> {
     /// Returns the type at `position` as a recursive reference; `None` if no enclosing type begins
     /// there.
     fn recursion(
@@ -137,10 +137,10 @@ impl<'a> Whole<'a> {
     fn inner(
         &self,
         r: &mut Reader<'a>,
-        outer: &Enclosing<'a, '_>,
+        outer: &Ancestors<'a, '_>,
     ) -> Result<TypeCode<'a>, CdrError> {
         r.align(4);
-        let this = Enclosing {
+        let this = Ancestors {
             position: r.at as i64,
             id: None,
             is_alias: true,
@@ -189,7 +189,7 @@ impl<'a> Whole<'a> {
     fn indirection(
         &self,
         r: &mut Reader<'a>,
-        this: &Enclosing<'a, '_>,
+        this: &Ancestors<'a, '_>,
     ) -> Result<TypeCode<'a>, CdrError> {
         let at = r.at as i64;
         let target = at + i64::from(r.u32()?.cast_signed());
@@ -220,10 +220,10 @@ impl<'a> Whole<'a> {
         &self,
         kind: u32,
         mut r: Reader<'a>,
-        this: &Enclosing<'a, '_>,
+        this: &Ancestors<'a, '_>,
     ) -> Result<TypeCode<'a>, CdrError> {
         let r = &mut r;
-        let this = &Enclosing {
+        let this = &Ancestors {
             is_alias: kind == 21,
             ..*this
         };
@@ -243,7 +243,7 @@ impl<'a> Whole<'a> {
             });
         }
         let (id, name) = (r.str()?, r.str()?);
-        let this = &Enclosing {
+        let this = &Ancestors {
             id: Some(id),
             ..*this
         };
@@ -294,7 +294,7 @@ impl<'a> Whole<'a> {
         id: &'a str,
         name: &'a str,
         r: &mut Reader<'a>,
-        this: &Enclosing<'a, '_>,
+        this: &Ancestors<'a, '_>,
     ) -> Result<TypeCode<'a>, CdrError> {
         let discriminator = self.arena.alloc(self.inner(r, this)?)?;
         let default = r.u32()?.cast_signed();
@@ -352,7 +352,7 @@ impl<'a> Whole<'a> {
         id: &'a str,
         name: &'a str,
         r: &mut Reader<'a>,
-        this: &Enclosing<'a, '_>,
+        this: &Ancestors<'a, '_>,
     ) -> Result<TypeCode<'a>, CdrError> {
         let modifier = match r.u16()? {
             0 => ValueModifier::None,

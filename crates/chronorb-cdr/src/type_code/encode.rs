@@ -51,7 +51,7 @@ impl TypeCode<'_> {
 }
 
 /// The types that enclose the type code being written.
-pub(super) struct Enclosing<'s> {
+pub(super) struct Ancestors<'s> {
     id: Option<&'s str>,
     /// The offset of its kind in the frame.
     start: usize,
@@ -63,10 +63,10 @@ pub(super) struct Enclosing<'s> {
 pub(super) fn encode(
     type_code: &TypeCode<'_>,
     e: &mut Encoder<'_>,
-    outer: Option<&Enclosing<'_>>,
+    outer: Option<&Ancestors<'_>>,
 ) -> Result<(), CdrError> {
     e.align(4)?;
-    let this = Enclosing {
+    let this = Ancestors {
         id: type_code.id(),
         start: e.frame().len(),
         depth: outer.map_or(0, |outer| outer.depth + 1),
@@ -114,7 +114,7 @@ impl TypeCode<'_> {
     }
 }
 
-impl Enclosing<'_> {
+impl Ancestors<'_> {
     fn start_of(&self, id: &str) -> Option<usize> {
         let mut this = self;
         loop {
@@ -129,7 +129,7 @@ impl Enclosing<'_> {
 fn parameters(
     type_code: &TypeCode<'_>,
     e: &mut Encoder<'_>,
-    this: &Enclosing<'_>,
+    this: &Ancestors<'_>,
 ) -> Result<(), CdrError> {
     if let (Some(id), Some(name)) = (type_code.id(), type_code.name()) {
         e.write_str(id)?;
@@ -200,7 +200,7 @@ fn state(
     base: Option<&TypeCode<'_>>,
     members: &[ValueMember<'_>],
     e: &mut Encoder<'_>,
-    this: &Enclosing<'_>,
+    this: &Ancestors<'_>,
 ) -> Result<(), CdrError> {
     e.write_i16(modifier as i16)?;
     encode(base.unwrap_or(&TypeCode::Null), e, Some(this))?;

@@ -100,8 +100,8 @@ impl<'a> Decoder<'a> {
         }
         self.open_value(start, is_chunked)?;
         let value = match found {
-            Found::Registered(read) => read(self)?,
-            Found::Known(read) => read(self)?,
+            ValueReader::Registered(read) => read(self)?,
+            ValueReader::Known(read) => read(self)?,
         };
         self.close_value(is_chunked)?;
         self.reading().values.insert(start, value.clone());
@@ -281,9 +281,9 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    pub(super) fn reading(&mut self) -> &mut Reading {
+    pub(super) fn reading(&mut self) -> &mut ReadLog {
         let notes = self.values.get_or_insert_with(|| {
-            let notes: Box<dyn ReadNotes> = Box::<Reading>::default();
+            let notes: Box<dyn ReadNotes> = Box::<ReadLog>::default();
             notes
         });
         notes.reading()
@@ -291,7 +291,7 @@ impl<'a> Decoder<'a> {
 }
 
 /// The function or factory that reads a value.
-enum Found {
+enum ValueReader {
     Registered(&'static Read),
     Known(ReadState),
 }
@@ -314,11 +314,11 @@ impl Id {
 }
 
 /// Returns the first known type, and whether a more derived one is unknown.
-fn find(ids: &[Id], known: fn(&str) -> Option<ReadState>) -> Option<(Found, bool)> {
+fn find(ids: &[Id], known: fn(&str) -> Option<ReadState>) -> Option<(ValueReader, bool)> {
     ids.iter().enumerate().find_map(|(index, id)| {
         let found = match id.registered {
-            Some(read) => Found::Registered(read),
-            None => Found::Known(known(&id.text)?),
+            Some(read) => ValueReader::Registered(read),
+            None => ValueReader::Known(known(&id.text)?),
         };
         Some((found, index > 0))
     })
@@ -327,12 +327,12 @@ fn find(ids: &[Id], known: fn(&str) -> Option<ReadState>) -> Option<(Found, bool
 /// The state that a decoder keeps of the values in its message. It is behind a trait so that a
 /// program without values does not contain its code.
 pub(crate) trait ReadNotes {
-    fn reading(&mut self) -> &mut Reading;
+    fn reading(&mut self) -> &mut ReadLog;
 }
 
 /// Values, identifiers, lists of identifiers, and codebases, by position.
 #[derive(Default)]
-pub(crate) struct Reading {
+pub(crate) struct ReadLog {
     values: HashMap<usize, Arc<dyn Value>>,
     ids: HashMap<usize, Id>,
     lists: HashMap<usize, Arc<[Id]>>,
@@ -346,8 +346,8 @@ pub(crate) struct Reading {
     pub(super) ended_to: Option<u32>,
 }
 
-impl ReadNotes for Reading {
-    fn reading(&mut self) -> &mut Reading {
+impl ReadNotes for ReadLog {
+    fn reading(&mut self) -> &mut ReadLog {
         self
     }
 }

@@ -19,10 +19,13 @@ pub struct AlreadyRegistered {
 ///
 /// # Errors
 /// [`AlreadyRegistered`]
-pub fn register_value_factory(
+pub fn register_value_factory<F>(
     repository_id: &'static str,
-    read: impl for<'a> Fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError> + Send + Sync + 'static,
-) -> Result<(), AlreadyRegistered> {
+    read: F,
+) -> Result<(), AlreadyRegistered>
+where
+    F: for<'a> Fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError> + Send + Sync + 'static,
+{
     let factory = Factory {
         repository_id,
         read: Box::new(read),

@@ -79,7 +79,7 @@ impl Encoder<'_> {
         }
         notes.depth += 1;
         notes.first = notes.first.min(position);
-        let written = Written {
+        let written = WrittenValue {
             position,
             is_open: true,
             _value: value.clone(),
@@ -177,9 +177,9 @@ impl Encoder<'_> {
         self.patch_u32(chunk.start - 4, size.ok_or(CdrError::LengthOverflow)?)
     }
 
-    fn writing(&mut self) -> &mut Writing {
+    fn writing(&mut self) -> &mut WriteLog {
         let notes = self.values.get_or_insert_with(|| {
-            let notes: Box<dyn WriteNotes> = Box::<Writing>::default();
+            let notes: Box<dyn WriteNotes> = Box::<WriteLog>::default();
             notes
         });
         notes.writing()
@@ -189,16 +189,16 @@ impl Encoder<'_> {
 /// The state that an encoder keeps of the values in its message. It is behind a trait so that a
 /// program without values does not contain its code.
 pub(crate) trait WriteNotes {
-    fn writing(&mut self) -> &mut Writing;
+    fn writing(&mut self) -> &mut WriteLog;
 
     /// Forgets the values behind the position. Returns the value to pass to [`Encoder::set_great`],
     /// if no value is left.
     fn cut(&mut self, position: usize) -> Option<usize>;
 }
 
-pub(crate) struct Writing {
+pub(crate) struct WriteLog {
     /// The written values, by address.
-    values: HashMap<usize, Written>,
+    values: HashMap<usize, WrittenValue>,
     ids: Vec<(&'static str, usize)>,
     /// The position of the first value.
     first: usize,
@@ -218,7 +218,7 @@ struct Chunk {
     start: usize,
 }
 
-struct Written {
+struct WrittenValue {
     position: usize,
     /// Whether its state is still being written.
     is_open: bool,
@@ -226,7 +226,7 @@ struct Written {
     _value: Arc<dyn Value>,
 }
 
-impl Default for Writing {
+impl Default for WriteLog {
     fn default() -> Self {
         Self {
             values: HashMap::new(),
@@ -240,8 +240,8 @@ impl Default for Writing {
     }
 }
 
-impl WriteNotes for Writing {
-    fn writing(&mut self) -> &mut Writing {
+impl WriteNotes for WriteLog {
+    fn writing(&mut self) -> &mut WriteLog {
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::message::{Answer, Malformed, Request};
+use super::message::{Answer, MalformedMessage, Request};
 use super::{Netlink, NetlinkError};
 
 impl Netlink {
@@ -69,7 +69,10 @@ fn fixed(family: i32, prefix: u8, index: u32) -> [u8; FIXED] {
 }
 
 /// The address with its prefix, if it is this interface's.
-pub(super) fn read(answer: Answer<'_>, index: u32) -> Result<Option<(IpAddr, u8)>, Malformed> {
+pub(super) fn read(
+    answer: Answer<'_>,
+    index: u32,
+) -> Result<Option<(IpAddr, u8)>, MalformedMessage> {
     if answer.kind != libc::RTM_NEWADDR {
         return Ok(None);
     }
@@ -81,7 +84,7 @@ pub(super) fn read(answer: Answer<'_>, index: u32) -> Result<Option<(IpAddr, u8)
     };
     let address = found
         .and_then(|found| address(found.value))
-        .ok_or(Malformed)?;
+        .ok_or(MalformedMessage)?;
     let its = u32::from_ne_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]);
     Ok((its == index).then_some((address, fixed[1])))
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use super::message::{Answer, Attribute, Malformed, Request};
+use super::message::{Answer, Attribute, MalformedMessage, Request};
 use super::{Netlink, NetlinkError};
 
 /// The kernel's description of a network interface.
@@ -232,7 +232,7 @@ fn fixed(index: u32, flags: u32, changed: u32) -> [u8; FIXED] {
     fixed
 }
 
-pub(super) fn read(answer: Answer<'_>) -> Result<Option<LinkInfo>, Malformed> {
+pub(super) fn read(answer: Answer<'_>) -> Result<Option<LinkInfo>, MalformedMessage> {
     if answer.kind != libc::RTM_NEWLINK {
         return Ok(None);
     }
@@ -253,9 +253,9 @@ pub(super) fn read(answer: Answer<'_>) -> Result<Option<LinkInfo>, Malformed> {
     for attribute in attributes {
         let attribute = attribute?;
         match attribute.kind {
-            libc::IFLA_IFNAME => link.name = attribute.text().ok_or(Malformed)?.to_owned(),
+            libc::IFLA_IFNAME => link.name = attribute.text().ok_or(MalformedMessage)?.to_owned(),
             libc::IFLA_ADDRESS => link.hardware = attribute.value.try_into().ok(),
-            libc::IFLA_MTU => link.mtu = attribute.number().ok_or(Malformed)? as usize,
+            libc::IFLA_MTU => link.mtu = attribute.number().ok_or(MalformedMessage)? as usize,
             libc::IFLA_MASTER => link.master = attribute.number(),
             libc::IFLA_IFALIAS => link.alias = attribute.text().map(str::to_owned),
             libc::IFLA_LINKINFO => {

@@ -99,26 +99,29 @@ pub(super) struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// Returns the fixed part of `N` octets, and the attributes.
-    pub(super) fn split<const N: usize>(&self) -> Result<(&'a [u8; N], Attributes<'a>), Malformed> {
-        let fixed = self.body.first_chunk().ok_or(Malformed)?;
+    pub(super) fn split<const N: usize>(
+        &self,
+    ) -> Result<(&'a [u8; N], Attributes<'a>), MalformedMessage> {
+        let fixed = self.body.first_chunk().ok_or(MalformedMessage)?;
         let rest = self.body.get(N.next_multiple_of(4)..).unwrap_or_default();
         Ok((fixed, Attributes(rest)))
     }
 
     /// Returns the kernel's answer to a request: the error's number, 0 for success, and its text.
-    pub(super) fn verdict(&self) -> Result<(i32, Option<&'a str>), Malformed> {
-        let error = i32::from_ne_bytes(*self.body.first_chunk().ok_or(Malformed)?).saturating_neg();
+    pub(super) fn verdict(&self) -> Result<(i32, Option<&'a str>), MalformedMessage> {
+        let error =
+            i32::from_ne_bytes(*self.body.first_chunk().ok_or(MalformedMessage)?).saturating_neg();
         let flags = i32::from(self.flags);
         if flags & libc::NLM_F_ACK_TLVS == 0 {
             return Ok((error, None));
         }
         // The request comes back, or its header only.
-        let request = self.body.get(4..).ok_or(Malformed)?;
+        let request = self.body.get(4..).ok_or(MalformedMessage)?;
         let length = match flags & libc::NLM_F_CAPPED {
-            0 => u32::from_ne_bytes(*request.first_chunk().ok_or(Malformed)?) as usize,
+            0 => u32::from_ne_bytes(*request.first_chunk().ok_or(MalformedMessage)?) as usize,
             _ => HEADER,
         };
-        let rest = request.get(length.checked_next_multiple_of(4).ok_or(Malformed)?..);
+        let rest = request.get(length.checked_next_multiple_of(4).ok_or(MalformedMessage)?..);
         let text = Attributes(rest.unwrap_or_default()).find(ERROR_TEXT)?;
         Ok((error, text.and_then(Attribute::text)))
     }
@@ -129,7 +132,7 @@ impl<'a> Answer<'a> {
 pub(super) struct Answers<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Answers<'a> {
-    type Item = Result<Answer<'a>, Malformed>;
+    type Item = Result<Answer<'a>, MalformedMessage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -144,8 +147,8 @@ impl<'a> Iterator for Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    fn take(&mut self) -> Result<Answer<'a>, Malformed> {
-        let length = u32::from_ne_bytes(*self.0.first_chunk().ok_or(Malformed)?) as usize;
+    fn take(&mut self) -> Result<Answer<'a>, MalformedMessage> {
+        let length = u32::from_ne_bytes(*self.0.first_chunk().ok_or(MalformedMessage)?) as usize;
         let (message, rest) = part(self.0, length, HEADER)?;
         self.0 = rest;
         let (header, body) = message.split_at(HEADER);
@@ -191,7 +194,7 @@ pub(super) struct Attributes<'a>(pub(super) &'a [u8]);
 
 impl<'a> Attributes<'a> {
     /// The first of this kind.
-    pub(super) fn find(self, kind: u16) -> Result<Option<Attribute<'a>>, Malformed> {
+    pub(super) fn find(self, kind: u16) -> Result<Option<Attribute<'a>>, MalformedMessage> {
         for attribute in self {
             let attribute = attribute?;
             if attribute.kind == kind {
@@ -201,8 +204,8 @@ impl<'a> Attributes<'a> {
         Ok(None)
     }
 
-    fn take(&mut self) -> Result<Attribute<'a>, Malformed> {
-        let head: [u8; ATTRIBUTE] = *self.0.first_chunk().ok_or(Malformed)?;
+    fn take(&mut self) -> Result<Attribute<'a>, MalformedMessage> {
+        let head: [u8; ATTRIBUTE] = *self.0.first_chunk().ok_or(MalformedMessage)?;
         let length = u16::from_ne_bytes([head[0], head[1]]);
         let (attribute, rest) = part(self.0, length.into(), ATTRIBUTE)?;
         self.0 = rest;
@@ -214,7 +217,7 @@ impl<'a> Attributes<'a> {
 }
 
 impl<'a> Iterator for Attributes<'a> {
-    type Item = Result<Attribute<'a>, Malformed>;
+    type Item = Result<Attribute<'a>, MalformedMessage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -231,16 +234,16 @@ impl<'a> Iterator for Attributes<'a> {
 /// The error of octets that are not a message of rtnetlink.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("a message that is none of rtnetlink's")]
-pub(super) struct Malformed;
+pub(super) struct MalformedMessage;
 
 /// Returns the first `length` octets, at least `least`, and the octets after their padding.
-fn part(octets: &[u8], length: usize, least: usize) -> Result<(&[u8], &[u8]), Malformed> {
-    let part = octets.get(..length).ok_or(Malformed)?;
+fn part(octets: &[u8], length: usize, least: usize) -> Result<(&[u8], &[u8]), MalformedMessage> {
+    let part = octets.get(..length).ok_or(MalformedMessage)?;
     let after = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
     if length >= least {
         Ok((part, after))
     } else {
-        Err(Malformed)
+        Err(MalformedMessage)
     }
 }
 
@@ -327,7 +330,7 @@ mod tests {
             body: &body[..3],
             ..answer
         };
-        assert_eq!(cut.verdict(), Err(Malformed));
+        assert_eq!(cut.verdict(), Err(MalformedMessage));
     }
 
     #[test]
@@ -336,7 +339,7 @@ mod tests {
         for len in 1..octets.len() {
             assert_eq!(
                 Answers(&octets[..len]).next(),
-                Some(Err(Malformed)),
+                Some(Err(MalformedMessage)),
                 "{len}"
             );
         }

@@ -7,7 +7,7 @@ use chronorb_rt::Deadline;
 use thiserror::Error;
 
 use super::address::octets;
-use super::message::{Answer, Malformed, Request};
+use super::message::{Answer, MalformedMessage, Request};
 use super::{Netlink, NetlinkError, Watch};
 
 /// The kernel's knowledge of a host on the network of an interface.
@@ -112,7 +112,7 @@ fn fixed(index: u32, address: IpAddr) -> [u8; FIXED] {
     fixed
 }
 
-pub(super) fn read(answer: Answer<'_>) -> Result<Option<Neighbour>, Malformed> {
+pub(super) fn read(answer: Answer<'_>) -> Result<Option<Neighbour>, MalformedMessage> {
     if answer.kind != libc::RTM_NEWNEIGH {
         return Ok(None);
     }

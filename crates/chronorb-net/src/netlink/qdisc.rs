@@ -1,6 +1,6 @@
 //! Queueing disciplines: how packets wait for an interface.
 
-use super::message::{Answer, Attribute, Attributes, Malformed, Request};
+use super::message::{Answer, Attribute, Attributes, MalformedMessage, Request};
 use super::{Netlink, NetlinkError};
 
 /// The number of a queueing discipline or of a class in one: the discipline's number and the
@@ -303,7 +303,7 @@ pub(super) fn fixed(index: u32, handle: Handle, parent: Handle, info: u32) -> [u
     fixed
 }
 
-pub(super) fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, Malformed> {
+pub(super) fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, MalformedMessage> {
     if answer.kind != told {
         return Ok(None);
     }
@@ -330,7 +330,7 @@ pub(super) fn read(answer: Answer<'_>, told: u16) -> Result<Option<QueueInfo>, M
 }
 
 /// `struct tc_htb_opt`, and rates in 64 bits where that has no room for them.
-fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
+fn read_rates(options: Attributes<'_>) -> Result<Rates, MalformedMessage> {
     let mut rates = Rates {
         rate: 0,
         ceiling: 0,
@@ -343,10 +343,10 @@ fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
             let octets = value.get(at..).and_then(|rest| rest.first_chunk::<4>());
             octets
                 .map(|octets| u32::from_ne_bytes(*octets))
-                .ok_or(Malformed)
+                .ok_or(MalformedMessage)
         };
         let of_64_bits = || {
-            let octets = value.first_chunk::<8>().ok_or(Malformed)?;
+            let octets = value.first_chunk::<8>().ok_or(MalformedMessage)?;
             Ok(Some(u64::from_ne_bytes(*octets)))
         };
         match kind {
@@ -369,7 +369,7 @@ fn read_rates(options: Attributes<'_>) -> Result<Rates, Malformed> {
 
 /// Reads `struct gnet_stats_basic` and `gnet_stats_queue`, and the 64-bit count of packets if there
 /// is one.
-fn read_sent(statistics: Attributes<'_>) -> Result<Sent, Malformed> {
+fn read_sent(statistics: Attributes<'_>) -> Result<Sent, MalformedMessage> {
     let mut sent = Sent::default();
     let mut packets = None;
     for attribute in statistics {
@@ -378,10 +378,10 @@ fn read_sent(statistics: Attributes<'_>) -> Result<Sent, Malformed> {
             let octets = value.get(at..).and_then(|rest| rest.first_chunk::<4>());
             octets
                 .map(|octets| u32::from_ne_bytes(*octets))
-                .ok_or(Malformed)
+                .ok_or(MalformedMessage)
         };
         let long = || {
-            let octets = value.first_chunk::<8>().ok_or(Malformed)?;
+            let octets = value.first_chunk::<8>().ok_or(MalformedMessage)?;
             Ok(u64::from_ne_bytes(*octets))
         };
         match kind {

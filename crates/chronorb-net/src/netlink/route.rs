@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::address::{address, octets};
-use super::message::{Answer, Malformed, Request};
+use super::message::{Answer, MalformedMessage, Request};
 use super::{Netlink, NetlinkError};
 
 /// The way to another host.
@@ -91,7 +91,7 @@ fn fixed(network: IpAddr, prefix: u8, table: u8, protocol: u8, kind: u8) -> [u8;
     fixed
 }
 
-pub(super) fn read(answer: Answer<'_>) -> Result<Option<Route>, Malformed> {
+pub(super) fn read(answer: Answer<'_>) -> Result<Option<Route>, MalformedMessage> {
     if answer.kind != libc::RTM_NEWROUTE {
         return Ok(None);
     }
@@ -99,15 +99,15 @@ pub(super) fn read(answer: Answer<'_>) -> Result<Option<Route>, Malformed> {
     let (mut index, mut gateway, mut source) = (None, None, None);
     for attribute in attributes {
         let attribute = attribute?;
-        let its_address = || address(attribute.value).ok_or(Malformed).map(Some);
+        let its_address = || address(attribute.value).ok_or(MalformedMessage).map(Some);
         match attribute.kind {
             libc::RTA_OIF => index = attribute.number(),
             libc::RTA_GATEWAY => gateway = its_address()?,
             libc::RTA_PREFSRC => source = its_address()?,
             // A router of the other protocol: `struct rtvia`, its family before its address.
             RTA_VIA => {
-                let octets = attribute.value.get(2..).ok_or(Malformed)?;
-                gateway = Some(address(octets).ok_or(Malformed)?);
+                let octets = attribute.value.get(2..).ok_or(MalformedMessage)?;
+                gateway = Some(address(octets).ok_or(MalformedMessage)?);
             }
             _ => {}
         }

@@ -12,7 +12,7 @@ use rustix::net::{
 };
 use thiserror::Error;
 
-use super::message::{Answer, Answers, Malformed, Request};
+use super::message::{Answer, Answers, MalformedMessage, Request};
 use crate::sys;
 
 /// A socket to the network of one namespace.
@@ -44,7 +44,7 @@ impl Netlink {
         &mut self,
         what: &dyn fmt::Display,
         request: Request,
-        mut take: impl FnMut(Answer<'_>) -> Result<(), Malformed>,
+        mut take: impl FnMut(Answer<'_>) -> Result<(), MalformedMessage>,
     ) -> Result<(), NetlinkError> {
         self.exchange(what, request, &mut take).map(|_| ())
     }
@@ -63,7 +63,7 @@ impl Netlink {
         &mut self,
         what: &dyn fmt::Display,
         request: &Request,
-        read: impl Fn(Answer<'_>) -> Result<Option<T>, Malformed>,
+        read: impl Fn(Answer<'_>) -> Result<Option<T>, MalformedMessage>,
     ) -> Result<Vec<T>, NetlinkError> {
         // A list that changed while it was sent may lack items that were there all the time.
         for _ in 0..ATTEMPTS {
@@ -84,7 +84,7 @@ impl Netlink {
         &mut self,
         what: &dyn fmt::Display,
         request: Request,
-        take: &mut dyn FnMut(Answer<'_>) -> Result<(), Malformed>,
+        take: &mut dyn FnMut(Answer<'_>) -> Result<(), MalformedMessage>,
     ) -> Result<bool, NetlinkError> {
         let failed = |error: io::Error| NetlinkError::io(what, error);
         self.sequence = self.sequence.wrapping_add(1);

@@ -25,7 +25,11 @@ fn in_a_file(setting: &Setting, value: &str) -> Result<(), ConfigError> {
     OrbConfig::default().apply("file", &file::read(file.path())?)
 }
 
-fn assert_refused(outcome: Result<(), ConfigError>, missing: &settings::Missing, what: &str) {
+fn assert_refused(
+    outcome: Result<(), ConfigError>,
+    missing: &settings::MissingFeature,
+    what: &str,
+) {
     let told = outcome.expect_err(what).to_string();
     let reason = format!("built without the feature {} of the crate", missing.feature);
     assert!(told.contains(&reason), "{what}: {told}");

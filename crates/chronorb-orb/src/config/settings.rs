@@ -22,7 +22,7 @@ pub(super) struct Setting {
     pub(super) key: &'static str,
     pub(super) options: &'static str,
     /// The feature of the setting, if the program is built without it.
-    pub(super) missing: Option<&'static Missing>,
+    pub(super) missing: Option<&'static MissingFeature>,
     pub(super) apply: Apply,
 }
 
@@ -89,7 +89,7 @@ fn no_choice(text: &str, choices: &[Choice]) -> String {
 }
 
 /// A cargo feature that this program is built without.
-pub(super) struct Missing {
+pub(super) struct MissingFeature {
     pub(super) feature: &'static str,
     /// The values that the program supports without the feature; all others are refused.
     pub(super) without: &'static [&'static str],
@@ -128,10 +128,10 @@ macro_rules! setting {
     };
     ($key:expr, $options:expr, [$feature:tt, $without:expr], $apply:expr) => {{
         #[cfg(feature = $feature)]
-        const SETTING: (Option<&'static Missing>, Apply) = (None, $apply);
+        const SETTING: (Option<&'static MissingFeature>, Apply) = (None, $apply);
         #[cfg(not(feature = $feature))]
-        const SETTING: (Option<&'static Missing>, Apply) = (
-            Some(&Missing {
+        const SETTING: (Option<&'static MissingFeature>, Apply) = (
+            Some(&MissingFeature {
                 feature: $feature,
                 without: $without,
             }),

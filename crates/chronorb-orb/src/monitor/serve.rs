@@ -45,7 +45,7 @@ impl Server {
 
     /// Serves clients until the monitor is stopped.
     pub(super) fn run(self) {
-        let _ended = Ended(self.switch.clone());
+        let _ended = EndSignal(self.switch.clone());
         // The socket is removed before the end is signalled.
         let mut server = self;
         while server.switch.state.get() == RUNNING && server.turn() {}
@@ -157,9 +157,9 @@ struct Ready {
 }
 
 /// Signals the end to its waiter on every path, when it is dropped.
-struct Ended(Arc<Switch>);
+struct EndSignal(Arc<Switch>);
 
-impl Drop for Ended {
+impl Drop for EndSignal {
     fn drop(&mut self) {
         self.0.state.set(ENDED);
     }

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Key, Removed};
 
-use super::in_progress::Begun;
+use super::in_progress::BeginOutcome;
 use super::key::{Hint, slot, slot_octets};
 use super::objects::{Active, ActiveRef};
 use super::{
-    ActivateError, IntoServant, ObjectError, ObjectId, Poa, PoaCurrent, Running, ServantActivator,
-    ServantError, ServantManager, ThreadModel,
+    ActivateError, IntoServant, InvocationGuard, ObjectError, ObjectId, Poa, PoaCurrent,
+    ServantActivator, ServantError, ServantManager, ThreadModel,
 };
 use crate::call::Servant;
 use crate::demux::hash_of;
@@ -235,11 +235,11 @@ impl Poa {
         // After the activator has taken back the servant that had the id.
         let deadline = Deadline::after(self.core().config.hold_timeout);
         let begun = self.inner.changing.begin(&id, deadline);
-        if begun == Begun::TimedOut {
+        if begun == BeginOutcome::TimedOut {
             return Err(DISCARDED.into());
         }
         let activated = self.activate(Some(id.clone()), servant, priority);
-        if begun == Begun::Now {
+        if begun == BeginOutcome::Now {
             self.inner.changing.end(&id);
         }
         activated.map(drop)
@@ -366,7 +366,7 @@ impl Poa {
         let Active { servant, id, .. } = active;
         let etherealizes = self.inner.etherealizes.load(Ordering::Acquire);
         let _priority = self.keep_priority();
-        let _running = Running::servant_manager(self);
+        let _running = InvocationGuard::servant_manager(self);
         // A servant manager that panics has received its servant.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             if etherealizes {
@@ -384,7 +384,7 @@ impl Poa {
     /// Drops an unused value of the application. That runs code of the application, which must not
     /// wait for requests in progress here; and if it panics, no request must be affected.
     pub(super) fn let_go<T>(&self, given: T) {
-        let _running = Running::servant_manager(self);
+        let _running = InvocationGuard::servant_manager(self);
         let _ = catch_unwind(AssertUnwindSafe(|| drop(given)));
     }
 

@@ -123,7 +123,7 @@ enum Target {
 }
 
 /// A target that its POA does not remember.
-pub(super) struct Passed {
+pub(super) struct PassedTarget {
     pub(super) id: ObjectId,
     pub(super) servant: Servant,
     /// The priority in its reference.
@@ -143,7 +143,7 @@ thread_local! {
     /// The enclosing requests in progress, the outermost first.
     static OUTER: RefCell<Vec<Upcall>> = const { RefCell::new(Vec::new()) };
     /// The targets of those whose POAs do not remember them.
-    static PASSING: RefCell<Vec<Passed>> = const { RefCell::new(Vec::new()) };
+    static PASSING: RefCell<Vec<PassedTarget>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Innermost {
@@ -173,13 +173,13 @@ impl Innermost {
 }
 
 /// While it lives, the calling thread serves a request.
-pub(crate) struct Running {
+pub(crate) struct InvocationGuard {
     /// Whether it is within another one.
     is_inner: bool,
     is_passing: bool,
 }
 
-impl Running {
+impl InvocationGuard {
     /// Makes the entry of an object of the active object map.
     #[inline]
     pub(crate) fn active(core: &Core, poa: &Poa, slot: Key) -> Self {
@@ -187,7 +187,7 @@ impl Running {
     }
 
     /// Makes the entry of an object that the POA does not remember.
-    pub(super) fn passing(poa: &Poa, target: Passed) -> Self {
+    pub(super) fn passing(poa: &Poa, target: PassedTarget) -> Self {
         let index = with(&PASSING, |passing| {
             passing.push(target);
             passing.len() - 1
@@ -222,7 +222,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for InvocationGuard {
     #[inline]
     fn drop(&mut self) {
         if self.is_inner {
@@ -245,7 +245,7 @@ pub(crate) fn is_in_upcall(core: &Core) -> bool {
     is_own(&Innermost::get()) || with(&OUTER, |outer| outer.iter().any(is_own)).unwrap_or_default()
 }
 
-fn passing<R>(index: usize, f: impl FnOnce(&Passed) -> R) -> Option<R> {
+fn passing<R>(index: usize, f: impl FnOnce(&PassedTarget) -> R) -> Option<R> {
     with(&PASSING, |passing| passing.get(index).map(f))?
 }
 

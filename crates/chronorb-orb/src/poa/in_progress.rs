@@ -25,7 +25,7 @@ struct Progress {
 
 /// The outcome of an attempt to begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Begun {
+pub(super) enum BeginOutcome {
     /// The caller is at it now, and has to end it.
     Now,
     /// The caller was at it already, further up.
@@ -43,7 +43,7 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
     }
 
     /// Begins, after others at the same have ended.
-    pub(super) fn begin(&self, key: &K, deadline: Deadline) -> Begun {
+    pub(super) fn begin(&self, key: &K, deadline: Deadline) -> BeginOutcome {
         loop {
             let ended = self.ended.get();
             {
@@ -52,14 +52,16 @@ impl<K: Clone + Eq + Hash> InProgress<K> {
                     None => {
                         let thread = this_thread();
                         keys.insert(key.clone(), Progress { thread, marks: 0 });
-                        return Begun::Now;
+                        return BeginOutcome::Now;
                     }
-                    Some(progress) if progress.thread == this_thread() => return Begun::Already,
+                    Some(progress) if progress.thread == this_thread() => {
+                        return BeginOutcome::Already;
+                    }
                     Some(_) => {}
                 }
             }
             if deadline.has_passed() {
-                return Begun::TimedOut;
+                return BeginOutcome::TimedOut;
             }
             self.ended.wait_while(ended, deadline);
         }
@@ -157,16 +159,16 @@ mod tests {
         let changing = InProgress::new();
         let soon = Deadline::after(Duration::from_micros(50));
         let later = Deadline::after(Duration::from_secs(60));
-        assert_eq!(changing.begin(&"a", later), Begun::Now);
-        assert_eq!(changing.begin(&"a", later), Begun::Already);
+        assert_eq!(changing.begin(&"a", later), BeginOutcome::Now);
+        assert_eq!(changing.begin(&"a", later), BeginOutcome::Already);
         assert!(changing.is_going_on("a"));
         std::thread::scope(|scope| {
             let waited = scope.spawn(|| changing.begin(&"a", soon)).join();
-            assert_eq!(waited.expect("no panic"), Begun::TimedOut);
-            assert_eq!(changing.begin(&"b", soon), Begun::Now);
+            assert_eq!(waited.expect("no panic"), BeginOutcome::TimedOut);
+            assert_eq!(changing.begin(&"b", soon), BeginOutcome::Now);
             let waiting = scope.spawn(|| changing.begin(&"a", later));
             changing.end(&"a");
-            assert_eq!(waiting.join().expect("no panic"), Begun::Now);
+            assert_eq!(waiting.join().expect("no panic"), BeginOutcome::Now);
         });
         assert!(changing.is_going_on("a"));
     }
@@ -175,26 +177,26 @@ mod tests {
     fn a_mark_outlives_the_end_of_what_was_begun_before_it() {
         let changing = InProgress::new();
         let now = Deadline::after(Duration::ZERO);
-        assert_eq!(changing.begin(&"a", now), Begun::Now);
+        assert_eq!(changing.begin(&"a", now), BeginOutcome::Now);
         changing.mark(&"a");
-        assert_eq!(changing.begin(&"a", now), Begun::Already);
+        assert_eq!(changing.begin(&"a", now), BeginOutcome::Already);
         assert!(changing.is_marked(&"a"));
         changing.end(&"a");
-        assert_eq!(changing.begin(&"a", now), Begun::TimedOut);
+        assert_eq!(changing.begin(&"a", now), BeginOutcome::TimedOut);
         changing.unmark(&"a");
-        assert_eq!(changing.begin(&"a", now), Begun::Now);
+        assert_eq!(changing.begin(&"a", now), BeginOutcome::Now);
     }
 
     #[test]
     fn the_end_of_a_mark_lets_nobody_in_beside_who_has_begun() {
         let changing = InProgress::new();
         let now = Deadline::after(Duration::ZERO);
-        assert_eq!(changing.begin(&"a", now), Begun::Now);
+        assert_eq!(changing.begin(&"a", now), BeginOutcome::Now);
         changing.mark(&"a");
         changing.unmark(&"a");
         std::thread::scope(|scope| {
             let other = scope.spawn(|| changing.begin(&"a", now)).join();
-            assert_eq!(other.expect("no panic"), Begun::TimedOut);
+            assert_eq!(other.expect("no panic"), BeginOutcome::TimedOut);
         });
     }
 }

@@ -30,8 +30,8 @@ mod tree;
 pub use self::adapter::Poa;
 pub use self::authorizer::{AuthorizationRequest, Authorizer};
 pub use self::code::ObjectKeySecret;
+pub(crate) use self::current::{InvocationGuard, is_in_upcall};
 pub use self::current::{NoContext, PoaCurrent};
-pub(crate) use self::current::{Running, is_in_upcall};
 pub use self::error::{
     ActivateError, CreatePoaError, FindPoaError, ObjectError, PolicyRule, Refusal, ServantError,
     ServantManagerError, WaitError,
@@ -55,7 +55,7 @@ pub(crate) use self::serial::{Entry, SerialGuard};
 pub use self::servant_manager::{
     AdapterActivator, Cookie, ServantActivator, ServantLocator, ServantManager,
 };
-pub(crate) use self::servants::Found;
 pub use self::servants::IntoServant;
+pub(crate) use self::servants::RequestServant;
 pub(crate) use self::table::{PoaRef, PoaTable};
 pub use crate::rtcorba::PriorityModel;

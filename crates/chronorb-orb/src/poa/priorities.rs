@@ -4,10 +4,11 @@
 //! Basis”.
 //!
 //! The priority of an object is stored with it while it is active. Its references contain the
-//! priority in the policy that clients read, in the choice of the lane's endpoint, and in the object
-//! key. The server does not use the priority in a key, because keys come from clients, which must
-//! not choose priorities. For objects that are not active the POA remembers the declared priorities,
-//! so that they also apply to objects that a default servant or a servant manager serves.
+//! priority in the policy that clients read, in the choice of the lane's endpoint, and in the
+//! object key. The server does not use the priority in a key, because keys come from clients, which
+//! must not choose priorities. For objects that are not active the POA remembers the declared
+//! priorities, so that they also apply to objects that a default servant or a servant manager
+//! serves.
 //!
 //! A priority that a client propagates is admitted up to the ceilings of the POA and of the
 //! endpoint.

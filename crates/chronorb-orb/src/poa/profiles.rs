@@ -13,7 +13,7 @@ use crate::rtcorba::Protocols;
 use crate::server::{Lane, Published, Threadpool};
 
 /// The common content of the profiles of a reference.
-pub(super) struct Told<'a> {
+pub(super) struct ProfileContents<'a> {
     pub(super) core: &'a Core,
     pub(super) pool: &'a Threadpool,
     pub(super) key: &'a [u8],
@@ -22,7 +22,7 @@ pub(super) struct Told<'a> {
     pub(super) endpoints: &'a [Endpoint],
 }
 
-impl Told<'_> {
+impl ProfileContents<'_> {
     /// The profiles of an object that is reached by this lane, in the order of the lane's
     /// endpoints, or of the protocols that are asked for, and by those only.
     pub(super) fn profiles(

@@ -9,7 +9,7 @@ use chronorb_rt::Key;
 use chronorb_rt::epoch;
 
 use super::key::{Hint, ObjectKey, PoaKey, authenticated, slot};
-use super::profiles::Told;
+use super::profiles::ProfileContents;
 use super::{ObjectError, ObjectId, Poa};
 use crate::call::Servant;
 #[cfg(feature = "diop")]
@@ -142,7 +142,7 @@ impl Poa {
             .priority_model()
             .map(|(model, default)| (model, priority.unwrap_or(default)));
         let lane = published_lane(pool, model.map(|(_, priority)| priority));
-        let told = Told {
+        let told = ProfileContents {
             core,
             pool,
             key: &key,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Deadline, Full, Removed, SlotRef};
 
-use super::current::Passed;
-use super::in_progress::Begun;
+use super::current::PassedTarget;
+use super::in_progress::BeginOutcome;
 use super::key::Hint;
 use super::objects::ActiveRef;
 use super::{
-    ActivateError, Cookie, ObjectId, Poa, Refusal, Running, SerialGuard, ServantActivator,
+    ActivateError, Cookie, InvocationGuard, ObjectId, Poa, Refusal, SerialGuard, ServantActivator,
     ServantError, ServantLocator, ServantManager, ServantManagerError,
 };
 use crate::call::{Servant, Skeleton, bad_operation};
@@ -43,15 +43,15 @@ impl IntoServant for &Servant {
 }
 
 /// The servant of one request, until it is dropped.
-pub(crate) enum Found<'p> {
+pub(crate) enum RequestServant<'p> {
     /// One of the active object map.
     Active(ActiveRef<'p>),
     /// One that the POA does not remember.
-    Passing(Passing<'p>),
+    Transient(TransientServant<'p>),
 }
 
 /// A default servant, or one that a locator has given.
-pub(crate) struct Passing<'p> {
+pub(crate) struct TransientServant<'p> {
     id: ObjectId,
     /// The priority in the reference.
     priority: Option<Priority>,
@@ -60,7 +60,7 @@ pub(crate) struct Passing<'p> {
 
 enum Kind<'p> {
     Default(DefaultRef<'p>),
-    Located(Located<'p>),
+    Locator(LocatorServant<'p>),
 }
 
 /// The default servant in use. Where it was replaced, it is dropped with the last one.
@@ -69,7 +69,7 @@ struct DefaultRef<'p> {
     slot: Option<SlotRef<'p, Servant>>,
 }
 
-struct Located<'p> {
+struct LocatorServant<'p> {
     poa: &'p Poa,
     locator: Arc<dyn ServantLocator>,
     id: ObjectId,
@@ -79,12 +79,12 @@ struct Located<'p> {
     _serial: Option<SerialGuard<'p>>,
 }
 
-impl Found<'_> {
+impl RequestServant<'_> {
     #[inline]
     pub(crate) fn servant(&self) -> &dyn Skeleton {
         match self {
             Self::Active(active) => &*active.servant,
-            Self::Passing(passing) => &**passing.shared(),
+            Self::Transient(passing) => &**passing.shared(),
         }
     }
 
@@ -92,33 +92,33 @@ impl Found<'_> {
     pub(crate) fn id(&self) -> &ObjectId {
         match self {
             Self::Active(active) => &active.id,
-            Self::Passing(passing) => &passing.id,
+            Self::Transient(passing) => &passing.id,
         }
     }
 
     /// Notes that the calling thread serves a request for it, for
     /// [`PoaCurrent`](super::PoaCurrent).
     #[inline]
-    pub(crate) fn begin(&self, core: &Core, poa: &Poa) -> Running {
+    pub(crate) fn begin(&self, core: &Core, poa: &Poa) -> InvocationGuard {
         match self {
-            Self::Active(active) => Running::active(core, poa, active.key()),
-            Self::Passing(passing) => {
-                let target = Passed {
+            Self::Active(active) => InvocationGuard::active(core, poa, active.key()),
+            Self::Transient(passing) => {
+                let target = PassedTarget {
                     id: passing.id.clone(),
                     servant: passing.shared().clone(),
                     priority: passing.priority,
                 };
-                Running::passing(poa, target)
+                InvocationGuard::passing(poa, target)
             }
         }
     }
 }
 
-impl Passing<'_> {
+impl TransientServant<'_> {
     fn shared(&self) -> &Servant {
         let servant = match &self.kind {
             Kind::Default(servant) => servant.slot.as_deref(),
-            Kind::Located(located) => located.servant.as_ref().map(|(servant, _)| servant),
+            Kind::Locator(located) => located.servant.as_ref().map(|(servant, _)| servant),
         };
         // It is given back only when this is dropped.
         servant.expect("the servant of a request in progress is there")
@@ -133,12 +133,12 @@ impl Drop for DefaultRef<'_> {
     }
 }
 
-impl Drop for Located<'_> {
+impl Drop for LocatorServant<'_> {
     fn drop(&mut self) {
         let Some((servant, cookie)) = self.servant.take() else {
             return;
         };
-        let _running = Running::servant_manager(self.poa);
+        let _running = InvocationGuard::servant_manager(self.poa);
         // The answer is made already; a panic here must not take it back.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             self.locator
@@ -279,7 +279,7 @@ impl Poa {
         id: &[u8],
         priority: Option<Priority>,
         operation: &'p [u8],
-    ) -> Result<Found<'p>, Refusal> {
+    ) -> Result<RequestServant<'p>, Refusal> {
         let policies = self.policies();
         if policies.uses_default_servant() {
             let servant = self.inner.default_servant.get().ok_or(NO_DEFAULT_SERVANT)?;
@@ -287,7 +287,7 @@ impl Poa {
                 poa: self,
                 slot: Some(servant),
             };
-            return Ok(Found::Passing(Passing {
+            return Ok(RequestServant::Transient(TransientServant {
                 id: ObjectId::new(id),
                 priority,
                 kind: Kind::Default(servant),
@@ -313,15 +313,15 @@ impl Poa {
         activator: &dyn ServantActivator,
         id: &ObjectId,
         priority: Option<Priority>,
-    ) -> Result<Found<'_>, Refusal> {
+    ) -> Result<RequestServant<'_>, Refusal> {
         let deadline = Deadline::after(self.core().config.hold_timeout);
         let changing = &self.inner.changing;
         loop {
             match changing.begin(id, deadline) {
-                Begun::Now => {}
+                BeginOutcome::Now => {}
                 // The activator calls the object that it is to make.
-                Begun::Already => return Err(NO_SUCH_OBJECT.into()),
-                Begun::TimedOut => return Err(DISCARDED.into()),
+                BeginOutcome::Already => return Err(NO_SUCH_OBJECT.into()),
+                BeginOutcome::TimedOut => return Err(DISCARDED.into()),
             }
             let made = match self.find(self.hint(id), id.as_bytes()) {
                 // By another thread, which was first.
@@ -333,7 +333,7 @@ impl Poa {
             };
             changing.end(id);
             if let Some(made) = made {
-                return made.map(Found::Active);
+                return made.map(RequestServant::Active);
             }
         }
     }
@@ -347,7 +347,7 @@ impl Poa {
         // Returning the former servant may have to wait for this thread to leave the POA. So it
         // enters only now, after that.
         let _serial = self.enter(self.core().config.hold_timeout)?;
-        let running = Running::servant_manager(self);
+        let running = InvocationGuard::servant_manager(self);
         let ask = || activator.incarnate(id, self);
         let asked = catch_unwind(AssertUnwindSafe(ask));
         drop(running);
@@ -374,15 +374,15 @@ impl Poa {
         id: ObjectId,
         priority: Option<Priority>,
         operation: &'p [u8],
-    ) -> Result<Found<'p>, Refusal> {
+    ) -> Result<RequestServant<'p>, Refusal> {
         let operation = std::str::from_utf8(operation).map_err(|_| bad_operation())?;
         let serial = self.enter(self.core().config.hold_timeout)?;
-        let running = Running::servant_manager(self);
+        let running = InvocationGuard::servant_manager(self);
         let ask = || locator.preinvoke(&id, self, operation);
         let asked = catch_unwind(AssertUnwindSafe(ask));
         drop(running);
         let servant = asked.unwrap_or(Err(MANAGER_PANICKED.into()))?;
-        let located = Located {
+        let located = LocatorServant {
             poa: self,
             locator,
             id: id.clone(),
@@ -390,8 +390,12 @@ impl Poa {
             servant: Some(servant),
             _serial: serial,
         };
-        let kind = Kind::Located(located);
-        Ok(Found::Passing(Passing { id, priority, kind }))
+        let kind = Kind::Locator(located);
+        Ok(RequestServant::Transient(TransientServant {
+            id,
+            priority,
+            kind,
+        }))
     }
 }
 

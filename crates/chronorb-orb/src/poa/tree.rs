@@ -11,7 +11,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::adapter::{DESTROYING, INITIALISING, Inner};
 use super::identities::Identities;
-use super::in_progress::{Begun, InProgress};
+use super::in_progress::{BeginOutcome, InProgress};
 use super::policy::{breaks, invalid};
 use super::priorities::ceiling_of;
 use super::replaceable::Replaceable;
@@ -169,10 +169,10 @@ impl Poa {
         let time_out = self.core().config.hold_timeout;
         let adapting = &self.inner.adapting;
         match adapting.begin(&name.to_owned(), Deadline::after(time_out)) {
-            Begun::Now => {}
+            BeginOutcome::Now => {}
             // The activator requests the same child that it was asked for.
-            Begun::Already => return Err(FindPoaError::AdapterNonExistent),
-            Begun::TimedOut => return Err(DISCARDED.into()),
+            BeginOutcome::Already => return Err(FindPoaError::AdapterNonExistent),
+            BeginOutcome::TimedOut => return Err(DISCARDED.into()),
         }
         let made = if self.child(name).is_some() {
             // By another thread, which was first.

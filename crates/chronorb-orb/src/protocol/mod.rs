@@ -44,12 +44,12 @@ pub struct PluggableProtocol {
     /// References also publish it by components of the profile of IIOP.
     components: Option<Components>,
     place: Option<Place>,
-    standing: Standing,
+    standing: ProtocolRole,
 }
 
 /// The role of a protocol among those of its tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Standing {
+enum ProtocolRole {
     /// The tag is its own.
     Own,
     /// The tag is that of another one, and so are references: only how octets are moved differs.
@@ -59,7 +59,7 @@ enum Standing {
     BesideForServers,
 }
 
-impl Standing {
+impl ProtocolRole {
     /// Whether clients use it.
     fn calls(self) -> bool {
         #[cfg(feature = "riop")]
@@ -129,7 +129,7 @@ impl PluggableProtocol {
             profiles: Some(form),
             components: None,
             place: None,
-            standing: Standing::Own,
+            standing: ProtocolRole::Own,
         }
     }
 
@@ -142,7 +142,7 @@ impl PluggableProtocol {
     #[must_use]
     pub fn beside_iiop(transport: Arc<dyn Transport>) -> Self {
         Self {
-            standing: Standing::Beside,
+            standing: ProtocolRole::Beside,
             ..Self::new(transport, TAG_INTERNET_IOP, AddressForm::HOST_AND_PORT)
         }
     }
@@ -151,7 +151,7 @@ impl PluggableProtocol {
     #[cfg(feature = "riop")]
     fn for_servers(self) -> Self {
         Self {
-            standing: Standing::BesideForServers,
+            standing: ProtocolRole::BesideForServers,
             ..self
         }
     }

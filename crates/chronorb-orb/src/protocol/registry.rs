@@ -4,7 +4,7 @@ use chronorb_giop::{Ior, TAG_INTERNET_IOP, TaggedProfile};
 use chronorb_transport::{Address, Endpoint};
 use thiserror::Error;
 
-use super::{AddressForm, PluggableProtocol, Standing, Way, builtin};
+use super::{AddressForm, PluggableProtocol, ProtocolRole, Way, builtin};
 use crate::config::OrbConfig;
 
 /// The protocols of an ORB, the preferred one first.
@@ -48,7 +48,7 @@ impl Registry {
         let mut all = config.pluggable_protocols.clone();
         all.extend(builtin::protocols(config)?);
         for (index, protocol) in all.iter().enumerate() {
-            let is_own = |protocol: &PluggableProtocol| protocol.standing == Standing::Own;
+            let is_own = |protocol: &PluggableProtocol| protocol.standing == ProtocolRole::Own;
             let same = |other: &PluggableProtocol| {
                 let both_own = is_own(other) && is_own(protocol);
                 other.scheme() == protocol.scheme() || both_own && other.tag() == protocol.tag()
@@ -103,7 +103,7 @@ impl Registry {
     pub(crate) fn of_tag(&self, tag: u32) -> Option<&PluggableProtocol> {
         let mut found = None;
         for protocol in self.0.iter().filter(|protocol| protocol.tag() == tag) {
-            if found.is_none() || protocol.standing == Standing::Own {
+            if found.is_none() || protocol.standing == ProtocolRole::Own {
                 found = Some(protocol);
             }
         }

@@ -10,7 +10,7 @@ use chronorb_giop::{
 use chronorb_transport::Address;
 use chronorb_transport::tls::{Tls, TlsConfig, Verify};
 
-use super::{Components, Plain, PluggableProtocol, ProtocolProblem, Registry, Standing};
+use super::{Components, Plain, PluggableProtocol, ProtocolProblem, ProtocolRole, Registry};
 use crate::config::OrbConfig;
 
 /// Returns the protocol, if there is a certificate, an authority to trust, or the setting to verify
@@ -44,7 +44,7 @@ pub(super) fn protocol(config: &OrbConfig) -> Result<Option<PluggableProtocol>, 
         profiles: None,
         components: Some(components),
         place: None,
-        standing: Standing::Own,
+        standing: ProtocolRole::Own,
     }))
 }
 

@@ -53,10 +53,10 @@ use super::RtOrb;
 /// ```
 #[derive(Clone)]
 pub struct RtMutex {
-    shared: Arc<Shared>,
+    shared: Arc<MutexState>,
 }
 
-struct Shared {
+struct MutexState {
     lock: PiLock,
     /// Written by the owner of the lock, or in place of an owner that has ended.
     destroyed: AtomicBool,
@@ -117,7 +117,7 @@ impl RtMutex {
 
     fn new(orb: u64) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(MutexState {
                 lock: PiLock::new(),
                 destroyed: AtomicBool::new(false),
                 orb,

@@ -82,12 +82,12 @@ pub fn count(word: usize, more: u64) {
 }
 
 /// The tally of a thread, for others to read as long as the thread lives.
-pub(crate) struct Shown(NonNull<Tally>);
+pub(crate) struct TallyHandle(NonNull<Tally>);
 
 // SAFETY: a tally consists of atomics; `read` demands that it still exists.
-unsafe impl Send for Shown {}
+unsafe impl Send for TallyHandle {}
 
-impl Shown {
+impl TallyHandle {
     /// Returns the tally of the calling thread.
     pub(crate) fn of_this_thread() -> Self {
         Self(TALLY.with(|tally| NonNull::from(tally)))

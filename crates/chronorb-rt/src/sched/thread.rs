@@ -15,7 +15,7 @@ use rustix::param::page_size;
 use rustix::process::{Resource, getpid, getrlimit};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
-use crate::mem::tally::{Shown, ThreadCounts};
+use crate::mem::tally::{TallyHandle, ThreadCounts};
 use crate::sched::scheduling::{self, Scheduling, SchedulingError};
 use crate::sync::gate::Gate;
 use crate::sync::pi_lock::thread_id;
@@ -153,7 +153,7 @@ impl ThreadBuilder {
             .spawn(move || {
                 let started = self.declare();
                 let stack_size = started.as_ref().ok().copied();
-                let registered = stack_size.map(|size| Registered::new(self.name, size));
+                let registered = stack_size.map(|size| Registration::new(self.name, size));
                 report.send(started.map(|size| (thread_id(), size)));
                 drop(report);
                 registered.map(|_until_the_end| f())
@@ -408,28 +408,28 @@ struct Entry {
     tid: u32,
     name: String,
     stack_size: usize,
-    counts: Shown,
+    counts: TallyHandle,
 }
 
 /// The entry of the calling thread in the list of threads.
-struct Registered {
+struct Registration {
     tid: u32,
 }
 
-impl Registered {
+impl Registration {
     fn new(name: String, stack_size: usize) -> Self {
         let tid = thread_id();
         THREADS.lock().push(Entry {
             tid,
             name,
             stack_size,
-            counts: Shown::of_this_thread(),
+            counts: TallyHandle::of_this_thread(),
         });
         Self { tid }
     }
 }
 
-impl Drop for Registered {
+impl Drop for Registration {
     fn drop(&mut self) {
         THREADS.lock().retain(|entry| entry.tid != self.tid);
     }

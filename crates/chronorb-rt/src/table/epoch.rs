@@ -131,10 +131,10 @@ struct Domain {
     epoch: AtomicU64,
     /// The amount of memory that waits to be freed.
     waiting: AtomicUsize,
-    shared: Mutex<Shared>,
+    shared: Mutex<Registry>,
 }
 
-struct Shared {
+struct Registry {
     /// One for each of the greatest number of concurrent threads so far.
     records: Vec<&'static Record>,
     /// Retired memory by stamp.
@@ -185,7 +185,7 @@ impl Domain {
             Self {
                 epoch: AtomicU64::new(0),
                 waiting: AtomicUsize::new(0),
-                shared: Mutex::new(Shared {
+                shared: Mutex::new(Registry {
                     records: Vec::new(),
                     garbage: Vec::new(),
                 }),
@@ -194,7 +194,7 @@ impl Domain {
     }
 }
 
-impl Shared {
+impl Registry {
     /// Returns the oldest epoch in which a present reader may have begun.
     fn oldest(&self) -> u64 {
         // An exchange and not a load; see the documentation of the module.

@@ -18,7 +18,7 @@ use crate::table::memory::Memory;
 /// # Safety
 /// All octets zero is a value of the type. (The model checker's types are not of that kind; it
 /// gets values from `zeroed`.) Nothing is lost if values are not dropped.
-pub(crate) unsafe trait Zeroed {
+pub(crate) unsafe trait Zeroable {
     #[cfg(loom)]
     fn zeroed() -> Self;
 
@@ -28,7 +28,7 @@ pub(crate) unsafe trait Zeroed {
 }
 
 // SAFETY: zero is a number. (The model checker's integer owns nothing.)
-unsafe impl Zeroed for AtomicU64 {
+unsafe impl Zeroable for AtomicU64 {
     #[cfg(loom)]
     fn zeroed() -> Self {
         Self::new(0)
@@ -41,12 +41,12 @@ unsafe impl Zeroed for AtomicU64 {
 }
 
 /// A slot for a row, or for none, that readers read at any time.
-pub(crate) struct SharedRow<H, I: Zeroed> {
+pub(crate) struct SharedRow<H, I: Zeroable> {
     start: AtomicPtr<Start<H, I>>,
     owns: PhantomData<Start<H, I>>,
 }
 
-impl<H, I: Zeroed> SharedRow<H, I> {
+impl<H, I: Zeroable> SharedRow<H, I> {
     const_but_for_loom! {
         /// Makes an empty slot.
         pub(crate) fn new() -> Self {
@@ -77,7 +77,7 @@ impl<H, I: Zeroed> SharedRow<H, I> {
     }
 }
 
-impl<H, I: Zeroed> Drop for SharedRow<H, I> {
+impl<H, I: Zeroable> Drop for SharedRow<H, I> {
     fn drop(&mut self) {
         // A reader borrows the place, so there is none.
         let start = self.start.load(Ordering::Relaxed);
@@ -121,11 +121,11 @@ impl<'r, H, I> Row<'r, H, I> {
 }
 
 /// A row that no reader knows.
-pub(crate) struct OwnedRow<H, I: Zeroed> {
+pub(crate) struct OwnedRow<H, I: Zeroable> {
     start: NonNull<Start<H, I>>,
 }
 
-impl<H, I: Zeroed> OwnedRow<H, I> {
+impl<H, I: Zeroable> OwnedRow<H, I> {
     /// Allocates a row of `len` zero items.
     pub(crate) fn allocate(head: H, len: usize) -> Self {
         const { assert!(!mem::needs_drop::<H>()) };
@@ -176,14 +176,14 @@ impl<H, I: Zeroed> OwnedRow<H, I> {
     }
 }
 
-impl<H, I: Zeroed> Drop for OwnedRow<H, I> {
+impl<H, I: Zeroable> Drop for OwnedRow<H, I> {
     fn drop(&mut self) {
         // SAFETY: the owner drops the row.
         drop(unsafe { self.memory() });
     }
 }
 
-fn drop_later<H, I: Zeroed>(row: OwnedRow<H, I>) {
+fn drop_later<H, I: Zeroable>(row: OwnedRow<H, I>) {
     // SAFETY: the row is forgotten. Freeing waits for its readers.
     let memory = unsafe { row.memory() };
     mem::forget(row);
@@ -191,7 +191,7 @@ fn drop_later<H, I: Zeroed>(row: OwnedRow<H, I>) {
 }
 
 #[cfg(loom)]
-unsafe fn end<H, I: Zeroed>(start: NonNull<u8>) {
+unsafe fn end<H, I: Zeroable>(start: NonNull<u8>) {
     let start = start.cast::<Start<H, I>>();
     // SAFETY: the caller's contract.
     unsafe {

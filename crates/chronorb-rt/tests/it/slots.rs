@@ -11,19 +11,19 @@ use chronorb_rt::{Full, Key, Removed, SlotRef, Slots};
 use proptest::prelude::*;
 
 /// A value in which readers find what they look for.
-struct Named {
+struct NamedEntry {
     key: Key,
     whole: Box<u32>,
 }
 
-fn named(table: &Slots<Named>) -> Result<Key, Full> {
-    table.insert_with(|key| Named {
+fn named(table: &Slots<NamedEntry>) -> Result<Key, Full> {
+    table.insert_with(|key| NamedEntry {
         key,
         whole: Box::new(key.index ^ key.generation),
     })
 }
 
-fn check(found: &Named, key: Key) {
+fn check(found: &NamedEntry, key: Key) {
     assert_eq!(found.key, key);
     assert_eq!(*found.whole, key.index ^ key.generation);
 }
@@ -81,7 +81,7 @@ fn readers_beside_a_writer_find_the_value_of_their_key_or_none() {
 #[test]
 fn every_removed_value_is_given_out_once() {
     const VALUES: usize = 20_000;
-    let table = Slots::<Named>::new(64);
+    let table = Slots::<NamedEntry>::new(64);
     let newest = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let given = thread::scope(|scope| {

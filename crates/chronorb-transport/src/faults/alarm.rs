@@ -23,8 +23,8 @@ pub(super) struct Alarm {
 /// The kind of waiter to wake.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum For {
-    Incoming,
-    Outgoing,
+    HeldInput,
+    HeldOutput,
 }
 
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ impl Alarm {
         // pending.
         let mut looked = [PollFd::new(&watched, PollFlags::OUT)];
         if poll(&mut looked, Some(&Timespec::default())) == Ok(1) {
-            self.ring_now(For::Outgoing);
+            self.ring_now(For::HeldOutput);
         }
     }
 
@@ -144,12 +144,12 @@ mod tests {
             assert!(told()? && !told()?);
         }
         for _ in 0..2 {
-            alarm.ring_now(For::Incoming);
+            alarm.ring_now(For::HeldInput);
             assert!(reactor.wait(None)?.is_some());
         }
-        alarm.ring(For::Incoming, None);
+        alarm.ring(For::HeldInput, None);
         alarm.ring(
-            For::Outgoing,
+            For::HeldOutput,
             Some(Monotonic::now() + Duration::from_millis(1)),
         );
         assert!(reactor.wait(None)?.is_some());

@@ -10,8 +10,8 @@ use chronorb_rt::{Deadline, Monotonic, PiMutex, sleep_until};
 use super::alarm::{Alarm, For};
 use super::dice::Dice;
 use super::fate::Fates;
-use super::incoming::Incoming;
-use super::outgoing::Outgoing;
+use super::incoming::HeldInput;
+use super::outgoing::HeldOutput;
 use super::plan::FaultPlan;
 use crate::{Carriage, Connection, IoError, Messages, Remote, SendError, SocketOptions};
 
@@ -19,8 +19,8 @@ use crate::{Carriage, Connection, IoError, Messages, Remote, SendError, SocketOp
 #[derive(Debug)]
 pub(super) struct FaultyConnection {
     inner: Box<dyn Connection>,
-    incoming: PiMutex<Incoming>,
-    outgoing: PiMutex<Outgoing>,
+    incoming: PiMutex<HeldInput>,
+    outgoing: PiMutex<HeldOutput>,
     /// Whether the incoming half holds octets, for callers that must not wait for its lock.
     holds: AtomicBool,
     alarm: Alarm,
@@ -40,8 +40,8 @@ impl FaultyConnection {
             Fates::new(way, dice, messages, inner.carriage())
         };
         Ok(Self {
-            incoming: PiMutex::new(Incoming::new(fates(&plan.incoming, 0))),
-            outgoing: PiMutex::new(Outgoing::new(fates(&plan.outgoing, 1))),
+            incoming: PiMutex::new(HeldInput::new(fates(&plan.incoming, 0))),
+            outgoing: PiMutex::new(HeldOutput::new(fates(&plan.outgoing, 1))),
             holds: AtomicBool::new(false),
             alarm,
             inner,
@@ -51,7 +51,7 @@ impl FaultyConnection {
     /// Reads by `receive`, and ends the connection where that is its fate.
     fn read(
         &self,
-        incoming: &mut Incoming,
+        incoming: &mut HeldInput,
         receive: impl Fn(&mut [u8]) -> Result<usize, IoError>,
     ) -> Result<(), IoError> {
         let ends = incoming.read(receive);
@@ -63,15 +63,15 @@ impl FaultyConnection {
     }
 
     /// Takes due octets, and ensures that another edge follows if there may be more.
-    fn take(&self, incoming: &mut Incoming, room: &mut [u8]) -> Option<Result<usize, IoError>> {
+    fn take(&self, incoming: &mut HeldInput, room: &mut [u8]) -> Option<Result<usize, IoError>> {
         let taken = incoming.take(room);
         self.holds.store(incoming.holds(), Ordering::Relaxed);
         match taken {
             Some(Ok(n)) if n < room.len() && (incoming.holds() || self.inner.is_stale()) => {
-                self.alarm.ring_now(For::Incoming);
+                self.alarm.ring_now(For::HeldInput);
             }
-            Some(_) => self.alarm.ring(For::Incoming, None),
-            None => self.alarm.ring(For::Incoming, incoming.next_due()),
+            Some(_) => self.alarm.ring(For::HeldInput, None),
+            None => self.alarm.ring(For::HeldInput, incoming.next_due()),
         }
         taken
     }
@@ -94,7 +94,7 @@ impl FaultyConnection {
         }
         let taken = self.take(&mut incoming, room);
         if taken.is_none() && waits.is_some() {
-            self.alarm.ring(For::Outgoing, waits);
+            self.alarm.ring(For::HeldOutput, waits);
         }
         taken.unwrap_or(Err(IoError::WouldBlock))
     }
@@ -108,7 +108,7 @@ impl FaultyConnection {
         let mut outgoing = self.outgoing.lock();
         let tried = outgoing.try_send(&*self.inner, octets);
         let waits = outgoing.pump(&*self.inner);
-        self.alarm.ring(For::Outgoing, tried.again.or(waits));
+        self.alarm.ring(For::HeldOutput, tried.again.or(waits));
         if tried.sent == Err(IoError::WouldBlock) && tried.again.is_none() {
             self.alarm.watch_room(&self.inner);
         } else {
@@ -212,7 +212,7 @@ impl Connection for FaultyConnection {
         let mut outgoing = self.outgoing.lock();
         let sent = outgoing.send_all(&*self.inner, octets, deadline);
         let waits = outgoing.pump(&*self.inner);
-        self.alarm.ring(For::Outgoing, waits);
+        self.alarm.ring(For::HeldOutput, waits);
         sent
     }
 

@@ -11,9 +11,9 @@ use crate::IoError;
 
 /// The receiving half of a connection.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct HeldInput {
     fates: Fates,
-    held: VecDeque<Held>,
+    held: VecDeque<HeldPortion>,
     held_octets: usize,
     /// The error that follows the octets.
     end: Option<IoError>,
@@ -22,13 +22,13 @@ pub(super) struct Incoming {
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldPortion {
     due: Monotonic,
     octets: Vec<u8>,
     taken: usize,
 }
 
-impl Incoming {
+impl HeldInput {
     pub(super) fn new(fates: Fates) -> Self {
         Self {
             fates,
@@ -155,7 +155,7 @@ impl Incoming {
         self.held_octets += octets.len();
         let octets = octets.to_vec();
         let taken = 0;
-        self.held.insert(at, Held { due, octets, taken });
+        self.held.insert(at, HeldPortion { due, octets, taken });
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
     fn come(faults: &str, messages: u8) -> Vec<u8> {
         let dice = Dice::new(7, 0, 0);
         let fates = Fates::new(&plan(faults), dice, OF_THREE, DATAGRAMS);
-        let mut incoming = Incoming::new(fates);
+        let mut incoming = HeldInput::new(fates);
         let mut come = Vec::new();
         for number in 0..messages {
             let received = |room: &mut [u8]| {

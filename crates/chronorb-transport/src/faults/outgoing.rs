@@ -10,7 +10,7 @@ use crate::{Connection, IoError, SendError};
 
 /// The sending half of a connection.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct HeldOutput {
     fates: Fates,
     /// When the portion that is delayed goes.
     due: Option<Monotonic>,
@@ -20,13 +20,13 @@ pub(super) struct Outgoing {
 }
 
 /// The outcome of an attempt to send.
-pub(super) struct Tried {
+pub(super) struct SendOutcome {
     pub(super) sent: Result<usize, IoError>,
     /// When to try again, where it is not when there is room.
     pub(super) again: Option<Monotonic>,
 }
 
-impl Outgoing {
+impl HeldOutput {
     pub(super) fn new(fates: Fates) -> Self {
         Self {
             fates,
@@ -37,7 +37,7 @@ impl Outgoing {
     }
 
     /// Sends without waiting.
-    pub(super) fn try_send(&mut self, inner: &dyn Connection, octets: &[u8]) -> Tried {
+    pub(super) fn try_send(&mut self, inner: &dyn Connection, octets: &[u8]) -> SendOutcome {
         let mut again = None;
         let sent = if self.is_delayed() {
             again = self.due;
@@ -49,7 +49,7 @@ impl Outgoing {
         if sent.is_ok_and(|sent| sent < octets.len()) {
             again = Some(Monotonic::from_nanos(1));
         }
-        Tried { sent, again }
+        SendOutcome { sent, again }
     }
 
     /// Sends everything, and waits for it.

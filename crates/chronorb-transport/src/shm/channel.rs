@@ -4,7 +4,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::memory::{Direction, Memory};
+use super::memory::{Memory, RingDirection};
 use super::ring::{Consumer, Producer, Ring, Wait, leave};
 use super::sync::AtomicU32;
 use super::word;
@@ -13,8 +13,8 @@ use super::word;
 #[derive(Debug)]
 pub(super) struct Channel {
     memory: Memory,
-    out: Direction,
-    back: Direction,
+    out: RingDirection,
+    back: RingDirection,
     pub(super) producer: Producer,
     pub(super) consumer: Consumer,
 }
@@ -22,15 +22,15 @@ pub(super) struct Channel {
 impl Channel {
     /// Makes the channel of the side that created the memory.
     pub(super) fn of_maker(memory: Memory) -> Self {
-        Self::new(memory, Direction::There, Direction::Back)
+        Self::new(memory, RingDirection::There, RingDirection::Back)
     }
 
     /// Makes the channel of the side that received the memory.
     pub(super) fn of_receiver(memory: Memory) -> Self {
-        Self::new(memory, Direction::Back, Direction::There)
+        Self::new(memory, RingDirection::Back, RingDirection::There)
     }
 
-    fn new(memory: Memory, out: Direction, back: Direction) -> Self {
+    fn new(memory: Memory, out: RingDirection, back: RingDirection) -> Self {
         Self {
             memory,
             out,

@@ -14,7 +14,7 @@ use rustix::net::{self, RecvFlags, Shutdown, sockopt};
 
 use super::channel::Channel;
 use super::memory::Memory;
-use super::ring::{Armed, Rubbish, Wait, rouse};
+use super::ring::{Rubbish, Wait, WakeRequest, rouse};
 use super::sync::AtomicU32 as Word;
 use super::word::{self, Woken};
 use super::{LONGEST_DELAY, rendezvous};
@@ -171,7 +171,7 @@ impl ShmConnection {
     }
 
     /// Asks the peer to wake this side like this when something comes.
-    fn ask_for_octets(&self, channel: &Channel, wait: Wait) -> Result<Armed, IoError> {
+    fn ask_for_octets(&self, channel: &Channel, wait: Wait) -> Result<WakeRequest, IoError> {
         self.release(channel)?;
         if wait == Wait::Doorbell && !channel.consumer.waits(wait) {
             self.rings.fetch_add(1, Ordering::Relaxed);
@@ -188,7 +188,7 @@ impl ShmConnection {
             if taken == room.len() {
                 return Ok(taken);
             }
-            if self.ask_for_octets(channel, Wait::Doorbell)? == Armed::Needless {
+            if self.ask_for_octets(channel, Wait::Doorbell)? == WakeRequest::Needless {
                 continue;
             }
             if taken == 0 || self.rings.load(Ordering::Relaxed) <= MANY_RINGS {
@@ -288,7 +288,7 @@ impl ShmConnection {
         sleep: &mut Sleep,
         remaining: Duration,
     ) -> Result<(), IoError> {
-        let Armed::Until(value) = self.ask_for_octets(channel, Wait::Word)? else {
+        let WakeRequest::Until(value) = self.ask_for_octets(channel, Wait::Word)? else {
             return Ok(());
         };
         fence(Ordering::SeqCst);
@@ -309,7 +309,7 @@ impl ShmConnection {
 
     /// Whether there is something to wait for at the socket.
     fn begin_sleep_at_socket(&self, channel: &Channel) -> Result<bool, IoError> {
-        if self.ask_for_octets(channel, Wait::Doorbell)? != Armed::Needless {
+        if self.ask_for_octets(channel, Wait::Doorbell)? != WakeRequest::Needless {
             // Octets that rang before would end the wait.
             self.answer_bell()?;
             return Ok(!self.has_ended() && !channel.consumer.has_something(channel.back()));
@@ -369,7 +369,7 @@ impl ShmConnection {
     }
 
     /// Asks the peer to wake this side like this when there is room.
-    fn ask_for_room(&self, channel: &Channel, wait: Wait) -> Result<Armed, IoError> {
+    fn ask_for_room(&self, channel: &Channel, wait: Wait) -> Result<WakeRequest, IoError> {
         if wait == Wait::Doorbell && !channel.producer.waits(wait) {
             self.rings.fetch_add(1, Ordering::Relaxed);
         }
@@ -384,7 +384,7 @@ impl ShmConnection {
         let Some(channel) = self.channel.get() else {
             return self.await_bell(remaining);
         };
-        let Armed::Until(value) = self.ask_for_room(channel, Wait::Word)? else {
+        let WakeRequest::Until(value) = self.ask_for_room(channel, Wait::Word)? else {
             return Ok(());
         };
         let head = &channel.out().words.head.0;
@@ -461,7 +461,7 @@ impl Connection for ShmConnection {
             if rest == 0 || sent == rest {
                 return Ok(sent);
             }
-            if self.ask_for_room(channel, Wait::Doorbell)? != Armed::Needless {
+            if self.ask_for_room(channel, Wait::Doorbell)? != WakeRequest::Needless {
                 break;
             }
         }

@@ -33,7 +33,7 @@ pub(super) struct Memory {
 
 /// The two directions, as seen from the side that created the memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Direction {
+pub(super) enum RingDirection {
     There = 0,
     Back = 1,
 }
@@ -50,7 +50,7 @@ impl Memory {
         fs::ftruncate(&file, len(ring) as u64)?;
         fs::fcntl_add_seals(&file, SIZE_SEALS)?;
         let memory = Self::map(&file, ring)?;
-        for direction in [Direction::There, Direction::Back] {
+        for direction in [RingDirection::There, RingDirection::Back] {
             memory.ring(direction).words.begin();
         }
         Ok((memory, file))
@@ -100,10 +100,10 @@ impl Memory {
 
     /// One of its rings.
     #[inline]
-    pub(super) fn ring(&self, direction: Direction) -> Ring<'_> {
+    pub(super) fn ring(&self, direction: RingDirection) -> Ring<'_> {
         let (words, octets) = match direction {
-            Direction::There => (0, WORDS_LEN),
-            Direction::Back => (size_of::<Words>(), WORDS_LEN + self.ring),
+            RingDirection::There => (0, WORDS_LEN),
+            RingDirection::Back => (size_of::<Words>(), WORDS_LEN + self.ring),
         };
         // SAFETY: both words lie in the mapping's first page, at a multiple of their alignment, and
         // consist of atomics, for which all that the other process can write is valid. They live as

@@ -62,7 +62,7 @@ pub(super) struct Rubbish;
 
 /// The outcome of requesting a wake-up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Armed {
+pub(super) enum WakeRequest {
     /// The request is set: sleep as long as the word has this value.
     Until(u32),
     /// There is no need to wait.
@@ -219,14 +219,14 @@ impl Producer {
     }
 
     /// Asks to be woken when there is room again; the ring must have been found full.
-    pub(super) fn arm(&self, ring: Ring<'_>, wait: Wait) -> Result<Armed, Rubbish> {
+    pub(super) fn arm(&self, ring: Ring<'_>, wait: Wait) -> Result<WakeRequest, Rubbish> {
         if distance(self.head.get(), self.tail.get()) < ring.octets.len() {
-            return Ok(Armed::Needless);
+            return Ok(WakeRequest::Needless);
         }
         let found = exchange_wait(&ring.words.head.0, self.head.get(), &self.wait, wait)?;
         match found {
-            Found::Still(armed) => Ok(armed),
-            Found::Moved(found) => self.see(found).map(|_| Armed::Needless),
+            WordState::Still(armed) => Ok(armed),
+            WordState::Moved(found) => self.see(found).map(|_| WakeRequest::Needless),
         }
     }
 }
@@ -313,13 +313,13 @@ impl Consumer {
     }
 
     /// Asks to be woken when there is something; the ring must have been found empty.
-    pub(super) fn arm(&self, ring: Ring<'_>, wait: Wait) -> Result<Armed, Rubbish> {
+    pub(super) fn arm(&self, ring: Ring<'_>, wait: Wait) -> Result<WakeRequest, Rubbish> {
         if self.tail.get() != self.head.get() {
-            return Ok(Armed::Needless);
+            return Ok(WakeRequest::Needless);
         }
         match exchange_wait(&ring.words.tail.0, self.tail.get(), &self.wait, wait)? {
-            Found::Still(armed) => Ok(armed),
-            Found::Moved(found) => self.see(ring, found).map(|_| Armed::Needless),
+            WordState::Still(armed) => Ok(armed),
+            WordState::Moved(found) => self.see(ring, found).map(|_| WakeRequest::Needless),
         }
     }
 
@@ -336,15 +336,20 @@ impl Consumer {
 }
 
 /// The state of a word before a request was set.
-enum Found {
-    Still(Armed),
+enum WordState {
+    Still(WakeRequest),
     /// The word, which was moved on.
     Moved(u32),
 }
 
 /// Sets the wake-up request in a word, as long as that is at `position`. `own` is the last known
 /// request.
-fn exchange_wait(at: &AtomicU32, position: u32, own: &Own, wait: Wait) -> Result<Found, Rubbish> {
+fn exchange_wait(
+    at: &AtomicU32,
+    position: u32,
+    own: &Own,
+    wait: Wait,
+) -> Result<WordState, Rubbish> {
     let wanted = word(position, wait);
     let mut expected = position << WAIT_BITS | own.get();
     // Only this side changes its request, except for a thread that calls its thread away or ends
@@ -354,10 +359,12 @@ fn exchange_wait(at: &AtomicU32, position: u32, own: &Own, wait: Wait) -> Result
         match exchanged {
             Ok(_) => {
                 own.set(wait as u32);
-                return Ok(Found::Still(Armed::Until(wanted)));
+                return Ok(WordState::Still(WakeRequest::Until(wanted)));
             }
-            Err(found) if position_of(found) != position => return Ok(Found::Moved(found)),
-            Err(found) if wait_of(found) == Wait::Gone => return Ok(Found::Still(Armed::Gone)),
+            Err(found) if position_of(found) != position => return Ok(WordState::Moved(found)),
+            Err(found) if wait_of(found) == Wait::Gone => {
+                return Ok(WordState::Still(WakeRequest::Gone));
+            }
             Err(found) => expected = found,
         }
     }

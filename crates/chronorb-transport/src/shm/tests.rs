@@ -16,8 +16,8 @@ use rustix::fs::{self, FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::net::{self, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
-use super::memory::{Direction, Memory};
-use super::ring::{Armed, Consumer, Producer, Wait, Words};
+use super::memory::{Memory, RingDirection};
+use super::ring::{Consumer, Producer, Wait, WakeRequest, Words};
 use super::*;
 use crate::IoError;
 use crate::parse_endpoints;
@@ -85,11 +85,11 @@ impl Scene {
 
 impl Peer {
     fn words(&self) -> &Words {
-        self.memory.ring(Direction::There).words
+        self.memory.ring(RingDirection::There).words
     }
 
     fn words_back(&self) -> &Words {
-        self.memory.ring(Direction::Back).words
+        self.memory.ring(RingDirection::Back).words
     }
 }
 
@@ -346,7 +346,7 @@ fn who_connects_takes_nothing_out_of_memory_that_was_not_sealed() {
         let connection = connection::ShmConnection::connected(socket, memory, copy);
         // The peer answers at once.
         let adopted = Memory::adopt_without_seals(&file, RING);
-        let back = adopted.ring(Direction::Back);
+        let back = adopted.ring(RingDirection::Back);
         fs::fcntl_add_seals(&file, seals).expect("it is not sealed yet");
         Producer::new().put(back, b"x", b"").expect("it is new");
         assert_eq!(connection.look(&mut [0; 5]), Err(IoError::Violated));
@@ -376,7 +376,7 @@ fn a_flood_of_the_doorbell_ends_the_connection() {
 fn the_end_of_a_peer_that_was_killed_is_found_behind_what_rang() {
     let scene = Scene::new();
     let (peer, connection) = scene.pair();
-    let put = Producer::new().put(peer.memory.ring(Direction::There), b"last", b"");
+    let put = Producer::new().put(peer.memory.ring(RingDirection::There), b"last", b"");
     assert_eq!(put, Ok((4, Wait::Doorbell)));
     rendezvous::ring_bell(&peer.socket).expect("it listens");
     // The read leaves the octet that rang where it is.
@@ -398,7 +398,7 @@ fn what_rings_while_the_doorbell_is_answered_is_found() {
     let (received, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
-            let (producer, ring) = (Producer::new(), peer.memory.ring(Direction::There));
+            let (producer, ring) = (Producer::new(), peer.memory.ring(RingDirection::There));
             for sent in 0..OCTETS {
                 let (_, wait) = producer.put(ring, b"x", b"").expect("an honest peer");
                 if wait == Wait::Doorbell {
@@ -500,7 +500,7 @@ fn a_peer_that_says_nothing_is_no_connection_yet_and_holds_up_nobody() {
     assert!(connection.is_established());
     connection.try_send(b"x").expect("there is room");
     let consumer = Consumer::new();
-    let back = peer.memory.ring(Direction::Back);
+    let back = peer.memory.ring(RingDirection::Back);
     assert_eq!(consumer.take(back, &mut [0; 5]), Ok(1));
 
     // Late, but right.
@@ -515,15 +515,15 @@ fn a_peer_that_says_nothing_is_no_connection_yet_and_holds_up_nobody() {
 #[test]
 fn who_is_woken_is_asked_for_and_not_twice() {
     let (memory, _file) = Memory::create(RING).expect("there is memory");
-    let ring = memory.ring(Direction::There);
+    let ring = memory.ring(RingDirection::There);
     let (producer, consumer) = (Producer::new(), Consumer::new());
     assert_eq!(producer.put(ring, b"a", b""), Ok((1, Wait::Doorbell)));
     assert_eq!(producer.put(ring, b"b", b""), Ok((1, Wait::Not)));
-    assert_eq!(consumer.arm(ring, Wait::Word), Ok(Armed::Needless));
+    assert_eq!(consumer.arm(ring, Wait::Word), Ok(WakeRequest::Needless));
     assert_eq!(consumer.take(ring, &mut [0; 5]), Ok(2));
     assert!(matches!(
         consumer.arm(ring, Wait::Word),
-        Ok(Armed::Until(_))
+        Ok(WakeRequest::Until(_))
     ));
     assert_eq!(producer.put(ring, b"c", b"d"), Ok((2, Wait::Word)));
     assert_eq!(consumer.take(ring, &mut [0; 5]), Ok(2));
@@ -537,7 +537,7 @@ proptest! {
         takes in prop::collection::vec(1_usize..6000, 1..40),
     ) {
         let (memory, _file) = Memory::create(RING).expect("there is memory");
-        let ring = memory.ring(Direction::Back);
+        let ring = memory.ring(RingDirection::Back);
         let (producer, consumer) = (Producer::new(), Consumer::new());
         let (mut sent, mut received) = (Vec::new(), Vec::new());
         let mut takes = takes.into_iter().cycle();

@@ -9,12 +9,12 @@ use crate::stream::{Family, StreamConnection};
 use crate::{Remote, SocketOptions};
 
 /// A connected TCP socket.
-pub(super) type TcpConnection = StreamConnection<Tcp>;
+pub(super) type TcpConnection = StreamConnection<TcpFamily>;
 
 #[derive(Debug)]
-pub(super) struct Tcp;
+pub(super) struct TcpFamily;
 
-impl Family for Tcp {
+impl Family for TcpFamily {
     fn options(socket: &OwnedFd) -> io::Result<SocketOptions> {
         options::get(socket)
     }

@@ -20,7 +20,7 @@ use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVeri
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore, ServerConfig};
 
-use super::unverified::Unverified;
+use super::unverified::AnyPeerVerifier;
 use super::{TlsConfigError, TlsVersions, files};
 use crate::{Address, Endpoint, EndpointError};
 
@@ -88,7 +88,7 @@ pub struct TlsConfig {
 
 /// The configuration made of the files when they were read last.
 struct Current {
-    loaded: Loaded,
+    loaded: Credentials,
     /// The state of the files before they were read.
     stamps: Vec<Option<Stamp>>,
     /// When they are looked at next.
@@ -97,7 +97,7 @@ struct Current {
 
 /// The content of the files.
 #[derive(Clone)]
-struct Loaded {
+struct Credentials {
     /// The certificate of this program, where it has one.
     own: Option<CertificateDer<'static>>,
     client: Option<Arc<ClientConfig>>,
@@ -114,7 +114,7 @@ impl TlsConfig {
     /// [`TlsConfigError`] names the file and the reason.
     pub fn read(settings: &TlsSettings) -> Result<Self, TlsConfigError> {
         let stamps = stamps(settings);
-        let loaded = Loaded::read(settings)?;
+        let loaded = Credentials::read(settings)?;
         Ok(Self {
             settings: Arc::new(settings.clone()),
             current: Arc::new(PiMutex::new(Current {
@@ -131,14 +131,14 @@ impl TlsConfig {
     /// As [`read`](Self::read). The configuration stays as it was then.
     pub fn reload(&self) -> Result<(), TlsConfigError> {
         let stamps = stamps(&self.settings);
-        let loaded = Loaded::read(&self.settings)?;
+        let loaded = Credentials::read(&self.settings)?;
         let mut current = self.current.lock();
         (current.loaded, current.stamps) = (loaded, stamps);
         Ok(())
     }
 
     /// The content of the files at present.
-    fn current(&self) -> Loaded {
+    fn current(&self) -> Credentials {
         let now = Monotonic::now();
         let mut current = self.current.lock();
         if now < current.next_look {
@@ -224,7 +224,7 @@ impl TlsConfig {
     }
 }
 
-impl Loaded {
+impl Credentials {
     fn read(settings: &TlsSettings) -> Result<Self, TlsConfigError> {
         let provider = Arc::new(ring::default_provider());
         let identity = Identity::read(settings, &provider)?;
@@ -387,7 +387,7 @@ fn client(
     judges: Option<Judges<'_>>,
 ) -> Result<Option<ClientConfig>, TlsConfigError> {
     let verifier: Arc<dyn ServerCertVerifier> = match (settings.verify, judges) {
-        (Verify::None, _) => Arc::new(Unverified(provider.clone())),
+        (Verify::None, _) => Arc::new(AnyPeerVerifier(provider.clone())),
         (_, None) => return Ok(None),
         (_, Some((roots, revoked))) => {
             WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())

@@ -11,8 +11,8 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, PiMutex};
 use rustls::Connection as Session;
 
-use super::incoming::Incoming;
-use super::outgoing::{Outgoing, Way};
+use super::incoming::RecordReader;
+use super::outgoing::{RecordWriter, Way};
 use crate::{Connection, IoError, Remote, SendError, SocketOptions};
 
 /// TLS on another connection.
@@ -22,8 +22,8 @@ use crate::{Connection, IoError, Remote, SendError, SocketOptions};
 pub(super) struct TlsConnection {
     pub(super) carrier: Box<dyn Connection>,
     pub(super) session: PiMutex<Session>,
-    pub(super) incoming: PiMutex<Incoming>,
-    pub(super) outgoing: PiMutex<Outgoing>,
+    pub(super) incoming: PiMutex<RecordReader>,
+    pub(super) outgoing: PiMutex<RecordWriter>,
     established: AtomicBool,
     /// The error in the peer's data, or the error that the peer reported.
     problem: PiMutex<Option<rustls::Error>>,
@@ -36,8 +36,8 @@ impl TlsConnection {
         Self {
             carrier,
             session: PiMutex::new(session),
-            incoming: PiMutex::new(Incoming::new()),
-            outgoing: PiMutex::new(Outgoing::default()),
+            incoming: PiMutex::new(RecordReader::new()),
+            outgoing: PiMutex::new(RecordWriter::default()),
             established: AtomicBool::new(false),
             problem: PiMutex::new(None),
         }
@@ -52,7 +52,7 @@ impl TlsConnection {
     /// for more.
     fn gather(
         &self,
-        incoming: &mut Incoming,
+        incoming: &mut RecordReader,
         room: &mut [u8],
         waits: bool,
     ) -> Result<usize, IoError> {
@@ -87,7 +87,7 @@ impl TlsConnection {
     }
 
     /// Decrypts received octets into the room, and sends the answers of rustls itself.
-    fn take(&self, incoming: &mut Incoming, room: &mut [u8]) -> Result<usize, IoError> {
+    fn take(&self, incoming: &mut RecordReader, room: &mut [u8]) -> Result<usize, IoError> {
         let mut session = self.session.lock();
         let was_handshaking = session.is_handshaking();
         let mut filled = 0;

@@ -7,7 +7,7 @@ use rustls::{Connection as Session, Error};
 use crate::IoError;
 
 /// Ciphertext on its way from the socket to rustls.
-pub(super) struct Incoming {
+pub(super) struct RecordReader {
     space: Box<[u8]>,
     /// The part that rustls does not have yet.
     first: usize,
@@ -16,7 +16,7 @@ pub(super) struct Incoming {
     is_new: bool,
 }
 
-impl Incoming {
+impl RecordReader {
     /// Nothing, and room for a whole record.
     pub(super) fn new() -> Self {
         Self {

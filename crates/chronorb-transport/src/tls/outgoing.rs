@@ -14,7 +14,7 @@ use crate::{Connection, IoError, SendError};
 /// Encrypted octets, which must be sent. If the socket has no room, the octets of incomplete
 /// records count as unsent, so that the caller sends them again when there is room.
 #[derive(Default)]
-pub(super) struct Outgoing {
+pub(super) struct RecordWriter {
     ciphertext: Vec<u8>,
     /// The number of octets that the socket has taken.
     gone: usize,
@@ -32,7 +32,7 @@ pub(super) enum Way {
     Until(Deadline),
 }
 
-impl Outgoing {
+impl RecordWriter {
     /// Encrypts and sends two pieces, one after the other.
     pub(super) fn send_both(
         &mut self,

@@ -9,9 +9,9 @@ use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
 /// Takes any certificate of a server; that the server has the key of it is still proved.
 #[derive(Debug)]
-pub(super) struct Unverified(pub(super) Arc<CryptoProvider>);
+pub(super) struct AnyPeerVerifier(pub(super) Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Unverified {
+impl ServerCertVerifier for AnyPeerVerifier {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, PiMutex};
 
-use super::conversation::{Conversation, Ends, Side, Way};
+use super::conversation::{Conversation, Ends, FlowDirection, Side};
 use super::file::TraceFile;
 use crate::{Carriage, Connection, IoError, Messages, Remote, SendError, SocketOptions};
 
@@ -19,11 +19,11 @@ pub(super) struct TracedConnection {
     ends: Ends,
     messages: Messages,
     /// `None` where the other end writes it down.
-    told: Option<PiMutex<Told>>,
+    told: Option<PiMutex<Recording>>,
 }
 
 #[derive(Debug)]
-struct Told {
+struct Recording {
     conversation: Conversation,
     /// The received part of an incomplete message.
     part: Vec<u8>,
@@ -39,7 +39,7 @@ impl TracedConnection {
     ) -> Self {
         let ends = Ends::of(&*inner, side, file.next_conversation());
         let told = file.begin(ends).then(|| {
-            PiMutex::new(Told {
+            PiMutex::new(Recording {
                 conversation: Conversation::begin(ends, side, inner.carriage(), &file, about),
                 part: Vec::new(),
             })
@@ -56,10 +56,10 @@ impl TracedConnection {
     /// Records the result of receiving into `room`.
     fn received(&self, room: &[u8], received: &Result<usize, IoError>) {
         let Some(told) = &self.told else { return };
-        let Told { conversation, part } = &mut *told.lock();
+        let Recording { conversation, part } = &mut *told.lock();
         match received {
             Ok(n) => match self.carriage() {
-                Carriage::Stream => conversation.octets(&self.file, Way::In, &room[..*n]),
+                Carriage::Stream => conversation.octets(&self.file, FlowDirection::In, &room[..*n]),
                 Carriage::Messages { .. } => {
                     part.extend_from_slice(&room[..*n]);
                     while !part.is_empty() {
@@ -67,14 +67,14 @@ impl TracedConnection {
                         let Some(message) = part.get(..len) else {
                             break;
                         };
-                        conversation.octets(&self.file, Way::In, message);
+                        conversation.octets(&self.file, FlowDirection::In, message);
                         part.drain(..len);
                     }
                 }
             },
             Err(IoError::Ended) => conversation.end_of_input(&self.file),
             Err(IoError::WouldBlock | IoError::TimedOut) => {}
-            Err(end) => conversation.reset(&self.file, Way::In, &end.to_string()),
+            Err(end) => conversation.reset(&self.file, FlowDirection::In, &end.to_string()),
         }
     }
 
@@ -87,7 +87,7 @@ impl TracedConnection {
                 Carriage::Messages { .. } => (self.messages.len)(rest).unwrap_or(rest.len()),
             };
             let (one, after) = rest.split_at(len.clamp(1, rest.len()));
-            conversation.octets(&self.file, Way::Out, one);
+            conversation.octets(&self.file, FlowDirection::Out, one);
             rest = after;
         }
     }
@@ -112,7 +112,7 @@ impl TracedConnection {
             }
             Ok(n) => self.sends(conversation, &[first, &second[..n - first.len()]].concat()),
             Err(IoError::WouldBlock | IoError::TooLarge) => {}
-            Err(end) => conversation.reset(&self.file, Way::Out, &end.to_string()),
+            Err(end) => conversation.reset(&self.file, FlowDirection::Out, &end.to_string()),
         }
         sent
     }
@@ -142,7 +142,8 @@ impl TracedConnection {
         if let Err(error) = &sent {
             let about = format!("not all of it was sent: {error}");
             let mut told = told.lock();
-            told.conversation.reset(&self.file, Way::Out, &about);
+            told.conversation
+                .reset(&self.file, FlowDirection::Out, &about);
         }
         sent
     }

@@ -25,7 +25,7 @@ pub(super) struct Ends {
 
 /// The direction of octets.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+pub(super) enum FlowDirection {
     Out,
     In,
 }
@@ -64,8 +64,8 @@ impl Conversation {
         };
         if new.is_stream {
             let (first, second) = match side {
-                Side::Client => (Way::Out, Way::In),
-                Side::Server => (Way::In, Way::Out),
+                Side::Client => (FlowDirection::Out, FlowDirection::In),
+                Side::Server => (FlowDirection::In, FlowDirection::Out),
             };
             new.segment(file, first, SYN, &[], told);
             new.segment(file, second, SYN | ACK, &[], "");
@@ -75,7 +75,7 @@ impl Conversation {
     }
 
     /// Octets of a stream, or one message.
-    pub(super) fn octets(&mut self, file: &TraceFile, way: Way, octets: &[u8]) {
+    pub(super) fn octets(&mut self, file: &TraceFile, way: FlowDirection, octets: &[u8]) {
         for payload in octets.chunks(LONGEST_PAYLOAD) {
             if self.is_stream {
                 self.segment(file, way, PSH | ACK, payload, "")
@@ -89,32 +89,39 @@ impl Conversation {
     pub(super) fn end_of_input(&mut self, file: &TraceFile) {
         if self.is_stream && !self.far_ended && !self.ended {
             self.far_ended = true;
-            self.segment(file, Way::In, FIN | ACK, &[], "");
+            self.segment(file, FlowDirection::In, FIN | ACK, &[], "");
         }
     }
 
     /// The end in order, from here.
     pub(super) fn end(&mut self, file: &TraceFile) {
         if self.is_stream && !self.ended {
-            self.segment(file, Way::Out, FIN | ACK, &[], "");
-            self.segment(file, Way::In, ACK, &[], "");
+            self.segment(file, FlowDirection::Out, FIN | ACK, &[], "");
+            self.segment(file, FlowDirection::In, ACK, &[], "");
             self.ended = true;
         }
     }
 
     /// The end in the middle.
-    pub(super) fn reset(&mut self, file: &TraceFile, way: Way, told: &str) {
+    pub(super) fn reset(&mut self, file: &TraceFile, way: FlowDirection, told: &str) {
         if self.is_stream && !self.ended {
             self.segment(file, way, RST | ACK, &[], told);
             self.ended = true;
         }
     }
 
-    fn segment(&mut self, file: &TraceFile, way: Way, flags: u8, payload: &[u8], told: &str) {
+    fn segment(
+        &mut self,
+        file: &TraceFile,
+        way: FlowDirection,
+        flags: u8,
+        payload: &[u8],
+        told: &str,
+    ) {
         let Ends { near, far } = self.ends;
         let (from, to, sequence, acknowledged) = match way {
-            Way::Out => (near, far, &mut self.near, self.far),
-            Way::In => (far, near, &mut self.far, self.near),
+            FlowDirection::Out => (near, far, &mut self.near, self.far),
+            FlowDirection::In => (far, near, &mut self.far, self.near),
         };
         let segment = Segment {
             flags,
@@ -129,11 +136,11 @@ impl Conversation {
         file.put(&self.packet, told);
     }
 
-    fn datagram(&mut self, file: &TraceFile, way: Way, payload: &[u8]) {
+    fn datagram(&mut self, file: &TraceFile, way: FlowDirection, payload: &[u8]) {
         let Ends { near, far } = self.ends;
         let (from, to) = match way {
-            Way::Out => (near, far),
-            Way::In => (far, near),
+            FlowDirection::Out => (near, far),
+            FlowDirection::In => (far, near),
         };
         self.packet.clear();
         write_udp(&mut self.packet, from, to, payload);

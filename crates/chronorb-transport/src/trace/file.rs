@@ -22,7 +22,7 @@ use super::pcapng::{LONGEST_OPTION, PACKET_OVERHEAD, write_counts, write_head, w
 /// its thread had not written yet.
 #[derive(Debug)]
 pub struct TraceFile {
-    shared: Arc<Shared>,
+    shared: Arc<BufferLock>,
     /// Conversations that are open, so that none is written twice.
     open: PiMutex<BTreeSet<Ends>>,
     conversations: AtomicU64,
@@ -50,7 +50,7 @@ pub struct TraceCounts {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct BufferLock {
     buffer: PiMutex<Buffer>,
     /// Moves on when the buffer is not empty any more, and at the end.
     calls: Gate,
@@ -73,7 +73,7 @@ impl TraceFile {
     /// Where it cannot be written, or the thread cannot be made.
     pub fn create(path: impl Into<PathBuf>, limits: TraceLimits) -> io::Result<Arc<Self>> {
         let capacity = limits.buffer.max(SMALLEST_BUFFER);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(BufferLock {
             buffer: PiMutex::new(Buffer {
                 blocks: Vec::with_capacity(capacity),
                 waiting: 0,
@@ -158,7 +158,7 @@ impl Default for TraceLimits {
     }
 }
 
-impl Shared {
+impl BufferLock {
     fn write_until_end(&self, output: &mut Output, capacity: usize) {
         let mut blocks = Vec::with_capacity(capacity);
         let mut told = 0;

@@ -32,14 +32,14 @@ pub(super) struct UdpConnection {
     ended: AtomicBool,
     /// There is something in `kept`, which is looked at before the socket.
     has_kept: AtomicBool,
-    kept: PiMutex<Kept>,
+    kept: PiMutex<Leftover>,
     /// The share of its acceptor's peers that it takes; a client's connection has none.
     _share: Option<Share>,
 }
 
 /// The octets that have left the kernel already.
 #[derive(Debug)]
-struct Kept {
+struct Leftover {
     /// The message that was received in part, and how much of it was.
     present: Vec<u8>,
     taken: usize,
@@ -63,7 +63,7 @@ impl UdpConnection {
             largest,
             ended: AtomicBool::new(false),
             has_kept: AtomicBool::new(!arrivals.is_empty()),
-            kept: PiMutex::new(Kept {
+            kept: PiMutex::new(Leftover {
                 announced: !arrivals.is_empty(),
                 present: Vec::new(),
                 taken: 0,

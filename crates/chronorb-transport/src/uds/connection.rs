@@ -10,12 +10,12 @@ use crate::stream::{Family, StreamConnection};
 use crate::{Remote, SocketOptions};
 
 /// A connected Unix-domain socket.
-pub(super) type UnixConnection = StreamConnection<Unix>;
+pub(super) type UnixConnection = StreamConnection<UnixFamily>;
 
 #[derive(Debug)]
-pub(super) struct Unix;
+pub(super) struct UnixFamily;
 
-impl Family for Unix {
+impl Family for UnixFamily {
     fn options(socket: &OwnedFd) -> io::Result<SocketOptions> {
         options::get(socket)
     }

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use crate::sync::primitives::UnsafeCell;
 use crate::sync::primitives::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::table::row::Zeroed;
+use crate::table::row::Zeroable;
 
 /// One slot, on its own cache line. Vacant, and never used, if it is all zero.
 #[repr(align(64))]
@@ -25,7 +25,7 @@ unsafe impl<T: Send + Sync> Sync for Slot<T> {}
 
 // SAFETY: zero is a number, and anything is an uninitialised value. Values are dropped when they
 // leave the slot. (The model checker's types own nothing either.)
-unsafe impl<T> Zeroed for Slot<T> {
+unsafe impl<T> Zeroable for Slot<T> {
     #[cfg(loom)]
     fn zeroed() -> Self {
         Self {
