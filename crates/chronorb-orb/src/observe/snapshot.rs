@@ -105,7 +105,7 @@ pub enum Activity {
     Reading,
     /// Serving a request.
     Serving,
-    /// Holding a request to read, and waiting for a permit to serve it.
+    /// Having input to read, and waiting for a thread that may serve it.
     Blocked,
 }
 

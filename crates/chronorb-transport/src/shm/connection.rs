@@ -37,7 +37,7 @@ pub(super) struct ShmConnection {
     /// The file of the memory, until the peer has sealed it.
     file: PiMutex<Option<OwnedFd>>,
     interrupted: AtomicBool,
-    /// The number of octets that the peer may still ring by, of those that were not taken yet.
+    /// The number of rings that the peer is permitted, less those that were taken.
     rings: AtomicU32,
     /// The number of polls in vain.
     looks: AtomicU32,
