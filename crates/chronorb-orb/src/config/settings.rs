@@ -1,4 +1,4 @@
-//! All settings: their names, and how their texts are taken in.
+//! All settings, with their names and parsers.
 
 #[cfg(feature = "access")]
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::demux::Demultiplexing;
 #[cfg(feature = "access")]
 use crate::poa::ObjectKeySecret;
 
-/// One setting: its key, the names of its option, parted by spaces, and how its text is taken in.
+/// One setting: its key, the names of its option, separated by spaces, and its parser.
 pub(super) struct Setting {
     pub(super) key: &'static str,
     pub(super) options: &'static str,
@@ -34,7 +34,7 @@ pub(super) struct MissingFeature {
 }
 
 impl Setting {
-    /// Takes in a value, or refuses it.
+    /// Parses a value and applies it, or refuses it.
     pub(super) fn take(&self, config: &mut OrbConfig, text: &str) -> Result<(), String> {
         match self.missing {
             Some(missing) if missing.without.contains(&text) => Ok(()),
@@ -45,7 +45,7 @@ impl Setting {
 }
 
 /// A setting of a cargo feature: the feature, the key, the options, the values that a program
-/// without the feature takes too, and how a text is taken in.
+/// without the feature accepts too, and the parser.
 macro_rules! of_feature {
     ($feature:tt, $key:expr, $options:expr, $without:expr, $apply:expr $(,)?) => {{
         #[cfg(feature = $feature)]
