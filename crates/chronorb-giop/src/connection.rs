@@ -118,8 +118,8 @@ impl From<CdrError> for ReadError {
 /// The receiving half of a connection: the octets beyond whole messages, the beginning of a message
 /// whose rest has not arrived, and the messages in fragments.
 ///
-/// In the ordinary case a message arrives by one read, straight into the caller's frame, and
-/// nothing is copied or allocated.
+/// Normally a message arrives by one read, directly into the caller's frame, without copying or
+/// allocating.
 #[derive(Debug)]
 pub struct MessageReader {
     bounds: Bounds,
@@ -461,7 +461,7 @@ pub fn room_for(frame: &mut Frame, total: usize) -> Result<&mut [u8], CdrError> 
     Ok(&mut room[..len])
 }
 
-/// Makes room for no more than a message that is skipped.
+/// Makes room for at most the rest of a skipped message.
 #[cold]
 fn room_to_skip(frame: &mut Frame, total: usize) -> Result<&mut [u8], ReadError> {
     let missing = total.saturating_sub(frame.len());

@@ -1,4 +1,4 @@
-//! Messages that come in parts: CORBA 3.3 part 2, clause 9.4.9.
+//! Fragmented messages: CORBA 3.3 part 2, clause 9.4.9.
 //!
 //! GIOP 1.2 names in each fragment the request that it belongs to, so that
 //! messages may be mixed; in GIOP 1.1 one message at a time is in parts.
@@ -50,7 +50,7 @@ pub struct Joined {
 }
 
 impl Default for Bounds {
-    /// One mebibyte, of up to eight messages in fragments; nothing is skipped.
+    /// One mebibyte, for up to eight fragmented messages; none is skipped.
     fn default() -> Self {
         Self {
             message: 1 << 20,
@@ -105,8 +105,7 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// Makes one that holds nothing yet. It takes no memory until a message
-    /// comes in parts.
+    /// Makes an empty one. It takes no memory until a message is fragmented.
     pub const fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -266,7 +265,7 @@ impl Reassembly {
         }))
     }
 
-    /// Number of octets of a message that have come with this part.
+    /// The number of octets of a message that arrived with this part.
     fn received(&self, before: usize, part: MessageHeader) -> Result<usize, FragmentError> {
         let received = before.saturating_add(part.message_len());
         if received > self.bounds.message.saturating_mul(SKIPPED_TIMES) {

@@ -72,7 +72,7 @@ pub enum MessageType {
     LocateRequest = 3,
     /// The answer to a locate request.
     LocateReply = 4,
-    /// The sender will close the connection, and answers no more requests.
+    /// The sender closes the connection, and answers no more requests.
     CloseConnection = 5,
     /// The last message could not be understood.
     MessageError = 6,

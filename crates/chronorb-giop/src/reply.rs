@@ -28,7 +28,7 @@ pub struct ReplyHeader<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum ReplyStatus {
-    /// The result, and the parameters that come back.
+    /// The result, and the output parameters.
     NoException = 0,
     /// The repository id and the members of an exception.
     UserException = 1,

@@ -95,8 +95,8 @@ pub struct OrbConfig {
     pub lane_listen_endpoints: Vec<((u32, u32), Endpoint)>,
     /// `-ORBInitRef NAME=URL`: initial references.
     pub init_refs: Vec<(String, String)>,
-    /// `-ORBDefaultInitRef URL`: where initial references that are not given are looked for;
-    /// `/NAME` is added to it.
+    /// `-ORBDefaultInitRef URL`: the base URL of initial references that are not configured;
+    /// `/NAME` is appended to it.
     pub default_init_ref: Option<String>,
     /// `-ORBFileReferences`: whether `string_to_object`, and names with `-ORBDefaultInitRef`, may
     /// lead to `file:`. URLs of `-ORBInitRef` always may.
@@ -135,15 +135,16 @@ pub struct OrbConfig {
     pub max_buffered_octets: usize,
     /// `-ORBArenaSize`: octets of each thread's arena for demarshalled values.
     pub arena_size: usize,
-    /// `-ORBRequestTimeout` (milliseconds): how long a call may take in all.
+    /// `-ORBRequestTimeout` (milliseconds): the longest duration of a call in all.
     pub request_timeout: Duration,
     /// `-ORBConnectTimeout` (milliseconds): how long one attempt to connect may take.
     pub connect_timeout: Duration,
-    /// `-ORBInputTimeout` (milliseconds): how long a peer may take to complete a message that it
-    /// began, or its first one, and how long it may take nothing, or too little, of a reply.
+    /// `-ORBInputTimeout` (milliseconds): the time that a peer may take to complete a message that
+    /// it began, or its first one, and the time that it may take nothing, or too little, of a
+    /// reply.
     pub input_timeout: Duration,
-    /// `-ORBMinReplyRate`: octets of replies that a peer has to take in each second while some wait
-    /// for it; 0 for none.
+    /// `-ORBMinReplyRate`: the octets of replies that a peer must receive in each second while some
+    /// wait for it; 0 for none.
     pub min_reply_rate: u32,
     /// `-ORBHoldTimeout` (milliseconds): how long a request waits at a holding POA manager.
     pub hold_timeout: Duration,
@@ -358,7 +359,7 @@ pub enum ThreadpoolStrategy {
     /// request changes threads, unless it is buffered or its thread is borrowed.
     #[default]
     LeaderFollowers,
-    /// Half-Sync/Half-Async: one thread of each lane, of the lane's priority, takes in connections
+    /// Half-Sync/Half-Async: one thread of each lane, at the lane's priority, accepts connections
     /// and reads; the others serve. Each request changes threads, which costs a wake-up.
     HalfSyncHalfAsync,
     /// A worker pool: one thread, at the pool's default priority, accepts connections and reads. It
@@ -368,7 +369,7 @@ pub enum ThreadpoolStrategy {
     /// lanes are refused, because one queue for all contradicts them.
     #[cfg(feature = "baselines")]
     WorkerPool,
-    /// A filter chain: one thread takes in connections and reads for all lanes of a pool, of the
+    /// A filter chain: one thread accepts connections and reads for all lanes of a pool, of the
     /// most urgent lane's priority. It finds the target of each request, asks the application's
     /// [filters](OrbConfig::request_filters), and leaves the request in the queue of its lane,
     /// whose threads take it from there in the order of arrival. All lanes have the same endpoints.
@@ -380,7 +381,7 @@ pub enum ThreadpoolStrategy {
     /// threads were asked for**. While it serves, no input is read. Pools that buffer or borrow are
     /// refused, since there is no thread for it.
     Reactive,
-    /// A thread for each connection: one thread of each lane takes in connections, and each gets a
+    /// A thread for each connection: one thread of each lane accepts connections, and each gets a
     /// thread of the lane's priority that reads and serves until the connection ends, **however
     /// many threads were asked for**. There are at most twice as many as a lane may have
     /// [connections](OrbConfig::max_connections): one that was ended in the middle of an upcall
@@ -397,7 +398,7 @@ pub enum MonitorSocket {
     #[default]
     Off,
     /// `<pid>-<number>.sock` in the first of [these directories](crate::monitor::directories),
-    /// which is made where it is missing. It has to belong to the user, with mode 0700.
+    /// which is created if it is missing. It must belong to the user, with mode 0700.
     On,
     /// A socket of this name. A left-over socket without a listener is replaced.
     At(PathBuf),
@@ -429,7 +430,7 @@ pub enum RealTimeMode {
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// There is no such setting.
+    /// The setting does not exist.
     #[error("{origin}: there is no setting {name}; {}", similar::question(.similar))]
     Unknown {
         /// The source of the value.
@@ -487,8 +488,8 @@ impl ConfigError {
 }
 
 impl OrbConfig {
-    /// Adds a protocol of the application's. It has to be there on both sides: clients pass over
-    /// profiles of protocols that they do not have.
+    /// Adds a protocol of the application. Client and server both need it: clients skip profiles of
+    /// protocols that they do not have.
     pub fn add_protocol(&mut self, protocol: PluggableProtocol) {
         self.pluggable_protocols.push(protocol);
     }

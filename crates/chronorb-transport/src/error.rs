@@ -52,8 +52,7 @@ pub enum ConnectError {
         /// The system's word.
         source: io::Error,
     },
-    /// The peer, or this side, refused to go on: protection that one of them asks for cannot be
-    /// had.
+    /// The peer, or this side, refused to continue, because required protection is not available.
     #[error("no connection to {address}: {problem}")]
     Unacceptable {
         /// The address tried last.
@@ -69,7 +68,7 @@ pub enum ConnectError {
     },
 }
 
-/// A connection could not be taken in.
+/// A connection could not be accepted.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum AcceptError {
@@ -97,8 +96,8 @@ pub enum IoError {
     /// The peer closed the connection.
     #[error("the peer closed the connection")]
     Closed,
-    /// A message is longer than the connection carries; nothing of it was sent, and the connection
-    /// goes on.
+    /// A message is too long for the connection; nothing of it was sent, and the connection
+    /// continues.
     #[error("the message is longer than the transport carries")]
     TooLarge,
     /// The peer violated the transport's protocol, or could not prove its identity.

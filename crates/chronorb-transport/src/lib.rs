@@ -158,9 +158,9 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether it can carry messages already. A connection that was taken in may have to agree with
-    /// its peer on something first, which it does while it is received from; if that takes too
-    /// long, it is ended.
+    /// Whether it can carry messages already. An accepted connection may first have to complete a
+    /// handshake, which it does while it is received from. If that takes too long, the connection
+    /// is ended.
     fn is_established(&self) -> bool {
         true
     }
@@ -169,7 +169,7 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// dropped many of them without reaching the end: there may be more.
     ///
     /// # Errors
-    /// [`IoError::WouldBlock`] where nothing is there; [`IoError::Ended`] at the end of the stream.
+    /// [`IoError::WouldBlock`] if there are no octets; [`IoError::Ended`] at the end of the stream.
     fn try_recv(&self, room: &mut [u8]) -> Result<usize, IoError>;
 
     /// Receives as [`try_recv`](Self::try_recv) does, for a polling thread. If the transport
@@ -216,8 +216,8 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
         limit: Option<Duration>,
     ) -> Result<Option<usize>, IoError>;
 
-    /// Lets no thread wait any more in [`recv_until_interrupted`](Self::recv_until_interrupted),
-    /// until [`resume`](Self::resume). A thread that waits there already has to be sent a signal
+    /// Makes [`recv_until_interrupted`](Self::recv_until_interrupted) return without waiting, until
+    /// [`resume`](Self::resume). A thread that is waiting there already has to be sent a signal
     /// after this (a [`Kick`](chronorb_rt::Kick)).
     fn interrupt(&self);
 

@@ -26,7 +26,7 @@ pub struct Reactor {
 /// The kinds of events to wait for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Interest {
-    /// Octets or connections to take in.
+    /// Octets to receive, or connections to accept.
     Read,
     /// Input, and room to send.
     ReadWrite,
@@ -104,7 +104,7 @@ impl Reactor {
         Ok(())
     }
 
-    /// Waits for one event; `None` when the time is over, or a signal came.
+    /// Waits for one event; `None` when the time is over, or a signal arrived.
     ///
     /// # Errors
     /// Where the set is broken, which only a bug can do.

@@ -7,7 +7,7 @@ use rustix::net;
 #[cfg(feature = "uds")]
 use rustix::net::sockopt;
 
-/// The other side of a connection: by which protocol it came, and its address.
+/// The peer of a connection: its protocol, and its address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Remote {
     /// The scheme of the protocol, for example `iiop`; empty if the transport does not report it.
@@ -40,7 +40,7 @@ pub struct Credentials {
 }
 
 impl Remote {
-    /// A peer of which nothing is known.
+    /// An unknown peer.
     pub const UNKNOWN: Self = Self {
         scheme: "",
         address: RemoteAddress::Unknown,

@@ -27,7 +27,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Octets without messages in them, of which any number is taken as it comes.
+    /// Octets without message boundaries, which are passed on as they arrive.
     pub const ANY: Self = Self {
         len: |octets| Some(octets.len()),
         max: usize::MAX,

@@ -117,7 +117,7 @@ impl<F: Family> Connection for StreamConnection<F> {
     }
 
     fn shutdown(&self) {
-        // A connection that is gone already needs no end.
+        // A connection that has ended already needs no end.
         let _ = net::shutdown(&self.socket, Shutdown::Both);
     }
 
@@ -153,8 +153,8 @@ pub(crate) fn accept(listener: impl AsFd) -> Result<Option<OwnedFd>, AcceptError
     accept_by(|| net::accept_with(&listener, SocketFlags::CLOEXEC))
 }
 
-/// Takes the next connection in by `accept`, and passes over those that have failed already: their
-/// errors come by accept(2), which leaves those behind them where they are.
+/// Accepts the next connection by `accept`, and skips those that have failed already: accept(2)
+/// returns their errors, and leaves the connections behind them in the queue.
 fn accept_by<T>(accept: impl Fn() -> Result<T, Errno>) -> Result<Option<T>, AcceptError> {
     let mut last = Errno::AGAIN;
     for _ in 0..MAX_FAILED {
@@ -196,7 +196,8 @@ const OF_NETWORK: [Errno; 11] = [
 ];
 /// Connections that have failed, before others have a right to the thread.
 const MAX_FAILED: u32 = 64;
-/// Connections that may wait to be taken in; the kernel cuts it to `net.core.somaxconn`.
+/// The number of connections that may wait to be accepted; the kernel limits it to
+/// `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 1024;
 
 #[cfg(test)]

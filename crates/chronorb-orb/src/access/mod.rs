@@ -277,7 +277,7 @@ impl TransportRule {
         self.conditions.iter().any(of_user)
     }
 
-    /// The schemes that it names, which an ORB has to know.
+    /// The schemes in the rules, which an ORB must know.
     fn schemes(&self) -> &[String] {
         match &self.action {
             Action::Permit(schemes) => schemes,

@@ -69,7 +69,7 @@ impl Architecture {
         }
     }
 
-    /// The one of this name.
+    /// Returns the architecture of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| known.name() == name)

@@ -36,7 +36,7 @@ pub enum Filtered {
     PassOn,
     /// The request is served at this priority, in the lane of the priority, whatever the model of
     /// its POA. If no lane has the priority, the least urgent lane serves it, at this priority too.
-    /// A POA of the main-thread model uses its own thread.
+    /// For a POA of the main-thread model the priority of its own model applies.
     ServeAt(Priority),
     /// The request is refused: the client gets this exception, unless it waits for nothing.
     Refuse(SystemException),

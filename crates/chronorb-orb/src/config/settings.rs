@@ -1,4 +1,4 @@
-//! All settings: their names, and how their texts are taken in.
+//! All settings, with their names and parsers.
 
 #[cfg(feature = "access")]
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::demux::Demultiplexing;
 #[cfg(feature = "access")]
 use crate::poa::ObjectKeySecret;
 
-/// One setting: its key, the names of its option, parted by spaces, and how its text is taken in.
+/// One setting: its key, the names of its option, separated by spaces, and the kind of its value.
 pub(super) struct Setting {
     pub(super) key: &'static str,
     pub(super) options: &'static str,
@@ -96,7 +96,7 @@ pub(super) struct MissingFeature {
 }
 
 impl Setting {
-    /// Takes in a value, or refuses it.
+    /// Parses a value and applies it, or refuses it.
     pub(super) fn take(&self, config: &mut OrbConfig, text: &str) -> Result<(), String> {
         match self.missing {
             Some(missing) if missing.without.contains(&text) => Ok(()),

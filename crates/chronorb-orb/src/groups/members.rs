@@ -66,7 +66,7 @@ impl Groups {
         self.members.lock().clone()
     }
 
-    /// Puts an object into a group, once.
+    /// Adds an object to a group, once.
     fn add(&self, member: Member) {
         let mut members = self.members.lock();
         if !members
@@ -98,8 +98,8 @@ impl Groups {
 }
 
 impl Poa {
-    /// Makes an object a member of a group (`PortableGroup::GOA::associate_reference_with_id`):
-    /// requests to the group come to it too, from now on and until it is deactivated. It need not
+    /// Makes an object a member of a group (`PortableGroup::GOA::associate_reference_with_id`): it
+    /// receives the requests to the group too, from now on and until it is deactivated. It need not
     /// be active yet.
     ///
     /// From the first member on, the lanes of the POA's pool listen at the group, with the options
@@ -130,8 +130,8 @@ impl Poa {
         Ok(())
     }
 
-    /// Takes an object out of a group (`PortableGroup::GOA::disassociate_reference_with_id`). After
-    /// the last one of the pool its lanes do not listen at the group any more.
+    /// Removes an object from a group (`PortableGroup::GOA::disassociate_reference_with_id`). After
+    /// the last member of the pool, its lanes stop listening at the group.
     ///
     /// # Errors
     /// [`GroupError::NotAGroupObject`]; [`ObjectError::ObjectNotActive`] where the object is no
@@ -154,7 +154,7 @@ impl Poa {
     ///
     /// # Errors
     /// As [`associate_reference_with_id`](Self::associate_reference_with_id);
-    /// [`ObjectError::WrongPolicy`] where ids come from the application.
+    /// [`ObjectError::WrongPolicy`] if ids come from the application.
     pub fn create_id_for_reference(&self, group: &Object) -> Result<ObjectId, GroupError> {
         target(group)?;
         let reference = self.create_reference(group.type_id())?;

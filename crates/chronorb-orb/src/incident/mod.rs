@@ -46,7 +46,7 @@ incidents! {
     PriorityClamped => "priority clamped",
     /// A client propagated a priority above the ceiling; its request was refused.
     PriorityRefused => "priority refused",
-    /// A connection on which no whole message came in time; it was closed in order.
+    /// A connection without a whole message in time; it was closed in order.
     Silent => "no message in time",
     /// A connection was closed in order to make room for another one.
     Evicted => "made room",
@@ -70,7 +70,7 @@ incidents! {
     AnswerToUnprovedPeer => "answer to unproved peer",
     /// An object key whose authentication code is wrong or missing.
     ForgedObjectKey => "forged object key",
-    /// A connection that could not be taken in, since descriptors or memory have run out.
+    /// A connection that could not be accepted, since descriptors or memory have run out.
     FailedAccept => "failed accept",
     /// A connection whose two sides did not agree on keys, or on another thing that its protocol
     /// needs.
@@ -97,7 +97,7 @@ incidents! {
     StartedLane => "started lane",
     /// A lane that was ended in order.
     EndedLane => "ended lane",
-    /// A lane, or a thread of one, that cannot be had, or ended by an error.
+    /// A lane, or a thread of one, that could not be started, or ended by an error.
     FailedLane => "failed lane",
     /// An address of a server that could not be reached.
     FailedConnection => "failed connection",

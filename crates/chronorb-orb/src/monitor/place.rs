@@ -16,7 +16,7 @@ use super::client::connect_at_once;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SocketError {
-    /// The directory of sockets cannot be made, or looked at.
+    /// The directory of sockets cannot be created, or read.
     #[error("the directory {} of its socket: {source}", path.display())]
     Directory {
         /// The directory.
@@ -202,7 +202,7 @@ fn check(path: &Path, uid: u32) -> Result<(), SocketError> {
     }
 }
 
-/// The user's directory for such things, if there is one.
+/// Returns the user's runtime directory, if there is one.
 fn runtime_directory(uid: u32) -> Option<PathBuf> {
     let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let is_own = |path: &PathBuf| {

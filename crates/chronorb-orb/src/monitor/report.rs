@@ -82,7 +82,7 @@ pub struct LaneReport {
     pub seats: u32,
     /// The number of requests that are buffered now.
     pub queued: u32,
-    /// Connections that were taken in.
+    /// The number of accepted connections.
     pub accepted: u64,
     /// Requests that its threads have served, for whichever lane.
     pub served: u64,
@@ -134,7 +134,7 @@ pub struct ThreadReport {
 pub enum Doing {
     /// A lane's thread waits for something to do.
     Waiting,
-    /// A lane's thread takes in connections, or reads.
+    /// A lane's thread accepts connections, or reads.
     Reading,
     /// A lane's thread serves a request.
     Serving,

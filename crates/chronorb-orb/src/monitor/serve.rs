@@ -25,7 +25,7 @@ pub(super) struct Server {
     socket: Socket,
     switch: Arc<Switch>,
     sessions: Vec<Session>,
-    /// When connections are taken in again, after no descriptor was left for one.
+    /// The time at which connections are accepted again, after a lack of descriptors.
     accepts_from: Monotonic,
     /// Whether the lanes take times for the clients.
     takes_times: bool,
@@ -106,7 +106,7 @@ impl Server {
         })
     }
 
-    /// Takes in those that want to be clients.
+    /// Accepts waiting clients.
     fn accept(&mut self, now: Monotonic) {
         for _ in 0..CONNECTIONS_IN_A_TURN {
             match self.socket.listener().accept() {

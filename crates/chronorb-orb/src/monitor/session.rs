@@ -19,13 +19,13 @@ pub(super) struct Session {
     /// Octets of the input.
     filled: usize,
     output: Vec<u8>,
-    /// Octets of the output that have gone out.
+    /// The number of octets of the output that were sent.
     sent: usize,
-    /// Nothing is read any more.
+    /// Whether reading has ended.
     is_last: bool,
-    /// When the next line is looked at, at the earliest.
+    /// The earliest time to handle the next line.
     rests_until: Monotonic,
-    /// When the client is let go, unless it does something.
+    /// The time at which an idle client is disconnected.
     deadline: Monotonic,
 }
 
@@ -86,7 +86,7 @@ impl Session {
         }
     }
 
-    /// When it is to be looked at although nothing has come.
+    /// Returns the time of the next turn without an event.
     pub(super) fn next_turn(&self, now: Monotonic) -> Monotonic {
         if !self.is_sending() && (now < self.rests_until || self.line_end().is_some()) {
             self.rests_until
@@ -95,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Goes on with it.
+    /// Continues the session.
     pub(super) fn turn(
         &mut self,
         events: PollFlags,

@@ -67,13 +67,13 @@ impl Monitor {
         &self.path
     }
 
-    /// Lets its thread end.
+    /// Signals its thread to end.
     pub(crate) fn stop(&self) {
         let _ = self.switch.state.compare_set(RUNNING, STOPPING);
         self.switch.wake.notify();
     }
 
-    /// Waits until its thread has ended and the socket is gone.
+    /// Waits until its thread has ended and the socket is removed.
     pub(crate) fn wait_until_ended(&self, deadline: Deadline) {
         let mut state = self.switch.state.get();
         while state != ENDED && !deadline.has_passed() {

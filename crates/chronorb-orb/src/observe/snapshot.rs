@@ -57,7 +57,7 @@ pub struct LaneSnapshot {
     pub seats: u32,
     /// The number of requests that are buffered, or wait for their POAs.
     pub queued: u32,
-    /// Connections that it has taken in so far.
+    /// The number of connections accepted so far.
     pub accepted: u64,
     /// Requests that its threads have served so far, for whichever lane.
     pub served: u64,
@@ -105,7 +105,7 @@ pub enum Activity {
     Reading,
     /// Serving a request.
     Serving,
-    /// Holding a request to read, and waiting for a permit to serve it.
+    /// Having input to read, and waiting for a thread that may serve it.
     Blocked,
 }
 

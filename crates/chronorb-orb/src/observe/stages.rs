@@ -41,7 +41,7 @@ pub struct Target<'k> {
 }
 
 impl<'k> Target<'k> {
-    /// Reads an object key; `None` where it is not one of this ORB's making.
+    /// Parses an object key; `None` if this ORB did not make it.
     pub fn parse(object_key: &'k [u8]) -> Option<Self> {
         ObjectKey::parse(object_key).map(|key| Self { key })
     }
@@ -119,21 +119,22 @@ impl Stages {
         self.core.at(stage);
     }
 
-    /// Finds the POA of an object key, and lets go of it. Whether there is one.
+    /// Finds the POA of an object key, and releases it. Returns whether there is one.
     #[inline(never)]
     pub fn find_poa(&self, object_key: &[u8]) -> bool {
         let find = |key| self.core.poas.find(self.core.incarnation, &key);
         ObjectKey::parse(object_key).and_then(find).is_some()
     }
 
-    /// Finds the servant of an active object of a POA, and lets go of it. Whether there is one.
+    /// Finds the servant of an active object of a POA, and releases it. Returns whether there is
+    /// one.
     #[inline(never)]
     pub fn find_servant(&self, poa: &Poa, target: Target<'_>) -> bool {
         poa.find(target.key.hint, target.key.id).is_some()
     }
 
-    /// Takes a request from the octets of its message to the skeleton of its servant, and lets go
-    /// of everything again. Whether the skeleton was called, and had no exception.
+    /// Takes a request from the octets of its message to the skeleton of its servant, and releases
+    /// everything. Returns whether the skeleton was called without an exception.
     ///
     /// Serves a request as a lane's thread does (`server::dispatch`), without the parts that need a
     /// connection and without the reply, whose header is written after the servant has returned.

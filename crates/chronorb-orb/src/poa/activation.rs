@@ -24,9 +24,9 @@ impl Poa {
     /// Activates a servant under an id of the POA's making.
     ///
     /// # Errors
-    /// [`ActivateError::WrongPolicy`] where ids come from the application, or servants are not
-    /// retained; [`ActivateError::ServantAlreadyActive`] where the servant is an object already
-    /// and the POA has [`IdUniqueness::Unique`](super::IdUniqueness::Unique).
+    /// [`ActivateError::WrongPolicy`] if ids come from the application, or servants are not
+    /// retained; [`ActivateError::ServantAlreadyActive`] if the servant is an object already and
+    /// the POA has [`IdUniqueness::Unique`](super::IdUniqueness::Unique).
     pub fn activate_object(&self, servant: impl IntoServant) -> Result<ObjectId, ActivateError> {
         failure::begin();
         self.activate_new(servant.into_servant(), None)
@@ -49,8 +49,8 @@ impl Poa {
         self.activate_as(id.into(), servant.into_servant(), None)
     }
 
-    /// Ends an object: no request comes in any more. Requests in progress are finished; after the
-    /// last, the servant is given back to the [`ServantActivator`], or dropped.
+    /// Deactivates an object: it receives no further requests. Requests in progress are finished;
+    /// after the last, the servant is returned to the [`ServantActivator`], or dropped.
     ///
     /// # Errors
     /// [`ObjectError::ObjectNotActive`]; [`ObjectError::WrongPolicy`] where servants are not
@@ -74,8 +74,8 @@ impl Poa {
         Ok(self.reference(hint, id.as_bytes(), None, repository_id)?)
     }
 
-    /// The id of a servant: the one that it is active under, a new one where the POA activates
-    /// servants by itself, or that of the request in progress where it is the default servant.
+    /// Returns the id of a servant: the one that it is active under, a new one if the POA activates
+    /// servants implicitly, or that of the request in progress if it is the default servant.
     ///
     /// # Errors
     /// [`ServantError::ServantNotActive`]; [`ServantError::WrongPolicy`] if the POA's policies
@@ -191,8 +191,7 @@ impl Poa {
         ours.then_some(()).ok_or(foreign)
     }
 
-    /// An id that does not come again, where it is not a slot: after a restart, or because there
-    /// is no object yet.
+    /// Returns a unique id that is not a slot: after a restart, or because there is no object yet.
     pub(super) fn numbered_id(&self) -> ObjectId {
         let number = self.core().poas.next_object.fetch_add(1, Ordering::Relaxed);
         let incarnation = self.core().incarnation;
@@ -204,8 +203,7 @@ impl Poa {
         self.policies().is_persistent().then(|| self.numbered_id())
     }
 
-    /// Activates a servant under an id of the POA's making, with a priority of its own if that is
-    /// given.
+    /// Activates a servant under an id made by the POA, with its own priority if one is given.
     pub(super) fn activate_new(
         &self,
         servant: Servant,
@@ -218,7 +216,7 @@ impl Poa {
         Ok(active.id.clone())
     }
 
-    /// Activates a servant under an id, with a priority of its own if that is given.
+    /// Activates a servant under an id, with its own priority if one is given.
     pub(super) fn activate_as(
         &self,
         id: ObjectId,
@@ -245,7 +243,7 @@ impl Poa {
         activated.map(drop)
     }
 
-    /// Puts an object into the active object map, from which others may take it at once.
+    /// Adds an object to the active object map, where other threads may remove it at once.
     pub(super) fn activate(
         &self,
         id: Option<ObjectId>,

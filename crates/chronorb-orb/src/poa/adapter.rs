@@ -91,7 +91,7 @@ pub(super) const ALIVE: u32 = 1;
 /// Alive, and its keys are authenticated or it has an authorizer, which each request is asked by.
 /// Requests of other POAs do not look for these.
 pub(super) const GUARDED: u32 = 2;
-/// No request comes in any more; some may be in progress.
+/// No further requests enter; some may be in progress.
 pub(super) const DESTROYING: u32 = 3;
 pub(super) const DESTROYED: u32 = 4;
 

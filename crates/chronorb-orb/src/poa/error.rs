@@ -35,7 +35,7 @@ pub enum PolicyRule {
     /// A list has one policy of a kind.
     #[error("a policy of this kind is given twice")]
     Once,
-    /// Servants that are not retained come from somewhere.
+    /// A POA that does not retain servants needs a source of servants.
     #[error(
         "ServantRetention::NonRetain needs RequestProcessing::DefaultServant or \
          RequestProcessing::ServantManager"
@@ -47,7 +47,8 @@ pub enum PolicyRule {
     /// Objects that are activated implicitly are retained, with ids of the POA.
     #[error("ImplicitActivation::Implicit needs ServantRetention::Retain and IdAssignment::System")]
     NoImplicit,
-    /// Bands are of a priority model, and the priority that a server declares is in one of them.
+    /// Bands need a priority model, and one of them must contain the priority that a server
+    /// declares.
     #[error(
         "PriorityBandedConnection needs a PriorityModel, and a band with the priority that the \
          server declares"
@@ -62,7 +63,7 @@ pub enum PolicyRule {
          references are persistent"
     )]
     NoSecret,
-    /// The ORB has one of the protocols.
+    /// The ORB must have one of the protocols.
     #[error("none of the protocols is one that this ORB has (-ORBProtocols)")]
     NoProtocol,
     /// The thread pool exists.
@@ -74,7 +75,7 @@ pub enum PolicyRule {
     /// Requests for a pool with lanes have a priority.
     #[error("a thread pool with lanes needs a PriorityModel")]
     NoModel,
-    /// A policy goes with the others of the list, and with those of the ORB.
+    /// A policy must agree with the others of the list, and with those of the ORB.
     #[error("it contradicts another policy of the list, or one of the ORB")]
     Conflict,
 }
@@ -105,9 +106,9 @@ pub enum ActivateError {
     /// other side.
     #[error("the POA's policies do not allow this")]
     WrongPolicy,
-    /// The ORB or the POA is shut down, or has no room; `BAD_PARAM` (OMG minor 14) for an id that
-    /// is not one of this POA; `TRANSIENT` (OMG minor 1) where the object of this id is still
-    /// being deactivated and the ORB's hold time-out is over.
+    /// The ORB or the POA is shut down, or has no room; `BAD_PARAM` (OMG minor 14) for an id of
+    /// another POA; `TRANSIENT` (OMG minor 1) if the object of this id is still being deactivated
+    /// and the ORB's hold time-out is over.
     #[error(transparent)]
     System(SystemException),
     /// A system exception with a source that tells more: the endpoints or the threads of the pool
@@ -138,10 +139,10 @@ impl From<SystemException> for ActivateError {
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// There is no such object.
+    /// The object does not exist.
     #[error("there is no object of this id")]
     ObjectNotActive,
-    /// The reference is not one of this POA.
+    /// The reference belongs to another POA.
     #[error("the reference is not one of this POA")]
     WrongAdapter,
     /// The POA's policies do not allow it.

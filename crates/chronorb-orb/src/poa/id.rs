@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 #[derive(Clone)]
 pub struct ObjectId(Octets);
 
-/// Ids of the POA's making and short ones of the application are kept in place, so that a request
+/// Ids made by the POA and short ones of the application are stored inline, so that a request
 /// allocates nothing for them.
 #[derive(Clone)]
 enum Octets {

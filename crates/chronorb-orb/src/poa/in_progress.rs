@@ -26,7 +26,7 @@ struct Progress {
 /// The outcome of an attempt to begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BeginOutcome {
-    /// The caller is at it now, and has to end it.
+    /// The caller has begun, and must end it.
     Now,
     /// The caller was at it already, further up.
     Already,

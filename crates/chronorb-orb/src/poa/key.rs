@@ -43,7 +43,7 @@ pub(crate) struct ObjectKey<'k> {
 pub(crate) enum PoaKey<'k> {
     /// The one in this slot, in this run.
     Place { incarnation: u64, key: Key },
-    /// The one of this path; a transient one only as long as it has this place in this run.
+    /// The POA of this path; a transient one only while it has this place in this run.
     Path {
         place: Option<(u64, Key)>,
         hash: u32,
@@ -74,7 +74,7 @@ impl PoaKey<'_> {
 }
 
 impl<'k> ObjectKey<'k> {
-    /// Reads a key; `None` where it is not one of ours.
+    /// Parses a key; `None` for a foreign one.
     // Returning a value through memory in parts, and reading it as a whole, costs more than the
     // parsing.
     #[inline(always)]

@@ -19,7 +19,7 @@ impl Poa {
     /// the main thread has to give back: it does so when it next looks.
     ///
     /// # Errors
-    /// [`WaitError`] where a servant of the same ORB waits. Nothing was done then.
+    /// [`WaitError`] if a servant of the same ORB waits. Nothing was done then.
     pub fn destroy(
         &self,
         etherealize_objects: bool,
@@ -55,7 +55,7 @@ impl Poa {
             && !key::is_authentic(key, &self.core().poas.key_codes, self.is_persistent())
     }
 
-    /// Lets requests in that waited for the adapter activator.
+    /// Admits the requests that waited for the adapter activator.
     pub(super) fn end_initialisation(&self) {
         // Under the lock that setting an authorizer takes.
         let _writing = self.inner.writing.lock();
@@ -63,7 +63,7 @@ impl Poa {
         let _ = self.inner.state.compare_set(INITIALISING, open);
     }
 
-    /// Whether its manager lets requests wait.
+    /// Whether its manager holds requests.
     pub(crate) fn is_held(&self) -> bool {
         self.manager().is_holding()
     }

@@ -1,4 +1,4 @@
-//! POA managers: whether requests are let through.
+//! POA managers, which admit, hold, discard or refuse requests.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{Poa, WaitError, is_in_upcall};
 use crate::core::Core;
 use crate::server::tell_listening;
 
-/// Lets the requests of its POAs through, or not (CORBA 3.3, 15.3.4). A handle.
+/// A controller of the requests to its POAs (CORBA 3.3, 15.3.4). A handle.
 #[derive(Clone, Debug)]
 pub struct PoaManager {
     inner: Arc<Inner>,
@@ -66,7 +66,7 @@ impl PoaManager {
         core.poas.managers.add(core, id, Vec::new())
     }
 
-    /// Lets requests through.
+    /// Admits requests.
     ///
     /// # Errors
     /// [`AdapterInactive`] after [`deactivate`](Self::deactivate).
@@ -78,8 +78,8 @@ impl PoaManager {
         Ok(())
     }
 
-    /// Lets requests wait. They keep no thread of their lane meanwhile, but where each connection
-    /// has one. With `wait_for_completion` this returns when no request is in progress, or the
+    /// Holds requests. They occupy no thread of their lane meanwhile, except with a thread for each
+    /// connection. With `wait_for_completion` this returns when no request is in progress, or the
     /// state has been changed again.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl PoaManager {
         &self.inner.waiters
     }
 
-    /// Lets one request through, after waiting if need be.
+    /// Admits one request, after waiting if necessary.
     pub(crate) fn admit(&self, hold: Duration) -> Result<(), SystemException> {
         let mut state = self.inner.gate.get();
         if state == HOLDING {
@@ -212,8 +212,8 @@ impl PoaManager {
     }
 
     /// Waits until no request is in progress in any of its POAs, while the state is `state`.
-    /// Requests do not announce their end, which would cost each of them: they are looked for now
-    /// and then.
+    /// Requests do not announce their end, because that would cost time in each of them: they are
+    /// polled at intervals.
     fn wait(&self, state: u32) {
         while self.inner.gate.get() == state && self.poas().iter().any(Poa::is_busy) {
             self.inner
@@ -268,7 +268,7 @@ pub struct PoaManagerFactory {
 #[error("there is a POA manager of this name already")]
 pub struct ManagerAlreadyExists;
 
-/// A manager with endpoints of its own could not be made.
+/// A manager with endpoints of its own could not be created.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CreateManagerError {

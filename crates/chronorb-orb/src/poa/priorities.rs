@@ -31,8 +31,8 @@ use crate::rtcorba::{Priority, PriorityBands};
 use crate::server::Threadpool;
 
 impl Poa {
-    /// A reference to an object that is not active (yet), under a new id, with a priority of its
-    /// own. Whatever serves it does so at this priority.
+    /// Creates a reference to an object that is not active (yet), under a new id, with its own
+    /// priority. Every servant serves it at this priority.
     ///
     /// # Errors
     /// [`ObjectError::WrongPolicy`] where the POA's priority model is not
@@ -53,9 +53,9 @@ impl Poa {
         Ok(self.reference(None, id.as_bytes(), Some(priority), repository_id)?)
     }
 
-    /// A reference to an object that need not be active (yet), with a priority of its own. Whatever
-    /// serves it does so at this priority; it holds too where the object is activated later without
-    /// naming one.
+    /// Creates a reference to an object that need not be active (yet), with its own priority. Every
+    /// servant serves it at this priority, also if the object is activated later without naming
+    /// one.
     ///
     /// # Errors
     /// [`ObjectError::WrongPolicy`] where the POA's priority model is not
@@ -79,8 +79,7 @@ impl Poa {
         Ok(self.reference_to(id, Some(priority), repository_id)?)
     }
 
-    /// Activates a servant under an id of the POA's making, as an object with a priority of its
-    /// own.
+    /// Activates a servant under an id made by the POA, as an object with its own priority.
     ///
     /// # Errors
     /// [`ActivateError::WrongPolicy`] where the POA's priority model is not
@@ -103,8 +102,8 @@ impl Poa {
     }
 
     /// Activates a servant under an id, as
-    /// [`activate_object_with_id`](Self::activate_object_with_id) does, as an object with a
-    /// priority of its own.
+    /// [`activate_object_with_id`](Self::activate_object_with_id) does, as an object with its own
+    /// priority.
     ///
     /// # Errors
     /// [`ActivateError::WrongPolicy`] where the POA's priority model is not
@@ -128,8 +127,8 @@ impl Poa {
         self.activate_as(id.into(), servant.into_servant(), Some(priority))
     }
 
-    /// The priority that a request for the object `id` is served at by the POA's model, if it has
-    /// one, and the one that the object has for itself. `propagated` came with the request, by an
+    /// Returns the priority at which the POA's model serves a request for the object `id`, if it
+    /// has one, and the object's own priority. `propagated` was received with the request, by an
     /// endpoint of this `ceiling`.
     #[inline]
     pub(crate) fn priority_of_request(

@@ -23,7 +23,7 @@ impl Poa {
     /// A reference to an object that is not active (yet), under a new id.
     ///
     /// # Errors
-    /// [`ObjectError::WrongPolicy`] where ids come from the application.
+    /// [`ObjectError::WrongPolicy`] if ids come from the application.
     pub fn create_reference(&self, repository_id: &str) -> Result<Object, ObjectError> {
         if !self.policies().has_system_ids() {
             return Err(ObjectError::WrongPolicy);
@@ -246,8 +246,8 @@ pub(crate) fn forwarded_policies(core: &Core, key: &ObjectKey<'_>) -> Option<Tag
     Component::Policies(Policies(policies)).tagged().ok()
 }
 
-/// The lane whose endpoint clients use that know nothing of lanes: that of the priority that the
-/// server declares, else the least urgent.
+/// Returns the lane whose endpoint clients without knowledge of lanes use: that of the priority
+/// that the server declares, else the least urgent.
 fn published_lane(pool: &Threadpool, declared: Option<Priority>) -> &Lane {
     declared
         .and_then(|priority| pool.lane_of(priority))

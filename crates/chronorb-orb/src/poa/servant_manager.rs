@@ -23,7 +23,7 @@ pub trait AdapterActivator: Send + Sync + 'static {
 /// (`PortableServer::ServantActivator`; CORBA 3.3, 15.3.6.2): for POAs that
 /// [retain](super::ServantRetention::Retain) servants.
 ///
-/// Calls for one and the same object come one after another.
+/// Calls for the same object are serialized.
 pub trait ServantActivator: Send + Sync + 'static {
     /// Makes the servant of an object.
     ///

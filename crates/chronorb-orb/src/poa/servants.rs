@@ -44,7 +44,7 @@ impl IntoServant for &Servant {
 
 /// The servant of one request, until it is dropped.
 pub(crate) enum RequestServant<'p> {
-    /// One of the active object map.
+    /// A servant of the active object map.
     Active(ActiveRef<'p>),
     /// One that the POA does not remember.
     Transient(TransientServant<'p>),
@@ -247,7 +247,7 @@ impl Poa {
             || self.inner.servant_manager.get().is_some()
     }
 
-    /// Lets go of everything that the application has set, at the end.
+    /// Releases everything that the application has set, at the end.
     pub(super) fn forget_application(&self) {
         self.let_go(self.set_default_servant(None));
         self.let_go(self.inner.activator.lock().take());
@@ -307,7 +307,7 @@ impl Poa {
         }
     }
 
-    /// Lets the activator make the servant of an object; one thread does, others wait for it.
+    /// Makes the activator create the servant of an object; one thread does, others wait for it.
     fn incarnate(
         &self,
         activator: &dyn ServantActivator,

@@ -1,4 +1,4 @@
-//! All POAs of an ORB, and the way from a key to one of them.
+//! The table of an ORB's POAs, and the look-up of one by a key.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -110,7 +110,8 @@ impl PoaTable {
         self.live.insert(named, make).map(drop)
     }
 
-    /// Lets no request find it any more. The last one to be in it, or this, releases its hold.
+    /// Removes it, so that no further request finds it. The last request in it, or this call,
+    /// releases its hold.
     pub(super) fn remove(&self, key: Key) {
         let removed = {
             let _writing = self.writing.lock();
@@ -208,7 +209,7 @@ impl PoaTable {
         unbounded.map(|poa| poa.path_of_names()).collect()
     }
 
-    /// Lets no request through any more, and none wait: at the beginning of the end.
+    /// Makes all POAs refuse requests, also waiting ones: at the beginning of the end.
     pub(crate) fn deactivate(&self) {
         for index in 0..self.live.bound() {
             let poa = PoaRef {

@@ -46,8 +46,8 @@ impl Poa {
         })
     }
 
-    /// Makes a child POA. Without a manager it gets one of its own, which holds requests until
-    /// it is activated.
+    /// Creates a child POA. Without a manager it gets one of its own, which holds requests until it
+    /// is activated.
     ///
     /// # Errors
     /// [`CreatePoaError::AdapterAlreadyExists`]; [`CreatePoaError::InvalidPolicy`] for a policy

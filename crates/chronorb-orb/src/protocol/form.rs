@@ -156,7 +156,7 @@ impl AddressForm {
         (self.0.encode_lanes)(lanes)
     }
 
-    /// Reads such a component, whatever its tag.
+    /// Parses such a component, whatever its tag.
     pub(crate) fn decode_lanes(self, component: &TaggedComponent) -> Option<Lanes> {
         (self.0.decode_lanes)(component)
     }

@@ -1,8 +1,8 @@
 //! Protocols: GIOP over the available transports, and their addresses in object references.
 //!
-//! The tutorial's pluggable protocols framework: nothing above this module knows a transport, and
-//! nothing in it is on the way of a request. The protocols of this ORB are in `builtin.rs`, each
-//! behind a cargo feature of its name; an application adds its own by
+//! The tutorial's pluggable protocols framework: no module above this one knows a transport, and
+//! this module has no part in requests. The protocols of this ORB are in `builtin.rs`, each behind
+//! a cargo feature of its name; an application adds its own by
 //! [`OrbConfig::add_protocol`](crate::OrbConfig::add_protocol).
 
 mod builtin;
@@ -39,7 +39,7 @@ pub(crate) use ssliop::{is_forbidden, requires_protection};
 pub struct PluggableProtocol {
     transport: Arc<dyn Transport>,
     tag: u32,
-    /// References have profiles of its own, whose tag is the protocol's.
+    /// References have profiles of this protocol, with its tag.
     profiles: Option<AddressForm>,
     /// References also publish it by components of the profile of IIOP.
     components: Option<Components>,

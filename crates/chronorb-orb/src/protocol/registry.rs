@@ -11,7 +11,7 @@ use crate::config::OrbConfig;
 #[derive(Debug)]
 pub(crate) struct Registry(Vec<PluggableProtocol>);
 
-/// Protocols, or endpoints of them, that cannot be had.
+/// Protocols, or endpoints of them, that are not available.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub(crate) enum ProtocolProblem {
     #[error("there is no protocol {0:?}; there are {1}")]
@@ -115,7 +115,7 @@ impl Registry {
         self.0.get(way.rank)
     }
 
-    /// The way to this address by one of these protocols.
+    /// Returns the way to this address by one of these protocols.
     pub(crate) fn way(&self, by: &PluggableProtocol, address: Address) -> Way {
         let mut all = self.0.iter();
         Way {

@@ -68,7 +68,7 @@ struct MutexState {
 pub(crate) type NamedMutexes = PiMutex<BTreeMap<String, RtMutex>>;
 
 impl RtMutex {
-    /// Locks, and waits as long as it takes.
+    /// Locks, and waits without a limit.
     ///
     /// # Errors
     /// See [`RtMutex`]; `NO_RESOURCES` where the system has no memory for a waiting thread.
@@ -219,8 +219,8 @@ impl RtOrb {
     /// A mutex without a name needs no end: its memory is given back with its last reference.
     ///
     /// # Errors
-    /// See [`RtMutex`]; a mutex whose owner has ended can be destroyed. `BAD_PARAM` where it is one
-    /// of another ORB.
+    /// See [`RtMutex`]; a mutex whose owner has ended can be destroyed. `BAD_PARAM` for a mutex of
+    /// another ORB.
     pub fn destroy_mutex(&self, mutex: &RtMutex) -> Result<(), SystemException> {
         if mutex.shared.orb != self.core.number {
             return Err(SystemException::no(SystemExceptionKind::BadParam, 0));

@@ -49,8 +49,8 @@ pub type NativePriority = u8;
 
 /// A mapping of CORBA priorities to native ones and back (RT-CORBA 1.2, 5.4.2).
 ///
-/// An application that needs another mapping than those of this module gives one of its own to the
-/// configuration of an ORB, which uses it from its start on:
+/// An application that needs another mapping sets its own in the configuration of an ORB, which
+/// uses it from the start:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -105,7 +105,7 @@ pub enum MappingKind {
     Direct,
     /// [`ContinuousMapping`]: `-ORBPriorityMapping continuous`.
     Continuous,
-    /// One of the application, set in [`OrbConfig`](crate::OrbConfig).
+    /// A mapping of the application, set in [`OrbConfig`](crate::OrbConfig).
     Custom(Arc<dyn PriorityMapping>),
 }
 

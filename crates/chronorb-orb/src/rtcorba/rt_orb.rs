@@ -205,8 +205,8 @@ impl RtOrb {
         })
     }
 
-    /// Ends a thread pool: no request comes in any more, those in progress are answered, and all
-    /// its threads have left when this returns. The POAs that it serves are destroyed before.
+    /// Destroys a thread pool: no further requests enter, those in progress are answered, and all
+    /// its threads have ended when this returns. The POAs that it serves must be destroyed before.
     ///
     /// # Errors
     /// [`DestroyThreadpoolError`]. `BAD_INV_ORDER` leaves the pool as it was.

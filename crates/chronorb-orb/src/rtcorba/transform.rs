@@ -9,8 +9,8 @@ use super::{Priority, RtOrb, request_priority};
 use crate::core::Core;
 use crate::poa::{NoContext, PoaCurrent};
 
-/// `RTCORBA::PriorityTransform`: changes the priority of requests as they come in, and that of the
-/// calls that servants make (RT-CORBA 1.2, “Priority Transforms”).
+/// `RTCORBA::PriorityTransform`: changes the priorities of incoming requests, and of the calls that
+/// servants make (RT-CORBA 1.2, “Priority Transforms”).
 ///
 /// Many threads call the transform concurrently, for every request. So it must not block, and
 /// should not allocate. With `None`, the standard's `FALSE`, the caller gets `DATA_CONVERSION` (OMG
@@ -41,8 +41,8 @@ use crate::poa::{NoContext, PoaCurrent};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait PriorityTransform: Send + Sync {
-    /// The priority that a request is served at, instead of the one that came with it or that the
-    /// server declares.
+    /// Returns the priority at which a request is served, instead of the propagated or declared
+    /// one.
     ///
     /// The transform is called once for each request to a POA that has a priority model, from other
     /// processes or from this one, when the target's priority is known and before it becomes a
@@ -61,8 +61,7 @@ pub trait PriorityTransform: Send + Sync {
 }
 
 impl RtOrb {
-    /// Installs the priority transform of this ORB, once. Requests that are being served already
-    /// came in without it.
+    /// Installs the priority transform of this ORB, once. It does not affect requests in progress.
     ///
     /// # Errors
     /// `BAD_INV_ORDER` where there is one.

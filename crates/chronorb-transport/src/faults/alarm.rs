@@ -49,8 +49,7 @@ impl Alarm {
         })
     }
 
-    /// Makes an edge when it is `due`, and at once where that is past; no more one where it is
-    /// `None`.
+    /// Requests an edge when it is `due`, at once if that is past; `None` cancels the request.
     pub(super) fn ring(&self, wanted: For, due: Option<Monotonic>) {
         let mut state = self.state.lock();
         state.due[wanted as usize] = due;
@@ -89,7 +88,7 @@ impl Alarm {
         }
     }
 
-    /// Makes no more edges of room to send.
+    /// Cancels the request of edges for room to send.
     pub(super) fn forget_room(&self, watched: impl AsFd) {
         self.set_wants_room(watched.as_fd(), false);
     }

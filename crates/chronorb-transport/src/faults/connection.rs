@@ -184,7 +184,7 @@ impl Connection for FaultyConnection {
         }
         let due = [incoming.next_due(), waits].into_iter().flatten().min();
         if incoming.is_full() {
-            // Nothing can be read that would come before it.
+            // No octets can be read that would precede it.
             sleep_until(due.unwrap_or(Monotonic::from_nanos(0)));
         } else {
             let left = due.map(|due| due - Monotonic::now());

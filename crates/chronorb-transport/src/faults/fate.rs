@@ -21,7 +21,7 @@ pub(super) struct Fates {
 /// The fate of a portion.
 #[derive(Debug)]
 pub(super) struct Fate {
-    /// The octets that come, in the place of those that went.
+    /// The octets to deliver instead of the offered ones.
     pub(super) octets: Vec<u8>,
     /// The number of offered octets that the portion stands for; further ones are never delivered.
     pub(super) of: usize,
@@ -51,7 +51,7 @@ impl Fates {
         }
     }
 
-    /// When octets come that were seen now.
+    /// Returns the due time of octets that arrive now.
     pub(super) fn due(&mut self) -> Option<Monotonic> {
         let delay = self.plan.delay?;
         let span = delay.longest - delay.shortest;

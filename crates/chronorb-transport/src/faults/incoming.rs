@@ -70,7 +70,7 @@ impl HeldInput {
         self.next_due().is_some()
     }
 
-    /// Whether no more may be read at present.
+    /// Whether reading must pause.
     pub(super) fn is_full(&self) -> bool {
         self.end.is_some() || self.held_octets >= MOST_HELD
     }

@@ -12,7 +12,7 @@ use crate::{Connection, IoError, SendError};
 #[derive(Debug)]
 pub(super) struct HeldOutput {
     fates: Fates,
-    /// When the portion that is delayed goes.
+    /// The due time of the delayed portion.
     due: Option<Monotonic>,
     /// A message that waits for the next one, and until when.
     kept: Option<(Monotonic, Vec<u8>)>,
@@ -180,7 +180,7 @@ impl HeldOutput {
             moved = send(&fate.octets)?;
         }
         if fate.times > 1 {
-            // It is sent already, and need not come twice.
+            // It is sent already, and is not offered again.
             let _ = send(&fate.octets);
         }
         if let Some((_, kept)) = self.kept.take() {

@@ -116,10 +116,10 @@ impl Vacancy {
     }
 }
 
-/// A socket that hears the group, and nothing else.
+/// Makes a socket that receives only the group's packets.
 fn listen(group: SocketAddr, options: &MulticastOptions, setup: Setup) -> io::Result<OwnedFd> {
     let socket = socket(group)?;
-    // Others of this machine may listen at the same group, each of which hears everything.
+    // Other processes of this machine may listen at the same group, and each receives all packets.
     sockopt::set_socket_reuseaddr(&socket, true)?;
     crate::sys::hear_only_joined_groups(&socket, group.is_ipv6())?;
     let mut properties = setup.options;

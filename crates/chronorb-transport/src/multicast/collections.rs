@@ -54,7 +54,7 @@ pub struct Collections {
     open: VecDeque<Collection>,
     /// Octets of all that are open.
     octets: usize,
-    /// The last message that came in more than one packet.
+    /// The last message that was reassembled from several packets.
     whole: Vec<u8>,
 }
 
@@ -244,7 +244,7 @@ struct Collection {
     total: Option<u32>,
     /// The received packets, by their numbers.
     pieces: Vec<Piece>,
-    /// Their data, as it came.
+    /// The data of the packets, in the order of arrival.
     data: Vec<u8>,
 }
 

@@ -10,7 +10,7 @@ pub struct Counts {
     pub delivered: u64,
     /// Datagrams that were no packets.
     pub malformed: u64,
-    /// Packets that had come before.
+    /// Packets that were received before.
     pub duplicates: u64,
     /// Collections whose packets contradicted each other.
     pub contradicting: u64,

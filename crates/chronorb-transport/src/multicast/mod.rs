@@ -1,5 +1,5 @@
-//! IP multicast, the transport of MIOP: each message is cut into packets, which all members of a
-//! group hear, or do not. Nothing comes back.
+//! IP multicast, the transport of MIOP. Each message is split into packets, which every member of a
+//! group receives, or misses. There are no replies.
 //!
 //! A [`connect`](Transport::connect)ion to a group sends only. A listener has one connection for
 //! all senders, and reassembles their messages in bounded memory ([`Collections`]). Invalid packets

@@ -81,7 +81,7 @@ impl Receiver {
             room[..n].copy_from_slice(&left[..n]);
             *rest_start += n;
             if *rest_start == rest.len() {
-                // A long message must not keep its memory when it is gone.
+                // A long message must not keep its memory after it was delivered.
                 *rest = Vec::new();
                 *rest_start = 0;
             }
@@ -252,7 +252,7 @@ impl AsFd for Receiver {
 
 /// The longest that UDP has.
 const LONGEST_DATAGRAM: usize = 1 << 16;
-/// Datagrams without a message that are taken in at one go; then others have a right to the thread.
+/// The datagrams without a message that are read at a time; then other connections get the thread.
 const PATIENCE: u32 = 256;
 /// A listener has no peer to answer to.
 const SENDS_NOTHING: IoError = IoError::Broken(Errno::OPNOTSUPP);

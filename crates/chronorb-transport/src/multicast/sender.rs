@@ -22,7 +22,7 @@ use crate::ip_options;
 use crate::timed::TimedSocket;
 use crate::{Carriage, Connection, IoError, Messages, Remote, SendError, Setup, SocketOptions};
 
-/// A socket that sends to a group, from which nothing comes back.
+/// A socket that sends to a group, and receives nothing.
 #[derive(Debug)]
 pub(super) struct Sender {
     socket: TimedSocket,
@@ -249,7 +249,7 @@ impl Connection for Sender {
     fn try_recv(&self, _: &mut [u8]) -> Result<usize, IoError> {
         loop {
             self.check_open()?;
-            // From a group nothing comes.
+            // There is nothing to receive from a group.
             self.socket.receive(&mut [0], RecvFlags::DONTWAIT)?;
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct ShmConnection {
     socket: TimedSocket,
     /// From when the memory is there.
     channel: OnceLock<Channel>,
-    /// The largest rings that the peer may hand over.
+    /// The largest rings that the peer may create.
     largest_ring: usize,
     is_joining: AtomicBool,
     /// The connection has ended: nothing can be sent, and only octets in the ring can be received.
@@ -37,7 +37,7 @@ pub(super) struct ShmConnection {
     /// The file of the memory, until the peer has sealed it.
     file: PiMutex<Option<OwnedFd>>,
     interrupted: AtomicBool,
-    /// The number of octets that the peer may still ring by, of those that were not taken yet.
+    /// The number of rings that the peer is permitted, less those that were taken.
     rings: AtomicU32,
     /// The number of polls in vain.
     looks: AtomicU32,
@@ -78,7 +78,7 @@ impl ShmConnection {
         }
     }
 
-    /// Takes the memory over, if it has come.
+    /// Maps the peer's memory, if it has arrived.
     #[cold]
     pub(super) fn join(&self) -> Result<&Channel, IoError> {
         if self.has_ended() {
@@ -165,12 +165,12 @@ impl ShmConnection {
         let ring = channel.back();
         let wait = channel.consumer.release(ring);
         let wait = wait.map_err(|rubbish| self.violated(rubbish))?;
-        // A peer that is gone needs no room.
+        // A peer that has ended needs no room.
         let _ = self.wake(&ring.words.head.0, wait);
         Ok(())
     }
 
-    /// Asks the peer to wake this side like this when something comes.
+    /// Requests a wake-up of this kind from the peer for the next octets.
     fn ask_for_octets(&self, channel: &Channel, wait: Wait) -> Result<WakeRequest, IoError> {
         self.release(channel)?;
         if wait == Wait::Doorbell && !channel.consumer.waits(wait) {
@@ -265,7 +265,7 @@ impl ShmConnection {
         }
     }
 
-    /// Sleeps until something comes, at most so long.
+    /// Sleeps until octets arrive, at most for the given time.
     fn sleep(&self, sleep: &mut Sleep, remaining: Duration) -> Result<(), IoError> {
         let Some(channel) = self.channel.get() else {
             return self.await_bell(remaining);
@@ -347,7 +347,7 @@ impl ShmConnection {
                 Err(error) => Err(IoError::from_errno(error)),
             };
         }
-        // The memory that is still to come must not be taken for an octet.
+        // The message with the memory, which may follow, must not be mistaken for an octet.
         self.await_bell(remaining.map_or(LONGEST_DELAY, |left| left.min(LONGEST_DELAY)))
     }
 
@@ -569,7 +569,7 @@ impl Connection for ShmConnection {
 
     fn shutdown(&self) {
         self.ended.store(true, Ordering::Relaxed);
-        // A connection that is gone already needs no end.
+        // A connection that has ended already needs no end.
         let _ = net::shutdown(self.socket.socket(), Shutdown::Both);
         if let Some(channel) = self.channel.get() {
             channel.end();
@@ -673,7 +673,7 @@ fn rest_of<'o>(first: &'o [u8], second: &'o [u8], sent: usize) -> (&'o [u8], &'o
 const SEALED: u32 = 0;
 /// The peer has put in nothing yet, and perhaps not sealed the memory.
 const UNSEALED: u32 = 1;
-/// The peer broke the protocol: nothing is looked at any more.
+/// The peer violated the protocol: its octets are not read any more.
 const BROKEN: u32 = 2;
 /// The number of rings after which they are taken without another reason, long before the socket is
 /// full.

@@ -9,8 +9,8 @@ use super::memory::Memory;
 use super::{DEFAULT_RING, Place, rendezvous};
 use crate::{Address, ConnectError, SocketOptions, uds};
 
-/// Makes the memory, connects, and hands it over; whether the peer takes it is seen later, as with
-/// any connection that waits to be taken in.
+/// Creates the memory, connects, and sends the memory. Whether the peer accepts it is found out
+/// later, as with any connection that waits to be accepted.
 pub(super) fn connect(
     address: &Address,
     deadline: Deadline,

@@ -39,7 +39,7 @@ pub(super) enum RingDirection {
 }
 
 impl Memory {
-    /// New memory for two empty rings, and its file, to be handed over.
+    /// Creates memory for two empty rings, and its file, which is sent to the peer.
     pub(super) fn create(ring: usize) -> Result<(Self, OwnedFd), Errno> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = match fs::memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL) {

@@ -290,9 +290,9 @@ impl Consumer {
 
     /// Publishes the consumer's position. Returns how the producer waits; it must be woken.
     ///
-    /// It is done when nothing is left to take out, and where much was: so it is not in the way of
-    /// a message, and at least half of the ring is always free to a producer whose octets were
-    /// taken out.
+    /// The position is published when the ring is empty, and after many octets. So it does not
+    /// delay a message, and at least half of the ring is always free to a producer whose octets
+    /// were consumed.
     #[inline]
     pub(super) fn release(&self, ring: Ring<'_>) -> Result<Wait, Rubbish> {
         let (released, head) = (self.released.get(), self.head.get());

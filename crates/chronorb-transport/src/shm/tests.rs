@@ -331,7 +331,7 @@ fn memory_that_was_taken_keeps_its_size_and_its_pages() {
     assert_eq!(punched, Err(Errno::PERM));
     let unsealed = fs::fcntl_add_seals(&peer.file, SealFlags::WRITE);
     assert_eq!(unsealed, Err(Errno::PERM));
-    // It goes on as if nothing had been tried.
+    // It continues as if nothing had been tried.
     connection.try_send(&[5; 10]).expect("there is room");
     assert_eq!(connection.try_recv(&mut [0]), Err(IoError::WouldBlock));
 }

@@ -18,8 +18,7 @@ pub(crate) struct DatagramInfo {
     /// The address of this machine to answer from; `None` if the kernel did not report it, or the
     /// datagram was sent to a group.
     pub(crate) local: Option<IpAddr>,
-    /// The interface that it came by, for addresses that mean something on one link only; 0 where
-    /// that is not known.
+    /// The interface that received it, for link-local addresses; 0 if it is unknown.
     pub(crate) interface: u32,
 }
 

@@ -11,8 +11,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr;
 
-/// The addresses of all interfaces that are up, in the kernel's order; empty where they cannot
-/// be had. For a server that listens on all of them and has to name one.
+/// Returns the addresses of all interfaces that are up, in the kernel's order; empty if they are
+/// not available. For a server that listens on all of them and has to publish one.
 pub fn interface_addresses() -> Vec<IpAddr> {
     let mut list: *mut libc::ifaddrs = ptr::null_mut();
     // SAFETY: `list` is a valid place for the pointer that getifaddrs(3) stores.
@@ -29,7 +29,7 @@ pub fn interface_addresses() -> Vec<IpAddr> {
         }
         entry = interface.ifa_next;
     }
-    // SAFETY: `list` came from getifaddrs(3) and nothing refers to it any more.
+    // SAFETY: `list` was returned by getifaddrs(3), and no reference to it is left.
     unsafe { libc::freeifaddrs(list) };
     addresses
 }

@@ -22,7 +22,7 @@ impl TlsAcceptor {
 }
 
 impl Acceptor for TlsAcceptor {
-    /// Takes the next connection. The handshake is still to come, while it is received from.
+    /// Accepts the next connection. The handshake follows, while the connection is received from.
     fn accept(&self) -> Result<Option<Box<dyn Connection>>, AcceptError> {
         loop {
             let Some(carrier) = self.carrier.accept()? else {

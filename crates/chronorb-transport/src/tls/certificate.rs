@@ -24,8 +24,8 @@ impl CertificateNames {
     pub fn read(certificate: &[u8]) -> Option<Self> {
         let mut certificate = Der(certificate).take(SEQUENCE)?;
         let mut tbs = certificate.take(SEQUENCE)?;
-        // Version, serial number, algorithm, issuer and validity come before the subject (RFC 5280,
-        // section 4.1), the key after it.
+        // Version, serial number, algorithm, issuer and validity precede the subject (RFC 5280,
+        // section 4.1), the key follows it.
         tbs.take_if(VERSION);
         for tag in [INTEGER, SEQUENCE, SEQUENCE, SEQUENCE] {
             tbs.take(tag)?;
@@ -103,7 +103,7 @@ fn subject(mut name: Der<'_>) -> Option<String> {
     Some(parts.join(","))
 }
 
-/// Appends one attribute, whose value comes next.
+/// Appends one attribute, whose value follows.
 fn write_attribute(text: &mut String, kind: &[u8], mut value: Der<'_>) -> Option<()> {
     let encoded = value.0;
     let (tag, contents) = value.next()?;

@@ -320,7 +320,7 @@ fn check_dates(
             WebPkiServerVerifier::builder_with_provider(itself.into(), provider.clone().into())
                 .build()
                 .map_err(|error| TlsConfigError::Refused(error.to_string()))?;
-        // Any name: the dates come before it, and everything else is the peer's to judge.
+        // Any name: the dates are checked before it, and everything else is for the peer to judge.
         let name = ServerName::from(std::net::Ipv4Addr::LOCALHOST);
         let judged = verifier.verify_server_cert(certificate, &[], &name, &[], now);
         if let Err(Error::InvalidCertificate(problem)) = judged

@@ -17,8 +17,8 @@ use crate::{Connection, IoError, Remote, SendError, SocketOptions};
 
 /// TLS on another connection.
 ///
-/// The locks of the two directions are for the one thread that uses each; others only try them.
-/// That of the session comes after either, and nothing is waited for under it.
+/// Each direction has a lock for the one thread that uses it; other threads only try the lock. The
+/// lock of the session is taken after either, and is never held during a wait.
 pub(super) struct TlsConnection {
     pub(super) carrier: Box<dyn Connection>,
     pub(super) session: PiMutex<Session>,
@@ -30,7 +30,7 @@ pub(super) struct TlsConnection {
 }
 
 impl TlsConnection {
-    /// A connection whose handshake is still to come.
+    /// A connection before its handshake.
     pub(super) fn new(carrier: Box<dyn Connection>, mut session: Session) -> Self {
         session.set_buffer_limit(Some(RECORD));
         Self {
@@ -213,7 +213,7 @@ impl Connection for TlsConnection {
         room: &mut [u8],
         limit: Option<Duration>,
     ) -> Result<Option<usize>, IoError> {
-        // A record that comes octet by octet has no more time than another.
+        // A record that arrives octet by octet has no more time than others.
         let deadline = limit.map(Deadline::after);
         self.receive(room, |space| {
             let left = deadline.map(Deadline::remaining);

@@ -12,7 +12,7 @@ pub(super) struct RecordReader {
     /// The part that rustls does not have yet.
     first: usize,
     end: usize,
-    /// Whether it came since this [began](Self::begin).
+    /// Whether it arrived since this [began](Self::begin).
     is_new: bool,
 }
 
@@ -52,7 +52,7 @@ impl RecordReader {
         let taken = session.read_tls(&mut rest);
         // It is refused only where a handshake message has no end.
         let taken = taken.map_err(|_| Error::HandshakeNotComplete)?;
-        // After the peer's goodbye nothing is read any more.
+        // Octets after the peer's close notification are not read.
         self.first = match taken {
             0 => self.end,
             taken => self.first + taken,

@@ -21,7 +21,7 @@ pub(super) struct RecordWriter {
     /// The end of each record in it, and the number of octets in the record that the caller takes
     /// for unsent.
     records: Vec<(usize, usize)>,
-    /// Octets whose records are gone, and that the caller still takes for unsent.
+    /// Octets whose records are sent, and that the caller still takes for unsent.
     untold: usize,
 }
 
@@ -151,8 +151,8 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// Counts one octet as sent, since encrypting cannot be undone: the caller has to know that it
-    /// is in the midst of it, unless that is all there is.
+    /// Counts one octet as sent, since encryption cannot be undone: the caller must know that a
+    /// message is partly sent, unless that is all there is.
     fn tell_one(&mut self) -> usize {
         let held: usize = self.records.iter().map(|(_, len)| *len).sum();
         match self.records.first_mut() {

@@ -56,7 +56,7 @@ pub(super) fn write_counts(out: &mut Vec<u8>, packets: u64, dropped: u64) {
     });
 }
 
-/// The octets that a packet takes in the file at most, beside its own and those of its comment.
+/// The greatest overhead of a packet in the file, in octets, without its comment.
 pub(super) const PACKET_OVERHEAD: usize = 48;
 
 fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {

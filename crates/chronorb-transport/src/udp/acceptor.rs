@@ -18,7 +18,7 @@ use crate::sys::datagram::{receive_datagram, tell_destinations};
 use crate::timed::TimedSocket;
 use crate::{AcceptError, Acceptor, Address, Connection, Endpoint, ListenError, Setup, ip_options};
 
-/// A socket that takes in first datagrams.
+/// A socket that receives first datagrams.
 #[derive(Debug)]
 pub(super) struct UdpAcceptor {
     socket: OwnedFd,
@@ -111,7 +111,7 @@ impl UdpAcceptor {
         // cannot be sent, the next message announces both.
         let _ = net::send(&socket, &[], SendFlags::DONTWAIT);
         net::connect(&socket, &way.peer)?;
-        // From now on its messages come to its socket. Others that came before follow the first
+        // From now on its messages are received by its own socket. Earlier ones follow the first
         // one.
         self.sort(&self.socket, way, &mut own, reception)?;
         let largest = self.max.min(largest_to(&way.peer));
@@ -216,7 +216,7 @@ impl Acceptor for UdpAcceptor {
                     reception.waiting.put_back((way, message));
                     return Err(refused(error.into()));
                 }
-                // A peer that cannot be answered, or by an address that is gone.
+                // The peer cannot be answered, or the address that it used does not exist any more.
                 Err(_) => count_dropped(),
             }
         }
@@ -237,7 +237,7 @@ impl AsFd for UdpAcceptor {
 enum Received {
     /// A message of so many octets.
     Message(Way, usize),
-    /// Something else, which is gone.
+    /// A datagram of another kind, which was dropped.
     Other,
     Nothing,
 }

@@ -109,7 +109,7 @@ impl UdpConnection {
         filled
     }
 
-    /// Takes the datagram without octets, if it has come.
+    /// Takes the empty datagram, if it has arrived.
     fn take_announcement(&self) {
         let len = RecvFlags::PEEK | RecvFlags::TRUNC | RecvFlags::DONTWAIT;
         if self.socket.receive(&mut [], len) == Ok(0) {
@@ -117,7 +117,7 @@ impl UdpConnection {
         }
     }
 
-    /// Keeps the rest of a message, where nothing is kept.
+    /// Keeps the rest of a message, if no other one is kept.
     fn keep(&self, rest: &[u8]) {
         let mut kept = self.kept.lock();
         kept.present.clear();
@@ -338,7 +338,7 @@ impl AsFd for UdpConnection {
     }
 }
 
-/// Whether a datagram is one message, and no more.
+/// Whether a datagram is exactly one message.
 pub(super) fn is_message(messages: &Messages, datagram: &[u8]) -> bool {
     !datagram.is_empty()
         && datagram.len() <= messages.max

@@ -1,4 +1,5 @@
-//! UDP, the transport of DIOP: each message is one datagram, which may be lost, come twice or late.
+//! UDP, the transport of DIOP. Each message is one datagram, which may be lost, duplicated or
+//! delayed.
 //!
 //! The options of an endpoint are `portspan` and `hostname_in_ior`, as for TCP, and `max`: the
 //! octets of the longest message that its connections send, at most and by default the capacity of

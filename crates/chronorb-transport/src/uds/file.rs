@@ -56,7 +56,8 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if fs::lstat(&self.path).is_ok_and(|file| Identity::of(&file) == self.identity) {
-            // It may be gone by now, or the right to remove it: nothing is left to do then.
+            // The file may have been removed by now, or the permission to remove it: there is
+            // nothing to do then.
             let _ = fs::unlink(&self.path);
         }
     }
@@ -96,7 +97,8 @@ fn remove_stale(path: &str) -> io::Result<()> {
     if is_listened_at(path)? {
         return Err(in_use("another process listens there"));
     }
-    // Two that found it may come here: the second one has taken the first one's new file aside.
+    // Two processes that found the file may get here: the second one has moved the new file of the
+    // first one aside.
     let aside = format!("{path}.{}", process::id());
     fs::renameat_with(CWD, path, CWD, &aside, RenameFlags::NOREPLACE)?;
     if Identity::of(&fs::lstat(&aside)?) == Identity::of(&file) {
@@ -107,8 +109,8 @@ fn remove_stale(path: &str) -> io::Result<()> {
     Err(in_use("another process has begun to listen there"))
 }
 
-/// Removes sockets that processes of this user have left behind in a directory: files named
-/// `PREFIX-PID-NUMBER` of processes that are gone. They are left where that is not certain.
+/// Removes sockets that ended processes of this user have left behind in a directory: files named
+/// `PREFIX-PID-NUMBER`. They are left alone in cases of doubt.
 pub(super) fn remove_abandoned(directory: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return;

@@ -48,7 +48,7 @@ impl PriorityBand {
 }
 
 impl PriorityBands {
-    /// A list of bands, in the order in which a priority is looked for.
+    /// A list of bands, in the order in which they are searched.
     ///
     /// # Errors
     /// [`BandsError`] names the band at fault; the first of several.

@@ -164,7 +164,7 @@ impl OrbPolicies {
     }
 }
 
-/// The policies that hold for a reference with these of its own, on the calling thread.
+/// Returns the policies in effect for a reference with these own ones, on the calling thread.
 pub(crate) fn effective_overrides(core: &Core, own: &Overrides) -> Overrides {
     let inner = of_thread(core, |of_thread| own.clone().or(of_thread));
     let inner = inner.unwrap_or_else(|| own.clone());

@@ -44,8 +44,8 @@ pub enum ClientPolicy {
     /// One connection for each band of priorities (RT-CORBA 1.2, 5.13). The server must have a
     /// priority model, and no bands of its own.
     PriorityBandedConnection(PriorityBands),
-    /// The protocols that may be used, and how (RT-CORBA 1.2, 5.15). The server must not have
-    /// such a policy too.
+    /// The protocols that may be used, and their properties (RT-CORBA 1.2, 5.15). The server must
+    /// not have such a policy too.
     ClientProtocol(Protocols),
     /// The longest duration of a call in all (CORBA Messaging; the standard counts in 100 ns).
     RelativeRoundtripTimeout(Duration),

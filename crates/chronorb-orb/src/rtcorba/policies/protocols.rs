@@ -19,8 +19,8 @@ pub enum Protocol {
     Uiop(UnixDomainProtocolProperties),
     /// DIOP: GIOP in UDP datagrams.
     Diop(UserDatagramProtocolProperties),
-    /// Any other protocol, by its [tag](crate::PluggableProtocol::tag), with properties of its own
-    /// choice. One that this ORB does not have is passed over for the next in the list.
+    /// Any other protocol, by its [tag](crate::PluggableProtocol::tag), with properties of its own.
+    /// A protocol that this ORB does not have is skipped.
     Other(u32),
 }
 
@@ -189,7 +189,7 @@ impl Protocols {
         self.tags().position(|other| other == tag)
     }
 
-    /// Whether an ORB has one of them.
+    /// Whether an ORB has at least one of them.
     pub(crate) fn are_usable(&self, registry: &Registry) -> bool {
         self.tags().any(|tag| registry.has(tag))
     }
