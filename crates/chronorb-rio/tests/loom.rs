@@ -203,7 +203,7 @@ impl Sending {
         }
     }
 
-    /// Its own class writes the next frame there, and says whether it is free.
+    /// Writes the next frame there as its class. Returns whether the slot was free.
     fn write(&self) -> bool {
         let found = self.free.find(0, 1, u64::MAX);
         if let Some(place) = found {

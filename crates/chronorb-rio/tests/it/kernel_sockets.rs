@@ -330,10 +330,10 @@ fn without_shares_there_are_priorities_alone_and_no_promise_is_made() {
         assert_eq!(options, [Some(priority), Some(6)]);
     }
     let refused = hosts.listen(&server, "riop://10.79.0.2:0/class=voice");
-    let refused = refused.expect_err("nobody keeps it").to_string();
+    let refused = refused.expect_err("nothing enforces it").to_string();
     assert!(refused.contains("chronorb rio setup --kernel"), "{refused}");
     let refused = hosts.connect(&client, to, VOICE_URGENCY);
-    let refused = refused.expect_err("nobody keeps it").to_string();
+    let refused = refused.expect_err("nothing enforces it").to_string();
     assert!(refused.contains("chronorb rio setup --kernel"), "{refused}");
 }
 

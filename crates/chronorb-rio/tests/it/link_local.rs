@@ -63,7 +63,7 @@ fn accept(acceptor: &dyn Acceptor) -> Box<dyn Connection> {
             &mut [PollFd::new(&acceptor, PollFlags::IN)],
             Some(&patience),
         );
-        assert_eq!(come, Ok(1), "nobody has come");
+        assert_eq!(come, Ok(1), "no connection has come");
         if let Some(connection) = acceptor.accept().expect("a descriptor is left") {
             return connection;
         }

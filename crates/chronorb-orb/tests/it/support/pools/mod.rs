@@ -14,9 +14,9 @@ use super::adapters::omg;
 use super::has_real_time;
 
 pub(crate) use bench::{Bench, await_rest};
-pub(crate) use callers::{Callers, Calling};
+pub(crate) use callers::{ActiveCall, Callers};
 pub(crate) use floor::{Floor, Held, Sight, look, note};
-pub(crate) use raw::{Asked, Raw};
+pub(crate) use raw::{Raw, SentRequest};
 pub(crate) use table::{BALLAST, Buffering, Case, LANED, ROOM_FOR_TWO, STRATEGIES, Threads, cases};
 
 pub(crate) const LOW: i16 = 8_000;
