@@ -220,7 +220,7 @@ fn the_kernel_does_not_take_queues_away_that_are_open() {
             driver, network, ..
         } = bench;
         drop(driver);
-        // The kernel takes its time to be done with what was open.
+        // The kernel takes its time to release the closed sockets.
         let deadline = Deadline::after(Duration::from_secs(30));
         while network.host(Host::B).enter(fewer).is_err() {
             assert!(!deadline.has_passed(), "they are lost");
