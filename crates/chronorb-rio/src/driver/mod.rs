@@ -172,7 +172,7 @@ pub enum DriverError {
         /// The remaining room in packets.
         left: usize,
     },
-    /// The queue is longer than [`MAX_QUEUE`].
+    /// The queue is longer than any can be.
     #[error("a queue of {0} packets is too long: take at most {MAX_QUEUE}")]
     LongQueue(usize),
     /// The kernel's own TCP was chosen, which has no driver.
