@@ -7,7 +7,7 @@ use std::{env, fmt, fs, io};
 
 use chronorb_idl::{Compilation, Failure, Options};
 
-use crate::files::Staged;
+use crate::files::TemporaryFiles;
 use crate::generate::{
     GenerateError, GenerateOptions, GeneratedFile, generate, generate_each, generate_files,
     is_defined,
@@ -234,7 +234,7 @@ impl Builder {
 struct Output<'a> {
     builder: &'a Builder,
     dir: PathBuf,
-    staged: Staged,
+    staged: TemporaryFiles,
     /// The IDL file of each Rust file.
     sources: HashMap<String, PathBuf>,
     /// External paths that were not used.
@@ -251,7 +251,7 @@ impl<'a> Output<'a> {
         Ok(Self {
             builder,
             dir: dir.ok_or(BuildError::NoOutDir)?,
-            staged: Staged::default(),
+            staged: TemporaryFiles::default(),
             sources: HashMap::new(),
             unused: paths.iter().map(|(idl, _)| idl.as_str()).collect(),
             modules: String::new(),

@@ -4,14 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::{fs, process};
 
-/// Complete temporary files beside their destinations. If dropped before [`Staged::commit`], it
-/// removes them.
+/// Complete temporary files beside their destinations. If dropped before
+/// [`TemporaryFiles::commit`], it removes them.
 #[derive(Debug, Default)]
-pub(crate) struct Staged {
+pub(crate) struct TemporaryFiles {
     files: Vec<(PathBuf, PathBuf)>,
 }
 
-impl Staged {
+impl TemporaryFiles {
     /// Writes the text to a temporary file in the directory of `path`. A file with the same text is
     /// left unchanged, so that nothing is rebuilt.
     pub(crate) fn add(&mut self, path: &Path, text: &str) -> io::Result<()> {
@@ -36,7 +36,7 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for TemporaryFiles {
     fn drop(&mut self) {
         for (temporary, _) in &self.files {
             // The error cannot be reported, and the file may not exist at all.
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn nothing_stays_behind_unless_all_is_committed() {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let mut staged = Staged::default();
+        let mut staged = TemporaryFiles::default();
         staged.add(&dir.path().join("a.rs"), "a").expect("written");
         drop(staged);
         assert_eq!(fs::read_dir(dir.path()).expect("readable").count(), 0);
@@ -63,7 +63,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let path = dir.path().join("a.rs");
         for text in ["old", "new"] {
-            let mut staged = Staged::default();
+            let mut staged = TemporaryFiles::default();
             staged.add(&path, text).expect("written");
             staged.commit().expect("renamed");
             assert_eq!(fs::read_to_string(&path).expect("readable"), text);

@@ -258,7 +258,7 @@ pub(crate) struct ComponentDef {
     pub(crate) connector: bool,
     pub(crate) base: Option<ScopedName>,
     pub(crate) supports: Vec<ScopedName>,
-    /// Its ports and attributes.
+    /// The ports and attributes.
     pub(crate) items: Vec<Item>,
 }
 
@@ -307,7 +307,7 @@ pub(crate) enum InterfaceRef {
 #[derive(Clone, Debug)]
 pub(crate) struct PortTypeDef {
     pub(crate) name: Ident,
-    /// Its ports and attributes.
+    /// The ports and attributes.
     pub(crate) items: Vec<Item>,
 }
 

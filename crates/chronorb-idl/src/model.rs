@@ -104,7 +104,7 @@ pub struct Annotation {
 pub enum DefKind {
     /// A module; reopened modules are one definition.
     Module {
-        /// Its definitions, in order of introduction.
+        /// The definitions, in order of introduction.
         members: Vec<DefId>,
     },
     /// An interface with its contents.
@@ -113,14 +113,14 @@ pub enum DefKind {
     Struct {
         /// The struct that it extends (IDL 4.2); the base's members come first.
         base: Option<DefId>,
-        /// Its own members in order.
+        /// The members in order, without those of the base.
         members: Vec<Member>,
         /// Types defined inside it.
         nested: Vec<DefId>,
     },
     /// An exception.
     Exception {
-        /// Its members in order.
+        /// The members in order.
         members: Vec<Member>,
         /// Types defined inside it.
         nested: Vec<DefId>,
@@ -147,7 +147,7 @@ pub enum DefKind {
     Bitset {
         /// The bit set that it extends; the base's fields come first.
         base: Option<DefId>,
-        /// Its own fields in order, unnamed ones too.
+        /// The fields in order, unnamed ones too.
         fields: Vec<BitField>,
     },
     /// A value type, or an event type.
@@ -163,7 +163,7 @@ pub enum DefKind {
     Native,
     /// The declaration of an annotation (`@annotation name { … };`).
     Annotation {
-        /// Its parameters in order.
+        /// The parameters in order.
         members: Vec<AnnotationMember>,
         /// Types and constants defined inside it.
         nested: Vec<DefId>,
@@ -175,9 +175,9 @@ pub enum DefKind {
     },
     /// A constant.
     Const {
-        /// Its type, resolved through typedefs to a basic type, string or enum.
+        /// The type, resolved through typedefs to a basic type, string or enum.
         ty: Type,
-        /// Its value, converted to the type.
+        /// The value, converted to the type.
         value: ConstValue,
     },
 }
@@ -190,7 +190,7 @@ pub struct Union {
     pub discriminator: Type,
     /// The annotations applied to the discriminator.
     pub discriminator_annotations: Vec<Annotation>,
-    /// Its cases in order.
+    /// The cases in order.
     pub cases: Vec<Case>,
     /// The least value of the discriminator that no label names; `None` if the labels name all. It
     /// selects `default:` if there is one, and otherwise no member.
@@ -221,7 +221,7 @@ pub struct BitFlag {
     pub doc: Option<String>,
     /// The annotations applied to it.
     pub annotations: Vec<Annotation>,
-    /// Its bit, from 0: `@position`, or the one after the flag before it.
+    /// The bit, from 0: `@position`, or the one after the flag before it.
     pub position: u8,
 }
 
@@ -236,7 +236,7 @@ pub struct BitField {
     pub doc: Option<String>,
     /// The annotations applied to it.
     pub annotations: Vec<Annotation>,
-    /// Its first bit, from 0, bits of the bases counted.
+    /// The first bit, from 0, bits of the bases counted.
     pub position: u8,
     /// The number of bits, 1 to 64.
     pub bits: u8,
@@ -267,13 +267,13 @@ pub struct ValueType {
     pub supports: Vec<DefId>,
     /// Types, constants and exceptions defined inside it.
     pub nested: Vec<DefId>,
-    /// Its own state in order, that of the bases not included.
+    /// The state in order, without that of the bases.
     pub state: Vec<StateMember>,
-    /// Its initialisers (`factory`) in order.
+    /// The initialisers (`factory`) in order.
     pub factories: Vec<Factory>,
-    /// Its own operations, in order.
+    /// The operations in order.
     pub operations: Vec<Operation>,
-    /// Its own attributes, in order.
+    /// The attributes in order.
     pub attributes: Vec<Attribute>,
 }
 
@@ -308,7 +308,7 @@ pub struct Factory {
 pub struct AnnotationMember {
     /// The identifier as written.
     pub name: String,
-    /// Its type; `None` for `any`, which takes every constant.
+    /// The type; `None` for `any`, which takes every constant.
     pub ty: Option<Type>,
     /// The value of the parameter if an application does not give it.
     pub default: Option<ConstValue>,
@@ -351,9 +351,9 @@ pub struct Interface {
     pub all_bases: Vec<DefId>,
     /// Types, constants and exceptions defined inside it.
     pub nested: Vec<DefId>,
-    /// Its own operations, in order; inherited ones are found through the bases.
+    /// The operations in order; inherited ones are found through the bases.
     pub operations: Vec<Operation>,
-    /// Its own attributes, in order (one for each declarator).
+    /// The attributes in order (one for each declarator).
     pub attributes: Vec<Attribute>,
 }
 
@@ -385,9 +385,9 @@ pub struct Operation {
 pub struct Param {
     /// The identifier as written.
     pub name: String,
-    /// Its direction.
+    /// The direction.
     pub mode: ParamMode,
-    /// Its type.
+    /// The type.
     pub ty: Type,
     /// The annotations applied to it.
     pub annotations: Vec<Annotation>,
@@ -417,7 +417,7 @@ pub struct Attribute {
     pub annotations: Vec<Annotation>,
     /// No setter.
     pub readonly: bool,
-    /// Its type.
+    /// The type.
     pub ty: Type,
     /// Exceptions of the getter (`getraises`, or `raises` of a readonly attribute).
     pub get_raises: Vec<DefId>,
@@ -438,7 +438,7 @@ pub struct Member {
     pub annotations: Vec<Annotation>,
     /// Marked `@optional`: a value may lack it.
     pub optional: bool,
-    /// Its type; arrays are part of it.
+    /// The type; arrays are part of it.
     pub ty: Type,
 }
 

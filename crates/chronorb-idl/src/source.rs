@@ -132,7 +132,7 @@ enum Name {
 /// The part of a text behind a `#line` directive, or all of a text without any.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub(crate) struct Region {
-    /// Its bytes.
+    /// The bytes.
     pub(crate) span: Span,
     /// The number of the line before its first one.
     pub(crate) line_offset: u32,

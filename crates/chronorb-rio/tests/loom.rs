@@ -1,4 +1,4 @@
-//! The rings that the classes of an interface share, and the timers of a class, by the model
+//! The rings that the classes of an interface share, and the timers of a class, under the model
 //! checker: `RUSTFLAGS="--cfg loom" cargo test -p chronorb-rio --release --test loom`.
 #![cfg(loom)]
 #![allow(unsafe_code, reason = "loom asks for it")]
@@ -22,12 +22,12 @@ mod shared;
 #[path = "../src/engine/timers.rs"]
 mod timers;
 
-/// The atomics of what is shared.
+/// The atomics of the shared state.
 mod sync {
     pub(super) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 }
 
-/// Octets of a frame: so many laps until the marks repeat.
+/// The length of a frame in octets, which is also the number of laps until the marks repeat.
 const FRAME: u64 = 8;
 const SLOTS: usize = 2;
 
@@ -90,7 +90,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
 fn the_kernel_gets_every_frame_once_and_sees_no_hole() {
     check(|| {
         let ring = Arc::new(Ring::new());
-        // The ring has gone round before.
+        // The ring has completed a lap before.
         let mut at = 0;
         for lap in 0..SLOTS as u64 {
             ring.fill().put(lap * FRAME);
@@ -121,7 +121,7 @@ fn who_gives_frames_back_lap_after_lap_disturbs_nobody_who_is_late() {
             let ring = Arc::clone(&ring);
             thread::spawn(move || ring.fill().put(2 * FRAME))
         };
-        // The kernel uses the first frame, and gets it back, several times.
+        // The kernel uses the first frame several times, and gets it back each time.
         let (mut at, mut others) = (0, 0);
         for _ in 0..3 {
             match ring.kernel_takes(&mut at) {
@@ -171,7 +171,7 @@ fn what_was_sent_is_taken_out_once() {
     });
 }
 
-/// A frame that is being sent, as all others are.
+/// A frame that is being sent; all other frames are too.
 struct Sending {
     ring: Ring,
     free: Free,
@@ -189,21 +189,21 @@ impl Sending {
         })
     }
 
-    /// The kernel sends it.
+    /// Sends the frame, as the kernel does.
     fn send(&self) {
-        // SAFETY: loom tells where another thread writes meanwhile.
+        // SAFETY: loom reports concurrent writes by another thread.
         self.octets.with(|at| unsafe { *at });
         self.ring.kernel_puts(PLACE);
     }
 
-    /// Some class finds out that it has been sent.
+    /// Collects sent frames, as any class does.
     fn reap(&self) {
         if let Some(address) = self.ring.completion().take() {
             self.free.give((address / FRAME) as usize);
         }
     }
 
-    /// Its own class writes the next frame there, and says whether it is free.
+    /// Writes the next frame there as its class. Returns whether the slot was free.
     fn write(&self) -> bool {
         let found = self.free.find(0, 1, u64::MAX);
         if let Some(place) = found {
@@ -218,7 +218,7 @@ impl Sending {
 
 const PLACE: u64 = 5;
 
-/// Whether a schedule has come in which the frame was free at the first look.
+/// Whether some schedule found the frame free at the first attempt.
 static WAS_FREE: AtomicBool = AtomicBool::new(false);
 
 #[test]
@@ -264,8 +264,7 @@ fn no_time_is_lost_that_is_set_during_a_search() {
         for thread in threads {
             thread.join().unwrap();
         }
-        // The search may have found the first time of slot 0 once more, and corrects the bounds
-        // then.
+        // The search may have read the first time of slot 0 again, and then corrects the bounds.
         let mut served = Vec::new();
         let left = timers.serve(&(0..9), 4, &mut |slot| {
             served.push(slot);

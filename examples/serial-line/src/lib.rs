@@ -1,8 +1,8 @@
 //! A protocol of an application, plugged into the ORB from outside: GIOP over a serial line.
 //!
 //! A line leads to one peer. The server has its end open and waits; a client opens the other one.
-//! Nothing in a line tells that a peer has come or gone, so that the server's connection is there
-//! with the first octet, and a new one with the first octet after that has ended.
+//! A line does not signal that a peer has connected or gone. Therefore the server's connection
+//! begins with the first octet, and a new one with the first octet after the end of the former one.
 //!
 //! ```no_run
 //! use chronorb::OrbConfig;

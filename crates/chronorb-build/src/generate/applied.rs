@@ -11,7 +11,7 @@ use crate::names::Place;
 
 /// The additions around an item, and to its derive.
 #[derive(Debug, Default)]
-pub(super) struct Applied {
+pub(super) struct Additions {
     /// Attributes and items before it.
     pub(super) before: TokenStream,
     /// Items after it.
@@ -23,7 +23,7 @@ pub(super) struct Applied {
 impl Context<'_> {
     /// Returns the additions by the annotations of the definition, which [`refuse_invalid`] has
     /// checked.
-    pub(super) fn applied(self, id: DefId) -> Applied {
+    pub(super) fn applied(self, id: DefId) -> Additions {
         let definition = self.model.get(id);
         let mut applied = of(&definition.annotations).unwrap_or_default();
         let is_number = matches!(
@@ -66,8 +66,8 @@ struct Invalid {
     text: String,
 }
 
-fn of(annotations: &[Annotation]) -> Result<Applied, Invalid> {
-    let mut applied = Applied::default();
+fn of(annotations: &[Annotation]) -> Result<Additions, Invalid> {
+    let mut applied = Additions::default();
     for annotation in annotations {
         match annotation.name.as_str() {
             "rust::derive" => {
@@ -106,7 +106,7 @@ fn derive(text: String, derives: &mut Vec<TokenStream>) -> Result<(), Invalid> {
 
 /// Adds the text of a `@verbatim`. Texts for other languages are ignored, and those within a
 /// declaration, which has another form in Rust.
-fn verbatim(annotation: &Annotation, applied: &mut Applied) -> Result<(), Invalid> {
+fn verbatim(annotation: &Annotation, applied: &mut Additions) -> Result<(), Invalid> {
     let param = |key: &str| {
         let mut params = annotation.params.iter();
         params

@@ -4,7 +4,7 @@ use chronorb_idl::model::{BitFlag, DefId, Type};
 use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::applied::Applied;
+use super::applied::Additions;
 use super::context::{Context, ident, rt};
 use super::flat;
 use super::types::Lifetime;
@@ -18,7 +18,7 @@ pub(super) fn mask(
     bit_bound: u8,
 ) -> TokenStream {
     let rt = rt();
-    let Applied {
+    let Additions {
         before,
         after,
         derives,
@@ -137,7 +137,7 @@ pub(super) fn mask(
 
 /// Returns a newtype with a getter and a setter for each field.
 pub(super) fn set(context: Context<'_>, id: DefId) -> TokenStream {
-    let Applied {
+    let Additions {
         before,
         after,
         derives,

@@ -4,7 +4,7 @@ use chronorb_idl::model::{DefId, Enumerator};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::applied::Applied;
+use super::applied::Additions;
 use super::context::{Context, ident, rt};
 use super::flat;
 use crate::{names, shape};
@@ -12,7 +12,7 @@ use crate::{names, shape};
 /// The parts of an enum.
 pub(super) struct Enumeration {
     pub(super) name: Ident,
-    /// Its enumerators.
+    /// The enumerators.
     pub(super) idents: Vec<Ident>,
     /// The numbers of the enumerators.
     pub(super) numbers: Vec<u32>,
@@ -49,7 +49,7 @@ pub(super) fn enumeration(
 
 impl Enumeration {
     fn items(&self, context: Context<'_>, id: DefId, enumerators: &[Enumerator]) -> TokenStream {
-        let Applied {
+        let Additions {
             before,
             after,
             derives,

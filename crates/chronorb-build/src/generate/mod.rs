@@ -91,7 +91,7 @@ impl GenerateOptions {
 /// [`GenerateError`] if two IDL names become one Rust name; `@rust::name("x")` then gives one of
 /// them another. Types of more than 200 levels or 65536 parts are refused.
 pub fn generate(model: &Model, options: &GenerateOptions) -> Result<String, GenerateError> {
-    let checked = Checked::new(model, options)?;
+    let checked = CheckedModel::new(model, options)?;
     let externals = Externals::without_unused(model, &options.extern_paths)?;
     let context = checked.context(model, options, &externals);
     file(context, main_file(model))
@@ -140,7 +140,7 @@ pub(crate) fn generate_each(
     root: &str,
     is_present: impl Fn(&Path) -> bool,
 ) -> Result<Vec<GeneratedModule>, GenerateError> {
-    let checked = Checked::new(model, options)?;
+    let checked = CheckedModel::new(model, options)?;
     let mut modules = Vec::new();
     for (i, source) in model.files.iter().enumerate() {
         if is_present(source) {
@@ -180,7 +180,7 @@ pub fn generate_files(
     model: &Model,
     options: &GenerateOptions,
 ) -> Result<Vec<GeneratedFile>, GenerateError> {
-    let checked = Checked::new(model, options)?;
+    let checked = CheckedModel::new(model, options)?;
     let externals = Externals::without_unused(model, &options.extern_paths)?;
     let context = checked.context(model, options, &externals);
     let main = main_file(model);
@@ -226,14 +226,14 @@ pub fn generate_files(
 }
 
 /// The results of the checks before text is generated.
-struct Checked<'m> {
+struct CheckedModel<'m> {
     names: Names<'m>,
     bases: HashSet<DefId>,
     recursion: Recursion,
     room: Cell<usize>,
 }
 
-impl<'m> Checked<'m> {
+impl<'m> CheckedModel<'m> {
     fn new(model: &'m Model, options: &GenerateOptions) -> Result<Self, GenerateError> {
         error::refuse_unsupported(model)?;
         let recursion = Recursion::new(model);
@@ -460,7 +460,7 @@ mod tests {
         let compiled = chronorb_idl::compile_text("x.idl", idl, &chronorb_idl::Options::default());
         let model = compiled.unwrap().model;
         let options = GenerateOptions::default();
-        let checked = Checked::new(&model, &options).unwrap();
+        let checked = CheckedModel::new(&model, &options).unwrap();
         let externals = Externals::without_unused(&model, &[]).unwrap();
         let context = checked.context(&model, &options, &externals);
         let text = file(context, main_file(&model)).unwrap();

@@ -4,7 +4,7 @@ use chronorb_idl::model::{DefId, DefKind, Member, Type};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::applied::Applied;
+use super::applied::Additions;
 use super::codec::{Form, Place};
 use super::context::{Context, rt, suffixed};
 use super::flat;
@@ -17,7 +17,7 @@ use crate::{ranges, shape};
 struct Structure<'m> {
     id: DefId,
     name: Ident,
-    /// Its members, those of its bases first.
+    /// The members, those of its bases first.
     members: Vec<&'m Member>,
     /// Whether it borrows.
     variable: bool,
@@ -103,7 +103,7 @@ impl<'m> Structure<'m> {
     /// `Cdr` for many values.
     fn view(&self, context: Context<'_>, slices: Option<TokenStream>) -> TokenStream {
         let rt = rt();
-        let Applied {
+        let Additions {
             before,
             after,
             derives,
@@ -178,7 +178,7 @@ impl<'m> Structure<'m> {
         let name = suffixed(view, "Buf");
         let doc = format!(" The owned twin of [`{view}`].");
         let repository_id = &context.model.get(self.id).repository_id;
-        let Applied { derives, .. } = context.applied(self.id);
+        let Additions { derives, .. } = context.applied(self.id);
         let (derived, default) = self.default(context, Form::Owned);
         let body = self.fields(context, Form::Owned);
         let names: Vec<_> = self.members.iter().map(|member| name_of(member)).collect();

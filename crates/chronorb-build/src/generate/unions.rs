@@ -4,7 +4,7 @@ use chronorb_idl::model::{ConstValue, DefId, Member, Type, Union};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::applied::Applied;
+use super::applied::Additions;
 use super::codec::{Form, Place};
 use super::context::{Context, ident, rt, suffixed};
 use super::structs::as_view;
@@ -55,7 +55,7 @@ struct Generator<'g> {
 struct Case<'g> {
     variant: Ident,
     member: &'g Member,
-    /// Its labels, each an expression and a pattern.
+    /// The labels, each an expression and a pattern.
     labels: Vec<TokenStream>,
     is_default: bool,
 }
@@ -99,7 +99,7 @@ impl Generator<'_> {
     fn view(&self) -> TokenStream {
         let rt = rt();
         let context = self.context;
-        let Applied {
+        let Additions {
             before,
             after,
             derives,
@@ -161,7 +161,7 @@ impl Generator<'_> {
         let name = suffixed(view, "Buf");
         let doc = format!(" The owned twin of [`{view}`].");
         let repository_id = &context.model.get(self.id).repository_id;
-        let Applied { derives, .. } = context.applied(self.id);
+        let Additions { derives, .. } = context.applied(self.id);
         let variants = self.variants(Form::Owned);
         let discriminator = self.discriminator();
         let default = self.default(Form::Owned);

@@ -24,7 +24,7 @@ pub(crate) struct Method<'m> {
     pub(crate) ami: Option<bool>,
     pub(crate) result: Option<&'m Type>,
     pub(crate) params: Vec<MethodParam<'m>>,
-    /// Its exceptions; `None` if it raises none.
+    /// The exceptions; `None` if it raises none.
     pub(crate) error: Option<MethodError>,
     /// The name of the struct for result and outs in the module around the interface, if there are
     /// more than three.

@@ -41,7 +41,7 @@ struct Expansion {
 }
 
 /// A port of a component, with its name there.
-struct Implied<'a> {
+struct ImpliedPort<'a> {
     /// The scope of the component.
     scope: ScopeId,
     port: &'a Ident,
@@ -152,7 +152,7 @@ impl Checker<'_> {
             (kind, _) => kind,
         };
         self.charge(512, port.name.span);
-        let implied = Implied {
+        let implied = ImpliedPort {
             scope: to.component,
             port: &name,
             meta: &port.meta,
@@ -161,7 +161,7 @@ impl Checker<'_> {
     }
 
     /// Adds the operations that a port implies.
-    fn equivalent(&mut self, kind: PortKind, port: &Implied<'_>, ty: Type) {
+    fn equivalent(&mut self, kind: PortKind, port: &ImpliedPort<'_>, ty: Type) {
         let name = &port.port.name;
         let with = |verb: &str| format!("{verb}_{name}");
         let some = |ty: &Type| Some(ty.clone());
@@ -204,7 +204,7 @@ impl Checker<'_> {
     }
 
     /// Adds the operations that `uses multiple` implies.
-    fn connections(&mut self, port: &Implied<'_>, ty: &Type) {
+    fn connections(&mut self, port: &ImpliedPort<'_>, ty: &Type) {
         let (name, at, scope) = (&port.port.name, port.port.span, port.scope);
         let Some(cookie) = self.cookie(port) else {
             return;
@@ -252,7 +252,7 @@ impl Checker<'_> {
         }
     }
 
-    fn cookie(&mut self, port: &Implied<'_>) -> Option<Type> {
+    fn cookie(&mut self, port: &ImpliedPort<'_>) -> Option<Type> {
         let at = port.port.span;
         let spec = TypeSpec::new(TypeKind::Named(in_components("Cookie", at)), at);
         self.resolve_type(port.scope, &spec, false)
@@ -261,7 +261,7 @@ impl Checker<'_> {
     /// Adds an operation that a port implies, with exceptions of `Components`.
     fn imply(
         &mut self,
-        port: &Implied<'_>,
+        port: &ImpliedPort<'_>,
         name: &str,
         result: Option<Type>,
         params: &[(&str, Type)],

@@ -85,8 +85,8 @@ enum JsonKind<'a> {
         nested: Vec<u32>,
         operations: Vec<JsonOperation<'a>>,
         attributes: Vec<JsonAttribute<'a>>,
-        inherited_operations: Vec<Inherited<'a>>,
-        inherited_attributes: Vec<Inherited<'a>>,
+        inherited_operations: Vec<InheritedMembers<'a>>,
+        inherited_attributes: Vec<InheritedMembers<'a>>,
     },
     Struct {
         base: Option<u32>,
@@ -186,7 +186,7 @@ struct JsonAttribute<'a> {
 }
 
 #[derive(Serialize)]
-struct Inherited<'a> {
+struct InheritedMembers<'a> {
     from: u32,
     name: &'a str,
 }
@@ -419,7 +419,7 @@ impl<'a> Writer<'a> {
         let mut inherited_operations = Vec::new();
         let mut inherited_attributes = Vec::new();
         for (base, interface) in bases {
-            let inherited = |name: &'a String| Inherited { from: base.0, name };
+            let inherited = |name: &'a String| InheritedMembers { from: base.0, name };
             let operations = interface.operations.iter();
             inherited_operations.extend(operations.map(|operation| inherited(&operation.name)));
             let attributes = interface.attributes.iter();

@@ -39,7 +39,7 @@ struct Told {
 }
 
 /// A subscriber that blocks when the test wants it to.
-struct Blocking {
+struct BlockingSubscriber {
     /// 1 while events block.
     blocks: Gate,
     /// Advances when an event blocks.
@@ -47,7 +47,7 @@ struct Blocking {
     told: PiMutex<Vec<Told>>,
 }
 
-static SUBSCRIBER: Blocking = Blocking {
+static SUBSCRIBER: BlockingSubscriber = BlockingSubscriber {
     blocks: Gate::new(0),
     waiting: Gate::new(0),
     told: PiMutex::new(Vec::new()),

@@ -114,7 +114,7 @@ fn read_address(text: &str) -> Option<SocketAddr> {
 #[derive(Debug, Error)]
 pub(crate) enum GuardError {
     /// The port is in use, by another program or by this one.
-    #[error("{0} is taken: `ss -tanp` shows by whom")]
+    #[error("{0} is taken: `ss -tanp` shows the owner")]
     Taken(SocketAddr),
     /// The host does not have the address.
     #[error("{0} is no address of this host; `ip address` lists those that it has")]

@@ -172,7 +172,7 @@ pub enum DriverError {
         /// The remaining room in packets.
         left: usize,
     },
-    /// The queue is longer than [`MAX_QUEUE`].
+    /// The queue is longer than any can be.
     #[error("a queue of {0} packets is too long: take at most {MAX_QUEUE}")]
     LongQueue(usize),
     /// The kernel's own TCP was chosen, which has no driver.
@@ -180,7 +180,7 @@ pub enum DriverError {
     Kernel,
     /// The interface already runs another XDP program.
     #[error(
-        "another XDP program is on the interface: `ip link` shows which; end who has put it there"
+        "another XDP program is on the interface: `ip link` shows which; end the program that attached it"
     )]
     Taken,
     /// Another error.

@@ -33,7 +33,7 @@ use crate::path::{Path, PathError, TransmitCounts, TransmitError, Transmitter};
 #[derive(Debug)]
 pub(crate) struct Tap {
     link: Link,
-    shared: Arc<Shared>,
+    shared: Arc<TapState>,
 }
 
 impl Tap {
@@ -65,7 +65,7 @@ impl Tap {
         };
         let pipe = Pipe::new(longest_frame(&link), 0, &link);
         let pipe = Arc::new(PiMutex::new(pipe));
-        let shared = Shared::start(tap, pipe).map_err(failed(WHAT, CAPABILITY))?;
+        let shared = TapState::start(tap, pipe).map_err(failed(WHAT, CAPABILITY))?;
         Ok(Self { link, shared })
     }
 }
@@ -108,14 +108,14 @@ impl Driver for Tap {
 
 /// The state that the driver shares with its paths and its reader thread.
 #[derive(Debug)]
-struct Shared {
+struct TapState {
     tap: Arc<OwnedFd>,
     pipe: Arc<PiMutex<Pipe>>,
     stop: Arc<Wake>,
     reader: Option<Thread<()>>,
 }
 
-impl Shared {
+impl TapState {
     fn start(tap: OwnedFd, pipe: Arc<PiMutex<Pipe>>) -> io::Result<Arc<Self>> {
         let (tap, stop) = (Arc::new(tap), Arc::new(Wake::new()?));
         let reader = {
@@ -131,7 +131,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for TapState {
     fn drop(&mut self) {
         self.stop.notify();
         if let Some(reader) = self.reader.take() {
@@ -183,7 +183,7 @@ fn read_all(tap: &OwnedFd, pipe: &PiMutex<Pipe>, stop: &Wake) {
 
 #[derive(Debug)]
 struct TapTransmitter {
-    shared: Arc<Shared>,
+    shared: Arc<TapState>,
     longest: usize,
     waiting: VecDeque<Buffer>,
     free: Vec<Buffer>,

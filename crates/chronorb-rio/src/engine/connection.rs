@@ -101,7 +101,7 @@ pub(super) struct Patience {
 
 /// The changes that a call of the protocol has caused.
 #[derive(Clone, Copy, Debug, Default)]
-#[must_use = "somebody waits for it"]
+#[must_use = "a thread may wait for it"]
 pub(super) struct Changes {
     /// The holder, which found no input before, has to be notified of input or the end.
     input: bool,

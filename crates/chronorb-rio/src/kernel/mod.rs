@@ -221,7 +221,7 @@ pub enum KernelError {
     },
     /// The name of the auxiliary interface for incoming packets is in use.
     #[error(
-        "there is an interface {0:?} already: remove it if nobody uses it (`ip link delete {0}`)"
+        "there is an interface {0:?} already: remove it if it is unused (`ip link delete {0}`)"
     )]
     LinkTaken(String),
     /// The rules of the plan are too many for a program.

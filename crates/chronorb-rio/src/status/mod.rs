@@ -2,7 +2,7 @@
 //!
 //! A [`Page`] holds the counters of all classes of an interface in shared memory. Other processes
 //! read it without involving this one: there is no file to clean up, no thread that answers, and no
-//! blocking. [`find`] finds the pages, and a [`Snapshot`] is the content of one.
+//! blocking. [`find()`] finds the pages, and a [`Snapshot`] is the content of one.
 
 mod counters;
 mod find;

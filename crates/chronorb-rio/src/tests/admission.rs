@@ -70,7 +70,7 @@ fn an_endpoint_is_refused_that_leaves_another_late_or_without_an_end() {
     let _expecting = listen(&riop, 7002, &expecting).expect("its peers promise not to");
 
     drop(video);
-    let _great = listen(&riop, 7003, great).expect("nobody has that promise any more");
+    let _great = listen(&riop, 7003, great).expect("that reservation has ended");
 }
 
 #[test]

@@ -50,7 +50,10 @@ fn accept(reactor: &Reactor, listener: &Listener) -> Stream {
             return stream;
         }
         let told = reactor.wait(Some(Duration::from_secs(20)));
-        assert!(told.expect("it is whole").is_some(), "nobody has come");
+        assert!(
+            told.expect("it is whole").is_some(),
+            "no connection has come"
+        );
     }
 }
 
@@ -65,7 +68,7 @@ fn a_reactor_takes_connections_in_whose_slots_others_had_before() {
     added.expect("it is not there");
     for round in 1..10 {
         let near = client.connect(listener.address(), patience());
-        let near = near.expect("somebody listens");
+        let near = near.expect("a socket listens");
         let far = accept(&reactor, &listener);
         let added = reactor.add(&far, round, Interest::Read);
         added.unwrap_or_else(|error| panic!("connection {round}: {error}"));
@@ -80,7 +83,7 @@ fn end(subsystem: Subsystem) {
     let (tell, told) = std::sync::mpsc::channel();
     let going = thread::spawn(move || {
         drop(subsystem);
-        tell.send(()).expect("somebody waits");
+        tell.send(()).expect("a thread waits");
     });
     told.recv_timeout(Duration::from_secs(20)).expect("it goes");
     going.join().expect("no panic");
@@ -98,7 +101,7 @@ fn a_subsystem_ends_though_a_peer_owes_something_to_a_class_whose_lane_does_noth
     let at = listener.address();
     let near = thread::spawn(move || client.connect(at, patience()));
     let far = accept(&reactor, &listener);
-    let _near = near.join().expect("no panic").expect("somebody listens");
+    let _near = near.join().expect("no panic").expect("a socket listens");
     let silent = Faults {
         loss: 1.0,
         ..Faults::default()
@@ -118,7 +121,7 @@ fn who_waits_for_a_connection_of_a_subsystem_that_ends_is_told() {
     let (_right, server) = host(&hosts[1], on_demand());
     let listener = listen(&server, &hosts[1]);
     let near = client.connect(listener.address(), patience());
-    let near = near.expect("somebody listens");
+    let near = near.expect("a socket listens");
     let waiting = thread::spawn(move || near.receive(&mut [0; 10], patience()));
     end(left);
     assert_eq!(waiting.join().expect("no panic"), Err(IoError::Closed));
@@ -133,7 +136,7 @@ fn a_subsystem_ends_as_soon_as_a_peer_has_what_was_sent_though_somebody_still_ha
     let (_right, server) = host(&hosts[1], on_demand());
     let listener = listen(&server, &hosts[1]);
     let near = client.connect(listener.address(), patience());
-    let near = near.expect("somebody listens");
+    let near = near.expect("a socket listens");
     let reactor = Reactor::new().expect("a descriptor is left");
     let added = reactor.add(&listener, 0, Interest::Read);
     added.expect("it is not there");

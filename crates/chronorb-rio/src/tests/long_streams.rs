@@ -87,7 +87,7 @@ fn serve(class: &Arc<Class>, at: SocketAddr, size: u64, listening: impl FnOnce()
             break stream;
         }
         let mut listener = [PollFd::new(&listener, PollFlags::IN)];
-        poll(&mut listener, None).expect("a signal comes to nobody here");
+        poll(&mut listener, None).expect("no signal comes here");
     };
     receive(&stream, 1, size);
     send(&stream, 2, size);
@@ -112,7 +112,7 @@ fn carry(server: &Subsystem, client: &Subsystem, config: &ClassConfig, size: u64
     });
     let class = class.expect("the class opens");
     let stream = class.connect(at, Deadline::after(PATIENCE));
-    let stream = stream.expect("somebody listens");
+    let stream = stream.expect("a socket listens");
     send(&stream, 1, size);
     receive(&stream, 2, size);
     drop(stream);
@@ -182,9 +182,9 @@ fn streams_arrive_intact_over_a_wire_in_memory() {
 
 /// A driver that is already open.
 #[derive(Debug)]
-struct Opened(Box<dyn Driver>);
+struct OpenDriver(Box<dyn Driver>);
 
-impl Driver for Opened {
+impl Driver for OpenDriver {
     fn link(&self) -> &Link {
         self.0.link()
     }
@@ -214,7 +214,7 @@ fn streams_arrive_intact_by_each_driver() {
             let mut faulty = Vec::new();
             let hosts = networked(choice, |driver| {
                 let seed = faulty.len() as u64 + 1;
-                let made = Arc::new(FaultyDriver::new(Opened(driver), FAULTS, seed));
+                let made = Arc::new(FaultyDriver::new(OpenDriver(driver), FAULTS, seed));
                 faulty.push(made.clone());
                 made
             });

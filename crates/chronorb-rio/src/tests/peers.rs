@@ -131,7 +131,7 @@ fn clients_of_the_kernel_are_served() {
                     scope.spawn(|| echo(&accept(&listener)));
                     let connect = || TcpStream::connect(listener.address());
                     let client = network.host(Host::A).enter(connect);
-                    let client = client.expect("somebody listens");
+                    let client = client.expect("a socket listens");
                     talk(&client, &client);
                 });
             }
@@ -317,17 +317,17 @@ fn servers_of_the_kernel_are_connected_to() {
             let server = listener.local_addr().expect("it is bound");
             thread::scope(|scope| {
                 scope.spawn(|| {
-                    let (mut stream, _) = listener.accept().expect("somebody connects");
+                    let (mut stream, _) = listener.accept().expect("a peer connects");
                     let mut back = stream.try_clone().expect("a descriptor is left");
                     std::io::copy(&mut stream, &mut back).expect("it goes back");
                 });
                 let stream = class.connect(server, patience());
-                let stream = stream.expect("somebody listens");
+                let stream = stream.expect("a socket listens");
                 talk(Standard(&stream), Standard(&stream));
             });
             drop(listener);
             let refused = class.connect(server, patience());
-            refused.expect_err("nobody listens any more");
+            refused.expect_err("no socket listens any more");
         }
     }
 }
@@ -377,7 +377,7 @@ fn a_port_that_is_given_up_is_refused_by_the_kernel_again() {
     drop((listener, class, server));
     let connect = || TcpStream::connect(at);
     let refused = network.host(Host::A).enter(connect);
-    let error = refused.expect_err("nobody listens");
+    let error = refused.expect_err("no socket listens");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
     let bind = || TcpListener::bind(at);
     network.host(Host::B).enter(bind).expect("the port is free");

@@ -203,9 +203,9 @@ impl Transport for TwoKernels {
 /// A transport whose acceptors always have a waiting thread, as in a lane. Classes on arrival need
 /// it for their protocol work.
 #[derive(Debug)]
-struct Attended<T>(T);
+struct AttendedTransport<T>(T);
 
-impl<T: Transport> Transport for Attended<T> {
+impl<T: Transport> Transport for AttendedTransport<T> {
     fn scheme(&self) -> &str {
         self.0.scheme()
     }
@@ -240,13 +240,13 @@ impl<T: Transport> Transport for Attended<T> {
 #[derive(Debug)]
 struct AttendedAcceptor {
     inner: Arc<dyn Acceptor>,
-    accepted: PiMutex<Receiver<Accepted>>,
+    accepted: PiMutex<Receiver<AcceptResult>>,
     arrivals: Arc<Wake>,
     end: Arc<Wake>,
     thread: Option<JoinHandle<()>>,
 }
 
-type Accepted = Result<Box<dyn Connection>, AcceptError>;
+type AcceptResult = Result<Box<dyn Connection>, AcceptError>;
 
 impl AttendedAcceptor {
     fn new(inner: Arc<dyn Acceptor>) -> Self {
@@ -361,7 +361,7 @@ riop!(
 riop!(
     on_arrival,
     subject(
-        Attended(on_a_wire()),
+        AttendedTransport(on_a_wire()),
         "riop://10.0.0.2:0/interface=wire2&processing=arrival"
     )
 );
@@ -369,7 +369,7 @@ riop!(
     on_arrival_by_packet_sockets,
     subject(
         match between_hosts(Choice::Packet) {
-            Some(hosts) => Attended(hosts),
+            Some(hosts) => AttendedTransport(hosts),
             None => return,
         },
         "riop://10.79.0.2:0/interface=rio0&processing=arrival"
@@ -379,7 +379,7 @@ riop!(
     on_arrival_by_xdp,
     subject(
         match between_hosts(Choice::Xdp) {
-            Some(hosts) => Attended(hosts),
+            Some(hosts) => AttendedTransport(hosts),
             None => return,
         },
         "riop://[fd79::2]:0/interface=rio0&processing=arrival"

@@ -1,4 +1,5 @@
-//! Plans that the kernel keeps: shares of an interface by its own queues, counted by itself.
+//! Plans that the kernel enforces: shares of an interface by its own queues, with the kernel's
+//! counters.
 
 use chronorb_net::{Discipline, Handle, Offloads, QueueInfo, Undo};
 use chronorb_rio::kernel::{Kept, KernelError, Ways, counted};
@@ -25,7 +26,7 @@ fn interface() -> Interface {
     }
 }
 
-/// A class that may send so many packets in 10 ms to or from a port.
+/// Returns a class with this many packets per 10 ms to or from a port.
 fn class(name: &str, priority: u8, port: u16, packets: u32) -> Reservation {
     Reservation {
         name: name.to_owned(),
@@ -40,7 +41,7 @@ fn class(name: &str, priority: u8, port: u16, packets: u32) -> Reservation {
     }
 }
 
-/// 10 Mbit/s and 2 Mbit/s.
+/// Returns classes of 10 Mbit/s and 2 Mbit/s.
 fn classes() -> [Reservation; 2] {
     [class("fast", 20, FAST, 8), class("slow", 10, SLOW, 2)]
 }
@@ -51,7 +52,7 @@ fn keep(network: &Network, ways: Ways) -> Result<Kept, KernelError> {
     network.host(Host::A).enter(keep)
 }
 
-/// Lets host A send to a port of host B until it has sent so many octets, or is told to end.
+/// Lets host A send to a port of host B until it has sent this many octets, or `end` is set.
 fn send(network: &Network, to: IpAddr, port: u16, octets: usize, end: &AtomicBool) {
     let listen = || TcpListener::bind(SocketAddr::new(to, port)).expect("the port is free");
     let listener = network.host(Host::B).enter(listen);
@@ -98,19 +99,19 @@ fn classes_have_their_shares_by_both_protocols() {
             send(&network, to, FAST, 1_000_000, &end);
             let sent = sent_by_class(&network, &kept);
             end.store(true, Ordering::Relaxed);
-            // What waits goes out without a limit.
+            // The queued packets leave without a limit.
             give_back(&network, kept);
             slow.join().expect("it does not panic");
             let [(_, fast), (_, slow), (_, others)] = &sent[..] else {
                 panic!("{sent:?}");
             };
-            // All packets of each went by its class, and had to wait for its rate.
+            // All packets of each one used its class, and had to wait for its rate.
             assert!(fast.sent.octets > 1_000_000, "{sent:#?}");
             assert!(
                 fast.sent.over_rate > 0 && slow.sent.over_rate > 0,
                 "{sent:#?}"
             );
-            // The shares are as 5 to 1; bursts and the end of the faster blur that.
+            // The shares are 5 to 1, blurred by bursts and by the end of the faster one.
             let ratio = fast.sent.octets as f64 / slow.sent.octets as f64;
             assert!((2.5..10.0).contains(&ratio), "{ratio}: {sent:#?}");
             assert!(others.sent.octets < 10_000, "{sent:#?}");
@@ -196,7 +197,7 @@ fn packets_are_taken_in_by_threads_that_come_before_those_of_the_classes() {
     let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
-    // A virtual interface has such threads only where it merges packets.
+    // A virtual interface has such threads only if it merges packets.
     let merge = || Offloads::set_generic_receive(INTERFACE, true);
     network.host(Host::A).enter(merge).expect("it can");
     let before = state(&network);
@@ -304,7 +305,7 @@ fn what_is_kept_is_found_with_its_figures_and_nothing_else_is() {
     assert_eq!(counted(&mut netlink).expect("it is told"), []);
 }
 
-/// The part of a process that is killed; on its own it does nothing.
+/// The body of the process that is killed; it does nothing in the test's own process.
 #[test]
 fn a_part() {
     if env::var_os(PART).is_none() {
@@ -351,7 +352,7 @@ fn what_a_killed_process_has_told_is_enough_to_undo_it() {
     assert_eq!(state(&network), before);
 }
 
-/// The queues of A's interface, how its packets are taken in, and the other interfaces.
+/// Returns the queues of A's interface, its receiving mode, and the other interfaces.
 fn state(network: &Network) -> (Vec<String>, String, Vec<String>) {
     let mut netlink = network.host(Host::A).netlink().expect("it opens");
     let queues = netlink

@@ -1,5 +1,5 @@
-//! Endpoints and connections by the kernel's own TCP: what their sockets have of a plan that the
-//! kernel keeps.
+//! Endpoints and connections by the kernel's own TCP: the effects of a plan that the kernel
+//! enforces on their sockets.
 
 use chronorb_net::{LinkSocket, Sent, Undo};
 use chronorb_rio::frame::Headers;
@@ -33,7 +33,7 @@ fn interface() -> Interface {
     }
 }
 
-/// Half of the interface, for packets that are marked.
+/// Returns a class with half of the interface, for marked packets.
 fn voice() -> Reservation {
     Reservation {
         name: "voice".to_owned(),
@@ -50,7 +50,7 @@ fn voice() -> Reservation {
     }
 }
 
-/// Packets to or from a port, without a promise.
+/// Returns a class for packets to or from a port, without a reservation.
 fn quotes() -> Reservation {
     Reservation {
         name: "quotes".to_owned(),
@@ -88,7 +88,7 @@ fn settings(plan: &[Reservation], driver: DriverChoice) -> RiopSettings {
     }
 }
 
-/// Two hosts, one that listens and one that connects.
+/// Two hosts, one of which listens; the other connects.
 struct Hosts {
     network: Network,
     plan: Vec<Reservation>,
@@ -210,7 +210,7 @@ fn octets_of_a_class_go_by_its_share_with_its_code_point_and_buffers() {
         let voice = hosts.sent(*host, kept, "voice");
         assert!(voice.octets > OCTETS as u64, "{host:?}: {voice:?}");
         for other in ["quotes", "quiet", "others"] {
-            // Neighbours are asked for.
+            // Includes neighbour discovery.
             let other = hosts.sent(*host, kept, other);
             assert!(other.octets < 10_000, "{host:?}: {other:?}");
         }
@@ -219,7 +219,7 @@ fn octets_of_a_class_go_by_its_share_with_its_code_point_and_buffers() {
         let expected = SocketOptions {
             dscp: Some(VOICE),
             priority: Some(handle.0),
-            // The kernel's own book-keeping is counted in.
+            // The kernel includes its own overhead.
             send_buffer: Some(2 * BUFFER as u32),
             receive_buffer: Some(2 * BUFFER as u32),
             ..SocketOptions::default()
@@ -232,7 +232,7 @@ fn octets_of_a_class_go_by_its_share_with_its_code_point_and_buffers() {
     end(&hosts, kept);
 }
 
-/// The code points of packets that have come in to or from a port.
+/// Returns the code points of received packets to or from a port.
 fn code_points(watch: &LinkSocket, port: u16) -> Vec<u8> {
     let (mut room, mut found) = ([0; 2000], Vec::new());
     loop {
@@ -260,7 +260,7 @@ fn packets_that_nothing_tells_apart_are_of_the_class_that_their_socket_names() {
         };
         let kept = Host::BOTH.map(|host| (host, hosts.keep(host)));
         let (client, server) = (hosts.riop(Host::A), hosts.riop(Host::B));
-        // By its port alone it would be of another one.
+        // By its port alone it would belong to another class.
         let endpoint = format!("riop://10.79.0.2:{PORT}/class=quiet");
         let acceptor = hosts.listen(&server, &endpoint).expect("its plan is kept");
         let near = hosts.connect(&client, &acceptor.published()[0], QUIET_URGENCY);
@@ -285,7 +285,7 @@ fn who_may_not_name_a_class_has_it_where_its_packets_tell() {
     let kept = [(Host::B, hosts.keep(Host::B))];
     let server = hosts.riop(Host::B);
     thread::scope(|scope| {
-        // Rights are those of a thread.
+        // Capabilities belong to a thread.
         let unprivileged = scope.spawn(|| {
             hosts.network.host(Host::B).enter(|| {
                 let mut rights = capabilities(None).expect("they are told");
@@ -321,7 +321,7 @@ fn without_shares_there_are_priorities_alone_and_no_promise_is_made() {
     let acceptor = hosts.listen(&server, &format!("riop://10.79.0.2:{PORT}"));
     let acceptor = acceptor.expect("nothing is promised");
     let to = &acceptor.published()[0];
-    // Of the class of its urgency, and of none.
+    // In the class of its urgency, and in none.
     for (urgency, priority) in [(QUIET_URGENCY, 6), (Scheduling::OTHER, 0)] {
         let near = hosts.connect(&client, to, urgency);
         let near = near.expect("nothing is promised");
@@ -330,10 +330,10 @@ fn without_shares_there_are_priorities_alone_and_no_promise_is_made() {
         assert_eq!(options, [Some(priority), Some(6)]);
     }
     let refused = hosts.listen(&server, "riop://10.79.0.2:0/class=voice");
-    let refused = refused.expect_err("nobody keeps it").to_string();
+    let refused = refused.expect_err("nothing enforces it").to_string();
     assert!(refused.contains("chronorb rio setup --kernel"), "{refused}");
     let refused = hosts.connect(&client, to, VOICE_URGENCY);
-    let refused = refused.expect_err("nobody keeps it").to_string();
+    let refused = refused.expect_err("nothing enforces it").to_string();
     assert!(refused.contains("chronorb rio setup --kernel"), "{refused}");
 }
 
@@ -360,7 +360,7 @@ fn what_the_kernel_does_not_keep_is_refused() {
             }),
             "deadline",
         ),
-        // The kernel keeps a plan where it has no ceiling.
+        // The kernel enforces a plan, in which the class has no ceiling.
         (
             changed(|it| it.processing = voice().processing),
             "another plan",
@@ -419,7 +419,7 @@ fn an_endpoint_is_of_its_interface_alone() {
     let server = hosts.riop(Host::B);
     let text = format!("riop://10.79.0.2:{PORT}");
     let acceptor = hosts.listen(&server, &text).expect("nothing is promised");
-    // The same address and port are free by the loopback, and not by all interfaces.
+    // The address and port are free on the loopback, but not on all interfaces.
     let endpoint = parse_endpoints(&text).expect("it is one").remove(0);
     let listen = |tcp: &dyn Transport| {
         let listen = || tcp.listen(&endpoint, Setup::default());

@@ -1,4 +1,4 @@
-//! Addresses of one link alone have an interface by which they are meant, at both sides.
+//! Link-local addresses with their interfaces, at both sides.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::thread;
@@ -19,7 +19,7 @@ const DRIVERS: [DriverChoice; 3] = [
     DriverChoice::Kernel,
 ];
 
-/// Two hosts that can reach each other by addresses of their link.
+/// Returns two hosts that can reach each other by link-local addresses.
 fn network() -> Option<Network> {
     let network = Network::build_for_test(&Layout::default())?;
     for (host, address) in [(Host::A, OF_A), (Host::B, OF_B)] {
@@ -63,7 +63,7 @@ fn accept(acceptor: &dyn Acceptor) -> Box<dyn Connection> {
             &mut [PollFd::new(&acceptor, PollFlags::IN)],
             Some(&patience),
         );
-        assert_eq!(come, Ok(1), "nobody has come");
+        assert_eq!(come, Ok(1), "no connection has come");
         if let Some(connection) = acceptor.accept().expect("a descriptor is left") {
             return connection;
         }

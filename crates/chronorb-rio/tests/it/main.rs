@@ -1,4 +1,4 @@
-//! The transport on test networks, where the process may build some.
+//! The transport on test networks, if the process may create them.
 
 mod kernel;
 mod kernel_sockets;

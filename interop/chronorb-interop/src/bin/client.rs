@@ -73,7 +73,7 @@ impl Arguments {
                 other => return Err(format!("unknown option {other}\n{USAGE}").into()),
             }
         }
-        // Each code set has a group of its own.
+        // Each code set has its own group.
         this.skip
             .push(if utf8 { "latin1-chars" } else { "multibyte" }.to_owned());
         for name in this.only.iter().chain(&this.skip) {

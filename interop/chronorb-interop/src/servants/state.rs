@@ -10,11 +10,11 @@ use crate::idl::*;
 /// Serves `Notes`.
 #[derive(Debug, Default)]
 pub(crate) struct NotesObject {
-    noted: PiMutex<Noted>,
+    noted: PiMutex<NoteCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Noted {
+struct NoteCounts {
     count: i32,
     total: i64,
 }
@@ -49,7 +49,7 @@ impl NotesServant for NotesObject {
     }
 
     fn forget(&self, _: &Call<'_>) -> Result<(), SystemException> {
-        *self.noted.lock() = Noted::default();
+        *self.noted.lock() = NoteCounts::default();
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use chronorb_generated_tests::marks::marks::{
     Desk, DeskServant, DeskSkeleton, Fill, Instrument, Symbol,
 };
 
-/// Its own neighbour.
+/// A trader that is its own neighbour.
 struct Trader;
 
 impl DeskServant for Trader {

@@ -17,15 +17,15 @@ use crate::support::{Latch, PROBE_ID, orb_with};
 /// TCP with named hosts. Names are resolved once the latch is at 2. It is at 1 while a thread waits
 /// for that.
 #[derive(Default)]
-struct Named(Arc<Latch>);
+struct NamedHosts(Arc<Latch>);
 
-impl std::fmt::Debug for Named {
+impl std::fmt::Debug for NamedHosts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Named")
+        f.write_str("NamedHosts")
     }
 }
 
-impl Transport for Named {
+impl Transport for NamedHosts {
     fn scheme(&self) -> &str {
         "named"
     }
@@ -88,7 +88,7 @@ fn a_forward_to_a_host_with_a_name_holds_up_no_other_handler() {
                 }
             });
             let latch = Arc::new(Latch::default());
-            let transport = Arc::new(Named(latch.clone()));
+            let transport = Arc::new(NamedHosts(latch.clone()));
             let orb = orb_with(|config| {
                 config.client_connection = strategy;
                 let form = AddressForm::HOST_AND_PORT;

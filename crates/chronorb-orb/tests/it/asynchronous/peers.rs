@@ -87,7 +87,7 @@ fn asynchronous_calls_have_a_connection_of_their_own_where_each_thread_has() {
 fn a_call_whose_time_is_over_ends_alone() {
     for (way, take) in WAYS {
         for strategy in STRATEGIES {
-            eprintln!("who {way}");
+            eprintln!("{way}");
             let server = raw_server(|mut peer: Peer| {
                 let first = peer.request().expect("a request comes");
                 peer.answer(first);
@@ -190,7 +190,7 @@ fn a_server_that_dies_ends_all_calls_that_are_under_way() {
 fn what_a_server_has_not_begun_when_it_closes_is_sent_again() {
     for (way, take) in WAYS {
         for strategy in STRATEGIES {
-            eprintln!("who {way}");
+            eprintln!("{way}");
             let server = raw_server(|mut peer: Peer| {
                 if peer.number > 0 {
                     return peer.answer_all();
@@ -215,7 +215,7 @@ fn what_a_server_has_not_begun_when_it_closes_is_sent_again() {
 fn a_server_that_closes_without_end_is_transient() {
     for (way, take) in WAYS {
         for strategy in STRATEGIES {
-            eprintln!("who {way}");
+            eprintln!("{way}");
             let server = raw_server(|mut peer: Peer| {
                 peer.request().expect("a request comes");
                 peer.send(CLOSE_CONNECTION);
@@ -234,7 +234,7 @@ fn a_server_that_closes_without_end_is_transient() {
 fn a_location_forward_is_followed_with_the_arguments_that_were_given() {
     for (way, take) in WAYS {
         for strategy in STRATEGIES {
-            eprintln!("who {way}");
+            eprintln!("{way}");
             let elsewhere = raw_server(Peer::answer_all);
             let orb = orb_with(|config| config.client_connection = strategy);
             let there = object_at(&orb, elsewhere.address);
@@ -257,7 +257,7 @@ fn a_location_forward_is_followed_with_the_arguments_that_were_given() {
 #[test]
 fn a_forward_that_the_rebind_policy_forbids_is_not_followed() {
     for (way, take) in WAYS {
-        eprintln!("who {way}");
+        eprintln!("{way}");
         let orb = orb_with(|_| {});
         let there = object_at(&orb, "127.0.0.1:9".parse().expect("an address"));
         let server = raw_server(move |mut peer: Peer| {
@@ -282,7 +282,7 @@ fn a_forward_that_the_rebind_policy_forbids_is_not_followed() {
 fn a_reply_that_is_malformed_ends_the_connection() {
     for (way, take) in WAYS {
         for strategy in STRATEGIES {
-            eprintln!("who {way}");
+            eprintln!("{way}");
             let server = raw_server(|mut peer: Peer| {
                 let (id, _) = peer.request().expect("a request comes");
                 let mut octets = reply(id, 0);

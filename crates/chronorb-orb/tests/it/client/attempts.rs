@@ -18,10 +18,10 @@ use crate::support::asynchronous::{WAYS, begin_add};
 use crate::support::raw_server::{CLOSE_CONNECTION, Peer, forward, object_at, raw_server};
 use crate::support::{PROBE_ID, ProbeSkeleton, add, kind_and_completion, orb, orb_with};
 
-type Called = Result<i32, SystemException>;
+type CallResult = Result<i32, SystemException>;
 
 /// Checks the sum of 1 and 2 by each kind of call.
-fn by_each_kind_of_call(check: impl Fn(&str, &dyn Fn(&Object) -> Called)) {
+fn by_each_kind_of_call(check: impl Fn(&str, &dyn Fn(&Object) -> CallResult)) {
     check("synchronous", &|object| add(object, 1, 2));
     for (way, take) in WAYS {
         check(way, &|object| take(begin_add(object, 1, 2)?));
@@ -36,7 +36,7 @@ fn missing_at(server: &Site, client: &Orb) -> Object {
 
 /// Returns the result of a call whose server forwards `times` requests to a missing object, and the
 /// number of requests that the server gets.
-fn forwarded_to_nobody(times: usize, call: &dyn Fn(&Object) -> Called) -> (Called, usize) {
+fn forwarded_to_nobody(times: usize, call: &dyn Fn(&Object) -> CallResult) -> (CallResult, usize) {
     let (elsewhere, client) = (site(), orb());
     let port = profile_of(&missing_at(&elsewhere, &client)).port;
     // The reference has no code sets, like the server's, so marshalled arguments fit both.
@@ -144,7 +144,7 @@ fn the_rebind_policy_holds_for_forwards_within_the_process() {
 }
 
 /// Returns a call's exception, and its cause as reported to the thread that takes the result.
-fn failure(client: &Orb, called: Called) -> (Kind, String) {
+fn failure(client: &Orb, called: CallResult) -> (Kind, String) {
     let kind = kind_and_completion(called).0;
     let failure = client.last_failure().expect("it has a cause");
     assert_eq!(failure.exception().kind, kind);
@@ -174,7 +174,7 @@ fn synchronous_and_asynchronous_calls_tell_the_same_causes() {
     ];
     for (serve, kind, cause) in servers {
         let server = raw_server(serve);
-        let told = |call: fn(&Object) -> Called| {
+        let told = |call: fn(&Object) -> CallResult| {
             let client = orb_with(|config| config.request_timeout = SHORT);
             failure(&client, call(&object_at(&client, server.address)))
         };

@@ -172,14 +172,14 @@ fn five_hundred_adapters_are_found() {
 
 /// Returns a servant that returns its id, and counts its instances.
 fn counted(id: u64, alive: &Arc<AtomicU64>) -> Servant {
-    struct Counted(Arc<AtomicU64>);
-    impl Drop for Counted {
+    struct CountedServant(Arc<AtomicU64>);
+    impl Drop for CountedServant {
         fn drop(&mut self) {
             self.0.fetch_sub(1, Ordering::SeqCst);
         }
     }
     alive.fetch_add(1, Ordering::SeqCst);
-    let counted = Counted(alive.clone());
+    let counted = CountedServant(alive.clone());
     teller(move |call| {
         let _ = &counted;
         let called = String::from_utf8_lossy(call.object_id().as_bytes()).into_owned();

@@ -300,9 +300,9 @@ fn a_servant_may_be_very_many_objects() {
 }
 
 /// A servant that counts its calls.
-struct Asked(Arc<Log>);
+struct CallCounter(Arc<Log>);
 
-impl AdapterActivator for Asked {
+impl AdapterActivator for CallCounter {
     fn unknown_adapter(&self, _: &Poa, name: &str) -> Result<bool, SystemException> {
         self.0.note(name);
         Ok(false)
@@ -317,7 +317,7 @@ fn the_main_thread_is_not_asked_for_adapters_that_nobody_waits_for() {
     });
     let log = Arc::new(Log::default());
     let poa = s.poa("main", &[MAIN]);
-    poa.set_activator(Some(Arc::new(Asked(log.clone()))));
+    poa.set_activator(Some(Arc::new(CallCounter(log.clone()))));
     // From now on this is the main thread.
     s.server.perform_work();
     std::thread::scope(|threads| {

@@ -19,8 +19,8 @@ use crate::support::{Latch, PROBE_ID};
 
 type Made = Result<Servant, Refusal>;
 type Make = dyn Fn(&ObjectId, &Poa) -> Made + Send + Sync;
-type Located = Result<(Servant, Cookie), Refusal>;
-type Locate = dyn Fn(&ObjectId, &Poa, &str) -> Located + Send + Sync;
+type LocateResult = Result<(Servant, Cookie), Refusal>;
+type Locate = dyn Fn(&ObjectId, &Poa, &str) -> LocateResult + Send + Sync;
 
 /// An activator that runs a test's function, and keeps a log.
 struct Activator {
@@ -447,13 +447,13 @@ fn a_servant_manager_cannot_wait_for_the_end_of_the_request_that_it_is_asked_for
 }
 
 /// A locator that runs a test's function, and keeps a log of pairs.
-struct Locating {
+struct ScriptedLocator {
     make: Box<Locate>,
     log: Arc<Log>,
 }
 
-impl ServantLocator for Locating {
-    fn preinvoke(&self, id: &ObjectId, adapter: &Poa, operation: &str) -> Located {
+impl ServantLocator for ScriptedLocator {
+    fn preinvoke(&self, id: &ObjectId, adapter: &Poa, operation: &str) -> LocateResult {
         self.log.note(format!("pre {} {operation}", text(id)));
         (self.make)(id, adapter, operation)
     }
@@ -483,11 +483,11 @@ impl Locator {
     fn set(
         s: &Site,
         name: &str,
-        make: impl Fn(&ObjectId, &Poa, &str) -> Located + Send + Sync + 'static,
+        make: impl Fn(&ObjectId, &Poa, &str) -> LocateResult + Send + Sync + 'static,
     ) -> Self {
         let poa = s.poa(name, &[MANAGER, NON_RETAIN, USER]);
         let log = Arc::new(Log::default());
-        let locator = Locating {
+        let locator = ScriptedLocator {
             make: Box::new(make),
             log: log.clone(),
         };

@@ -21,9 +21,9 @@ const MAIN: Policy = Policy::Thread(ThreadModel::MainThread);
 
 /// Application code that must not run in two threads at a time.
 #[derive(Default)]
-struct Unprotected(AtomicU32);
+struct UnprotectedCode(AtomicU32);
 
-impl Unprotected {
+impl UnprotectedCode {
     fn run(&self) {
         assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "another is here");
         std::thread::yield_now();
@@ -31,7 +31,7 @@ impl Unprotected {
     }
 }
 
-fn careless(code: &Arc<Unprotected>) -> Servant {
+fn careless(code: &Arc<UnprotectedCode>) -> Servant {
     let code = code.clone();
     teller(move |_| {
         code.run();
@@ -42,7 +42,7 @@ fn careless(code: &Arc<Unprotected>) -> Servant {
 #[test]
 fn a_single_threaded_adapter_serves_one_request_at_a_time() {
     let s = site();
-    let code = Arc::new(Unprotected::default());
+    let code = Arc::new(UnprotectedCode::default());
     let poa = s.poa("single", &[SINGLE]);
     let near = [(); 2].map(|()| poa.serve(careless(&code)).expect("it is new"));
     let objects = [
@@ -96,7 +96,7 @@ fn the_thread_that_is_in_a_single_threaded_adapter_may_come_in_again() {
 }
 
 /// Servant managers that are entirely unprotected.
-struct Careless(Arc<Unprotected>);
+struct Careless(Arc<UnprotectedCode>);
 
 impl ServantActivator for Careless {
     fn incarnate(&self, _: &ObjectId, _: &Poa) -> Result<Servant, Refusal> {
@@ -219,7 +219,7 @@ fn who_runs_the_orb_is_the_main_thread() {
 #[test]
 fn several_adapters_share_the_main_thread() {
     let s = site();
-    let code = Arc::new(Unprotected::default());
+    let code = Arc::new(UnprotectedCode::default());
     let objects: Vec<Object> = ["a", "b"]
         .iter()
         .flat_map(|name| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::support::adapters::{ask, omg, teller, told, until};
 use crate::support::orb;
 use crate::support::pools::{
-    Bench, Buffering, Calling, Case, LANED, LOW, Raw, STRATEGIES, Threads, cases, corba,
+    ActiveCall, Bench, Buffering, Case, LANED, LOW, Raw, STRATEGIES, Threads, cases, corba,
 };
 
 /// Checks all rows of the table with one priority model and one bound; others end alike.
@@ -54,8 +54,8 @@ fn one_lane(strategy: ThreadpoolStrategy) -> Case {
 /// clients wait.
 struct AtItsLimit {
     bench: Bench,
-    running: Vec<Calling>,
-    waiting: Vec<Calling>,
+    running: Vec<ActiveCall>,
+    waiting: Vec<ActiveCall>,
 }
 
 fn at_its_limit(case: Case) -> AtItsLimit {

@@ -4,7 +4,7 @@
 use chronorb_orb::ThreadpoolStrategy;
 use std::collections::BTreeMap;
 
-use crate::support::pools::{Asked, Bench, Case, await_rest, cases, native, no_room};
+use crate::support::pools::{Bench, Case, SentRequest, await_rest, cases, native, no_room};
 
 /// A pool as the specification describes it. Lanes are named by their class; greater classes are
 /// more urgent.
@@ -145,8 +145,8 @@ fn first<'w>(waiting: impl Iterator<Item = &'w (usize, u32)>) -> Option<u32> {
 struct Play {
     bench: Bench,
     model: Model,
-    running: Vec<Running>,
-    asked: BTreeMap<u32, Asked>,
+    running: Vec<RunningRequest>,
+    asked: BTreeMap<u32, SentRequest>,
     classes: BTreeMap<u32, usize>,
     /// The number of threads before any was started on demand.
     threads_at_first: usize,
@@ -154,7 +154,7 @@ struct Play {
     begun: usize,
 }
 
-struct Running {
+struct RunningRequest {
     number: u32,
     on: usize,
     tid: u32,
@@ -209,7 +209,7 @@ impl Play {
         let expected = (Some(priority), Some(priority), native(priority));
         assert_eq!(priorities, expected, "{sight:?}");
         let tid = sight.tid;
-        self.running.push(Running { number, on, tid });
+        self.running.push(RunningRequest { number, on, tid });
     }
 
     fn waits(&self, number: u32) {

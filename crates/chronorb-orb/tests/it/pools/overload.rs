@@ -10,8 +10,8 @@ use chronorb_orb::{CompletionStatus, Object, SystemExceptionKind as Kind, minor}
 
 use crate::support::adapters::{omg, until};
 use crate::support::pools::{
-    Asked, BALLAST, Bench, Buffering, Case, HIGH, MID, ROOM_FOR_TWO, Raw, Threads, cases, corba,
-    look, native, no_room, note,
+    BALLAST, Bench, Buffering, Case, HIGH, MID, ROOM_FOR_TWO, Raw, SentRequest, Threads, cases,
+    corba, look, native, no_room, note,
 };
 
 const STRATEGIES: [ThreadpoolStrategy; 2] = [LeaderFollowers, HalfSyncHalfAsync];
@@ -37,7 +37,7 @@ fn borrowing(strategy: ThreadpoolStrategy) -> Case {
 }
 
 /// Makes both threads of [`small`] busy, and fills the buffer, if there is one, with two requests.
-fn fill(bench: &mut Bench) -> Vec<Asked> {
+fn fill(bench: &mut Bench) -> Vec<SentRequest> {
     let mut asked = vec![bench.hold_now(0, 1), bench.hold_now(0, 2)];
     if bench.case.buffering != Buffering::Off {
         asked.push(bench.hold_buffered(0, 3));
@@ -47,7 +47,7 @@ fn fill(bench: &mut Bench) -> Vec<Asked> {
 }
 
 /// Releases all held requests, and checks that they were served.
-fn finish(bench: &mut Bench, asked: Vec<Asked>) {
+fn finish(bench: &mut Bench, asked: Vec<SentRequest>) {
     for asked in &asked {
         bench.floor.release(asked.number);
     }
@@ -531,7 +531,7 @@ fn a_large_request_is_served_where_a_thread_is_free_and_never_waits_beyond_the_b
     }
 }
 
-fn hold_small(bench: &mut Bench, number: u32) -> Asked {
+fn hold_small(bench: &mut Bench, number: u32) -> SentRequest {
     let asked = bench.hold_with(0, number, 100);
     bench.barrier(0);
     assert!(!asked.is_answered(), "{number} waits");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::orb_with;
 use crate::support::pools::{
-    Asked, Bench, Buffering, Case, LANED, LOW, MID, STRATEGIES, Threads, await_rest, corba,
+    Bench, Buffering, Case, LANED, LOW, MID, STRATEGIES, SentRequest, Threads, await_rest, corba,
 };
 
 /// Checks each strategy, with and without the options that change the reading thread.
@@ -39,7 +39,7 @@ fn case(strategy: ThreadpoolStrategy, lanes: usize, borrowing: bool, buffering: 
 }
 
 /// Holds two requests in each lane at a time: one more than it has static threads.
-fn occupy(bench: &mut Bench, numbers: std::ops::RangeFrom<u32>) -> Vec<Asked> {
+fn occupy(bench: &mut Bench, numbers: std::ops::RangeFrom<u32>) -> Vec<SentRequest> {
     let lanes = bench.case.lanes.max(1);
     // The most urgent lane last, which then cannot borrow.
     let classes = (0..lanes).flat_map(|class| [class; 2]);
@@ -49,7 +49,7 @@ fn occupy(bench: &mut Bench, numbers: std::ops::RangeFrom<u32>) -> Vec<Asked> {
         .collect()
 }
 
-fn finish(bench: &mut Bench, asked: Vec<Asked>) {
+fn finish(bench: &mut Bench, asked: Vec<SentRequest>) {
     for asked in asked {
         bench.floor.release(asked.number);
         assert_eq!(bench.answer(asked), Ok(()));

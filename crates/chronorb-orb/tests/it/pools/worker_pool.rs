@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::support::adapters::until;
 use crate::support::pools::{
-    Asked, Bench, Buffering, Case, Held, LOW, Threads, corba, look, native, no_room,
+    Bench, Buffering, Case, Held, LOW, SentRequest, Threads, corba, look, native, no_room,
 };
 use crate::support::{orb, orb_with};
 
@@ -26,7 +26,7 @@ const MODELS: [PriorityModel; 2] = [
 ];
 
 /// Returns a pool with both workers busy.
-fn busy(model: PriorityModel, buffering: Buffering) -> (Bench, Vec<Asked>) {
+fn busy(model: PriorityModel, buffering: Buffering) -> (Bench, Vec<SentRequest>) {
     let mut bench = Bench::new(Case {
         model,
         buffering,

@@ -50,7 +50,7 @@ impl Skeleton for Giver {
         self.calls.fetch_add(1, Ordering::SeqCst);
         match operation {
             b"mixed" => {
-                let mixed = Mixed::read(d)?;
+                let mixed = MixedMessage::read(d)?;
                 reply.results(&|e| mixed.write(e))
             }
             b"give" => {
@@ -74,7 +74,7 @@ impl Skeleton for Giver {
 
 /// A message with long sequences between other data.
 #[derive(Clone, Debug, PartialEq)]
-struct Mixed<'a> {
+struct MixedMessage<'a> {
     first: u8,
     octets: &'a [u8],
     rank: u16,
@@ -83,7 +83,7 @@ struct Mixed<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Mixed<'a> {
+impl<'a> MixedMessage<'a> {
     fn write(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         e.write_u8(self.first)?;
         e.write_octet_seq(self.octets)?;
@@ -161,9 +161,9 @@ impl Served {
         }
     }
 
-    fn assert_echoes(&self, mixed: &Mixed<'_>) {
+    fn assert_echoes(&self, mixed: &MixedMessage<'_>) {
         let same = call(&self.object, "mixed", &|e| mixed.write(e), |d| {
-            Ok(Mixed::read(d)? == *mixed)
+            Ok(MixedMessage::read(d)? == *mixed)
         });
         assert_eq!(same, Ok(true));
     }
@@ -193,7 +193,7 @@ fn assert_all_echoed(s: &Served) {
     for first in lengths {
         for rest in lengths {
             for doubles in [&doubles[..0], &doubles[..GREAT / 8], &doubles] {
-                s.assert_echoes(&Mixed {
+                s.assert_echoes(&MixedMessage {
                     first: 7,
                     octets: &octets[..first],
                     rank: 9,

@@ -17,37 +17,37 @@ use crate::support::descriptors::spawn;
 use crate::support::{PATIENCE, Served, add, name_of, nothing, orb, orb_with, served_by};
 
 /// An ORB with a monitor at its own socket.
-struct Monitored {
+struct MonitoredOrb {
     orb: Orb,
     socket: PathBuf,
     _directory: TempDir,
 }
 
-fn monitored() -> Monitored {
+fn monitored() -> MonitoredOrb {
     monitored_with(|_| {})
 }
 
-fn monitored_with(configure: impl FnOnce(&mut OrbConfig)) -> Monitored {
+fn monitored_with(configure: impl FnOnce(&mut OrbConfig)) -> MonitoredOrb {
     let directory = tempfile::tempdir().expect("a directory");
     let socket = directory.path().join("orb.sock");
     let orb = orb_with(|config| {
         config.monitor = MonitorSocket::At(socket.clone());
         configure(config);
     });
-    Monitored {
+    MonitoredOrb {
         orb,
         socket,
         _directory: directory,
     }
 }
 
-impl Drop for Monitored {
+impl Drop for MonitoredOrb {
     fn drop(&mut self) {
         let _ = self.orb.shutdown(true);
     }
 }
 
-impl Monitored {
+impl MonitoredOrb {
     fn client(&self) -> Client {
         Client::connect(&self.socket, PATIENCE).expect("it listens")
     }

@@ -79,7 +79,7 @@ impl Ring {
     /// before it is [given back](Self::give_back).
     #[allow(
         clippy::needless_pass_by_ref_mut,
-        reason = "who has the slot may write to it"
+        reason = "the owner of the slot may write to it"
     )]
     pub(super) fn next(&mut self) -> Option<Slot<'_>> {
         let status = self.status(self.next).load(Ordering::Acquire);

@@ -33,7 +33,7 @@ pub(crate) fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
         let pipe = Pipe::new(longest, flight, to);
         Arc::new(PiMutex::new(pipe))
     });
-    let wire = Wire(Arc::new(Shared {
+    let wire = Wire(Arc::new(WireState {
         links: [left, right],
         ways,
     }));
@@ -46,7 +46,7 @@ pub(crate) fn join(left: Link, right: Link, flight: usize) -> (Wire, End, End) {
 
 /// The wire between two ends: its time, its faults and its counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Wire(Arc<Shared>);
+pub(crate) struct Wire(Arc<WireState>);
 
 /// A side of a wire. As a direction, it means the one from this side to the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -124,7 +124,7 @@ pub(crate) struct End {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct WireState {
     links: [Link; 2],
     ways: [Arc<PiMutex<Pipe>>; 2],
 }

@@ -16,8 +16,8 @@
 //! * All packets are sent by the first queue. No packet waits there, so a second queue would not be
 //!   faster, and packets stay in order.
 //! * Queues that are added to the interface while it is open have no sockets. The kernel gets their
-//!   packets, and those of classes are [counted](Xdp::strayed). After a change of the queues, the
-//!   interface has to be opened again. The kernel refuses to remove queues meanwhile.
+//!   packets, and those of classes are counted. After a change of the queues, the interface has to
+//!   be opened again. The kernel refuses to remove queues meanwhile.
 //! * Frames of more than 3,822 octets use several pieces (Linux 6.6). Without them, Linux 5.18 is
 //!   enough.
 //! * Outgoing packets bypass the queueing disciplines of the interface.

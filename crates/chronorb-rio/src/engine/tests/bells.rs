@@ -30,7 +30,7 @@ fn connected() -> (World, usize, At) {
     let near = world.connect(40_000).expect("it is free");
     world
         .until("it is connected", |world| world.is_connected(near))
-        .expect("somebody listens");
+        .expect("a socket listens");
     let slot = world.engine(CLIENT).slot(near.slot);
     slot.open_bell().expect("there are descriptors");
     (world, listener, near)

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Returns how many times a class reads in an exchange, beside so many idle connections.
+/// Returns how many times a class reads in an exchange, beside this many idle connections.
 fn times_read(idle: usize) -> usize {
     let config = ClassConfig {
         connections: 512,

@@ -5,10 +5,10 @@ use crate::bpf::classic::Instruction;
 use super::packets::HARDWARE;
 
 /// The tag that the kernel stripped from the packet: its kind and its control information.
-pub(crate) type Stripped = Option<(u16, u16)>;
+pub(crate) type StrippedTag = Option<(u16, u16)>;
 
 /// Returns the program's result for a packet.
-pub(crate) fn run(program: &[Instruction], packet: &[u8], tag: Stripped) -> u32 {
+pub(crate) fn run(program: &[Instruction], packet: &[u8], tag: StrippedTag) -> u32 {
     let (mut a, mut x, mut scratch) = (0_u32, 0_u32, [0_u32; 16]);
     let mut at = 0;
     loop {
@@ -55,7 +55,7 @@ pub(crate) fn run(program: &[Instruction], packet: &[u8], tag: Stripped) -> u32 
 fn load(
     code: u16,
     packet: &[u8],
-    tag: Stripped,
+    tag: StrippedTag,
     x: u32,
     k: u32,
     scratch: &[u32; 16],

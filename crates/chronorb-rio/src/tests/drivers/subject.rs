@@ -80,7 +80,7 @@ impl Subject {
         let (near, far) = home
             .enter(enter)
             .expect("it was made by this process")
-            .expect("who may make a namespace may make an interface");
+            .expect("a process with namespaces may make an interface");
         Some(Self::new(
             Box::new(near),
             Box::new(far),
@@ -210,18 +210,18 @@ impl Subject {
 }
 
 /// A received frame.
-pub(crate) struct Arrived {
+pub(crate) struct ReceivedFrame {
     pub(crate) octets: Vec<u8>,
     pub(crate) is_checked: bool,
 }
 
 /// Returns the next frame, which must arrive.
-pub(crate) fn next(receiver: &mut dyn Receiver) -> Arrived {
+pub(crate) fn next(receiver: &mut dyn Receiver) -> ReceivedFrame {
     loop {
         let mut arrived = None;
         let is_there = receiver
             .receive(&mut |frame| {
-                arrived = Some(Arrived {
+                arrived = Some(ReceivedFrame {
                     octets: frame.octets.to_vec(),
                     is_checked: frame.is_checked,
                 });

@@ -174,7 +174,7 @@ fn guard(host: &RigHost, port: u16) -> Option<Guard> {
     };
     let address = (host.address(), port).into();
     let guard = network.host(*at).enter(|| Guard::new(address));
-    Some(guard.expect("nobody has the port"))
+    Some(guard.expect("the port is free"))
 }
 
 fn assert_echoes(stream: &Stream) {
@@ -243,7 +243,7 @@ fn serve(listener: &Listener, stop: &Wake, tell: &Sender<Weak<Stream>>) {
             PollFd::new(listener, PollFlags::IN),
             PollFd::new(stop, PollFlags::IN),
         ];
-        poll(&mut both, None).expect("a signal comes to nobody here");
+        poll(&mut both, None).expect("no signal comes here");
     }
     for thread in threads {
         let _ = thread.join();
@@ -579,7 +579,7 @@ fn a_peer_that_never_reads_holds_its_slot_and_nobody_else() {
         }
         scene.assert_serves(OTHER);
         scene.assert_serves(TARGET);
-        until("only that of who never reads is in use", || {
+        until("only that of the peer without reads is in use", || {
             scene.target.counts().slots == 1
         });
         let reset = next.flags(RST);

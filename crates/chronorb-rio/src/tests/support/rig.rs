@@ -82,7 +82,7 @@ pub(crate) fn networked(
             .host(host)
             .enter(|| driver::open(INTERFACE, options));
         RigHost {
-            driver: wrap(opened.expect("who builds networks may open drivers")),
+            driver: wrap(opened.expect("a process that builds networks may open drivers")),
             place: Place::Network(network.clone(), host),
         }
     }))

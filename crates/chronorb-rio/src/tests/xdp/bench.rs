@@ -50,7 +50,7 @@ impl Bench {
         let open_sender = || Packet::open(INTERFACE)?.open(class(0), &[], 256);
         let sender = network.host(Host::A).enter(open_sender);
         Self {
-            sender: sender.expect("who builds networks may have packet sockets"),
+            sender: sender.expect("a process that builds networks may have packet sockets"),
             mtu: driver.link().mtu,
             driver,
             network,
@@ -107,7 +107,7 @@ impl Bench {
     pub(crate) fn open_at_a_with(&self, number: usize, port: u16) -> Path {
         let open = || Packet::open(INTERFACE)?.open(class(number), &[to(number, port)], 1024);
         let opened = self.network.host(Host::A).enter(open);
-        opened.expect("who builds networks may have packet sockets")
+        opened.expect("a process that builds networks may have packet sockets")
     }
 
     /// As [`frame`](Self::frame) with IPv4, from B to A.

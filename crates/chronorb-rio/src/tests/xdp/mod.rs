@@ -339,7 +339,7 @@ fn who_closes_all_can_open_again_at_once() {
                 mtu,
             } = bench;
             drop(driver);
-            let driver = open(&network, options).expect("nobody else has it");
+            let driver = open(&network, options).expect("it is free");
             bench = Bench {
                 network,
                 sender,
@@ -547,7 +547,7 @@ fn where_the_kernel_puts_packets_together_they_have_no_room_and_that_is_told() {
         return;
     };
     let merge = || Offloads::set_generic_receive(INTERFACE, true);
-    (network.host(Host::B).enter(merge)).expect("who builds networks may");
+    (network.host(Host::B).enter(merge)).expect("a process that builds networks may");
     let of = |mode| Options { mode, packets: 64 };
     let refused = open(&network, of(Mode::Generic)).unwrap_err();
     assert!(
@@ -598,7 +598,7 @@ fn a_process_that_is_killed_leaves_nothing() {
         assert!(matches!(refused, DriverError::Taken), "{refused}");
         child.kill().expect("it runs");
         child.wait().expect("it ends");
-        let driver = open(&network, Options::default()).expect("nobody has it");
+        let driver = open(&network, Options::default()).expect("it is free");
         drop(driver);
     }
 }

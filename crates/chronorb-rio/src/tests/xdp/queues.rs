@@ -142,7 +142,7 @@ fn set_queues_of_b(network: &Network, queues: u32) -> io::Result<()> {
     };
     let at_switch = |queues| {
         let set = || set_queues(Host::B.port(), 1, queues);
-        (network.switch().enter(set)).expect("who builds networks may enter them")
+        (network.switch().enter(set)).expect("a process that builds networks may enter them")
     };
     // If XDP runs in the driver, a host may not send by more queues than the other receives by.
     at_switch(1)?;
@@ -212,18 +212,18 @@ fn the_kernel_does_not_take_queues_away_that_are_open() {
         let fewer = || set_queues(INTERFACE, 2, 1);
         let at_switch = || set_queues(Host::B.port(), 1, 2);
         (bench.network.switch().enter(at_switch))
-            .expect("who builds networks may enter them")
-            .expect("nobody takes packets there");
+            .expect("a process that builds networks may enter them")
+            .expect("no program takes packets there");
         let refused = bench.network.host(Host::B).enter(fewer).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{refused}");
         let Bench {
             driver, network, ..
         } = bench;
         drop(driver);
-        // The kernel takes its time to be done with what was open.
+        // The kernel takes its time to release the closed sockets.
         let deadline = Deadline::after(Duration::from_secs(30));
         while network.host(Host::B).enter(fewer).is_err() {
-            assert!(!deadline.has_passed(), "nobody has them any more");
+            assert!(!deadline.has_passed(), "they are lost");
             thread::yield_now();
         }
     }

@@ -11,7 +11,9 @@ use chronorb_orb::rtcorba::ThreadpoolId;
 use chronorb_orb::{Object, Orb, OrbConfig, SystemException};
 use chronorb_rt::ThreadInfo;
 
-use super::{Asked, BALLAST, Callers, Calling, Case, Floor, Held, Raw, corba, look, native};
+use super::{
+    ActiveCall, BALLAST, Callers, Case, Floor, Held, Raw, SentRequest, corba, look, native,
+};
 use crate::support::adapters::{key_of, until};
 use crate::support::{orb, orb_with};
 
@@ -124,23 +126,23 @@ impl Bench {
 
     /// Sends a request to the held servant of a class on an idle connection. It has been sent on
     /// return.
-    pub(crate) fn hold(&mut self, class: usize, number: u32) -> Asked {
+    pub(crate) fn hold(&mut self, class: usize, number: u32) -> SentRequest {
         self.hold_with(class, number, BALLAST)
     }
 
     /// Like [`hold`](Self::hold), with this many octets of payload.
-    pub(crate) fn hold_with(&mut self, class: usize, number: u32, octets: usize) -> Asked {
+    pub(crate) fn hold_with(&mut self, class: usize, number: u32, octets: usize) -> SentRequest {
         let idle = self.peers.iter().position(|(of, _)| *of == class);
         let mut raw = match idle {
             Some(idle) => self.peers.swap_remove(idle).1,
             None => self.raw(class),
         };
         raw.hold(Version::V1_2, number, octets);
-        Asked { class, number, raw }
+        SentRequest { class, number, raw }
     }
 
     /// Like [`hold`](Self::hold), and waits until the servant runs.
-    pub(crate) fn hold_now(&mut self, class: usize, number: u32) -> Asked {
+    pub(crate) fn hold_now(&mut self, class: usize, number: u32) -> SentRequest {
         let asked = self.hold(class, number);
         self.floor.begun(number);
         asked
@@ -148,7 +150,7 @@ impl Bench {
 
     /// Like [`hold`](Self::hold), and waits until the server, which has no thread for it, has read
     /// it.
-    pub(crate) fn hold_buffered(&mut self, class: usize, number: u32) -> Asked {
+    pub(crate) fn hold_buffered(&mut self, class: usize, number: u32) -> SentRequest {
         let asked = self.hold(class, number);
         self.barrier(class);
         assert!(!self.floor.has_begun(number), "{number} waits");
@@ -157,7 +159,7 @@ impl Bench {
     }
 
     /// Returns the result of a request.
-    pub(crate) fn answer(&mut self, mut asked: Asked) -> Result<(), SystemException> {
+    pub(crate) fn answer(&mut self, mut asked: SentRequest) -> Result<(), SystemException> {
         let (_, number, exception) = asked.raw.reply();
         assert_eq!(number, asked.number);
         self.peers.push((asked.class, asked.raw));
@@ -165,7 +167,7 @@ impl Bench {
     }
 
     /// Makes a client call the held servant of a class.
-    pub(crate) fn call(&mut self, class: usize, number: u32) -> Calling {
+    pub(crate) fn call(&mut self, class: usize, number: u32) -> ActiveCall {
         let priority = self.priority_of_client(class);
         self.callers.hold(priority, &self.objects[class], number)
     }

@@ -17,7 +17,7 @@ pub(crate) struct Callers {
 }
 
 /// A call under way.
-pub(crate) struct Calling {
+pub(crate) struct ActiveCall {
     pub(crate) number: u32,
     priority: Option<i16>,
     client: mpsc::Sender<Job>,
@@ -38,7 +38,7 @@ impl Callers {
         priority: Option<i16>,
         number: u32,
         call: impl FnOnce() -> Result<(), SystemException> + Send + 'static,
-    ) -> Calling {
+    ) -> ActiveCall {
         let idle = self.idle.iter().position(|(of, _)| *of == priority);
         let client = match idle {
             Some(idle) => self.idle.swap_remove(idle).1,
@@ -49,7 +49,7 @@ impl Callers {
             let _ = sender.send(call());
         });
         client.send(job).expect("it waits for it");
-        Calling {
+        ActiveCall {
             number,
             priority,
             client,
@@ -58,7 +58,12 @@ impl Callers {
     }
 
     /// Calls a held servant.
-    pub(crate) fn hold(&mut self, priority: Option<i16>, object: &Object, number: u32) -> Calling {
+    pub(crate) fn hold(
+        &mut self,
+        priority: Option<i16>,
+        object: &Object,
+        number: u32,
+    ) -> ActiveCall {
         self.hold_with(priority, object, number, BALLAST)
     }
 
@@ -69,7 +74,7 @@ impl Callers {
         object: &Object,
         number: u32,
         octets: usize,
-    ) -> Calling {
+    ) -> ActiveCall {
         let object = object.clone();
         let call = move || hold(&object, "hold", number, octets);
         self.run(priority, number, call)
@@ -81,14 +86,14 @@ impl Callers {
         priority: Option<i16>,
         object: &Object,
         number: u32,
-    ) -> Calling {
+    ) -> ActiveCall {
         let object = object.clone();
         let call = move || hold(&object, "hold_and_panic", number, BALLAST);
         self.run(priority, number, call)
     }
 
     /// Returns the result of a request.
-    pub(crate) fn answer(&mut self, calling: Calling) -> Result<(), SystemException> {
+    pub(crate) fn answer(&mut self, calling: ActiveCall) -> Result<(), SystemException> {
         let answer = calling.answer.recv_timeout(2 * PATIENCE);
         let answer = answer.unwrap_or_else(|_| panic!("request {} hangs", calling.number));
         self.idle.push((calling.priority, calling.client));

@@ -14,11 +14,11 @@ use super::adapters::omg;
 use super::has_real_time;
 
 pub(crate) use bench::{Bench, await_rest};
-pub(crate) use callers::{Callers, Calling};
+pub(crate) use callers::{ActiveCall, Callers};
 #[cfg(feature = "baselines")]
 pub(crate) use floor::Sight;
 pub(crate) use floor::{Floor, Held, look, note};
-pub(crate) use raw::{Asked, Raw};
+pub(crate) use raw::{Raw, SentRequest};
 pub(crate) use table::{BALLAST, Buffering, Case, LANED, ROOM_FOR_TWO, STRATEGIES, Threads, cases};
 
 pub(crate) const LOW: i16 = 8_000;

@@ -16,13 +16,13 @@ use crate::support::PATIENCE;
 use crate::support::adapters::profile_of;
 
 /// A manually sent request.
-pub(crate) struct Asked {
+pub(crate) struct SentRequest {
     pub(super) class: usize,
     pub(crate) number: u32,
     pub(crate) raw: Raw,
 }
 
-impl Asked {
+impl SentRequest {
     /// Returns whether there is an answer yet.
     pub(crate) fn is_answered(&self) -> bool {
         let stream = &self.raw.stream;
