@@ -5,6 +5,7 @@ mod asan;
 mod calls;
 mod checks;
 mod dist;
+mod documents;
 mod fuzz;
 mod idl_speed;
 mod instructions;
@@ -52,7 +53,8 @@ Commands:
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
   tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
-          and lists of features of the published crates
+          and lists of features of the published crates; links and excerpts of the documents, and
+          the list of files with unsafe code
   arrows  cycles between the modules of a crate, and rooms that name others which they must not
           (xtask/arrows.toml). Options: --show CRATE prints which module names which
   dist    what is handed out, in target/dist-out or --out DIR: the stripped command, manual pages,
