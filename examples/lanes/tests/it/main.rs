@@ -1,4 +1,5 @@
 //! What the example and the book say is so.
 
 mod book;
+mod programs;
 mod rights;
