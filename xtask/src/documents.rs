@@ -166,9 +166,11 @@ struct Sources(Vec<(&'static str, String)>);
 impl Sources {
     fn read(files: &[&str]) -> Result<Self, Failure> {
         let mut sources = Vec::new();
+        // Examples and tests are compiled, and run.
         for (language, ending) in LANGUAGES {
             let compiled = files.iter().filter(|file| {
-                file.ends_with(ending) && COMPILED.iter().any(|folder| file.starts_with(folder))
+                let folders = ["examples/", "/tests/it/", "/generated-tests/"];
+                file.ends_with(ending) && folders.iter().any(|folder| file.contains(folder))
             });
             for file in compiled.filter(|file| root().join(file).is_file()) {
                 sources.push((language, dense(&read(&root().join(file))?)));
@@ -253,8 +255,6 @@ const SUMMARY: &str = "SUMMARY.md";
 const JOB: &str = "cargo xtask ";
 /// The languages of excerpts, and how their files end. Blocks of `rust,ignore` are not compared.
 const LANGUAGES: [(&str, &str); 2] = [("rust", ".rs"), ("idl", ".idl")];
-/// Folders whose code is compiled, and run by tests.
-const COMPILED: [&str; 2] = ["examples/", "crates/chronorb-build/generated-tests/"];
 
 #[cfg(test)]
 mod tests {

@@ -45,6 +45,17 @@ impl ServantActivator for OnDemand {
         let book = self.shelf.take(id).ok_or(NO_SUCH_BOOK)?;
         Ok(Arc::new(QuoterSkeleton::new(book)))
     }
+}
+
+const NO_SUCH_BOOK: SystemException = SystemException::no(SystemExceptionKind::ObjectNotExist, 0);
+
+/// Tells of each servant that comes back.
+struct Announced(OnDemand);
+
+impl ServantActivator for Announced {
+    fn incarnate(&self, id: &ObjectId, poa: &Poa) -> Result<Servant, Refusal> {
+        self.0.incarnate(id, poa)
+    }
 
     fn etherealize(
         &self,
@@ -58,8 +69,6 @@ impl ServantActivator for OnDemand {
         drop(servant);
     }
 }
-
-const NO_SUCH_BOOK: SystemException = SystemException::no(SystemExceptionKind::ObjectNotExist, 0);
 
 /// Prints the duration of requests.
 struct Timed {
@@ -189,10 +198,11 @@ fn persistent_objects_and_references_before_them() -> Outcome {
 fn servants_become_objects_by_their_reference() -> Outcome {
     let orb = orb()?;
     let root = orb.root_poa()?;
-    let servant: Servant = Arc::new(QuoterSkeleton::new(Registrar));
+    let servant: Servant = Arc::new(QuoterSkeleton::new(Book::acme()));
     let quoter = root.servant_to_reference(&servant)?;
     root.manager().activate()?;
     assert_eq!(ping(&quoter)?, 4);
+    assert_eq!(ping(&root.serve(QuoterSkeleton::new(Registrar))?)?, 4);
     Ok(orb.shutdown(true)?)
 }
 
@@ -216,6 +226,17 @@ fn activators_make_servants_and_get_them_back() -> Outcome {
     assert_eq!(ping(&acme)?, 4);
     let nada = poa.create_reference_with_id(&"NADA".into(), Quoter::REPOSITORY_ID)?;
     assert_eq!(ping(&nada), Err(NO_SUCH_BOOK));
+
+    let policies = [
+        Policy::RequestProcessing(RequestProcessing::ServantManager),
+        Policy::IdAssignment(IdAssignment::User),
+    ];
+    let announced = root.create_poa("announced", Some(root.manager()), &policies)?;
+    let shelf = Arc::new(Shelf([(b"ACME".to_vec(), Book::acme())].into()));
+    announced.set_servant_activator(Announced(OnDemand { shelf }))?;
+    let object = announced.create_reference_with_id(&"ACME".into(), Quoter::REPOSITORY_ID)?;
+    assert_eq!(ping(&object)?, 4);
+    announced.deactivate_object(&"ACME".into())?;
 
     let policies = [Policy::RequestProcessing(RequestProcessing::ServantManager)];
     let forwarding = root.create_poa("forwarding", Some(root.manager()), &policies)?;

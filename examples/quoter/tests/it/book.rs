@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chronorb::prelude::*;
 use chronorb::rtcorba::ThreadpoolId;
-use chronorb::{OrbConfig, parse_endpoints};
+use chronorb::{OrbConfig, StageProbe, parse_endpoints};
 use quoter_example::{Book, GetQuoteErrorBuf, QuoteBuf, Quoter, QuoterSkeleton};
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -108,5 +108,17 @@ fn the_log() -> Outcome {
     let config = OrbConfig::read(&mut args)?;
     let _log = chronorb::log::install(&config)?;
     let orb = Orb::with_config(config)?;
+    Ok(orb.shutdown(true)?)
+}
+
+#[test]
+fn stamps() -> Outcome {
+    let mut config = OrbConfig::read(&mut arguments())?;
+    config.stage_probe = Some(StageProbe::stamps());
+    chronorb_probe::keep_stamps(100_000);
+    let orb = Orb::with_config(config)?;
+    for thread in chronorb_probe::stamps() {
+        println!("thread {}: {} stamps", thread.thread, thread.stamps.len());
+    }
     Ok(orb.shutdown(true)?)
 }
