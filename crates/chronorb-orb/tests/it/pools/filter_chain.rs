@@ -454,6 +454,7 @@ fn the_orbs_own_pool_is_one_of_one_lane() {
 #[test]
 fn a_filter_as_the_book_shows_it() -> Result<(), Box<dyn std::error::Error>> {
     use chronorb_orb::Architecture;
+    use chronorb_orb::rtcorba::Priority;
 
     let urgent = Priority::try_from(20_000)?;
     let no_permission = REFUSED;
