@@ -58,8 +58,8 @@ Commands:
   arrows  cycles between the modules of a crate, and rooms that name others which they must not
           (xtask/arrows.toml). Options: --show CRATE prints which module names which
   dist    what is handed out, in target/dist-out or --out DIR: the stripped command, manual pages,
-          completions, a Debian package, the licences of dependencies, checksums. The same commit
-          makes the same files
+          completions, a Debian package, the licences of dependencies, the book as HTML (where
+          mdBook is installed), checksums. The same commit makes the same files
   package the packages of all published crates: each is built from what is in it, and then the
           command and the tutorial's project from the packages alone. With --quick these two are
           only checked, as `check` does
