@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use chronorb::Servant;
-use chronorb::poa::Cookie;
+use chronorb::poa::{AuthorizationRequest, Cookie};
 use chronorb::prelude::*;
 use quoter_example::{
     Book, GetQuoteError, Quote, Quoter, QuoterServant, QuoterSkeleton, UnknownSymbol,
@@ -332,5 +332,52 @@ fn a_program_with_a_loop_of_its_own_serves_when_it_wants_to() -> Outcome {
     while orb.work_pending() {
         orb.perform_work();
     }
+    Ok(orb.shutdown(true)?)
+}
+
+/// Answers with the number, and prints what the peer has proved.
+struct Careful;
+
+impl QuoterServant for Careful {
+    fn get_quote<'a>(
+        &self,
+        _: &Call<'a>,
+        symbol: &'a str,
+        curve: &'a [f64],
+    ) -> Result<Quote<'a>, GetQuoteError<'a>> {
+        Ok(Quote {
+            symbol,
+            levels: &[],
+            curve,
+        })
+    }
+
+    fn ping(&self, call: &Call<'_>, n: i32) -> Result<i32, SystemException> {
+        // `None` for calls from within this process.
+        let peer = call.peer();
+        let user = peer
+            .and_then(|peer| peer.credentials())
+            .map(|process| process.uid);
+        // With the feature `ssliop`.
+        let names = peer.and_then(|peer| peer.certificate_names());
+        println!("{user:?} {:?}", names.map(|names| names.subject));
+        Ok(n)
+    }
+}
+
+#[test]
+fn an_authorizer_decides_by_peer_and_operation() -> Outcome {
+    let orb = orb()?;
+    let root = orb.root_poa()?;
+    let poa = root.create_poa("console", Some(root.manager()), &[])?;
+    poa.set_authorizer(|request: &AuthorizationRequest<'_>| {
+        let names = request.peer().and_then(|peer| peer.certificate_names());
+        let is_console = names.is_some_and(|names| names.subject == "CN=console");
+        request.operation() == b"status" || is_console
+    })?;
+    let object = poa.serve(QuoterSkeleton::new(Careful))?;
+    root.manager().activate()?;
+    assert!(ping(&object).is_err(), "it is no console");
+    assert_eq!(ping(&root.serve(QuoterSkeleton::new(Careful))?)?, 4);
     Ok(orb.shutdown(true)?)
 }

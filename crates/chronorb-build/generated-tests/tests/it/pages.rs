@@ -1,7 +1,7 @@
 //! The excerpts of the book's pages on the mapping, servants and value types, compiled and run.
 
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use chronorb::prelude::*;
 use chronorb::values::{DataInput, DataOutput};
@@ -10,7 +10,8 @@ use chronorb_generated_tests::pages::{
     Account, AccountFactory, AccountState, Board, BoardBuf, Closed, Content, GetError, GetErrorBuf,
     Kind, Level, Listener, ListenerServant, ListenerSkeleton, Map, MapServant, MapSkeleton,
     NamedPoint, NamedPointState, Point, PointState, Quote, QuoteBuf, Secret, SecretFactory,
-    SecretState, Small, Source, SourceServant, SourceSkeleton, Unknown, Venue,
+    SecretState, Small, Source, SourceServant, SourceSkeleton, Unknown, Venue, Weather,
+    WeatherServant, WeatherSkeleton,
 };
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -216,4 +217,37 @@ fn factories_make_values_with_operations() -> Outcome {
     let account = Bank.open("Ada")?;
     assert_eq!(account.withdraw(5)?, -5);
     Ok(())
+}
+
+struct Station(mpsc::Sender<f64>);
+
+impl WeatherServant for Station {
+    fn report(&self, _: &Call<'_>, celsius: f64) -> Result<(), SystemException> {
+        let _ = self.0.send(celsius);
+        Ok(())
+    }
+}
+
+#[test]
+fn every_member_of_a_group_gets_a_report() -> Outcome {
+    let mut args = [
+        "-ORBListenEndpoints",
+        "iiop://127.0.0.1:0",
+        "-ORBMulticast",
+        "interface=lo&ttl=0",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let orb = Orb::with_config(OrbConfig::read(&mut args)?)?;
+    let poa = orb.root_poa()?;
+    let (sender, reports) = mpsc::channel();
+    let id = poa.activate_object(WeatherSkeleton::new(Station(sender)))?;
+    poa.manager().activate()?;
+    let group = orb.string_to_object("corbaloc:miop:1.0@1.0-Weather-1/239.192.0.7:5007")?;
+    // A server: one more member.
+    poa.associate_reference_with_id(&group, &id)?;
+    // A client: every member gets it.
+    Weather::unchecked_narrow(&group).report(21.5)?;
+    assert!((reports.recv()? - 21.5).abs() < f64::EPSILON);
+    Ok(orb.shutdown(true)?)
 }
