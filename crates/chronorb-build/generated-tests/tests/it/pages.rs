@@ -1,7 +1,7 @@
 //! The excerpts of the book's pages on the mapping, servants and value types, compiled and run.
 
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 
 use chronorb::prelude::*;
 use chronorb::values::{DataInput, DataOutput};
@@ -56,13 +56,11 @@ impl SourceServant for Market {
     }
 }
 
-#[derive(Default)]
-struct Log(Mutex<Vec<String>>);
+struct Log(mpsc::Sender<String>);
 
 impl ListenerServant for Log {
     fn changed<'a>(&self, _: &Call<'a>, symbol: &'a str) -> Result<(), SystemException> {
-        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        log.push(symbol.to_owned());
+        let _ = self.0.send(symbol.to_owned());
         Ok(())
     }
 }
@@ -77,8 +75,8 @@ fn results_are_kept_and_references_are_called() -> Outcome {
         levels,
     }];
     let object = root.serve(SourceSkeleton::new(Market { quotes }))?;
-    let log = Arc::new(Log::default());
-    let listener = root.serve(ListenerSkeleton::from_arc(log.clone()))?;
+    let (log, changes) = mpsc::channel();
+    let listener = root.serve(ListenerSkeleton::new(Log(log)))?;
     root.manager().activate()?;
     let source = Source::unchecked_narrow(&object);
     assert_eq!(source.get("ACME", &[])?.levels[0].qty, 2);
@@ -88,10 +86,7 @@ fn results_are_kept_and_references_are_called() -> Outcome {
     ));
     assert_eq!(source.show("today")?.quotes[0].symbol, "ACME");
     source.subscribe(Some(&Listener::unchecked_narrow(&listener)))?;
-    assert_eq!(
-        *log.0.lock().unwrap_or_else(PoisonError::into_inner),
-        ["ACME"]
-    );
+    assert_eq!(changes.recv()?, "ACME");
     let venue = Venue::unchecked_narrow(&object);
     assert_eq!(Source::from(venue).show("today")?.title, "today");
     Ok(orb.shutdown(true)?)
