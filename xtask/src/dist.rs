@@ -1,5 +1,5 @@
 //! The distribution: the stripped command, its manual pages and completions, a Debian package of
-//! them, and checksums.
+//! them, the book as HTML, and checksums.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::packages::{failure, read, remove, version, write};
-use crate::run::{self, Failure, root};
+use crate::run::{self, Failure, ask, root};
 
 /// Makes all of it. The option is `--out DIR`. The same commit and compiler make the same files:
 /// all times are that of the commit, or `SOURCE_DATE_EPOCH`.
@@ -37,6 +37,7 @@ pub(crate) fn dist(options: &[&str]) -> Result<(), Failure> {
     write(&dist.out.join(DEPENDENCIES), &licences)?;
     progress("makes the Debian package");
     dist.debian_package()?;
+    dist.book()?;
     progress("makes checksums");
     dist.checksums()?;
     dist.print()
@@ -130,6 +131,18 @@ impl Dist {
         deb.env("SOURCE_DATE_EPOCH", &self.epoch);
         deb.args(["--root-owner-group", "--build"]).arg(&tree);
         run::run(deb.arg(self.out.join(package)))
+    }
+
+    /// Renders the book, where mdBook is installed.
+    fn book(&self) -> Result<(), Failure> {
+        if ask("mdbook", &["--version"]).is_none() {
+            progress("leaves the book out: mdbook is missing (cargo install --locked mdbook)");
+            return Ok(());
+        }
+        progress("renders the book");
+        let mut mdbook = Command::new("mdbook");
+        mdbook.arg("build").arg(root().join("docs"));
+        run::run(mdbook.arg("--dest-dir").arg(self.out.join("book")))
     }
 
     fn control(&self, architecture: &str, kib: u64) -> Result<String, Failure> {

@@ -5,6 +5,7 @@ mod asan;
 mod calls;
 mod checks;
 mod dist;
+mod documents;
 mod fuzz;
 mod idl_speed;
 mod instructions;
@@ -53,7 +54,8 @@ Commands:
           how long the IDL compiler takes: for generated IDL of growing size, and for the IDL of the
           COS services beside omniidl. Options: the number of lines; --generated, --cos
   tidy    tidiness alone: no trailing space, no file above 900 lines; manifests, licences
-          and lists of features of the published crates; `arrows` and `language`
+          and lists of features of the published crates; links and excerpts of the documents, and
+          the list of files with unsafe code; `arrows` and `language`
   arrows  cycles between the modules of a crate, and rooms that name others which they must not
           (xtask/arrows.toml). Options: --show CRATE prints which module names which
   language
@@ -62,8 +64,8 @@ Commands:
           writes the counts; --show AREA prints the offences of a crate, folder or file; --sample N
           --seed S draws doc comments at random
   dist    what is handed out, in target/dist-out or --out DIR: the stripped command, manual pages,
-          completions, a Debian package, the licences of dependencies, checksums. The same commit
-          makes the same files
+          completions, a Debian package, the licences of dependencies, the book as HTML (where
+          mdBook is installed), checksums. The same commit makes the same files
   package the packages of all published crates: each is built from what is in it, and then the
           command and the tutorial's project from the packages alone. With --quick these two are
           only checked, as `check` does

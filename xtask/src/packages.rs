@@ -19,14 +19,15 @@ struct Crate {
     manifest: Table,
 }
 
-/// Says what the crates' manifests and folders lack, and which lists of features are not those of
-/// the manifests.
+/// Says what the crates' manifests and folders lack, which lists of features are not those of the
+/// manifests, and whether the tutorial has its files.
 pub(crate) fn complaints() -> Result<Vec<String>, Failure> {
     let mut complaints = Vec::new();
     for published in published()? {
         complaints.extend(published.complaints());
     }
     complaints.extend(feature_complaints()?);
+    complaints.extend(tutorial_files().err().map(|Failure(what)| what));
     Ok(complaints)
 }
 

@@ -22,6 +22,7 @@ fn main() -> Result<(), BuildError> {
         "idl/components.idl",
         "idl/marked.idl",
         "idl/notification.idl",
+        "idl/pages.idl",
     ])?;
 
     let out_dir = env::var_os("OUT_DIR").ok_or(BuildError::NoOutDir)?;

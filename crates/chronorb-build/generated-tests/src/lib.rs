@@ -120,3 +120,8 @@ pub mod marked {
 pub mod notification {
     chronorb::include_idl!("notification");
 }
+
+/// The definitions that pages of the book show.
+pub mod pages {
+    chronorb::include_idl!("pages");
+}

@@ -6,4 +6,5 @@ mod built_in;
 mod limits;
 mod names;
 mod operation_table;
+mod pages;
 mod snapshots;

@@ -1,5 +1,6 @@
 //! The command, run as users do.
 
+mod book;
 mod command_line;
 mod demo;
 mod doctor;

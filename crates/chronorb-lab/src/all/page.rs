@@ -21,7 +21,6 @@ pub(super) fn html(index: &Index) -> String {
     for (paper, claims) in by_paper(index) {
         let _ = write!(body, "<h3>{}</h3>\n{}", escape(paper), of_paper(&claims));
     }
-    let _ = writeln!(body, "<p>{ABSENT}</p>");
     let missed: Vec<Claim> = index.claims().into_iter().filter(is_missed_aim).collect();
     if !missed.is_empty() {
         let _ = write!(
@@ -126,8 +125,6 @@ fn paper_and_place(paper: &'static str) -> (&'static str, &'static str) {
 
 const LEAD: &str = "The experiments of the papers on real-time CORBA, and some more, run on this machine: what the \
                     papers claim beside what is so here, and a report with plots of each.";
-const ABSENT: &str = "Two experiments of the tutorial slides of 1999 have no counterpart here: GIOPlite, and the overhead \
-                      of protocols. They compare protocols that an ORB can exchange, and chronorb speaks GIOP alone.";
 
 #[cfg(test)]
 mod tests {

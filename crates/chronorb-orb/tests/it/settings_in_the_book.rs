@@ -143,3 +143,32 @@ fn values_are_taken_within_the_ranges_and_not_beyond() {
         }
     }
 }
+
+/// Options that other ORBs have, which pages compare with ours or give to their programs.
+const OF_OTHERS: &[&str] = &["other-orbs.md", "tutorial-cpp.md"];
+
+#[test]
+fn every_option_that_a_page_names_is_there() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let book = std::fs::read_dir(root.join("docs/src")).expect("there is a book");
+    let pages = book.map(|entry| entry.expect("it can be listed").path());
+    let pages = pages.filter(|path| !OF_OTHERS.iter().any(|name| path.ends_with(name)));
+    let pages = pages.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let known: Vec<_> = Setting::all()
+        .into_iter()
+        .flat_map(|setting| setting.options)
+        .collect();
+    for path in pages.chain([root.join("README.md"), root.join("SECURITY.md")]) {
+        let page = std::fs::read_to_string(&path).expect("it is text");
+        for rest in page.split("-ORB").skip(1) {
+            let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next();
+            let option = format!("-ORB{}", name.unwrap_or_default());
+            // `-ORB…` stands for all, and a message about a mistake shows one.
+            let is_shown = option == "-ORB" || rest.starts_with("ListenEndpoint;");
+            let is_known = known
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(&option));
+            assert!(is_known || is_shown, "{}: {option}", path.display());
+        }
+    }
+}

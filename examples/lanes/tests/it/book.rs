@@ -1,5 +1,5 @@
-//! The examples of the book's chapters on Real-time CORBA, compiled and run. The last test checks
-//! that each excerpt of a chapter occurs here.
+//! The excerpts of the book's pages on Real-Time CORBA, compiled and run: `cargo xtask tidy` finds
+//! each of them here.
 
 use std::error::Error;
 use std::slice;
@@ -322,39 +322,4 @@ fn mutexes() -> Outcome {
     let same = orb.rt().open_named_mutex("axis")?;
     assert!(created && mutex == same);
     Ok(orb.shutdown(true)?)
-}
-
-#[test]
-fn every_excerpt_of_the_chapters_is_in_this_file() {
-    // Line breaks differ, and with them trailing commas.
-    let dense = |text: &str| {
-        let dense: String = text.split_whitespace().collect();
-        dense.replace(",)", ")").replace(",]", "]")
-    };
-    let compiled = dense(include_str!("book.rs"));
-    for (chapter, text) in [
-        (
-            "connections",
-            include_str!("../../../../docs/src/connections.md"),
-        ),
-        (
-            "priorities",
-            include_str!("../../../../docs/src/priorities.md"),
-        ),
-        (
-            "synchronizers",
-            include_str!("../../../../docs/src/synchronizers.md"),
-        ),
-        (
-            "thread-pools",
-            include_str!("../../../../docs/src/thread-pools.md"),
-        ),
-    ] {
-        let excerpts: Vec<_> = text.split("```rust\n").skip(1).collect();
-        assert!(!excerpts.is_empty(), "{chapter} has excerpts");
-        for excerpt in excerpts {
-            let (excerpt, _) = excerpt.split_once("```").expect("it ends");
-            assert!(compiled.contains(&dense(excerpt)), "{chapter}:\n{excerpt}");
-        }
-    }
 }

@@ -1,4 +1,9 @@
-//! Tests of the example's programs, run as its reader does.
+//! The programs of the example, run as its reader does, and the excerpts of the book.
 
+mod adapters;
+mod book;
+mod cpp;
 mod programs;
 mod rio;
+mod support;
+mod tls;

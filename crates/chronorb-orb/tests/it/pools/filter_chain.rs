@@ -459,3 +459,27 @@ fn the_orbs_own_pool_is_one_of_one_lane() {
         orb.shutdown(true).expect("no servant calls it");
     }
 }
+
+/// The excerpt of the book's page on architectures.
+#[test]
+fn a_filter_as_the_book_shows_it() -> Result<(), Box<dyn std::error::Error>> {
+    use chronorb_orb::Architecture;
+    use chronorb_orb::rtcorba::Priority;
+
+    let urgent = Priority::try_from(20_000)?;
+    let no_permission = REFUSED;
+    let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
+        .map(str::to_owned)
+        .to_vec();
+    let mut config = OrbConfig::read(&mut args)?;
+    config.set_architecture(Architecture::FilterChain);
+    config.request_filters.add(
+        move |request: &FilteredRequest<'_>| match request.operation {
+            b"emergency_stop" => Filtered::ServeAt(urgent),
+            b"shutdown" if request.propagated.is_none() => Filtered::Refuse(no_permission),
+            _ => Filtered::PassOn,
+        },
+    );
+    let orb = Orb::with_config(config)?;
+    Ok(orb.shutdown(true)?)
+}
