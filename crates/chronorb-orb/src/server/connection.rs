@@ -22,7 +22,7 @@ use super::lane::origin::Origin;
 use super::load::{Account, Load};
 use super::output::Output;
 use super::posted::{PostedMessages, spare_of};
-use crate::gather::{Send, Unsent};
+use crate::gather::{GatherError, Send};
 use crate::rtcorba::Priority;
 
 /// A connection of a server. One thread at a time has its input, and one its output; no other
@@ -340,8 +340,8 @@ impl ServerConnection {
     /// whole ends the connection, before anything can be sent after it.
     pub(super) fn send_pieces(
         &self,
-        message: impl FnOnce(Send<'_, LostConnection>) -> Result<(), Unsent<LostConnection>>,
-    ) -> Option<Result<bool, Unsent<LostConnection>>> {
+        message: impl FnOnce(Send<'_, LostConnection>) -> Result<(), GatherError<LostConnection>>,
+    ) -> Option<Result<bool, GatherError<LostConnection>>> {
         let mut output = self.output.claim()?;
         let guard = SendGuard(&*self.transport);
         let sent = message(&mut |first, second| output.write(&*self.transport, first, second));
@@ -349,7 +349,7 @@ impl ServerConnection {
             return Some(Err(unsent));
         }
         std::mem::forget(guard);
-        Some(self.send_by(output, &[]).map_err(Unsent::Failed))
+        Some(self.send_by(output, &[]).map_err(GatherError::Failed))
     }
 
     /// Sends kept octets as far as the transport takes them; returns as [`send`](Self::send).

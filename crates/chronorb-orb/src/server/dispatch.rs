@@ -25,7 +25,7 @@ use super::outlet::Outlet;
 #[cfg(feature = "diop")]
 use super::proof;
 use super::queued::Wait;
-use crate::call::{Incoming, ReplyWriter, reply_error};
+use crate::call::{IncomingRequest, ReplyWriter, reply_error};
 use crate::core::Core;
 use crate::dispatch::{Dispatch, NON_EXISTENT};
 use crate::host::Host;
@@ -34,7 +34,7 @@ use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
-use crate::upcall::{Thread, Unserved, Upcall};
+use crate::upcall::{Thread, Upcall, UpcallError};
 
 /// The message, the connection and the thread's resources for handling one message.
 pub(super) struct Context<'w> {
@@ -124,31 +124,31 @@ impl Context<'_> {
         };
         match served {
             Ok(()) => {}
-            Err(Unserved::ByAnotherThread(_)) if self.core.main.is_full() => {
+            Err(UpcallError::ByAnotherThread(_)) if self.core.main.is_full() => {
                 reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
             }
-            Err(Unserved::ByAnotherThread(priority)) => {
+            Err(UpcallError::ByAnotherThread(priority)) => {
                 return Ok(MessageOutcome::ForMainThread(priority));
             }
-            Err(Unserved::Parked(..)) if self.at.lane.parking().is_full() => {
+            Err(UpcallError::Parked(..)) if self.at.lane.parking().is_full() => {
                 reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
             }
-            Err(Unserved::Parked(place, closed, priority)) => {
+            Err(UpcallError::Parked(place, closed, priority)) => {
                 self.parked.set(Some((place, closed, priority)));
                 return Ok(MessageOutcome::Parked);
             }
             // A request that is refused because the ORB ends was not begun: after the goodbye that
             // follows, the client sends it again elsewhere or later.
-            Err(Unserved::Exception(exception))
+            Err(UpcallError::Exception(exception))
                 if exception.completed == CompletionStatus::No
                     && self.core.check_running().is_err() =>
             {
                 return Ok(MessageOutcome::NoReply);
             }
-            Err(Unserved::Exception(exception)) => {
+            Err(UpcallError::Exception(exception)) => {
                 reply.system_exception(exception).map_err(|_| End::Lost)?;
             }
-            Err(Unserved::Forward(target)) => {
+            Err(UpcallError::Forward(target)) => {
                 reply
                     .location_forward(target.ior())
                     .map_err(|_| End::Lost)?;
@@ -352,10 +352,10 @@ impl<'a> Request<'a> {
         propagated: Option<Priority>,
         arguments: Decoder<'a>,
         reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), Unserved> {
+    ) -> Result<(), UpcallError> {
         let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
         let upcall = Upcall {
-            incoming: Incoming {
+            incoming: IncomingRequest {
                 core: self.core,
                 arena,
                 operation: self.header.operation,
@@ -383,7 +383,7 @@ impl<'a> Request<'a> {
         });
         match served {
             Ok(outcome) => Ok(outcome?),
-            Err(Unserved::Exception(exception)) => self.conclude_unserved(key, exception, reply),
+            Err(UpcallError::Exception(exception)) => self.conclude_unserved(key, exception, reply),
             Err(unserved) => Err(unserved),
         }
     }
@@ -395,7 +395,7 @@ impl<'a> Request<'a> {
         key: &[u8],
         exception: SystemException,
         reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), Unserved> {
+    ) -> Result<(), UpcallError> {
         // The key may be a plain name.
         if ObjectKey::parse(key).is_none()
             && let Some(registered) = self.core.initial_references.registered(key)

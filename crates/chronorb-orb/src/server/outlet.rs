@@ -7,7 +7,7 @@ use std::fmt;
 use super::at::At;
 use super::end::LostConnection;
 use crate::core::Core;
-use crate::gather::{Send, Unsent};
+use crate::gather::{GatherError, Send};
 use crate::observe::Stage;
 
 /// The destination of one reply: the client that waits for it.
@@ -21,8 +21,8 @@ impl Outlet<'_> {
     /// sending, and nothing was done. A message that is not sent whole ends the connection.
     pub(crate) fn send(
         self,
-        message: impl FnOnce(Send<'_, LostConnection>) -> Result<(), Unsent<LostConnection>>,
-    ) -> Option<Result<(), Unsent<LostConnection>>> {
+        message: impl FnOnce(Send<'_, LostConnection>) -> Result<(), GatherError<LostConnection>>,
+    ) -> Option<Result<(), GatherError<LostConnection>>> {
         self.core.at(Stage::Write);
         let sent = self.at.connection.send_pieces(message)?;
         match &sent {

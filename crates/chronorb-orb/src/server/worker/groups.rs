@@ -12,7 +12,7 @@ use chronorb_rt::{Released, epoch};
 use chronorb_transport::IoError;
 
 use super::Worker;
-use crate::call::{Incoming, ReplyWriter};
+use crate::call::{IncomingRequest, ReplyWriter};
 use crate::core::Core;
 use crate::dispatch::Dispatch;
 use crate::groups::{Member, Members};
@@ -25,7 +25,7 @@ use crate::server::connection::{ServerConnection, WorkGuard};
 use crate::server::dispatch::{MessageOutcome, propagated_priority};
 use crate::server::end::End;
 use crate::server::lane::Lane;
-use crate::upcall::{Parks, Role, Thread, Unserved, Upcall};
+use crate::upcall::{Parks, Role, Thread, Upcall, UpcallError};
 
 impl Worker {
     /// Reads one message of a group into the frame; `None` where none has arrived.
@@ -168,7 +168,7 @@ impl Worker {
             &[],
         );
         let upcall = Upcall {
-            incoming: Incoming {
+            incoming: IncomingRequest {
                 core: &self.core,
                 arena: &self.arena,
                 operation: header.operation,
@@ -187,7 +187,7 @@ impl Worker {
         };
         let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
         // No client waits: exceptions and forwards are dropped.
-        drop::<Result<_, Unserved>>(served);
+        drop::<Result<_, UpcallError>>(served);
         self.reply.relax(KEPT_CAPACITY);
     }
 }
