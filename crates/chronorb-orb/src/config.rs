@@ -593,7 +593,7 @@ impl OrbConfig {
     /// Applies the settings of one source. Its endpoints and access rules replace those of earlier
     /// sources; initial references do so name by name. The settings of an architecture are applied
     /// before its others.
-    fn apply(&mut self, origin: &str, source: &[Given]) -> Result<(), ConfigError> {
+    fn apply(&mut self, origin: &str, source: &[SourcedValue]) -> Result<(), ConfigError> {
         let gives = |key| source.iter().any(|given| given.setting.key == key);
         if gives("listen_endpoints") {
             self.listen_endpoints.clear();
@@ -625,8 +625,8 @@ impl OrbConfig {
     }
 }
 
-/// A setting as one source gives it.
-struct Given {
+/// The value of a setting in one source.
+struct SourcedValue {
     setting: &'static Setting,
     /// The name in that source.
     name: String,
@@ -644,7 +644,7 @@ const ENVIRONMENT_PREFIX: &str = "CHRONORB_ORB_";
 const ENVIRONMENT_SEPARATOR: char = '|';
 
 /// Parts a command line into `-ORB…` options and the rest.
-fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigError> {
+fn split_options(args: &[String]) -> Result<(Vec<SourcedValue>, Vec<String>), ConfigError> {
     let mut options = Vec::new();
     let mut rest = Vec::new();
     let mut args = args.iter();
@@ -677,7 +677,7 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
                 problem: "the value is not UTF-8".to_owned(),
             });
         }
-        options.push(Given {
+        options.push(SourcedValue {
             setting,
             name: arg.clone(),
             value,
@@ -689,7 +689,7 @@ fn split_options(args: &[String]) -> Result<(Vec<Given>, Vec<String>), ConfigErr
 /// Returns the settings of the environment; the values of lists are separated by `|`.
 fn environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
-) -> Result<Vec<Given>, ConfigError> {
+) -> Result<Vec<SourcedValue>, ConfigError> {
     let mut given = Vec::new();
     for (name, value) in variables {
         let Some(name) = name.to_str() else { continue };
@@ -709,7 +709,7 @@ fn environment(
             problem: format!("{value:?} is not UTF-8"),
         })?;
         for value in elements(setting, value) {
-            given.push(Given {
+            given.push(SourcedValue {
                 setting,
                 name: name.to_owned(),
                 value: value.to_owned(),

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::settings::{CONFIG_FILE, SETTINGS};
-use super::{ConfigError, Given, similar};
+use super::{ConfigError, SourcedValue, similar};
 
 /// Reads the settings of a file.
-pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {
+pub(super) fn read(path: &Path) -> Result<Vec<SourcedValue>, ConfigError> {
     let bad = |problem: String| ConfigError::BadFile {
         path: path.to_owned(),
         problem,
@@ -30,7 +30,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {
                 str::to_owned,
             )
         })?;
-        given.extend(texts(value).into_iter().map(|value| Given {
+        given.extend(texts(value).into_iter().map(|value| SourcedValue {
             setting,
             name: key.clone(),
             value,

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::settings::lacks;
-use super::{ConfigError, Given};
+use super::{ConfigError, SourcedValue};
 
-pub(super) fn read(path: &Path) -> Result<Vec<Given>, ConfigError> {
+pub(super) fn read(path: &Path) -> Result<Vec<SourcedValue>, ConfigError> {
     Err(ConfigError::BadFile {
         path: path.to_owned(),
         problem: lacks("config-file"),

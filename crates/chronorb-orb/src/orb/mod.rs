@@ -292,8 +292,8 @@ impl Orb {
     /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case; the calling
     /// thread serves the POAs of the [main-thread model](crate::poa::ThreadModel::MainThread).
     pub fn run(&self) {
-        server::tell_unused_endpoints(&self.core);
-        server::tell_listening(&self.core);
+        server::report_unused_endpoints(&self.core);
+        server::log_listening(&self.core);
         while self.core.state.get() != STOPPED {
             self.run_for(LOOK_AGAIN);
         }
@@ -346,8 +346,8 @@ impl Orb {
     /// `NO_RESOURCES` where the signals cannot be caught.
     pub fn run_until_signal(&self) -> Result<(), SystemException> {
         let termination = termination()?;
-        server::tell_unused_endpoints(&self.core);
-        server::tell_listening(&self.core);
+        server::report_unused_endpoints(&self.core);
+        server::log_listening(&self.core);
         while self.core.state.get() != STOPPED {
             if termination.requested() {
                 return self.shutdown(true);

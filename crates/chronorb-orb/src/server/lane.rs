@@ -64,17 +64,17 @@ pub(crate) struct Lane {
     /// A connection may still wait at an acceptor without a further event: no descriptor was left,
     /// or there were many.
     accept_again: AtomicBool,
-    /// The time of the next look at slow peers, in nanoseconds.
+    /// The time of the next check of slow peers, in nanoseconds.
     next_upkeep: AtomicU64,
     /// The time after which idle connections are closed.
     idle_timeout: Option<Duration>,
-    /// The time of the next look at idle connections, in nanoseconds.
+    /// The time of the next check for idle connections, in nanoseconds.
     next_idle_look: AtomicU64,
-    /// The tick of the last look at idle connections.
+    /// The tick of the last check for idle connections.
     idle_mark: AtomicU32,
-    /// The time of the next look at connections without a whole message, in nanoseconds.
+    /// The time of the next check for connections without a whole message, in nanoseconds.
     next_silent_look: AtomicU64,
-    /// The tick of the last look at connections without a whole message.
+    /// The tick of the last check for connections without a whole message.
     silent_mark: AtomicU32,
     datagram_peers: DatagramPeers,
     parking: Parking<QueuedRequest>,
@@ -249,7 +249,7 @@ impl Lane {
     }
 
     /// Reports that its threads serve, and at which endpoints.
-    pub(super) fn tell_started(&self) {
+    pub(super) fn report_started(&self) {
         let setup = &self.setup;
         let priority = setup
             .priority
@@ -409,13 +409,13 @@ impl Lane {
         }
     }
 
-    /// The interval of looks at idle connections, if there are any.
+    /// The interval of checks for idle connections, if they are closed.
     fn idle_look(&self) -> Option<Duration> {
         self.idle_timeout
             .or_else(|| self.datagram_peers.idle_look())
     }
 
-    /// Closes connections without a message since the last look, in order: a client that has just
+    /// Closes connections without a message since the last check, in order: a client that has just
     /// sent a request sends it again on a new connection.
     #[cold]
     fn close_idle(&self) {

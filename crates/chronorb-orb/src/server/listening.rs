@@ -130,11 +130,11 @@ pub(crate) fn listening(core: &Core) -> Listening {
 
 /// Logs the endpoints at which an ORB listens, if they have changed since the last time: as a
 /// warning where the operator should look at something.
-pub(crate) fn tell_listening(core: &Core) {
+pub(crate) fn log_listening(core: &Core) {
     #[cfg(feature = "tracing")]
     {
         let listening = listening(core);
-        let mut told = core.server.told_listening.lock();
+        let mut told = core.server.logged_listening.lock();
         if listening.endpoints.is_empty() || *told == listening {
             return;
         }

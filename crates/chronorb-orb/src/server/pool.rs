@@ -41,7 +41,7 @@ impl Pools {
     }
 
     /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
-    pub(crate) fn make_use_of(&self, id: ThreadpoolId) -> Option<PoolUse> {
+    pub(crate) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
         let pool = self.get(id)?;
         pool.users.fetch_add(1, Ordering::AcqRel);
         Some(PoolUse(pool))
@@ -324,7 +324,7 @@ pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
 
 /// Reports endpoints of the configuration that belong to pools that were never made. A program that
 /// runs the ORB has made its pools.
-pub(crate) fn tell_unused_endpoints(core: &Core) {
+pub(crate) fn report_unused_endpoints(core: &Core) {
     let made = core.server.pools.lock().named.len() as u32;
     for ((pool, lane), endpoint) in &core.config.lane_listen_endpoints {
         if *pool > made {

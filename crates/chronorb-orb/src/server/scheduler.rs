@@ -219,7 +219,7 @@ impl PoolScheduler {
     pub(super) fn settle(&self, lane: usize, started: bool) {
         self.crew(lane).settle(started);
         if !started {
-            self.tell_vacancy();
+            self.notify_vacancy();
         }
     }
 
@@ -275,7 +275,7 @@ impl PoolScheduler {
             // An idle member waits for events, or for a permit.
             Some(kick) => {
                 kick.send(thread);
-                self.tell_vacancy();
+                self.notify_vacancy();
             }
             None => self.crew(to).wake(member),
         }
@@ -336,7 +336,7 @@ impl PoolScheduler {
                     Some(own)
                 };
             }
-            self.tell_vacancy();
+            self.notify_vacancy();
             // A request may have begun to wait in a higher lane before this permit was free.
             let waits = above.iter().any(|lane| self.crew(*lane).has_backlog());
             if !waits || !self.crew(lane).try_begin() {
@@ -360,7 +360,7 @@ impl PoolScheduler {
     }
 
     /// Makes readers try again to find a permit.
-    fn tell_vacancy(&self) {
+    fn notify_vacancy(&self) {
         if self.awaiting.load(Ordering::SeqCst) > 0 {
             let vacancy = self.vacancy.get();
             // If the exchange fails, another thread has done it.
@@ -377,7 +377,7 @@ impl PoolScheduler {
                 post.crew.wake_all();
             }
         }
-        self.tell_vacancy();
+        self.notify_vacancy();
         left
     }
 

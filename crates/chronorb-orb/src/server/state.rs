@@ -21,7 +21,7 @@ pub(crate) struct ServerState {
     pub(super) watchers: AtomicU8,
     /// The endpoints that were last reported to the log.
     #[cfg(feature = "tracing")]
-    pub(super) told_listening: PiMutex<Listening>,
+    pub(super) logged_listening: PiMutex<Listening>,
     /// The key for proofs of addresses.
     #[cfg(feature = "diop")]
     pub(super) address_codes: std::hash::RandomState,
@@ -35,7 +35,7 @@ impl Default for ServerState {
             wanted_files: AtomicU64::new(FILES_OF_PROCESS),
             watchers: AtomicU8::new(0),
             #[cfg(feature = "tracing")]
-            told_listening: PiMutex::default(),
+            logged_listening: PiMutex::default(),
             #[cfg(feature = "diop")]
             address_codes: std::hash::RandomState::new(),
         }
@@ -44,8 +44,8 @@ impl Default for ServerState {
 
 impl ServerState {
     /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
-    pub(crate) fn make_use_of(&self, id: ThreadpoolId) -> Option<PoolUse> {
-        self.pools.lock().make_use_of(id)
+    pub(crate) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
+        self.pools.lock().use_pool(id)
     }
 
     /// Notes that a lane begins to have threads.

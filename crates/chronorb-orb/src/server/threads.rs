@@ -37,10 +37,10 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
     let mut all = lane.served_lanes().iter().chain([lane]);
     let started = all.try_for_each(|lane| start_static(core, lane));
     if started.is_ok() {
-        lane.tell_started();
+        lane.report_started();
         lane.served_lanes()
             .iter()
-            .for_each(|lane| lane.tell_started());
+            .for_each(|lane| lane.report_started());
     }
     lane.leave_one(core);
     started
@@ -161,7 +161,7 @@ fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
     loop {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {
-            Work::Serve { key, event } => look_after(worker.core(), lane, key, event),
+            Work::Serve { key, event } => start_or_flush(worker.core(), lane, key, event),
             // No request is parked at this lane.
             Work::Resume | Work::Nothing => {}
             Work::Stop => return,
@@ -169,7 +169,8 @@ fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
     }
 }
 
-fn look_after(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
+/// Starts the thread of a new connection; of another, sends octets that its peer has left.
+fn start_or_flush(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
     let Some(connection) = lane.connections.get(key) else {
         return;
     };
@@ -250,7 +251,7 @@ fn serve_as_member(
             worker.give_permit_back(scheduler);
             idle = false;
         }
-        worker.be_lowered();
+        worker.restore_priority();
         match work {
             Work::Serve { key, event } => {
                 worker.serve(lane, key, event);

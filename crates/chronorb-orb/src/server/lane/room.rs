@@ -99,7 +99,7 @@ impl Lane {
     }
 
     /// Closes, in order, connections on which no whole message has arrived since before the last
-    /// look.
+    /// check.
     #[cold]
     pub(super) fn close_silent(&self) {
         let before = self

@@ -260,7 +260,7 @@ impl Worker {
     }
 
     /// Returns to its own priority, if it was raised for another lane.
-    pub(in crate::server) fn be_lowered(&mut self) {
+    pub(in crate::server) fn restore_priority(&mut self) {
         if std::mem::take(&mut self.raised) {
             // The thread was started with this priority, so it is permitted.
             let _ = set_current(self.lane.setup().scheduling);
@@ -272,7 +272,7 @@ impl Worker {
         self.permit = request.take_permit();
         let home = if Arc::ptr_eq(request.lane(), &self.lane) {
             // Another thread has taken the request for which this one was raised.
-            self.be_lowered();
+            self.restore_priority();
             None
         } else {
             Some(self.visit(request.lane().clone()))
