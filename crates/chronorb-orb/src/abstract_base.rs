@@ -8,8 +8,8 @@ use chronorb_cdr::{
 
 use crate::object::Object;
 
-/// What every abstract interface is (`CORBA::AbstractBase`): implemented by all references and
-/// values.
+/// The base of every abstract interface (`CORBA::AbstractBase`): implemented by all references
+/// and values.
 pub trait AbstractBase: Abstract {}
 
 impl<T: Abstract> AbstractBase for T {}
@@ -25,7 +25,7 @@ impl Abstract for Object {
     }
 }
 
-/// Whether both are one and the same.
+/// Compares identities: equal only if both are the same reference or value.
 impl PartialEq for dyn AbstractBase {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::addr_eq(self, other)

@@ -1,4 +1,4 @@
-//! What generated code and the ORB say to each other: operations, calls, replies.
+//! Operations, calls and replies: the interface between generated code and the ORB.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -15,14 +15,14 @@ use chronorb_giop::{
 use chronorb_transport::Connection;
 
 use crate::core::Core;
-use crate::gather::{self, Unsent};
+use crate::gather::{self, GatherError};
 use crate::orb::Orb;
 use crate::peer::Peer;
 use crate::poa::{ObjectId, Poa};
 use crate::rtcorba::Priority;
 use crate::server::Outlet;
 
-/// An operation as a client calls it.
+/// An operation as clients call it.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     pub(crate) name: &'static str,
@@ -44,7 +44,7 @@ impl Operation {
     }
 }
 
-/// What a call came to, with the octets of its results.
+/// The outcome of a call, with the marshalled results.
 #[derive(Debug)]
 pub enum Reply<'s> {
     /// The results follow.
@@ -55,32 +55,32 @@ pub enum Reply<'s> {
 
 /// A user exception, as generated for each IDL exception.
 pub trait UserException {
-    /// Its repository identifier.
+    /// The repository identifier of the exception.
     const REPOSITORY_ID: &'static str;
 }
 
-/// What the ORB calls when a request comes in: a skeleton, generated for each IDL interface.
+/// The skeleton of an IDL interface, generated from it: the ORB calls it with each request.
 pub trait Skeleton: Send + Sync + 'static {
     /// The repository identifier of the most derived interface.
     fn repository_id(&self) -> &'static str;
 
-    /// Whether it is of this interface, or of one derived from it.
+    /// Whether the servant has this interface, or one derived from it.
     fn is_a(&self, repository_id: &str) -> bool;
 
-    /// Names the servant: skeletons of one and the same servant give the same number. By
-    /// default a skeleton is taken for a servant of its own.
+    /// Identifies the servant: all skeletons of the same servant return the same number. By
+    /// default each skeleton counts as a servant of its own.
     fn identity(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// The servant as one of an interface, for calls within the process that are not marshalled:
-    /// an `Arc<dyn …Servant>`, where `servant` is the type of exactly that. By default none.
+    /// The servant for calls within the process that are not marshalled: an `Arc<dyn …Servant>`
+    /// whose type is `servant`. `None` by default.
     fn servant_as(&self, servant: TypeId) -> Option<&dyn Any> {
         let _ = servant;
         None
     }
 
-    /// Demarshals the arguments, calls the servant, and marshals what it gives back.
+    /// Demarshals the arguments, calls the servant, and marshals its results.
     ///
     /// # Errors
     /// The servant's system exception; `MARSHAL` for malformed arguments; `BAD_OPERATION` (OMG
@@ -94,13 +94,13 @@ pub trait Skeleton: Send + Sync + 'static {
     ) -> Result<(), SystemException>;
 }
 
-/// A servant behind its skeleton, shared with the POA.
+/// A servant with its skeleton, shared with the POA.
 pub type Servant = Arc<dyn Skeleton>;
 
 /// The parts of a request that are known before its servant is found.
-pub(crate) struct Incoming<'a> {
+pub(crate) struct IncomingRequest<'a> {
     pub(crate) core: &'a Arc<Core>,
-    /// The memory of the values of the call.
+    /// The memory for the values of the call.
     pub(crate) arena: &'a Arena,
     pub(crate) operation: &'a [u8],
     pub(crate) response_expected: bool,
@@ -111,17 +111,17 @@ pub(crate) struct Incoming<'a> {
 
 /// One request, as its servant sees it.
 ///
-/// It stays with the thread that serves the request. Results may borrow from it: values are
-/// made in the thread's arena, which lasts until the reply is sent.
+/// It does not leave the thread that serves the request. Results may borrow from it: values are
+/// made in the thread's arena, which is kept until the reply is sent.
 pub struct Call<'a> {
-    pub(crate) incoming: &'a Incoming<'a>,
+    pub(crate) incoming: &'a IncomingRequest<'a>,
     pub(crate) poa: &'a Poa,
     pub(crate) object_id: &'a ObjectId,
     pub(crate) priority: Option<Priority>,
 }
 
 impl<'a> Call<'a> {
-    /// Copies a slice into the call's arena, to return it or put it into a result.
+    /// Copies a slice into the call's arena, for use as a result or in one.
     ///
     /// # Errors
     /// `NO_MEMORY` where the arena is full.
@@ -140,7 +140,7 @@ impl<'a> Call<'a> {
     /// Makes `n` items in the call's arena.
     ///
     /// # Errors
-    /// `NO_MEMORY` where the arena is full, and whatever `make` gives.
+    /// `NO_MEMORY` where the arena is full, and the errors of `make`.
     pub fn fill<T: Copy>(
         &self,
         n: usize,
@@ -155,7 +155,7 @@ impl<'a> Call<'a> {
         self.incoming.arena.keep(value)
     }
 
-    /// The arena that the call's values live in.
+    /// The arena of the call's values.
     pub fn arena(&self) -> &'a Arena {
         self.incoming.arena
     }
@@ -165,7 +165,7 @@ impl<'a> Call<'a> {
         Orb::from_core(self.incoming.core.clone())
     }
 
-    /// The POA that the target object was activated in (`PortableServer::Current`).
+    /// The POA in which the target object was activated (`PortableServer::Current`).
     pub fn poa(&self) -> &'a Poa {
         self.poa
     }
@@ -180,7 +180,7 @@ impl<'a> Call<'a> {
         self.incoming.operation
     }
 
-    /// The priority that this request is served at; `None` where none is declared or propagated.
+    /// The priority at which the request is served; `None` where none is declared or propagated.
     pub fn priority(&self) -> Option<Priority> {
         self.priority
     }
@@ -190,14 +190,14 @@ impl<'a> Call<'a> {
         self.incoming.response_expected
     }
 
-    /// The other side of the connection that the request came by: its protocol, address and
+    /// The other side of the connection that carried the request: its protocol, address and
     /// identity. `None` for calls from within the process.
     pub fn peer(&self) -> Option<Peer<'a>> {
         self.incoming.peer.map(Peer::new)
     }
 
-    /// The certificate (X.509, DER) by which the client has proved who it is, where it came by TLS and was asked to
-    /// (`-ORBSSLVerify mutual`). This allocates.
+    /// The certificate (X.509, DER) that proves the client's identity, if the request arrived by
+    /// TLS and the client had to present one (`-ORBSSLVerify mutual`). This allocates.
     pub fn peer_certificate(&self) -> Option<Vec<u8>> {
         self.incoming.peer?.peer_certificate()
     }
@@ -226,17 +226,17 @@ impl fmt::Debug for Call<'_> {
     }
 }
 
-/// Writes the reply of one request into a frame. What is begun anew replaces what was there.
+/// A writer for the reply to one request. A reply that is begun later replaces the one before.
 #[derive(Debug)]
 pub struct ReplyWriter<'f> {
     encoder: Encoder<'f>,
     protocol: Protocol,
     request_id: u32,
     contexts: &'f [ServiceContext<'f>],
-    /// The end of the header before it was padded for a body, and after; 0 before anything is begun.
+    /// The end of the header before its padding for a body; 0 before a reply is begun.
     header_end: usize,
     body_start: usize,
-    /// Where great results may go at once.
+    /// The connection for large results that are sent without a copy.
     outlet: Option<Outlet<'f>>,
     sent: bool,
 }
@@ -262,7 +262,7 @@ impl<'f> ReplyWriter<'f> {
         }
     }
 
-    /// Lets great results be sent from where they are.
+    /// Permits large results to be sent directly from the memory that holds them.
     pub(crate) fn set_outlet(&mut self, outlet: Outlet<'f>) {
         self.outlet = Some(outlet);
     }
@@ -270,7 +270,7 @@ impl<'f> ReplyWriter<'f> {
     /// Begins a reply with results, which are then written to the encoder.
     ///
     /// # Errors
-    /// Where the message is full.
+    /// `MARSHAL` where the message is full.
     pub fn normal(&mut self) -> Result<&mut Encoder<'f>, SystemException> {
         self.begin(ReplyStatus::NoException)?;
         Ok(&mut self.encoder)
@@ -278,13 +278,12 @@ impl<'f> ReplyWriter<'f> {
 
     /// Writes a reply with the results that `write` writes.
     ///
-    /// Octets, and numbers in this machine's byte order, of which a slice has 64 KiB and more, are
-    /// sent from where they are, and not copied: the reply has gone then when this returns. For
-    /// that `write` is called twice, and has to write the same both times; if it does not, the
-    /// connection ends.
+    /// Slices of octets, or of numbers in this machine's byte order, of 64 KiB and more are sent
+    /// without a copy; the reply has then been sent when this returns. For that `write` is called
+    /// twice, and must write the same both times; otherwise the connection ends.
     ///
     /// # Errors
-    /// What `write` fails with, and where the reply cannot be sent.
+    /// Those of `write`, and of sending the reply.
     pub fn results(
         &mut self,
         write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
@@ -299,7 +298,7 @@ impl<'f> ReplyWriter<'f> {
         }
     }
 
-    /// Sends the reply of which `left_out` octets are not in the frame.
+    /// Sends a reply of which `left_out` octets are not in the frame.
     fn send_gathered(
         &mut self,
         left_out: usize,
@@ -319,15 +318,15 @@ impl<'f> ReplyWriter<'f> {
         };
         self.sent = true;
         sent.map_err(|unsent| match unsent {
-            Unsent::Failed(_) => CONNECTION_LOST,
-            Unsent::Unwritten(exception) => exception.with_completed(CompletionStatus::Yes),
+            GatherError::Failed(_) => CONNECTION_LOST,
+            GatherError::Unwritten(exception) => exception.with_completed(CompletionStatus::Yes),
         })
     }
 
     /// Begins a reply with a user exception, whose members are then written to the encoder.
     ///
     /// # Errors
-    /// Where the message is full.
+    /// `MARSHAL` where the message is full.
     pub fn user_exception(
         &mut self,
         repository_id: &str,
@@ -355,8 +354,7 @@ impl<'f> ReplyWriter<'f> {
         Ok(())
     }
 
-    /// Completes the message that was begun, to be sent now; what is begun after it is another,
-    /// which nobody gets.
+    /// Completes the message for sending it now. A reply that is begun later is discarded.
     pub(crate) fn take_sent(&mut self) -> &[u8] {
         self.sent = true;
         self.finish();
@@ -373,7 +371,7 @@ impl<'f> ReplyWriter<'f> {
 
     /// Ends the message.
     pub(crate) fn finish(&mut self) {
-        // The header may be padded for a body; without one there must be no padding.
+        // The header may be padded for a body; without a body there must be no padding.
         if self.encoder.position() == self.body_start {
             self.encoder.truncate(self.header_end);
         }
@@ -395,7 +393,7 @@ impl<'f> ReplyWriter<'f> {
     }
 }
 
-/// The client left before it had all of its reply.
+/// The exception where the client left before it had received its whole reply.
 const CONNECTION_LOST: SystemException = SystemException::new(
     SystemExceptionKind::CommFailure,
     minor::CONNECTION_LOST,
@@ -416,7 +414,7 @@ pub fn unknown_user_exception() -> SystemException {
     )
 }
 
-/// The exception for results that cannot be marshalled or demarshalled: the operation was completed.
+/// The exception for results that cannot be marshalled or demarshalled: the operation completed.
 pub fn reply_error(error: CdrError) -> SystemException {
     SystemException::from(error).with_completed(CompletionStatus::Yes)
 }

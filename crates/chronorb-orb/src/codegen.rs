@@ -1,7 +1,7 @@
-//! What generated code calls. Not for applications: it changes with the generator.
+//! The runtime of generated code. Not for applications: it changes with the generator.
 //!
-//! The version in the path keeps generated code and runtime together: code of a generator that
-//! expects another runtime does not compile.
+//! The version in the path keeps generated code and runtime together: code that was generated for
+//! another runtime does not compile.
 
 /// Runtime of generated code, version 1.
 pub mod v1 {

@@ -1,4 +1,4 @@
-//! What all parts of one ORB share.
+//! The state that all parts of one ORB share.
 
 use std::any::Any;
 use std::fmt;
@@ -25,11 +25,11 @@ use crate::rtcorba::policies::Protocols;
 use crate::rtcorba::{Priority, RtState};
 use crate::server::{MainThread, ServerState};
 
-/// The inside of an ORB. Object references, POAs and threads hold it together.
+/// The state of an ORB. Object references, POAs and threads keep it alive.
 pub(crate) struct Core {
-    /// Tells ORBs of one process apart in tables of threads.
+    /// Distinguishes the ORBs of one process in tables of threads.
     pub(crate) number: u64,
-    /// Tells object references of this ORB from those of an earlier run.
+    /// Distinguishes object references of this ORB from those of an earlier run.
     pub(crate) incarnation: u64,
     pub(crate) config: OrbConfig,
     pub(crate) protocols: Registry,
@@ -37,7 +37,7 @@ pub(crate) struct Core {
     pub(crate) server: ServerState,
     #[cfg(feature = "monitor")]
     pub(crate) monitor: OnceLock<Monitor>,
-    /// Faults and refusals of peers, by cause.
+    /// Counts of faults and of refused peers, by cause.
     pub(crate) incidents: Arc<Incidents>,
     pub(crate) poas: PoaTable,
     #[cfg(feature = "miop")]
@@ -45,8 +45,8 @@ pub(crate) struct Core {
     pub(crate) main: MainThread,
     pub(crate) initial_references: InitialReferences,
     pub(crate) client_connections: ClientConnections,
-    /// What asynchronous calls need, made with the first of them. Of no known type, so that programs without such
-    /// calls need not know how to drop it.
+    /// The state of asynchronous calls, made with the first of them. Its type is erased, so that
+    /// programs without such calls do not link its destructor.
     pub(crate) slots: OnceLock<Box<dyn Any + Send + Sync>>,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
@@ -63,7 +63,7 @@ impl Core {
         let since_epoch = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        // Nanoseconds of the start, told apart within the process by the number's low bits.
+        // The start time in nanoseconds; the low bits of the number distinguish ORBs of a process.
         let incarnation = (since_epoch.as_nanos() as u64) ^ (number << 54);
         let incidents: Arc<Incidents> = Arc::default();
         Arc::new(Self {
@@ -104,13 +104,13 @@ impl Core {
     pub(crate) fn lane_ended(&self) {
         let last = self.server.lane_ended();
         if last && self.state.get() == STOPPING {
-            // Servants are dropped, which may panic; threads that wait for the end see it all the same.
-            let _stopped = Stopped(self);
+            // The drop of servants may panic; the guard wakes threads that wait for the end anyway.
+            let _guard = StopGuard(self);
             self.poas.clear();
         }
     }
 
-    /// Whether rules decide to which addresses this process connects.
+    /// Whether access rules decide to which addresses this process connects.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
     pub(crate) fn judges_addresses(&self) -> bool {
         #[cfg(feature = "access")]
@@ -119,7 +119,7 @@ impl Core {
         false
     }
 
-    /// Whether the secure profile holds.
+    /// Whether the secure profile is in force.
     pub(crate) fn is_secure(&self) -> bool {
         #[cfg(feature = "access")]
         return self.config.profile == crate::access::SecurityProfile::Secure;
@@ -127,7 +127,7 @@ impl Core {
         false
     }
 
-    /// Tells the probe, if there is one, what the calling thread is about to do.
+    /// Reports to the probe, if there is one, what the calling thread is about to do.
     #[inline]
     pub(crate) fn at(&self, stage: Stage) {
         if let Some(probe) = &self.config.stage_probe {
@@ -135,8 +135,8 @@ impl Core {
         }
     }
 
-    /// How the connections are that a lane of this priority takes in by a protocol: as the
-    /// ORB's server protocols say, which are fixed from the first call on.
+    /// The setup of connections that a lane of this priority accepts by a protocol, according to
+    /// the ORB's server protocols. The first call fixes these.
     pub(crate) fn server_setup(
         &self,
         protocol: u32,
@@ -152,10 +152,10 @@ impl Core {
     }
 }
 
-/// Ends the ORB when it is dropped.
-struct Stopped<'c>(&'c Core);
+/// A guard that marks the ORB as stopped when it is dropped.
+struct StopGuard<'c>(&'c Core);
 
-impl Drop for Stopped<'_> {
+impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
         self.0.state.set(STOPPED);
         self.0.main.ring();

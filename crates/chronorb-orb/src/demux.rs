@@ -1,4 +1,4 @@
-//! From a name or a place to what has it: the tables by which a request finds POA and object.
+//! Demultiplexing tables, by which a request finds its POA and its object by name or by slot.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -6,27 +6,29 @@ use std::hash::{BuildHasher, RandomState};
 
 use chronorb_rt::{Full, HashIndex, Key, Removed, SlotRef, Slots};
 
-/// How a request finds its POA or its object (the papers' request demultiplexing strategies).
+/// The strategy by which a request finds its POA or object.
+///
+/// The literature calls these request demultiplexing strategies.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Demultiplexing {
-    /// By index and generation in the object key, and by a hash of the name where the key cannot
-    /// have them: the same time whatever the number of entries.
+    /// Uses index and generation in the object key, and a hash of the name where the key cannot
+    /// contain them: the time does not depend on the number of entries.
     #[default]
     Active,
-    /// By a hash of the name, always.
+    /// Always uses a hash of the name.
     DynamicHash,
-    /// By comparing with one name after another: for comparison only.
+    /// Compares one name after another: for comparison only.
     LinearSearch,
 }
 
-/// What has a name that requests may look for.
-pub(crate) trait Named {
-    /// Its octets.
+/// An entry of a [`Directory`], with a name that requests may look up.
+pub(crate) trait DirectoryEntry {
+    /// The octets of the name.
     fn name(&self) -> &[u8];
 }
 
-/// A table of entries that requests find by place or by name, without a lock and without waiting
-/// for those who change it. Who changes it holds a lock of the table's owner.
+/// A table of entries that requests find by slot or by name, without a lock and without waiting for
+/// a thread that changes it. A thread that changes it holds a lock of the table's owner.
 pub(crate) struct Directory<T> {
     slots: Slots<T>,
     names: HashIndex,
@@ -34,7 +36,7 @@ pub(crate) struct Directory<T> {
     strategy: Demultiplexing,
 }
 
-impl<T: Named> Directory<T> {
+impl<T: DirectoryEntry> Directory<T> {
     pub(crate) fn new(max: u32, strategy: Demultiplexing) -> Self {
         Self {
             slots: Slots::new(max),
@@ -48,27 +50,28 @@ impl<T: Named> Directory<T> {
         self.strategy
     }
 
-    /// The entry in a slot, unless it is gone. Wait-free.
+    /// The entry in a slot, unless it was removed. Wait-free.
     #[inline]
     pub(crate) fn at(&self, key: Key, orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
         self.slots.get_or_inherit(key, orphans)
     }
 
-    /// The entry that has a slot now. Wait-free.
+    /// The present entry in the slot of this index. Wait-free.
     pub(crate) fn at_index(&self, index: u32) -> Option<SlotRef<'_, T>> {
         self.slots.get_at(index).map(|(_, entry)| entry)
     }
 
-    /// The entry in a slot that the caller is using already, perhaps by another reference; even
-    /// where it was removed meanwhile.
+    /// The entry in a slot that the caller already uses, perhaps by another reference; also after
+    /// its removal.
     pub(crate) fn held_at(&self, key: Key, orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
         self.slots.get_held_or_inherit(key, orphans)
     }
 
-    /// The entry of a name. The slot is a guess; a right one makes it faster. Wait-free.
+    /// The entry of a name. The slot is a hint, and makes the search faster if it is right.
+    /// Wait-free.
     ///
-    /// Who looks at a wrong entry for a moment may be the last to do so, and then gives it to
-    /// `orphans`, as whoever is the last to use a removed entry has to see to its end.
+    /// The search may briefly use a wrong entry and become its last user after the entry was
+    /// removed. It then gives the entry to `orphans`, because the last user has to destroy it.
     #[inline]
     pub(crate) fn find(
         &self,
@@ -95,13 +98,13 @@ impl<T: Named> Directory<T> {
         }
     }
 
-    /// Whether the name is one of an entry that was inserted with it. Who asks holds the lock.
+    /// Whether an entry was inserted with this name. The caller holds the owner's lock.
     pub(crate) fn has_name(&self, name: &[u8]) -> bool {
         self.find_named(name, drop).is_some()
     }
 
-    /// Puts an entry in, made knowing its slot. Its name can be found where `named` says so; one
-    /// that is not can only be found by its slot (and by strategies that know of no slots).
+    /// Inserts an entry, which is made with its slot known. Without `named` it is found only by its
+    /// slot, and by strategies that do not use slots.
     pub(crate) fn insert(&self, named: bool, make: impl FnOnce(Key) -> T) -> Result<Key, Full> {
         let key = self.slots.insert_with(make)?;
         if (named || self.strategy == Demultiplexing::DynamicHash)
@@ -112,16 +115,16 @@ impl<T: Named> Directory<T> {
         Ok(key)
     }
 
-    /// Takes an entry out: nobody finds it any more.
+    /// Removes an entry, which can no longer be found.
     pub(crate) fn remove(&self, key: Key) -> Removed<T> {
         if let Some(entry) = self.slots.get(key) {
-            // The name goes first, while the slot is still its own.
+            // The name is removed first, while the entry still has the slot.
             self.names.remove(self.hasher.hash(entry.name()), key.index);
         }
         self.slots.remove(key)
     }
 
-    /// An index beyond those of all entries.
+    /// An index greater than those of all entries.
     pub(crate) fn bound(&self) -> u32 {
         self.slots.bound()
     }
@@ -130,12 +133,12 @@ impl<T: Named> Directory<T> {
         self.slots.len()
     }
 
-    /// Whether a slot was ever called so here.
+    /// Whether this table has ever assigned the key.
     pub(crate) fn was_issued(&self, key: Key) -> bool {
         self.slots.was_issued(key)
     }
 
-    /// How many references to an entry are in use.
+    /// The number of references to an entry that are in use.
     pub(crate) fn users(&self, key: Key) -> u32 {
         self.slots.readers(key)
     }
@@ -160,7 +163,7 @@ impl<T: Named> Directory<T> {
     }
 }
 
-/// Whether two names are the same. Most are slots, of eight octets.
+/// Whether two names are equal. Most names are slots, of eight octets.
 #[inline]
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     match (<&[u8; 8]>::try_from(a), <&[u8; 8]>::try_from(b)) {
@@ -169,8 +172,8 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Hashes the names of a table by a random key, so that a peer that chooses names cannot choose any
-/// that collide.
+/// A hash function for the names of a table, with a random key: a peer that chooses names cannot
+/// choose colliding ones.
 struct NameHasher {
     start: u64,
     factor: u64,
@@ -187,7 +190,7 @@ impl NameHasher {
         }
     }
 
-    /// Multiplies word by word, and keeps both halves of each product (folded multiplication).
+    /// Multiplies word by word, and combines both halves of each product (folded multiplication).
     #[inline]
     fn hash(&self, name: &[u8]) -> u32 {
         let mut state = self.start ^ name.len() as u64;
@@ -198,7 +201,7 @@ impl NameHasher {
         }
         if !rest.is_empty() {
             let word = match name.last_chunk() {
-                // Octets that were hashed already do no harm.
+                // The overlap with octets that were hashed already does no harm.
                 Some(last) => u64::from_le_bytes(*last),
                 None => rest
                     .iter()
@@ -216,8 +219,8 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The hash of a name in persistent keys: FNV-1a of 64 bits, folded to 32. It stays as it is, since
-/// keys outlive the program.
+/// The hash of a name in persistent keys: FNV-1a of 64 bits, folded to 32. It must not change,
+/// because keys outlive the program.
 #[inline]
 pub(crate) fn hash_of(name: &[u8]) -> u32 {
     let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
@@ -234,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    impl Named for String {
+    impl DirectoryEntry for String {
         fn name(&self) -> &[u8] {
             self.as_bytes()
         }
@@ -246,7 +249,7 @@ mod tests {
         Demultiplexing::LinearSearch,
     ];
 
-    /// What every strategy does alike.
+    /// Checks the behaviour that all strategies have in common.
     fn conforms(strategy: Demultiplexing, named: bool) {
         let table = Directory::new(1 << 20, strategy);
         let name = |n: u32| format!("object {n}");
@@ -271,7 +274,7 @@ mod tests {
         for n in (0..500).step_by(2) {
             let removed = table.remove(keys[n as usize]);
             assert!(matches!(removed, Removed::Last(gone) if gone == name(n)));
-            assert_eq!(found(n, Some(keys[n as usize])), None, "it is gone");
+            assert_eq!(found(n, Some(keys[n as usize])), None, "it is removed");
             assert!(table.was_issued(keys[n as usize]));
         }
         let key = table.insert(named, |_| name(2)).expect("there is room");
@@ -288,13 +291,13 @@ mod tests {
         }
     }
 
-    /// A name that counts how often it is compared.
-    struct Counting<'c> {
+    /// A name that counts its comparisons.
+    struct ComparisonCounter<'c> {
         name: [u8; 8],
         comparisons: &'c Cell<u32>,
     }
 
-    impl Named for Counting<'_> {
+    impl DirectoryEntry for ComparisonCounter<'_> {
         fn name(&self) -> &[u8] {
             self.comparisons.set(self.comparisons.get() + 1);
             &self.name
@@ -308,7 +311,7 @@ mod tests {
         let comparisons = Cell::new(0);
         let table = Directory::new(1 << 10, Demultiplexing::Active);
         for name in names {
-            let make = |_| Counting {
+            let make = |_| ComparisonCounter {
                 name,
                 comparisons: &comparisons,
             };
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_all_lengths_have_hashes_of_their_own() {
+    fn names_of_all_lengths_have_different_hashes() {
         let hasher = NameHasher::new();
         let long = [0; 40];
         let names = (0..=40).map(|len| &long[..len]);
@@ -340,7 +343,7 @@ mod tests {
         assert!(hashes.len() >= 38, "{}", hashes.len());
     }
 
-    /// Names, as numbers of big-endian order, that have this stable hash.
+    /// Names, as big-endian numbers, that all have this stable hash.
     const COLLIDES_AT: u32 = 0x1234_5678;
     const COLLIDING: [u64; 24] = [
         0x6964_0002_4183_bc21,
@@ -370,7 +373,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_hash_of_names_stays_as_it_is() {
+    fn the_hash_of_names_does_not_change() {
         // Test vectors of FNV-1a, folded.
         assert_eq!(hash_of(b""), 0xcbf2_9ce4 ^ 0x8422_2325);
         assert_eq!(hash_of(b"foobar"), 0x8594_4171 ^ 0xf739_67e8);

@@ -1,4 +1,4 @@
-//! From an upcall to a servant's skeleton: the operations that every object has, and those of its
+//! The call of a servant's skeleton: the operations that every object has, and those of its
 //! interface.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
@@ -12,13 +12,13 @@ use crate::object::OBJECT_ID;
 use crate::observe::Stage;
 use crate::upcall::Body;
 
-/// Calls a servant by its skeleton.
+/// An upcall that calls a servant by its skeleton.
 pub(crate) struct Dispatch<'a, 'r, 'f> {
     /// The ORB, if the request did not come from this process.
     pub(crate) core: Option<&'r Core>,
-    /// Sends the answer to a client that waits for the server and not for the servant.
+    /// Sends the answer to a client that waits for the server but not for the servant.
     pub(crate) answer_early: Option<AnswerEarly<'r>>,
-    /// Taken when the servant is called.
+    /// The arguments, taken when the servant is called.
     pub(crate) arguments: Option<Decoder<'a>>,
     pub(crate) reply: &'r mut ReplyWriter<'f>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Dispatch<'a, 'r, 'f> {
 type AnswerEarly<'r> = &'r dyn Fn(&[u8]) -> Result<(), SystemException>;
 
 impl<'a, 'r, 'f> Dispatch<'a, 'r, 'f> {
-    /// For a call within the process.
+    /// Returns the dispatch of a call within the process.
     pub(crate) fn of_caller(arguments: Decoder<'a>, reply: &'r mut ReplyWriter<'f>) -> Self {
         Self {
             core: None,
@@ -54,7 +54,7 @@ impl Body for Dispatch<'_, '_, '_> {
             return result;
         }
         if let Some(answer) = self.answer_early {
-            // Nothing can be forwarded or refused any more. What the servant says goes nowhere.
+            // From here on no forward or refusal is possible, and the servant's reply is discarded.
             reply.normal()?;
             answer(reply.take_sent())?;
         }
@@ -70,8 +70,8 @@ impl Body for Dispatch<'_, '_, '_> {
     }
 }
 
-/// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`,
-/// as those of attributes do.
+/// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`, like
+/// those of attributes.
 fn implicit(
     servant: &dyn Skeleton,
     operation: &[u8],
@@ -98,10 +98,10 @@ fn implicit(
             let id = servant.repository_id();
             Some(answer(&|e| e.write_str(id)))
         }
-        // A client tells the band of a connection (RT-CORBA 1.2, priority-banded connections). Here
-        // a connection is served by the lane whose endpoint it came to, whatever its band.
+        // A client announces the band of a connection (RT-CORBA 1.2, priority-banded connections).
+        // Here the endpoint of a connection decides which lane serves it, whatever its band.
         b"_bind_priority_band" => Some(answer(&|_| Ok(()))),
-        // The object is no component.
+        // The object is not a CORBA component.
         b"_component" => Some(answer(&|e| Ior::nil().encode(e))),
         // There is no interface repository.
         b"_interface" | b"_get_interface" => Some(Err(SystemException::no(
@@ -112,5 +112,5 @@ fn implicit(
     }
 }
 
-/// The operation that asks whether an object is gone, in all versions of GIOP.
+/// The operation that asks whether an object is gone, under its names in all versions of GIOP.
 pub(crate) const NON_EXISTENT: [&[u8]; 2] = [b"_non_existent", b"_not_existent"];

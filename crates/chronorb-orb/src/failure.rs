@@ -1,9 +1,9 @@
-//! What is known of a failure beyond its exception.
+//! The cause of a failure, in addition to its exception.
 //!
-//! A [`SystemException`] is three numbers, since it is a value of the wire and `Copy`. What the ORB
-//! knows besides (the address, the error of the system, the part of the URL, the setting) is a text
-//! of bounded length beside it, of the thread that got the exception. A call that succeeds neither
-//! reads nor writes it.
+//! A [`SystemException`] is three numbers, because it is a value of the wire format and `Copy`. The
+//! ORB often knows more: the address, the operating system's error, the part of the URL, the
+//! setting. It keeps this as a text of bounded length for the thread that got the exception. A call
+//! that succeeds neither reads nor writes it.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -14,11 +14,13 @@ use chronorb_rt::Text;
 
 thread_local! {
     static LAST: Cell<Option<LastFailure>> = const { Cell::new(None) };
-    /// Whether that is of an earlier step than the present one.
+    /// Whether the last failure belongs to an earlier step than the present one.
     static IS_EARLIER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A failure, and its cause as far as the ORB knows it; see [`Orb::last_failure`](crate::Orb::last_failure).
+/// A failure and its cause, as far as the ORB knows it.
+///
+/// See [`Orb::last_failure`](crate::Orb::last_failure).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LastFailure {
     exception: SystemException,
@@ -26,14 +28,14 @@ pub struct LastFailure {
 }
 
 impl LastFailure {
-    /// The exception that the caller got.
+    /// The exception that the caller received.
     #[must_use]
     pub fn exception(&self) -> SystemException {
         self.exception
     }
 
-    /// The cause, as `no connection to 127.0.0.1:2809: Connection refused (os error 111)`: 384
-    /// octets of it at most.
+    /// The cause, for example `no connection to 127.0.0.1:2809: Connection refused (os error
+    /// 111)`; at most 384 octets of it.
     #[must_use]
     pub fn cause(&self) -> &str {
         &self.cause
@@ -48,7 +50,7 @@ impl fmt::Display for LastFailure {
 
 impl Error for LastFailure {}
 
-/// The exception; its cause becomes that of the calling thread's last failure.
+/// Returns the exception, and records its cause as the calling thread's last failure.
 #[cold]
 #[inline(never)]
 pub(crate) fn because(exception: SystemException, cause: fmt::Arguments<'_>) -> SystemException {
@@ -59,18 +61,18 @@ pub(crate) fn because(exception: SystemException, cause: fmt::Arguments<'_>) -> 
     exception
 }
 
-/// The last failure of the calling thread of which more is known than the exception.
+/// The last failure of the calling thread whose cause is known.
 pub(crate) fn last() -> Option<LastFailure> {
     LAST.try_with(Cell::get).ok().flatten()
 }
 
-/// Begins a step: its exceptions do not get the causes of earlier ones from [`kept`].
+/// Begins a step: from now on [`kept`] does not return causes of earlier steps.
 pub(crate) fn begin() {
     let _ = IS_EARLIER.try_with(|is_earlier| is_earlier.set(true));
 }
 
-/// The failure with this exception, if the calling thread had it in the present step. It is kept
-/// in an error, or until another thread takes the result of the call.
+/// The failure with this exception, if it happened on the calling thread in the present step. It is
+/// kept in an error, or until another thread takes the result of the call.
 #[cold]
 pub(crate) fn kept(exception: SystemException) -> Option<Box<LastFailure>> {
     let is_earlier = IS_EARLIER.try_with(Cell::get).unwrap_or(true);
@@ -78,11 +80,11 @@ pub(crate) fn kept(exception: SystemException) -> Option<Box<LastFailure>> {
     failure.map(Box::new)
 }
 
-/// Makes a failure, of another thread perhaps, the last one of the calling thread.
+/// Records a failure, perhaps of another thread, as the last one of the calling thread.
 pub(crate) fn put(failure: LastFailure) {
     let _ = LAST.try_with(|last| last.set(Some(failure)));
     let _ = IS_EARLIER.try_with(|is_earlier| is_earlier.set(false));
 }
 
-/// Octets of a cause: some addresses with the errors of the system.
+/// The greatest length of a cause in octets: room for some addresses and their errors.
 const MOST: usize = 384;

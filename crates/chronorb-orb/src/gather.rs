@@ -1,53 +1,51 @@
-//! Messages with great sequences of octets, which are sent from where they are.
+//! Messages with large sequences of octets, which are sent without a copy.
 //!
-//! The length of a message stands at its beginning. So a message is written twice: once without
-//! what is great in it, which tells the length, and is all there is to do where nothing is; and
-//! once more to send it piece by piece. All that is sent comes from the second time, and is sent
-//! only as far as the length goes that was told: a message is whole and consistent, or it ends
-//! within, with its connection.
+//! A message begins with its length, so its body is written twice. The first pass leaves out large
+//! slices and determines the length; if nothing was left out, the message is complete. The second
+//! pass sends the message piece by piece. It sends no more octets than the announced length: a
+//! message is whole and consistent, or its connection ends inside it.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use chronorb_cdr::{CdrError, Encoder, Frame, Gather};
 use chronorb_giop::{SystemException, SystemExceptionKind, minor, set_message_len};
 
-/// What writes the body of a message, the same each time.
+/// A function that writes the body of a message, the same each time.
 pub(crate) type Write<'f> = &'f dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>;
 
-/// What sends two pieces of a message, one after the other.
+/// A function that sends two pieces of a message, one after the other.
 pub(crate) type Send<'s, E> = &'s mut dyn FnMut(&[u8], &[u8]) -> Result<(), E>;
 
-/// Why a message was not sent whole.
-pub(crate) enum Unsent<E> {
-    /// It could not be sent.
+/// The reason why a message was not sent whole.
+pub(crate) enum GatherError<E> {
+    /// Sending failed.
     Failed(E),
-    /// It could not be written, or not as the time before.
+    /// Writing failed, or the second pass differed from the first.
     Unwritten(SystemException),
 }
 
-impl<E> From<CdrError> for Unsent<E> {
+impl<E> From<CdrError> for GatherError<E> {
     fn from(error: CdrError) -> Self {
         Self::Unwritten(error.into())
     }
 }
 
-/// Writes a body; where something in it is great, without that. Returns how many octets were left
-/// out.
+/// Writes a body without its large slices. Returns the number of octets that were left out.
 pub(crate) fn write(encoder: &mut Encoder<'_>, body: Write<'_>) -> Result<usize, CdrError> {
-    let mut left_out = LeftOut(0);
+    let mut left_out = OmittedOctets(0);
     body(&mut encoder.gathering(GREAT, &mut left_out))?;
     Ok(left_out.0)
 }
 
 /// Sends a message of `total` octets whose body was [written](write) from `start` on. Also returns
-/// how many octets went.
+/// the number of octets that were sent.
 pub(crate) fn send<E>(
     encoder: &mut Encoder<'_>,
     start: usize,
     total: usize,
     body: Write<'_>,
     send: Send<'_, E>,
-) -> (usize, Result<(), Unsent<E>>) {
+) -> (usize, Result<(), GatherError<E>>) {
     let mut sender = Sender {
         send,
         total,
@@ -59,10 +57,10 @@ pub(crate) fn send<E>(
     (sender.sent, result)
 }
 
-/// Counts what is left out.
-struct LeftOut(usize);
+/// A count of the octets that are left out.
+struct OmittedOctets(usize);
 
-impl Gather for LeftOut {
+impl Gather for OmittedOctets {
     fn take(&mut self, frame: &Frame, octets: &[u8]) -> Result<bool, CdrError> {
         if !is_worth_it(frame, octets) {
             return Ok(false);
@@ -72,18 +70,18 @@ impl Gather for LeftOut {
     }
 }
 
-/// Whether a slice is left out: where more has been copied already, it does not matter any more,
-/// and that would have to be written twice.
+/// Whether a slice is left out. Where more octets than its own have been copied already, copying it
+/// costs less than writing those twice.
 fn is_worth_it(frame: &Frame, octets: &[u8]) -> bool {
     octets.len() >= frame.len()
 }
 
-/// A message on its way.
+/// The state of sending a message.
 struct Sender<'s, E> {
     send: Send<'s, E>,
     total: usize,
     sent: usize,
-    /// How much of the frame has been sent.
+    /// The number of octets of the frame that have been sent.
     of_frame: usize,
     failed: Option<E>,
 }
@@ -94,27 +92,28 @@ impl<E> Sender<'_, E> {
         encoder: &mut Encoder<'_>,
         start: usize,
         body: Write<'_>,
-    ) -> Result<(), Unsent<E>> {
+    ) -> Result<(), GatherError<E>> {
         encoder.truncate(start);
         let total = u32::try_from(self.total).map_err(|_| CdrError::LengthOverflow)?;
         set_message_len(encoder.frame_mut(), total);
         let written = body(&mut encoder.gathering(GREAT, self));
-        // Whatever the body made of it.
+        // A failure to send counts, whatever the body made of it.
         if let Some(error) = self.failed.take() {
-            return Err(Unsent::Failed(error));
+            return Err(GatherError::Failed(error));
         }
         written?;
         if self.left(encoder.frame(), &[]) != Some(0) {
             return Err(unlike());
         }
         if self.of_frame < encoder.frame().len() {
-            self.put(encoder.frame(), &[]).map_err(Unsent::Failed)?;
+            self.put(encoder.frame(), &[])
+                .map_err(GatherError::Failed)?;
         }
         Ok(())
     }
 
-    /// How many octets of the message are still to come behind what is in the frame and `octets`;
-    /// `None` where that is too much.
+    /// The number of octets of the message that follow after the frame and `octets`; `None` where
+    /// these exceed the message.
     fn left(&self, frame: &Frame, octets: &[u8]) -> Option<usize> {
         let unsent = frame.len().checked_sub(self.of_frame)? + octets.len();
         self.total.checked_sub(self.sent)?.checked_sub(unsent)
@@ -147,11 +146,11 @@ impl<E> Gather for Sender<'_, E> {
     }
 }
 
-/// The body was not what it was the time before.
-fn unlike<E>() -> Unsent<E> {
+/// The error for a body that differs from the first pass.
+fn unlike<E>() -> GatherError<E> {
     let (kind, minor) = (SystemExceptionKind::Marshal, minor::OTHER_MARSHAL_FAILURE);
-    Unsent::Unwritten(SystemException::no(kind, minor))
+    GatherError::Unwritten(SystemException::no(kind, minor))
 }
 
-/// A copy of fewer octets costs no more than to write the rest twice.
+/// The least size of a slice to leave out: a copy of fewer octets costs less than a second pass.
 const GREAT: usize = 64 << 10;

@@ -1,5 +1,5 @@
-//! The ORB that decoded object references belong to, and the memory that the references of one
-//! message may take.
+//! The ORB to which decoded object references belong, and the bound on the memory that the
+//! references of one message may take.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -13,9 +13,9 @@ use crate::core::Core;
 
 /// The ORB of a decoder's object references, with the budget of one message at a time.
 ///
-/// A reference takes several times the octets that it has on the wire, so the message's own limit does not bound
-/// what it keeps. The references of one message may take [`max_message_size`](crate::OrbConfig::max_message_size)
-/// bytes together.
+/// A reference takes several times as much memory as octets on the wire, so the bound on the size
+/// of a message does not bound this memory. The references of one message may take
+/// [`max_message_size`](crate::OrbConfig::max_message_size) bytes together.
 #[derive(Debug)]
 pub(crate) struct Host {
     core: Arc<Core>,
@@ -33,19 +33,19 @@ impl Host {
         &self.core
     }
 
-    /// The host for a new message, whose references have the whole budget.
+    /// Returns the host for a new message, with its whole budget.
     #[inline]
     pub(crate) fn begin(&self) -> &dyn Any {
         self.taken.set(0);
         self
     }
 
-    /// The ORB of the references that a decoder reads, once `octets` for the next of them are taken from the budget
-    /// of its message. What comes from within the process has none.
+    /// Returns the ORB of a decoder's references, after taking `octets` for the next reference from
+    /// the budget of its message. Within the process there is no budget.
     ///
     /// # Errors
-    /// [`CdrError::TooManyReferences`] where the budget is spent; [`CdrError::BadReference`] where the decoder belongs
-    /// to no ORB.
+    /// [`CdrError::TooManyReferences`] where the budget is spent; [`CdrError::BadReference`] where
+    /// the decoder belongs to no ORB.
     pub(crate) fn admit<'d>(d: &Decoder<'d>, octets: usize) -> Result<&'d Arc<Core>, CdrError> {
         let host = d.host().ok_or(CdrError::BadReference)?;
         let Some(this) = host.downcast_ref::<Self>() else {

@@ -13,7 +13,7 @@ use crate::failure::{self, LastFailure};
 pub(crate) struct InitialReferences {
     pub(crate) given: Vec<(String, String)>,
     pub(crate) default: Option<String>,
-    /// Whether texts may name files; those of `-ORBInitRef` always may.
+    /// Whether references in text form may name files; those of `-ORBInitRef` always may.
     pub(crate) files: bool,
     registered: PiMutex<HashMap<String, Ior>>,
 }
@@ -40,27 +40,27 @@ impl InitialReferences {
         Ok(())
     }
 
-    /// The reference registered under a plain key, for `corbaloc:` requests of others.
+    /// The reference that is registered under a plain key, for `corbaloc:` requests of clients.
     pub(crate) fn registered(&self, key: &[u8]) -> Option<Ior> {
         let name = std::str::from_utf8(key).ok()?;
         self.registered.lock().get(name).cloned()
     }
 }
 
-/// An initial reference could not be resolved or registered.
+/// An error in resolving or registering an initial reference.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ResolveError {
     /// There is no such name, or it is empty.
     #[error("no initial reference has this name (-ORBInitRef NAME=URL gives one)")]
     InvalidName,
-    /// An object is registered under this name already.
+    /// An object is already registered under this name.
     #[error("an initial reference of this name is registered already")]
     NameTaken,
-    /// The URL that stands for it cannot be used; its source says why.
+    /// The URL of the initial reference cannot be used; the source has the cause.
     #[error("the URL of the initial reference cannot be used")]
     Unusable(#[source] Box<LastFailure>),
-    /// The URL that stands for it cannot be used.
+    /// The URL of the initial reference cannot be used.
     #[error(transparent)]
     System(SystemException),
 }

@@ -1,7 +1,7 @@
 //! The ORB core of chronorb: object references, POA, RT-CORBA thread pools.
 //!
-//! Applications use the crate `chronorb`, which hands this one on. The way of a request is
-//! described in the workspace's `ARCHITECTURE.md`; in this crate it goes
+//! Applications use the crate `chronorb`, which re-exports this one. The workspace's
+//! `ARCHITECTURE.md` describes the path of a request; in this crate it is
 //! `object` → `client::{invocation, binding, connection}` → wire →
 //! `server::{lane, worker, intake, dispatch}` → `upcall` → `poa::{table, servants}` → the
 //! servant's skeleton.

@@ -1,4 +1,4 @@
-//! Where GIOPlite may be spoken, by either end.
+//! The conditions for GIOPlite, for both ends of a connection.
 
 #[cfg(feature = "gioplite")]
 use chronorb_giop::GiopLite;
@@ -9,8 +9,8 @@ use chronorb_transport::Connection;
 use crate::config::OrbConfig;
 
 impl OrbConfig {
-    /// Whether this end is for GIOPlite on a connection: its messages are not too great for that, and
-    /// come in the order in which they went.
+    /// Whether this end may use GIOPlite on a connection: its messages are short enough, and the
+    /// transport keeps their order.
     #[cfg(feature = "gioplite")]
     pub(crate) fn speaks_lite_on(&self, transport: &dyn Connection) -> bool {
         self.giop_lite
@@ -18,7 +18,7 @@ impl OrbConfig {
             && matches!(transport.carriage(), Carriage::Stream)
     }
 
-    /// Without the feature, no connection has GIOPlite.
+    /// Always false without the feature.
     #[cfg(not(feature = "gioplite"))]
     pub(crate) fn speaks_lite_on(&self, _: &dyn Connection) -> bool {
         false

@@ -30,39 +30,39 @@ use crate::server;
 
 /// A reference to an object of any interface (`CORBA::Object`). Never nil: nil is `Option`.
 ///
-/// A handle: clones are the same reference and share what was learned about the way to it.
+/// A handle: clones are the same reference and share what is known about its addresses.
 #[derive(Clone)]
 pub struct Object {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    /// Names this reference in the tables that threads keep of their bindings.
+    /// Identifies this reference in the binding tables of threads.
     number: u64,
     core: Arc<Core>,
     ior: Ior,
     source: Source,
-    /// The usable profile, decoded when it is first needed: most references that come in messages
-    /// are only kept or passed on. `None` where no profile can be used here.
+    /// The usable profile, decoded on first use: most references in messages are only stored or
+    /// passed on. `None` where this ORB can use no profile.
     profile: OnceLock<Option<Box<Profile>>>,
     overrides: Overrides,
     collocation: Collocation,
-    /// The number of the reference that private connections belong to: this one's, or that of
-    /// the one that was forwarded to it.
+    /// The number of the reference that owns the private connections: this one, or the one that
+    /// was forwarded to it.
     owner: u64,
-    /// The group of objects that it stands for, if it is none by itself.
+    /// The group of objects that it refers to, if it refers to a group.
     #[cfg(feature = "miop")]
     group: Option<Box<Group>>,
-    /// Whether it is an object of this ORB; found out when that is first asked.
+    /// Whether this ORB has the object; determined on first use.
     within: OnceLock<bool>,
 }
 
-/// A reference could not be bound explicitly.
+/// An error in binding a reference explicitly.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Calls would be `INV_POLICY`: these policies contradict each other, the server or the
-    /// present priority. Not all of them may be named.
+    /// Calls would fail with `INV_POLICY`: these policies contradict each other, the server or the
+    /// present priority. The list may be incomplete.
     #[error("{} of the policies cannot be followed", .0.len())]
     Inconsistent(Vec<ClientPolicy>),
     /// The server cannot be reached, or does not have the object.
@@ -75,7 +75,7 @@ pub trait Interface: Clone + Send + Sync + 'static {
     /// The interface's repository identifier.
     const REPOSITORY_ID: &'static str;
 
-    /// Takes the object for one of this interface, without asking it.
+    /// Converts an object to a reference of this interface, without asking the object.
     fn from_object(object: Object) -> Self;
 
     /// The untyped reference.
@@ -85,9 +85,9 @@ pub trait Interface: Clone + Send + Sync + 'static {
     fn into_object(self) -> Object;
 }
 
-/// Looks at an object as one of interface `I`.
+/// Converts an object to a reference of interface `I`; `None` if it does not have the interface.
 ///
-/// Asks the object (`_is_a`) unless its reference says already that it is one.
+/// Asks the object (`_is_a`) unless its reference already names the interface.
 ///
 /// # Errors
 /// Those of the call to the object.
@@ -100,12 +100,12 @@ pub fn narrow<I: Interface>(object: &Object) -> Result<Option<I>, SystemExceptio
 }
 
 impl Object {
-    /// The object that a reference stands for; `None` where it is nil.
+    /// Makes the object of a reference; `None` where that is nil.
     pub(crate) fn from_ior(core: &Arc<Core>, ior: Ior) -> Option<Self> {
         Self::from_source(core, ior, Source::Application)
     }
 
-    /// As [`from_ior`](Self::from_ior), of a reference that comes from there.
+    /// Like [`from_ior`](Self::from_ior), for a reference from the given source.
     fn from_source(core: &Arc<Core>, ior: Ior, source: Source) -> Option<Self> {
         if ior.is_nil() {
             return None;
@@ -121,7 +121,7 @@ impl Object {
         ))
     }
 
-    /// The object that a server named instead of this one; it is called by the same policies.
+    /// Makes the object that a server named instead of this one; it has the same policies.
     pub(crate) fn forwarded_to(&self, ior: Ior) -> Option<Self> {
         if ior.is_nil() {
             return None;
@@ -165,12 +165,13 @@ impl Object {
         }
     }
 
-    /// The repository identifier of its most derived interface, as far as the reference says; may be empty.
+    /// The repository identifier of the most derived interface that the reference names; may be
+    /// empty.
     pub fn type_id(&self) -> &str {
         &self.inner.ior.type_id
     }
 
-    /// The reference's content.
+    /// The content of the reference.
     pub fn ior(&self) -> &Ior {
         &self.inner.ior
     }
@@ -194,15 +195,15 @@ impl Object {
         self.ask(&operation, &|e| e.write_str(repository_id))
     }
 
-    /// Asks whether the object is gone for good (`_non_existent`).
+    /// Asks whether the object no longer exists (`_non_existent`).
     ///
     /// # Errors
-    /// Those of any call but `OBJECT_NOT_EXIST`, which is the answer `true`.
+    /// Those of any call except `OBJECT_NOT_EXIST`, which gives the answer `true`.
     pub fn non_existent(&self) -> Result<bool, SystemException> {
         use chronorb_giop::SystemExceptionKind::ObjectNotExist;
         #[cfg(feature = "miop")]
         if self.group().is_some_and(|group| group.answering().is_err()) {
-            // Who is in it, nobody knows: there may always be somebody.
+            // The members of a group are unknown, so it may always have some.
             return Ok(false);
         }
         match self.ask(&Operation::twoway("_non_existent"), &|_| Ok(())) {
@@ -211,18 +212,18 @@ impl Object {
         }
     }
 
-    /// The same object, with another bound on the time that a call may take in all: the policy
-    /// [`ClientPolicy::RelativeRoundtripTimeout`] alone.
+    /// Returns the same object with another limit for the total time of a call: only the policy
+    /// [`ClientPolicy::RelativeRoundtripTimeout`] changes.
     #[must_use]
     pub fn with_timeout(&self, time_out: Duration) -> Self {
         self.with_overrides(self.inner.overrides.with_time_out(time_out))
     }
 
-    /// The same object, called by other policies (`Object::_set_policy_overrides`). This reference
-    /// stays as it is, with its connections.
+    /// Returns the same object with other policies (`Object::_set_policy_overrides`). This
+    /// reference and its connections do not change.
     ///
     /// # Errors
-    /// `BAD_PARAM` (OMG minor 30) for two policies of a kind.
+    /// `BAD_PARAM` (OMG minor 30) for two policies of one kind.
     pub fn with_policy_overrides(
         &self,
         policies: &[ClientPolicy],
@@ -232,15 +233,15 @@ impl Object {
         Ok(self.with_overrides(overrides))
     }
 
-    /// The policies of these kinds that this reference has itself; all, where no kind is named
-    /// (`Object::_get_policy_overrides`).
+    /// The policies of these kinds that are set for this reference; all of them where no kind is
+    /// named (`Object::_get_policy_overrides`).
     pub fn policy_overrides(&self, kinds: &[ClientPolicyKind]) -> Vec<ClientPolicy> {
         self.inner.overrides.list(kinds)
     }
 
-    /// The policy that holds at this side for calls that the calling thread makes by this
-    /// reference (`Object::_get_client_policy`): the reference's own, else the thread's, else the
-    /// ORB's, else the default, which only the time-out has.
+    /// The effective policy of the client side for calls of the calling thread by this reference
+    /// (`Object::_get_client_policy`): the reference's own, else the thread's, else the ORB's, else
+    /// the default, which only the time-out has.
     pub fn client_policy(&self, kind: ClientPolicyKind) -> Option<ClientPolicy> {
         if kind == ClientPolicyKind::RelativeRoundtripTimeout {
             return Some(ClientPolicy::RelativeRoundtripTimeout(self.time_out()));
@@ -248,11 +249,11 @@ impl Object {
         self.effective_overrides().get(kind)
     }
 
-    /// The policy that such calls go by, once reconciled with what the server says in the
-    /// reference (`Object::_get_policy`).
+    /// The effective policy of such calls, reconciled with the server's policy in the reference
+    /// (`Object::_get_policy`).
     ///
     /// # Errors
-    /// `INV_POLICY` (OMG minor 1) where both sides have the policy, and only one may.
+    /// `INV_POLICY` (OMG minor 1) where both sides set a policy that only one side may set.
     pub fn policy(&self, kind: ClientPolicyKind) -> Result<Option<ClientPolicy>, SystemException> {
         if kind == ClientPolicyKind::RelativeRoundtripTimeout {
             return Ok(self.client_policy(kind));
@@ -260,24 +261,24 @@ impl Object {
         effective_policy(&self.effective_overrides(), self.profile(), kind)
     }
 
-    /// The priority model of the object's server, and the server's priority, as the reference
-    /// says them; `None` where priorities play no part.
+    /// The priority model of the object's server and the server's priority, as the reference
+    /// states them; `None` without a priority model.
     pub fn priority_model(&self) -> Option<(PriorityModel, Priority)> {
         self.profile()?.priority_model
     }
 
-    /// Makes ready what the calling thread's calls of this object need, so that none of them
-    /// has to connect (`Object::_validate_connection`).
+    /// Prepares the connections for the calling thread's calls of this object, so that none of
+    /// them has to connect (`Object::_validate_connection`).
     ///
-    /// At the thread's present priority; with priority bands, for each band that a call may be
-    /// in, at each lane in it (one band only, where the server declares the priority). Each
+    /// Uses the thread's present priority; with priority bands, prepares each band that a call may
+    /// use, at each lane in it (only one band where the server declares the priority). Each
     /// connection is tried by a locate request, and forwards are followed. An object that is
-    /// called within the process needs none, but for oneway operations.
+    /// called within the process needs a connection only for oneway operations.
     ///
     /// # Errors
-    /// [`BindError::Inconsistent`] where a call would be `INV_POLICY`, with the policies that are
-    /// at fault; [`BindError::System`] with the exception of a call: `TRANSIENT` (OMG minor 2)
-    /// where the server cannot be reached, `TIMEOUT` where the time of one call is over,
+    /// [`BindError::Inconsistent`] with the conflicting policies where a call would fail with
+    /// `INV_POLICY`; [`BindError::System`] with the exception of a call: `TRANSIENT` (OMG minor 2)
+    /// where the server cannot be reached, `TIMEOUT` where the time limit of one call expires,
     /// `NO_RESOURCES` (OMG minor 2) where the server has no endpoint for a priority or band,
     /// `OBJECT_NOT_EXIST` where the server has no such object.
     pub fn validate_connection(&self) -> Result<(), BindError> {
@@ -288,7 +289,7 @@ impl Object {
         client::bind_explicitly(self)
     }
 
-    /// The same object, called in this way where it is one of this ORB.
+    /// Returns the same object with another kind of calls within the process.
     #[must_use]
     pub fn with_collocation(&self, collocation: Collocation) -> Self {
         let inner = &self.inner;
@@ -306,15 +307,15 @@ impl Object {
 
     /// Calls an operation and waits for the reply, which borrows from `scope`.
     ///
-    /// Generated stubs call this. `arguments` may run more than once: after a location forward
-    /// the request is made anew.
+    /// Generated stubs call this. `arguments` may run more than once, because a location forward
+    /// repeats the request.
     ///
     /// # Errors
-    /// Every system exception of the server, and `TRANSIENT` where it cannot be reached,
+    /// All system exceptions of the server, and `TRANSIENT` where it cannot be reached,
     /// `COMM_FAILURE` where the connection broke during the call, `TIMEOUT` where the call took
     /// too long, `MARSHAL` where a message is malformed, `NO_RESOURCES` (OMG minor 2) where the
     /// server has no endpoint for this thread's priority, `INV_POLICY` (OMG minor 1) where the
-    /// policies cannot be followed, or the priority is in none of the bands, `BAD_INV_ORDER`
+    /// policies contradict each other or the priority is in none of the bands, `BAD_INV_ORDER`
     /// (OMG minor 4) after shutdown; `REBIND` where its [policy](ClientPolicy::Rebind) forbids
     /// a forward or a new connection, `NO_RESOURCES` where there are too many connections.
     pub fn invoke<'s>(
@@ -327,12 +328,12 @@ impl Object {
         scope.open(&self.inner.core, answer)
     }
 
-    /// Calls the servant itself, where it is in this process and calls within it are direct;
-    /// `None` otherwise, and where the servant is none of `S`: then the call is to be made by
-    /// [`invoke`](Self::invoke).
+    /// Calls the servant directly, if it is in this process and calls within the process are
+    /// direct; `None` otherwise, and where the servant has another type than `S`: the caller then
+    /// uses [`invoke`](Self::invoke).
     ///
     /// Generated stubs call this. `S` is an `Arc<dyn …Servant>`; the last parameter of `upcall`
-    /// only says that `'x`, the life of the arguments, is longer than the call's.
+    /// only states that the lifetime `'x` of the arguments is longer than the call's.
     #[doc(hidden)]
     pub fn direct<'x, S: 'static, R>(
         &self,
@@ -350,7 +351,7 @@ impl Object {
     /// Calls a oneway operation; returns when the transport has taken the request.
     ///
     /// # Errors
-    /// As far as they show before the request is sent.
+    /// Those that occur before the request is sent.
     pub fn invoke_oneway(
         &self,
         operation: &Operation,
@@ -359,16 +360,16 @@ impl Object {
         Scope::with(|scope| client::invoke_oneway(self, scope, operation, arguments))
     }
 
-    /// Whether this and another reference are known to be of the same object (`Object::_is_equivalent`). That is what
-    /// `==` says.
+    /// Whether this and another reference are known to refer to the same object
+    /// (`Object::_is_equivalent`). The same as `==`.
     pub fn is_equivalent(&self, other: &Self) -> bool {
         self == other
     }
 
-    /// Writes a reference, nil as `None`.
+    /// Writes a reference; `None` is nil.
     ///
     /// # Errors
-    /// Where the message is full.
+    /// The message is full.
     pub fn encode_reference(this: Option<&Self>, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         match this {
             Some(object) => object.ior().encode(e),
@@ -376,11 +377,11 @@ impl Object {
         }
     }
 
-    /// Reads a reference, nil as `None`.
+    /// Reads a reference; nil is `None`.
     ///
     /// # Errors
-    /// [`CdrError::TooManyReferences`] where the references of the message take more memory than a
-    /// message may have octets (`-ORBMaxMessageSize`); other errors where the octets are malformed.
+    /// [`CdrError::TooManyReferences`] where the references of the message take more memory than
+    /// `-ORBMaxMessageSize` octets; other errors where the octets are malformed.
     pub fn decode_reference(d: &mut Decoder<'_>) -> Result<Option<Self>, CdrError> {
         let ior = Ior::decode(d)?;
         let core = Host::admit(d, octets_kept(&ior))?;
@@ -398,10 +399,10 @@ impl Object {
         })
     }
 
-    /// The object that answers for it: itself, or what does for a group.
+    /// The object that answers questions: this one, or the group's reference for them.
     ///
     /// # Errors
-    /// `BAD_OPERATION` (chronorb minor 1) where it is a group, and nothing does.
+    /// `BAD_OPERATION` (chronorb minor 1) where it is a group without such a reference.
     #[inline]
     pub(crate) fn answering(&self) -> Result<&Self, SystemException> {
         #[cfg(feature = "miop")]
@@ -411,13 +412,13 @@ impl Object {
         Ok(self)
     }
 
-    /// The group of objects that it stands for, if it is none by itself.
+    /// The group of objects that it refers to, if it refers to a group.
     #[cfg(feature = "miop")]
     pub(crate) fn group(&self) -> Option<&Group> {
         self.inner.group.as_deref()
     }
 
-    /// How requests name it, where the server does not ask for another way.
+    /// The form in which requests name the target, unless the server asks for another.
     pub(crate) fn addressing(&self) -> AddressingDisposition {
         #[cfg(feature = "miop")]
         if self.group().is_some() {
@@ -441,7 +442,7 @@ impl Object {
         inner.profile.get_or_init(read).as_deref()
     }
 
-    /// The object key, where this is an object of this ORB that is to be called within it.
+    /// The object key, if the object is in this ORB and is to be called within the process.
     #[inline]
     pub(crate) fn key_within(&self) -> Option<&[u8]> {
         let known = self.inner.within.get();
@@ -452,7 +453,7 @@ impl Object {
         let within = self.inner.within.get_or_init(|| {
             let core = &self.inner.core;
             match ObjectKey::parse(&profile.key) {
-                // No other ORB has this number, wherever the reference says it is.
+                // No other ORB has this number, whatever address the reference names.
                 Some(key) => key.poa.run().map_or_else(
                     || server::is_published(core, &profile.ways),
                     |run| run == core.incarnation,
@@ -463,7 +464,7 @@ impl Object {
         within.then_some(&*profile.key)
     }
 
-    /// Whether it says nothing of its object but an address and a key, as that of a `corbaloc:` does.
+    /// Whether the reference consists only of addresses and a key, like one of `corbaloc:`.
     pub(crate) fn is_only_an_address(&self) -> bool {
         let tells_nothing = |profile: &Profile| profile.code_sets.is_none();
         self.type_id().is_empty() && self.profile().is_some_and(tells_nothing)
@@ -477,17 +478,17 @@ impl Object {
         effective_overrides(&self.inner.core, &self.inner.overrides)
     }
 
-    /// What may happen to its bindings without being asked for.
+    /// The changes of its bindings that are permitted without the application's consent.
     pub(crate) fn rebind_mode(&self) -> RebindMode {
         self.effective_overrides().rebind_mode()
     }
 
-    /// Whose private connections it uses.
+    /// The number of the reference whose private connections it uses.
     pub(crate) fn owner(&self) -> u64 {
         self.inner.owner
     }
 
-    /// How many handles of this reference there are, those that tables hold included.
+    /// The number of handles of this reference, those in tables included.
     pub(crate) fn handles(&self) -> usize {
         Arc::strong_count(&self.inner)
     }
@@ -503,9 +504,10 @@ impl Reference for Object {
     }
 }
 
-/// Equal where the profiles of the references say the same, in whatever byte order, with whatever padding and order of
-/// components: an ORB that passes a reference on may write it anew. Different references may still lead to the same
-/// object. The interface that a reference names is no part of the object's identity.
+/// Equal where the profiles of the references have the same content, whatever their byte order,
+/// padding and order of components: an ORB that passes a reference on may encode it anew. Unequal
+/// references may still lead to the same object. The interface that a reference names is no part
+/// of the object's identity.
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
         let (this, other) = (&*self.inner, &*other.inner);
@@ -515,24 +517,22 @@ impl PartialEq for Object {
 
 impl Eq for Object {}
 
-/// By the object key: equal references have the same.
+/// Hashes the object key, which is the same for equal references.
 impl Hash for Object {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.profile().map(|profile| &profile.key).hash(state);
     }
 }
 
-/// The memory that an object takes which was made of this reference and of which nothing else was asked yet.
+/// The memory of a new object that is made from this reference, before its profile is decoded.
 fn octets_kept(ior: &Ior) -> usize {
     let profile =
         |profile: &TaggedProfile| size_of::<TaggedProfile>() + profile.data.len() + ALLOCATION;
     let profiles: usize = ior.profiles.iter().map(profile).sum();
     let own = size_of::<Inner>() + ior.type_id.len() + profiles + 3 * ALLOCATION;
-    // A group has a reference to what answers for it.
-    match ior.profiles.iter().any(|profile| profile.tag == TAG_UIPMC) {
-        true => 2 * own,
-        false => own,
-    }
+    // A group also keeps a reference that answers questions.
+    let is_group = ior.profiles.iter().any(|profile| profile.tag == TAG_UIPMC);
+    if is_group { 2 * own } else { own }
 }
 
 /// The overhead of the allocator for each block, in bytes.
@@ -549,5 +549,5 @@ impl fmt::Debug for Object {
     }
 }
 
-/// The repository identifier that every object answers to.
+/// The repository identifier of the interface that every object has.
 pub(crate) const OBJECT_ID: &str = "IDL:omg.org/CORBA/Object:1.0";

@@ -1,15 +1,15 @@
-//! From the name of an operation on the wire to its number in a skeleton.
+//! Tables from the name of an operation on the wire to its number in a skeleton.
 //!
-//! [`OperationTable`] is what skeletons use. The others are the alternatives that the literature
-//! compares it with; all of them answer the same.
+//! Skeletons use [`OperationTable`]. The others are the alternatives with which the literature
+//! compares it; all of them give the same answers.
 
 use std::collections::HashMap;
 
-/// A perfect hash over the operations of one interface, inherited ones
-/// included. The code generator searches it, so that no two names share a
-/// slot. A lookup takes the same few steps whatever the number of operations:
-/// the hash names a bucket, the bucket's displacement says where in the slots
-/// its names went, and one comparison tells whether it is the name.
+/// A perfect hash over the operations of one interface, inherited ones included.
+///
+/// The code generator searches for it, so that no two names share a slot. A lookup takes the same
+/// few steps whatever the number of operations: the hash selects a bucket, the bucket's
+/// displacement gives the slot, and one comparison tells whether the slot has the name.
 #[derive(Clone, Copy, Debug)]
 pub struct OperationTable {
     seed: u64,
@@ -19,16 +19,16 @@ pub struct OperationTable {
 }
 
 impl OperationTable {
-    /// The number that stands in the slots without an operation.
+    /// The number in slots without an operation.
     pub const EMPTY: u16 = u16::MAX;
 
-    /// A table of the names, whose numbers are their positions.
+    /// Makes a table of the names, whose numbers are their positions.
     ///
-    /// The other parts are what `chronorb_build::perfect_hash` finds for these names; with others
-    /// there is no danger, but names are not found.
+    /// The other parts are the result of `chronorb_build::perfect_hash` for these names. With other
+    /// parts names are not found, but nothing worse happens.
     ///
     /// # Panics
-    /// Where the lengths of `displacements` and `slots` are not powers of two.
+    /// Panics if the length of `displacements` or `slots` is not a power of two.
     pub const fn new(
         seed: u64,
         displacements: &'static [u16],
@@ -57,16 +57,16 @@ impl OperationTable {
     }
 }
 
-/// Operations in the order of their names, found by halving: the time grows with the logarithm of
-/// their number.
+/// Operations sorted by name, found by binary search: the time grows with the logarithm of their
+/// number.
 #[derive(Clone, Copy, Debug)]
 pub struct BinarySearchTable {
     operations: &'static [(&'static str, usize)],
 }
 
 impl BinarySearchTable {
-    /// A table of names with their numbers, in the order of the names' octets. What stands out of
-    /// order may not be found.
+    /// Makes a table of names with their numbers, sorted by the names' octets. A name that is out
+    /// of order may not be found.
     pub const fn new(operations: &'static [(&'static str, usize)]) -> Self {
         Self { operations }
     }
@@ -82,15 +82,15 @@ impl BinarySearchTable {
     }
 }
 
-/// Operations in a hash table that is made when the program runs: its hash knows nothing of the
-/// names, so that names may share a place in it.
+/// Operations in a hash table that is built at run time: its hash is not chosen for the names, so
+/// names may collide.
 #[derive(Clone, Debug)]
 pub struct DynamicHashTable {
     numbers: HashMap<&'static [u8], usize>,
 }
 
 impl DynamicHashTable {
-    /// A table of the names, whose numbers are their positions. This allocates.
+    /// Makes a table of the names, whose numbers are their positions. This allocates.
     pub fn new(names: &[&'static str]) -> Self {
         let numbers = names.iter().zip(0..);
         Self {
@@ -107,14 +107,14 @@ impl DynamicHashTable {
     }
 }
 
-/// Operations one after the other: the time grows with their number.
+/// Operations that are compared one after the other: the time grows with their number.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearSearchTable {
     names: &'static [&'static str],
 }
 
 impl LinearSearchTable {
-    /// A table of the names, whose numbers are their positions.
+    /// Makes a table of the names, whose numbers are their positions.
     pub const fn new(names: &'static [&'static str]) -> Self {
         Self { names }
     }
@@ -126,7 +126,7 @@ impl LinearSearchTable {
     }
 }
 
-/// A hash of all octets and of the length. The code generator holds the same function.
+/// A hash of all octets and of the length. The code generator contains the same function.
 #[inline]
 fn hash(seed: u64, name: &[u8]) -> u64 {
     let (mut head, tail) = ends(name);
@@ -135,13 +135,13 @@ fn hash(seed: u64, name: &[u8]) -> u64 {
             head = (head.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(MULTIPLIER);
         }
     }
-    // The length changes the seed, so that names that agree here differ with another seed.
+    // The length changes the seed, so that names that collide with one seed differ with another.
     let tail = tail ^ seed.wrapping_mul(2 * name.len() as u64 + 3);
     let product = u128::from(head ^ seed) * u128::from(tail);
     (product >> 64) as u64 ^ product as u64
 }
 
-/// The first and the last octets, which of a name of up to 16 are all.
+/// The first and the last octets, which are all octets of a name of up to 16.
 #[inline]
 fn ends(name: &[u8]) -> (u64, u64) {
     if let (Some(head), Some(tail)) = (name.first_chunk(), name.last_chunk()) {
@@ -157,11 +157,11 @@ fn ends(name: &[u8]) -> (u64, u64) {
     (head, 0)
 }
 
-/// The slot of a hash in a bucket with this displacement, in the lowest bits.
+/// The hash displaced for its bucket; the lowest bits are the slot.
 #[inline]
 const fn displaced(hash: u64, displacement: u16) -> u64 {
     hash.wrapping_mul(MULTIPLIER.wrapping_add(2 * displacement as u64)) >> 32
 }
 
-/// An odd number whose ones are well spread (the golden ratio).
+/// An odd number with well-distributed one bits (from the golden ratio).
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 
 use chronorb_transport::{Connection, Credentials, RemoteAddress};
 
-/// The other side of the connection that a request came by.
+/// The other side of the connection that carried a request.
 ///
-/// Each method asks the kernel, or reads the certificate, when it is called. Nothing is computed for
-/// servants that do not ask.
+/// Each method asks the kernel, or reads the certificate, when it is called. Servants that do not
+/// ask cause no work.
 #[derive(Clone, Copy)]
 pub struct Peer<'a>(&'a dyn Connection);
 
@@ -18,13 +18,13 @@ impl<'a> Peer<'a> {
     }
 
     /// The scheme of the protocol, for example `ssliop`; empty for a protocol of the application
-    /// that does not tell it ([`Connection::remote`]).
+    /// that does not report it ([`Connection::remote`]).
     pub fn protocol(&self) -> &'static str {
         self.0.remote().scheme
     }
 
-    /// The address of the peer, one of IPv4 in the form of IPv4; `None` where it is a process of this machine, and where the
-    /// transport does not tell it.
+    /// The address of the peer, in IPv4 form where it is an IPv4 address; `None` for a process of
+    /// this machine, and where the transport does not report it.
     pub fn address(&self) -> Option<SocketAddr> {
         match self.0.remote().address {
             RemoteAddress::Host(address) => {
@@ -34,8 +34,8 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// The process, user and group of a peer on this machine (UIOP, SHMIOP), as the kernel noted them
-    /// when it connected.
+    /// The process, user and group of a peer on this machine (UIOP, SHMIOP), as the kernel recorded
+    /// them when it connected.
     pub fn credentials(&self) -> Option<Credentials> {
         match self.0.remote().address {
             RemoteAddress::Process(credentials) => Some(credentials),
@@ -43,20 +43,20 @@ impl<'a> Peer<'a> {
         }
     }
 
-    /// The certificate (X.509, DER) by which the peer has proved its identity, where it came by TLS
-    /// and was asked to (`-ORBSSLVerify mutual`). This allocates.
+    /// The certificate (X.509, DER) that proves the peer's identity, if it is connected by TLS and
+    /// had to present one (`-ORBSSLVerify mutual`). This allocates.
     pub fn certificate(&self) -> Option<Vec<u8>> {
         self.0.peer_certificate()
     }
 
-    /// The names in that certificate: its subject and alternative names. This allocates.
+    /// The names in the certificate: its subject and alternative names. This allocates.
     #[cfg(feature = "ssliop")]
     pub fn certificate_names(&self) -> Option<chronorb_transport::tls::CertificateNames> {
         chronorb_transport::tls::CertificateNames::read(&self.certificate()?)
     }
 }
 
-/// The peer, for messages to people.
+/// Displays the peer, for messages to people.
 impl fmt::Display for Peer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.peer())

@@ -1,4 +1,4 @@
-//! What a reference says about the way to its object.
+//! The addresses and policies that a reference contains.
 
 use std::net::IpAddr;
 
@@ -21,27 +21,27 @@ use crate::rtcorba::{Priority, PriorityBands, Protocols};
 /// The usable profiles of a reference, read once.
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
-    /// The greatest version that both sides speak there.
+    /// The greatest GIOP version that both sides support.
     pub(crate) version: Version,
     pub(crate) key: Box<[u8]>,
-    /// By which ways any request may go, in order of preference.
+    /// The addresses for any request, in order of preference.
     pub(crate) ways: Vec<Way>,
-    /// By which ways requests of one priority go; of any, where none is said.
+    /// The addresses for requests of one priority, or of any priority where none is named.
     pub(crate) lanes: Vec<(Option<Priority>, Way)>,
     pub(crate) priority_model: Option<(PriorityModel, Priority)>,
     pub(crate) bands: Option<PriorityBands>,
-    /// Protocols that the server wants its clients to use.
+    /// Protocols that the server asks its clients to use.
     pub(crate) protocols: Option<Protocols>,
-    /// A policy of these kinds is there and cannot be read.
+    /// A policy of the kinds above is present but cannot be decoded.
     pub(crate) has_unreadable_policy: bool,
     pub(crate) code_sets: Option<CodeSetComponentInfo>,
-    /// Which profile of the reference it is, for requests that name the target by it.
+    /// The index of the profile in the reference, for requests that name the target by it.
     pub(crate) index: usize,
 }
 
 impl Profile {
-    /// Reads all profiles of the ORB's protocols that can be read. That of the protocol which the ORB prefers counts,
-    /// with the ways of others that have the same key.
+    /// Decodes all profiles of the ORB's protocols that can be decoded. The profile of the protocol
+    /// that the ORB prefers is used, with the addresses of others that have the same key.
     pub(crate) fn of(ior: &Ior, source: Source, core: &Core) -> Option<Self> {
         let profiles = ior.profiles.iter().enumerate();
         let mut all: Vec<_> = profiles
@@ -63,12 +63,13 @@ impl Profile {
         Some(first)
     }
 
-    /// Whether the reference names more addresses than a call may try. As many are known then as show it.
+    /// Whether the reference names more addresses than a call may try. One more than the limit is
+    /// kept to show this.
     pub(crate) fn has_too_many_ways(&self) -> bool {
         self.ways.len() > MAX_WAYS || self.lanes.len() > MAX_LANE_WAYS
     }
 
-    /// Whether an address has the name of a host, which has to be looked up.
+    /// Whether an address contains a host name, which has to be looked up.
     pub(crate) fn has_names(&self) -> bool {
         let is_name = |way: &Way| {
             let host = way.address.as_host();
@@ -77,7 +78,7 @@ impl Profile {
         self.ways.iter().any(is_name) || self.lanes.iter().any(|(_, way)| is_name(way))
     }
 
-    /// The form of a client's text, and the service context that tells the server.
+    /// The form of the client's text, and the service context that announces it to the server.
     ///
     /// # Errors
     /// `CODESET_INCOMPATIBLE` (OMG minor 1) where there is no common code set.
@@ -96,7 +97,8 @@ impl Profile {
         Ok((text, Some(CodeSetContext::of(text).encode())))
     }
 
-    /// Reads one profile; `None` where it is of another protocol, or of another place.
+    /// Decodes one profile; `None` where the ORB does not have its protocol or it names another
+    /// machine.
     fn read(
         profile: &TaggedProfile,
         (index, source): (usize, Source),
@@ -142,13 +144,13 @@ impl Profile {
         for component in &parts.components {
             if component.tag == TAG_TAO_ENDPOINTS {
                 let lanes = form.decode_lanes(component).unwrap_or_default().into_iter();
-                // TAO says -1 for any.
+                // TAO writes -1 for any priority.
                 for (address, priority) in lanes {
                     this.add(core, tag, &address, Some(Priority::new(priority)));
                 }
                 continue;
             }
-            // A component that cannot be read counts as one that is not there, but for policies.
+            // A component that cannot be decoded is ignored, except for policies.
             match component.typed() {
                 Ok(Component::AlternateIiopAddress { host, port }) => {
                     this.add(core, tag, &Address::host(host, port), None);
@@ -168,8 +170,8 @@ impl Profile {
         if let Some(host) = host
             && tag == TAG_INTERNET_IOP
         {
-            // A component for a file says nothing that proves the place. Rules of the client judge it where
-            // there are any.
+            // A component with a file name does not prove that the file is on this machine. Access
+            // rules of the client decide, if there are any.
             let files = source == Source::Application || core.judges_addresses();
             this.add_components(&core.protocols, &parts.components, &host, files);
         }
@@ -195,9 +197,9 @@ impl Profile {
         self.has_unreadable_policy |= said != read;
     }
 
-    /// Adds the ways to an address that references tell by this tag: of any request, or of those of a lane.
+    /// Adds an address of a profile with this tag: for any request, or for requests of a lane.
     fn add(&mut self, core: &Core, tag: u32, address: &Address, lane: Option<Option<Priority>>) {
-        // A server that listens by other protocols only says port 0.
+        // A server that listens only by other protocols writes port 0.
         if address.as_host().is_some_and(|(_, port)| port == 0) {
             return;
         }
@@ -213,8 +215,8 @@ impl Profile {
         }
     }
 
-    /// Adds the ways of protocols that references tell of by components of the profile of IIOP, those to
-    /// files only if `files` says so.
+    /// Adds the addresses of protocols that are named in components of IIOP profiles; file names
+    /// only if `files` permits them.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn add_components(
         &mut self,
@@ -245,7 +247,7 @@ impl Profile {
         self.sort();
     }
 
-    /// Puts ways into the order of preference; those of one protocol stay in theirs.
+    /// Sorts the addresses by preference; those of one protocol keep their order.
     #[cfg(any(feature = "uiop", feature = "ssliop"))]
     fn sort(&mut self) {
         sort_by_rank(&mut self.ways, |way| way.rank);
@@ -253,9 +255,9 @@ impl Profile {
     }
 }
 
-/// The most addresses that a call tries, one after the other.
+/// The greatest number of addresses that a call tries, one after the other.
 pub(crate) const MAX_WAYS: usize = 64;
-/// The most addresses of lanes that a reference may name, for all priorities together.
+/// The greatest number of lane addresses in a reference, for all priorities together.
 const MAX_LANE_WAYS: usize = 4096;
 
 fn priority_model(value: PriorityModelValue) -> Option<(PriorityModel, Priority)> {
@@ -276,7 +278,7 @@ mod tests {
     use crate::{Orb, OrbConfig};
 
     #[test]
-    fn ways_are_in_the_order_of_the_protocols_whichever_profile_tells_of_them() {
+    fn addresses_have_the_order_of_the_protocols_whichever_profile_names_them() {
         let config = OrbConfig {
             protocols: ["uiop", "shmiop", "iiop"].map(str::to_owned).to_vec(),
             ..OrbConfig::default()
@@ -287,7 +289,7 @@ mod tests {
         let core = any.core();
         let file = Address::Path("/run/radar".to_owned());
         let protocol = |tag| core.protocols.of_tag(tag).expect("it was named");
-        // A profile of IIOP that tells of a socket file too, as omniORB's do.
+        // A profile of IIOP that also names a socket file, like those of omniORB.
         let told = protocol(TAG_UIOP).components().expect("omniORB has them");
         let profile = IiopProfile {
             version: Version::V1_2,
@@ -308,7 +310,7 @@ mod tests {
         let profile = Profile::of(&ior, Source::Application, core).expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_UIOP, TAG_SHMIOP, TAG_INTERNET_IOP]);
-        // Neither the profile nor the component proves that it is of this machine.
+        // Neither the profile nor the component proves that it names this machine.
         let profile = Profile::of(&ior, Source::Message, core).expect("it can be reached");
         let tags: Vec<_> = profile.ways.iter().map(|way| way.protocol).collect();
         assert_eq!(tags, [TAG_INTERNET_IOP]);

@@ -1,17 +1,17 @@
-//! Memory for messages, the same for clients and servers.
+//! Bounds of message memory, for clients and servers alike.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::hint::black_box;
 
-/// Whether there is memory for a block of so many octets now. It is given back.
+/// Whether a block of this size can be allocated now. The block is freed again.
 pub(crate) fn has_memory_for(octets: usize) -> bool {
     let mut trial = Vec::<u8>::new();
     let reserved = trial.try_reserve_exact(octets);
-    // An allocation that nothing looks at could be left out.
+    // The compiler could remove an unused allocation.
     black_box(&mut trial);
     reserved.is_ok()
 }
 
-/// What a frame keeps at any rate that once held a great message.
+/// The capacity that a frame keeps after a large message.
 pub(crate) const KEPT_CAPACITY: usize = 1 << 20;

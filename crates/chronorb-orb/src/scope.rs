@@ -1,4 +1,4 @@
-//! Where the values of a reply live.
+//! The memory for calls and for the values of their replies.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -16,7 +16,7 @@ use crate::room::KEPT_CAPACITY;
 /// The frames and the arena of one call at a time, for reuse.
 ///
 /// Results of `…_in` methods borrow from it; the next call clears it. Methods without `_in`
-/// use one that belongs to the thread.
+/// use a scope that belongs to the thread.
 ///
 /// ```
 /// use chronorb_orb::Scope;
@@ -30,26 +30,26 @@ pub struct Scope {
     pub(crate) request: Frame,
     pub(crate) reply: Frame,
     arena: Arena,
-    /// The ORB of the last call, which brings references in its results to life.
+    /// The ORB of the last call, to which references in its results belong.
     host: Option<Host>,
-    /// Belongs to a thread, and takes its size from the ORB.
+    /// Belongs to a thread; the ORB's settings determine its size.
     of_thread: bool,
 }
 
-/// What came back, before anybody looks into its body.
+/// A reply whose body has not been decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Answer {
-    /// A user exception and not a result.
+    /// Set for a user exception, which replaces the result.
     pub(crate) exception: bool,
-    /// Where the body begins in the reply frame.
+    /// The position of the body in the reply frame.
     pub(crate) body: usize,
     pub(crate) endian: Endian,
     pub(crate) text: TextForm,
 }
 
 impl Scope {
-    /// A scope whose arena holds `capacity` octets of demarshalled values. Values that can stay
-    /// in the frame (strings, sequences of primitives) take no room in it.
+    /// Makes a scope whose arena holds `capacity` octets of demarshalled values. Values that can
+    /// stay in the frame (strings, sequences of primitives) take no memory in it.
     pub fn new(capacity: usize) -> Self {
         Self {
             request: frame(),
@@ -60,11 +60,11 @@ impl Scope {
         }
     }
 
-    /// Lends the calling thread's own scope, whose arena is as large as the ORB's `arena_size`. A
-    /// call from within gets another one, which is kept too.
+    /// Lends the calling thread's own scope, whose arena has the ORB's `arena_size`. A nested call
+    /// gets another scope, which is kept as well.
     pub fn with<R>(f: impl FnOnce(&mut Self) -> R) -> R {
         thread_local! {
-            /// Those that are not in use. In boxes, so that lending one moves a pointer.
+            /// The scopes that are not in use; boxed, so that lending one moves only a pointer.
             #[allow(clippy::vec_box)]
             static SCOPES: RefCell<Vec<Box<Scope>>> = const { RefCell::new(Vec::new()) };
         }
@@ -74,7 +74,7 @@ impl Scope {
         let mut scope = spare.unwrap_or_else(Self::of_thread);
         let result = f(&mut scope);
         scope.arena.reset();
-        // A thread that is not calling holds no ORB.
+        // A thread that is not calling keeps no ORB alive.
         scope.host = None;
         let _ = SCOPES.try_with(|scopes| {
             let mut scopes = scopes.borrow_mut();
@@ -94,7 +94,7 @@ impl Scope {
         })
     }
 
-    /// Marshals values for the sake of the exceptions that this may raise: a call that is not
+    /// Marshals values only for the exceptions that this may raise, so that a call that is not
     /// marshalled has the same ones.
     #[doc(hidden)]
     pub fn check(
@@ -106,12 +106,12 @@ impl Scope {
         write(&mut e)
     }
 
-    /// The arena that values of replies are made in.
+    /// The arena of the values of replies.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
 
-    /// Makes room for a new call.
+    /// Clears the scope for a new call.
     pub(crate) fn begin(&mut self, core: &Core) {
         self.arena.reset();
         if self.of_thread && self.arena.capacity() < core.config.arena_size {
@@ -123,7 +123,7 @@ impl Scope {
         }
     }
 
-    /// The reply's frame, to be read with values made in the arena.
+    /// The reply's frame, and the arena for the values that are decoded from it.
     pub(crate) fn reply_parts(&mut self) -> (&mut Frame, &Arena) {
         (&mut self.reply, &self.arena)
     }
@@ -137,7 +137,7 @@ impl Scope {
         self.arena.reset();
     }
 
-    /// Lends out the reply's body.
+    /// Returns the reply with a decoder for its body.
     pub(crate) fn open<'s>(
         &'s mut self,
         core: &Arc<Core>,
@@ -159,31 +159,31 @@ impl Scope {
     }
 }
 
-/// Reads the identifier of an exception. `open` takes no address of the body, so that it is built in
-/// place.
+/// Reads the identifier of an exception. `open` must not take the address of the body, so that the
+/// body is built in place.
 #[cold]
 fn user_exception(mut body: Decoder<'_>) -> Result<Reply<'_>, SystemException> {
     let id = body.read_str().map_err(crate::call::reply_error)?;
     Ok(Reply::UserException(id, body))
 }
 
-/// A frame as scopes have them, which a scope may get for one of its own.
+/// Returns a frame for use in scopes.
 pub(crate) fn frame() -> Frame {
     Frame::new(FRAME_CAPACITY, FRAME_LIMIT)
 }
 
-/// Such a frame that has no room yet, in places of which most may never be used.
+/// Returns such a frame without memory, for slots of which most may never be used.
 pub(crate) fn empty_frame() -> Frame {
     Frame::new(0, FRAME_LIMIT)
 }
 
-/// Makes room in such a frame for another message.
+/// Clears such a frame for another message.
 pub(crate) fn clear(frame: &mut Frame) {
     frame.relax(KEPT_CAPACITY);
     frame.clear();
 }
 
-/// Makes room in such a frame, which gives memory back at once where it has much of it.
+/// Clears such a frame, and frees most of its memory at once if it has much.
 pub(crate) fn release(frame: &mut Frame) {
     frame.clear();
     if frame.capacity() > KEPT_CAPACITY {
@@ -191,13 +191,13 @@ pub(crate) fn release(frame: &mut Frame) {
     }
 }
 
-/// How text is marshalled in calls within the process.
+/// The form of text in calls within the process.
 pub(crate) fn text_within() -> TextForm {
     Version::V1_2.text(CharSet::Utf8)
 }
 
-/// For so many calls, each within the other, a thread keeps what they need.
+/// The number of nested calls whose scopes a thread keeps.
 const KEPT_SCOPES: usize = 4;
 const FRAME_CAPACITY: usize = 8 << 10;
-/// What no configuration goes beyond; an ORB's own limit is checked message by message.
+/// A bound above all configurations; an ORB's own limit is checked for each message.
 const FRAME_LIMIT: usize = 1 << 30;

@@ -3,7 +3,7 @@
 use chronorb_cdr::{StackLimit, set_stack_limits};
 use chronorb_rt::stack_bottom;
 
-/// Lets decoders and encoders of the process know the stack of the thread that they run on.
+/// Makes the stack limits of the calling thread known to all decoders and encoders of the process.
 pub(crate) fn announce() {
     set_stack_limits(|| stack_bottom().map(|lowest| StackLimit::at(lowest.get())));
 }

@@ -1,5 +1,5 @@
-//! From an object key to a servant, and into it: what requests from the network and those of
-//! this process have in common.
+//! The path from an object key to a servant and into it, for requests from the network and from
+//! this process.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -12,7 +12,7 @@ use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, mino
 use chronorb_rt::{Key, epoch};
 use chronorb_transport::Connection;
 
-use crate::call::{Call, Incoming, Skeleton};
+use crate::call::{Call, IncomingRequest, Skeleton};
 use crate::config::PriorityExcess;
 use crate::core::Core;
 use crate::incident::Incident;
@@ -24,14 +24,14 @@ use crate::poa::{
 };
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
-/// A request, as far as it does not matter where it comes from.
+/// A request, independent of its origin.
 pub(crate) struct Upcall<'u> {
-    pub(crate) incoming: Incoming<'u>,
+    pub(crate) incoming: IncomingRequest<'u>,
     /// The object key.
     pub(crate) key: &'u [u8],
-    /// The priority that came with it.
+    /// The priority that the request carries.
     pub(crate) propagated: Option<Priority>,
-    /// The most urgent priority that clients may propagate by the endpoint that it came to.
+    /// The most urgent priority that clients may propagate at the endpoint of the request.
     pub(crate) ceiling: Option<Priority>,
     pub(crate) thread: Thread,
 }
@@ -39,9 +39,9 @@ pub(crate) struct Upcall<'u> {
 /// The thread that serves a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thread {
-    /// Its priority when it serves none.
+    /// The priority of the thread while it serves no request.
     pub(crate) own: OwnPriority,
-    /// How long it may wait for a POA to let the request in.
+    /// The longest time to wait until a POA admits the request.
     pub(crate) patience: Duration,
     pub(crate) parks: Parks,
     pub(crate) role: Role,
@@ -50,53 +50,52 @@ pub(crate) struct Thread {
 /// Whether a request is parked where it would have to wait for its POA.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Parks {
-    /// Its thread waits.
+    /// No: its thread waits.
     No,
-    /// It is.
+    /// Yes.
     Yes,
-    /// It is, and was before.
+    /// Yes, and it has been parked before.
     Again,
 }
 
-/// Which requests a thread may serve.
+/// The requests that a thread may serve.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Role {
-    /// A thread of the lane that the request came in by: all but those for the main thread.
+    /// A thread of the lane that received the request: all but those for the main thread.
     Lane,
-    /// The same, for a request of which a filter has said at which priority it is served.
+    /// The same, for a request whose priority a filter has set.
     LaneAt(Priority),
-    /// The main thread, for requests that were handed to it: all.
+    /// The main thread, for requests that were handed off to it: all.
     Main,
-    /// Any thread that calls an object in its own process: those that no other thread has to
-    /// serve.
+    /// Any thread that calls an object in its own process: those that need no other thread.
     Caller,
 }
 
-/// What is done with the servant.
+/// The work to do with the servant.
 pub(crate) trait Body {
-    /// What it comes to.
+    /// The result of the work.
     type Output;
 
-    /// Does it, once. All that it borrows is alive for longer than the call.
+    /// Does the work, once. Everything that it borrows lives longer than the call.
     fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
     where
         Self: 'c;
 }
 
-/// Why a request was not served.
-pub(crate) enum Unserved {
-    /// The client gets this.
+/// The reason why a request was not served.
+pub(crate) enum UpcallError {
+    /// The client gets this exception.
     Exception(SystemException),
-    /// The client is sent there.
+    /// The client is forwarded to this object.
     Forward(Object),
-    /// Another thread has to serve it, at this priority: the main one, where this is none, or one
+    /// Another thread has to serve it, at this priority: the main thread if there is none, else one
     /// of a lane.
     ByAnotherThread(Option<Priority>),
-    /// It has to wait for the POA at this place, by its priority.
+    /// The request has to wait for the POA of this key, by its priority.
     Parked(Key, Closed, Option<Priority>),
 }
 
-impl<E: Into<Refusal>> From<E> for Unserved {
+impl<E: Into<Refusal>> From<E> for UpcallError {
     fn from(refusal: E) -> Self {
         match refusal.into() {
             Refusal::Exception(exception) => Self::Exception(exception),
@@ -107,7 +106,7 @@ impl<E: Into<Refusal>> From<E> for Unserved {
 
 impl Upcall<'_> {
     /// Finds the servant and runs `body` with it, at the request's priority.
-    pub(crate) fn serve<B: Body>(&self, body: &mut B) -> Result<B::Output, Unserved> {
+    pub(crate) fn serve<B: Body>(&self, body: &mut B) -> Result<B::Output, UpcallError> {
         let Some(key) = ObjectKey::parse(self.key) else {
             return Err(NO_SUCH_ADAPTER.into());
         };
@@ -120,14 +119,14 @@ impl Upcall<'_> {
         {
             Some(poa) if poa.is_open() => poa,
             Some(poa) if poa.is_guarded() => {
-                // Nobody's memory has to wait for an authorizer.
+                // An authorizer may take long, and must not delay the reclamation of memory.
                 drop(reading);
                 self.ask_guard(&poa, &key)?;
                 reading = epoch::enter();
                 poa
             }
             missing_or_closed => {
-                // Nobody's memory has to wait while this waits.
+                // The wait may take long, and must not delay the reclamation of memory.
                 drop((missing_or_closed, reading));
                 let poa = self.wait_for_poa(&key)?;
                 reading = epoch::enter();
@@ -149,9 +148,10 @@ impl Upcall<'_> {
         let priority = self.priority_here(&poa, priority)?;
         let priority = self.incoming.core.rt.transform.inbound(priority, key.id)?;
         let _priority = PriorityGuard::enter(self.incoming.core, &self.thread.own, priority)?;
-        let patience = match poa.is_serial() {
-            true => Some(self.patience_for(&poa, priority)?),
-            false => None,
+        let patience = if poa.is_serial() {
+            Some(self.patience_for(&poa, priority)?)
+        } else {
+            None
         };
         let found = match active {
             Some(active) => RequestServant::Active(active),
@@ -168,16 +168,16 @@ impl Upcall<'_> {
             object_id: found.id(),
             priority: priority.or(self.thread.own.priority),
         };
-        // A servant that panics has failed one request, not the thread.
+        // A panic of the servant fails one request, and not the thread.
         let run = || body.run(found.servant(), &call);
         catch_unwind(AssertUnwindSafe(run)).map_err(|panic| self.panicked(panic))
     }
 
-    /// Says which operation panicked, and what the panic said. The panic hook of the process has printed that already,
-    /// unless the application has replaced it.
+    /// Reports which operation panicked, with the panic's message. The panic hook of the process
+    /// has printed the message already, unless the application has replaced it.
     #[cold]
     #[inline(never)]
-    fn panicked(&self, panic: Box<dyn Any + Send>) -> Unserved {
+    fn panicked(&self, panic: Box<dyn Any + Send>) -> UpcallError {
         let literal = panic.downcast_ref::<&str>().copied();
         let said = literal.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let said = said.unwrap_or("a panic without a text");
@@ -185,12 +185,12 @@ impl Upcall<'_> {
         let detail = format_args!("{said:?}; {TOLD_ONCE}");
         let incidents = &self.incoming.core.incidents;
         incidents.tell(Incident::PanickedServant, &operation, 0, &detail);
-        Unserved::Exception(SERVANT_PANICKED)
+        UpcallError::Exception(SERVANT_PANICKED)
     }
 
-    /// How long the request waits on its thread for its turn in a single-threaded POA; it is to be
-    /// parked where it may not.
-    fn patience_for(&self, poa: &Poa, priority: Option<Priority>) -> Result<Duration, Unserved> {
+    /// The time that the request may wait on its thread for its turn in a single-threaded POA; an
+    /// error where it has to be parked instead.
+    fn patience_for(&self, poa: &Poa, priority: Option<Priority>) -> Result<Duration, UpcallError> {
         let parks = self.thread.parks;
         if parks == Parks::No {
             return Ok(self.thread.patience);
@@ -198,7 +198,7 @@ impl Upcall<'_> {
         match poa.entry(priority, parks == Parks::Again) {
             Entry::Now => Ok(Duration::ZERO),
             Entry::Waits => Ok(self.thread.patience),
-            Entry::Parks => Err(Unserved::Parked(poa.place(), Closed::Busy, priority)),
+            Entry::Parks => Err(UpcallError::Parked(poa.place(), Closed::Busy, priority)),
         }
     }
 
@@ -208,14 +208,14 @@ impl Upcall<'_> {
         poa: &'p Poa,
         patience: Duration,
         priority: Option<Priority>,
-    ) -> Result<Option<SerialGuard<'p>>, Unserved> {
+    ) -> Result<Option<SerialGuard<'p>>, UpcallError> {
         let entered = poa.enter(patience);
         entered.map_err(|exception| match self.thread.parks {
             Parks::Yes | Parks::Again if patience.is_zero() => {
-                // It was free just before.
-                Unserved::Parked(poa.place(), Closed::Busy, priority)
+                // The POA was free just before.
+                UpcallError::Parked(poa.place(), Closed::Busy, priority)
             }
-            _ => Unserved::Exception(exception),
+            _ => UpcallError::Exception(exception),
         })
     }
 
@@ -237,9 +237,9 @@ impl Upcall<'_> {
         result
     }
 
-    /// The POA, once it is there and lets the request in, and its authorizer, if any, permits it.
+    /// Returns the POA once it is active and admits the request and its authorizer permits it.
     #[cold]
-    fn wait_for_poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, Unserved> {
+    fn wait_for_poa(&self, key: &ObjectKey<'_>) -> Result<PoaRef<'_>, UpcallError> {
         let poas = &self.incoming.core.poas;
         loop {
             let poa = match poas.find(self.incoming.core.incarnation, key) {
@@ -261,18 +261,18 @@ impl Upcall<'_> {
                 let active = active.as_deref();
                 let priority =
                     poa.priority_of_request(active, key.id, self.propagated, self.ceiling);
-                return Err(Unserved::Parked(poa.place(), Closed::Held, priority.0));
+                return Err(UpcallError::Parked(poa.place(), Closed::Held, priority.0));
             }
-            // A request that waits is not in the POA, which may be destroyed meanwhile.
+            // A waiting request is not in the POA, which may be destroyed meanwhile.
             let waiting = Poa::clone(&poa);
             drop(poa);
             waiting.wait_until_open(self.thread.patience)?;
         }
     }
 
-    /// Whether the key is authentic and the authorizer of the POA, if any, permits the request.
+    /// Checks that the key is authentic and that the POA's authorizer, if any, permits the request.
     #[inline]
-    fn ask_guard(&self, poa: &Poa, key: &ObjectKey<'_>) -> Result<(), Unserved> {
+    fn ask_guard(&self, poa: &Poa, key: &ObjectKey<'_>) -> Result<(), UpcallError> {
         if poa.is_forged(self.key) {
             return Err(self.forged());
         }
@@ -281,7 +281,7 @@ impl Upcall<'_> {
     }
 
     #[cold]
-    fn forged(&self) -> Unserved {
+    fn forged(&self) -> UpcallError {
         let incident = Incident::ForgedObjectKey;
         self.incoming
             .core
@@ -290,13 +290,14 @@ impl Upcall<'_> {
         NO_SUCH_ADAPTER.into()
     }
 
-    /// The priority at which the thread serves a request whose POA says `priority`, if it may.
+    /// The priority at which the thread serves a request to which the POA gives `priority`; an
+    /// error if another thread has to serve it.
     #[inline]
     fn priority_here(
         &self,
         poa: &Poa,
         priority: Option<Priority>,
-    ) -> Result<Option<Priority>, Unserved> {
+    ) -> Result<Option<Priority>, UpcallError> {
         let may_be_here =
             || poa.thread_model() != ThreadModel::MainThread || self.incoming.core.main.is_here();
         let (may, here) = match self.thread.role {
@@ -309,11 +310,11 @@ impl Upcall<'_> {
             }
         };
         may.then_some(here)
-            .ok_or(Unserved::ByAnotherThread(priority))
+            .ok_or(UpcallError::ByAnotherThread(priority))
     }
 }
 
-/// The other side of a request, for messages.
+/// The other side of a request, displayed in messages.
 struct PeerName<'p>(Option<&'p dyn Connection>);
 
 impl fmt::Display for PeerName<'_> {
@@ -333,7 +334,7 @@ pub(crate) fn stays_within(core: &Core, key: &[u8], priority: Option<Priority>) 
     };
     let _reading = epoch::enter();
     let Some(poa) = core.poas.find(core.incarnation, &key) else {
-        // Whoever makes it says; until then nothing is known that a connection would be for.
+        // The POA does not exist yet, so nothing speaks for a connection.
         return true;
     };
     let active = poa.find(key.hint, key.id);
@@ -341,9 +342,9 @@ pub(crate) fn stays_within(core: &Core, key: &[u8], priority: Option<Priority>) 
     poa.thread_model() == ThreadModel::MainThread || is_lane_of(core, &poa, served_at)
 }
 
-/// Whether the calling thread is one that a request of this process may be served by: any where
-/// the POA is served by the ORB's own pool, else one of the pool's lane of the priority. Pools
-/// are made to keep their threads and priorities to themselves.
+/// Whether the calling thread may serve a request of this process: any thread, where the ORB's own
+/// pool serves the POA, else a thread of the pool's lane of that priority. Pools are made to keep
+/// their threads and priorities to themselves.
 fn is_lane_of(core: &Core, poa: &Poa, priority: Option<Priority>) -> bool {
     let Ok(pool) = poa.pool() else {
         return false;
@@ -364,7 +365,7 @@ const ABOVE_CEILING: SystemException = SystemException::no(
     SystemExceptionKind::NoPermission,
     minor::PRIORITY_ABOVE_CEILING,
 );
-/// The servant panicked; how far it got is not known.
+/// The exception for a panic of the servant, whose progress is unknown.
 const SERVANT_PANICKED: SystemException = SystemException::new(
     SystemExceptionKind::Unknown,
     minor::SERVANT_PANICKED,

@@ -1,5 +1,5 @@
-//! Value types, value boxes and abstract interfaces, as programs use them: what is generated for
-//! each is beside its IDL.
+//! Value types, value boxes and abstract interfaces, as programs use them. The code that is
+//! generated for each of them is in the module of its IDL.
 
 pub use chronorb_cdr::{
     Abstract, AlreadyRegistered, DataInput, DataOutput, MAX_VALUE_DEPTH, MAX_VALUES, Value,

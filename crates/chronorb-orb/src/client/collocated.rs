@@ -17,14 +17,14 @@ use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
 use super::invocation::{Arguments, read_status};
-use crate::call::{Call, Incoming, Operation, ReplyWriter, Skeleton};
+use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::dispatch::Dispatch;
 use crate::failure::because;
 use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
 use crate::scope::{Answer, Scope, text_within};
-use crate::upcall::{Body, Parks, Role, Thread, Unserved, Upcall};
+use crate::upcall::{Body, Parks, Role, Thread, Upcall, UpcallError};
 
 /// Makes attempts of a call at objects of this process: first at `called`, which has this key.
 /// `Continue` is for a call that has to go by the transport, to another object if `called` was
@@ -115,7 +115,7 @@ fn exchange(
     scope.begin(core);
     marshal(core, &mut scope.request, arguments)?;
     let mut served = serve(core, key, operation.name, scope, propagated, caller(core));
-    if let Err(Unserved::ByAnotherThread(priority)) = served {
+    if let Err(UpcallError::ByAnotherThread(priority)) = served {
         let priorities = (priority, propagated);
         match by_main_thread(core, key, operation, scope, priorities, deadline) {
             Some(there) => served = there,
@@ -124,9 +124,9 @@ fn exchange(
     }
     match served {
         Ok(()) => outcome(scope).map(Some),
-        Err(Unserved::Exception(exception)) => Ok(Some(Outcome::Exception(exception))),
-        Err(Unserved::Forward(target)) => Ok(Some(Outcome::Forward(target.ior().clone()))),
-        Err(Unserved::ByAnotherThread(_) | Unserved::Parked(..)) => Ok(None),
+        Err(UpcallError::Exception(exception)) => Ok(Some(Outcome::Exception(exception))),
+        Err(UpcallError::Forward(target)) => Ok(Some(Outcome::Forward(target.ior().clone()))),
+        Err(UpcallError::ByAnotherThread(_) | UpcallError::Parked(..)) => Ok(None),
     }
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn direct<'x, S: 'static, R>(
     };
     scope.begin(core);
     let upcall = Upcall {
-        incoming: Incoming {
+        incoming: IncomingRequest {
             core,
             arena: scope.arena(),
             operation: operation.name.as_bytes(),
@@ -166,8 +166,10 @@ pub(crate) fn direct<'x, S: 'static, R>(
     };
     match upcall.serve(&mut call) {
         Ok(result) => result.map(Ok),
-        Err(Unserved::Exception(exception)) => Some(Err(exception)),
-        Err(Unserved::Forward(_) | Unserved::ByAnotherThread(_) | Unserved::Parked(..)) => None,
+        Err(UpcallError::Exception(exception)) => Some(Err(exception)),
+        Err(
+            UpcallError::Forward(_) | UpcallError::ByAnotherThread(_) | UpcallError::Parked(..),
+        ) => None,
     }
 }
 
@@ -215,13 +217,13 @@ fn serve(
     scope: &mut Scope,
     propagated: Option<Priority>,
     thread: Thread,
-) -> Result<(), Unserved> {
+) -> Result<(), UpcallError> {
     let text = text_within();
     let (request, reply, arena) = scope.parts();
     let arguments = request.decoder(BODY, Endian::NATIVE, arena);
     let arguments = arguments.with_text(text).with_host(Some(core));
     let upcall = Upcall {
-        incoming: Incoming {
+        incoming: IncomingRequest {
             core,
             arena,
             operation: operation.as_bytes(),
@@ -256,7 +258,7 @@ fn by_main_thread(
     scope: &mut Scope,
     (priority, propagated): (Option<Priority>, Option<Priority>),
     deadline: Deadline,
-) -> Option<Result<(), Unserved>> {
+) -> Option<Result<(), UpcallError>> {
     if !core.poas.is_for_main_thread(core.incarnation, key) || core.main.is_here() {
         return None;
     }
@@ -300,7 +302,7 @@ fn by_main_thread(
 /// Where the main thread leaves the reply.
 struct Rendezvous {
     done: Gate,
-    result: PiMutex<Option<(Result<(), Unserved>, Frame)>>,
+    result: PiMutex<Option<(Result<(), UpcallError>, Frame)>>,
 }
 
 /// The request as the main thread has it. Its caller goes on when this is dropped, be it because

@@ -226,6 +226,6 @@ fn listen(
         address: address.clone(),
         ..protocol.ok_or(unknown)?.any_endpoint()
     };
-    let mut lanes = pool.lanes().iter().filter(|lane| lane.has_doors());
+    let mut lanes = pool.lanes().iter().filter(|lane| lane.reads());
     lanes.try_for_each(|lane| lane.join(core, &endpoint))
 }

@@ -14,7 +14,7 @@ use chronorb_giop::{
     Version, encode_request, finish_message, minor, start_message,
 };
 
-use crate::call::{Call, Incoming, ReplyWriter, Skeleton};
+use crate::call::{Call, IncomingRequest, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::object::Object;
 use crate::observe::Stage;
@@ -156,7 +156,7 @@ impl Stages {
         };
         let mut reply = ReplyWriter::new(&mut self.reply, protocol, header.request_id, text, &[]);
         let upcall = Upcall {
-            incoming: Incoming {
+            incoming: IncomingRequest {
                 core: &self.core,
                 arena: &self.arena,
                 operation: header.operation,

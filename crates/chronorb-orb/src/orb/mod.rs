@@ -30,7 +30,7 @@ use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
 use crate::server::{self, Listening, Watcher};
 
-/// An ORB: the way to objects elsewhere, and the home of objects here.
+/// An ORB: it calls objects elsewhere and serves objects here.
 ///
 /// A handle; clones are the same ORB. It lives until [`shutdown`](Self::shutdown).
 #[derive(Clone, Debug)]
@@ -38,14 +38,14 @@ pub struct Orb {
     core: Arc<Core>,
 }
 
-/// An ORB could not be made.
+/// An error in making an ORB.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InitError {
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// `-ORBRealTime required`, and the right to it is missing.
+    /// `-ORBRealTime required`, and the process may not use real-time scheduling.
     #[error("real-time scheduling is required and cannot be had: {0}")]
     NoRealTime(String),
     /// `-ORBLockMemory true`, and the memory cannot be locked.
@@ -54,7 +54,7 @@ pub enum InitError {
     /// There is no memory for one arena of `-ORBArenaSize`.
     #[error("there is no memory for an arena of {0} octets (-ORBArenaSize)")]
     NoMemoryForArena(usize),
-    /// `-ORBMonitor` asks for a monitor, and it cannot be made.
+    /// `-ORBMonitor` asks for a monitor, which cannot be made.
     #[cfg(feature = "monitor")]
     #[error("the monitor cannot be made: {0}")]
     Monitor(#[from] MonitorError),
@@ -62,7 +62,7 @@ pub enum InitError {
 
 impl Orb {
     /// Makes an ORB from a configuration file, the environment and the `-ORB…` options of a
-    /// command line, which are taken out of it. See [`OrbConfig`].
+    /// command line, which are removed from it. See [`OrbConfig`].
     ///
     /// ```
     /// use chronorb_orb::Orb;
@@ -75,16 +75,16 @@ impl Orb {
     /// ```
     ///
     /// # Errors
-    /// [`InitError`] says which setting, where it was found and what is expected, or which right
-    /// is missing and how to grant it.
+    /// [`InitError`] names the setting, its source and the expected value, or the missing right
+    /// and how to grant it.
     pub fn init(args: &mut Vec<String>) -> Result<Self, InitError> {
         Self::with_config(OrbConfig::read(args)?)
     }
 
-    /// Makes an ORB from settings.
+    /// Makes an ORB from a configuration.
     ///
     /// # Errors
-    /// As [`init`](Self::init).
+    /// Those of [`init`](Self::init).
     pub fn with_config(
         #[cfg_attr(
             not(feature = "access"),
@@ -111,7 +111,7 @@ impl Orb {
         if config.lock_memory {
             lock_all().map_err(|e| InitError::NoMemoryLock(e.to_string()))?;
         } else {
-            // Memory that is locked is meant to stay.
+            // Locked memory is meant to stay.
             return_great_blocks();
         }
         if config.client_wait != Waiting::Block {
@@ -122,7 +122,7 @@ impl Orb {
         }
         #[cfg(feature = "tracing")]
         if config.log.is_some() {
-            // A program that has a subscriber gets the events there.
+            // A program with a subscriber of its own receives the events there.
             let _ = crate::log::install(&config).map(std::mem::forget);
         }
         let core = Core::new(config, protocols);
@@ -134,14 +134,15 @@ impl Orb {
         }
         #[cfg(feature = "monitor")]
         if let Some(monitor) = Monitor::start(&core)? {
-            // Nobody else has the ORB yet.
+            // No other thread has the ORB yet, so the monitor was not set before.
             let _ = core.monitor.set(monitor);
         }
         Ok(Self { core })
     }
 
-    /// The root POA. The ORB's own thread pool, which serves it, opens its endpoints with the
-    /// first object; a failure to do so (`NO_RESOURCES`, the log says why) is that object's.
+    /// The root POA. The default thread pool serves it, and opens its endpoints with the first
+    /// object. If this fails, the activation of that object fails with `NO_RESOURCES`, and the log
+    /// has the cause.
     ///
     /// # Errors
     /// `BAD_INV_ORDER` (OMG minor 4) after shutdown.
@@ -149,12 +150,12 @@ impl Orb {
         Poa::root(&self.core)
     }
 
-    /// What the request is for that the calling thread is serving.
+    /// The target of the request that the calling thread serves (`PortableServer::Current`).
     pub fn poa_current(&self) -> PoaCurrent {
         PoaCurrent::new(self.core.clone())
     }
 
-    /// What makes POA managers, and finds them.
+    /// The factory of POA managers, which also finds them.
     pub fn poa_manager_factory(&self) -> PoaManagerFactory {
         PoaManagerFactory::new(self.core.clone())
     }
@@ -169,24 +170,23 @@ impl Orb {
         RtCurrent::new(self.core.clone())
     }
 
-    /// What is known of the last failure of the calling thread beyond its exception: the address and
-    /// the error of the system, the part of the URL, the setting that bounds it.
+    /// The last failure of the calling thread whose cause is known: the address and the operating
+    /// system's error, the part of the URL, or the setting that was exceeded.
     ///
-    /// It belongs to the last call of the ORB that failed on this thread and of which more is known;
-    /// [`exception`](LastFailure::exception) says which one that was. A call that succeeds does not
-    /// change it. The failure of an asynchronous call becomes that of the thread that takes its
-    /// result.
+    /// [`exception`](LastFailure::exception) tells to which failed call it belongs. A call that
+    /// succeeds does not change it. The failure of an asynchronous call is recorded for the thread
+    /// that takes its result.
     pub fn last_failure(&self) -> Option<LastFailure> {
         failure::last()
     }
 
-    /// What its thread pools, lanes and threads are doing now.
+    /// The present state of the ORB's thread pools, lanes and threads.
     pub fn snapshot(&self) -> Snapshot {
         server::snapshot(&self.core)
     }
 
-    /// Where its lanes listen now, and what peers have to prove there. An ORB listens from its first
-    /// object, or thread pool, on; one that only calls listens nowhere.
+    /// The endpoints at which the lanes listen now, and the proof that each asks of peers. An ORB
+    /// listens from its first object or thread pool on; a pure client does not listen.
     pub fn listening(&self) -> Listening {
         server::listening(&self.core)
     }
@@ -195,7 +195,7 @@ impl Orb {
     /// files are also noticed at a handshake, within a second.
     ///
     /// # Errors
-    /// [`ConfigError`] names the file and what is wrong with it. What was read before stays in use.
+    /// [`ConfigError`] names the file and the error in it. The previous content stays in use.
     #[cfg(feature = "ssliop")]
     pub fn reload_certificates(&self) -> Result<(), ConfigError> {
         for protocol in self.core.protocols.iter() {
@@ -207,19 +207,19 @@ impl Orb {
         Ok(())
     }
 
-    /// Has the lanes take the time of each request, for [`snapshot`](Self::snapshot), or not any more, unless the
-    /// monitor has a client. It costs two readings of the clock for each request.
+    /// Turns on or off the measuring of each request's time for [`snapshot`](Self::snapshot). While
+    /// the monitor has a client it stays on. It costs two readings of the clock for each request.
     pub fn watch(&self, times: bool) {
         server::take_times(&self.core, Watcher::Application, times);
     }
 
-    /// The socket of its monitor (`-ORBMonitor`), if it has one; see [`monitor`](crate::monitor).
+    /// The socket of the monitor (`-ORBMonitor`), if there is one; see [`monitor`](crate::monitor).
     #[cfg(feature = "monitor")]
     pub fn monitor(&self) -> Option<&Path> {
         self.core.monitor.get().map(Monitor::path)
     }
 
-    /// The policies of this ORB, for the calls of all its threads.
+    /// The policies of this ORB, for calls of all threads.
     pub fn policy_manager(&self) -> PolicyManager {
         PolicyManager::new(self.core.clone())
     }
@@ -234,7 +234,7 @@ impl Orb {
         self.core.rt.real_time.is_available()
     }
 
-    /// The object that a text stands for: `IOR:…`, `corbaloc:…`, `file://…`.
+    /// Converts a text to an object: `IOR:…`, `corbaloc:…`, `file://…`.
     ///
     /// Makes no connection.
     ///
@@ -246,13 +246,14 @@ impl Orb {
         resolve::string_to_object(&self.core, text, 0)
     }
 
-    /// The text `IOR:…` of a reference, for [`string_to_object`](Self::string_to_object) of any ORB.
+    /// The text form `IOR:…` of a reference, which [`string_to_object`](Self::string_to_object) of
+    /// any ORB reads.
     pub fn object_to_string(&self, object: &Object) -> String {
         object.ior().to_string()
     }
 
-    /// The any as one from which object references can be extracted. One that a call has brought is
-    /// such a one; the view of an `AnyBuf` is not, since that belongs to no ORB.
+    /// Returns the any with this ORB as the owner of object references that are extracted from it.
+    /// An any from a call has an ORB already; the view of an `AnyBuf` has none.
     ///
     /// # Errors
     /// `NO_MEMORY` where the arena of the any is full.
@@ -260,22 +261,24 @@ impl Orb {
         Ok(any.with_host(&self.core)?)
     }
 
-    /// An initial reference by name: one registered here, one of `-ORBInitRef`, or
-    /// `-ORBDefaultInitRef` with `/name` added.
+    /// Resolves an initial reference by name: one registered here, one of `-ORBInitRef`, or
+    /// `-ORBDefaultInitRef` with `/name` appended.
     ///
     /// # Errors
-    /// [`ResolveError::InvalidName`] where there is none; else as [`string_to_object`](Self::string_to_object).
+    /// [`ResolveError::InvalidName`] where there is none; else those of
+    /// [`string_to_object`](Self::string_to_object).
     pub fn resolve_initial_references(&self, name: &str) -> Result<Object, ResolveError> {
         failure::begin();
         resolve::resolve(&self.core, name, 0)?.ok_or(ResolveError::InvalidName)
     }
 
-    /// Makes an object known under a plain name: to [`resolve_initial_references`](Self::resolve_initial_references)
-    /// here, and to `corbaloc:` URLs of others with that name as the key (this ORB then forwards
-    /// them to the object).
+    /// Registers an object under a plain name, for
+    /// [`resolve_initial_references`](Self::resolve_initial_references) here and for `corbaloc:`
+    /// URLs with that name as the key; this ORB forwards their requests to the object.
     ///
     /// # Errors
-    /// [`ResolveError::InvalidName`] where the name is empty, [`ResolveError::NameTaken`] where it is taken.
+    /// [`ResolveError::InvalidName`] for an empty name, [`ResolveError::NameTaken`] for one that is
+    /// already registered.
     pub fn register_initial_reference(
         &self,
         name: &str,
@@ -286,11 +289,11 @@ impl Orb {
             .register(name, object.ior().clone())
     }
 
-    /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case; POAs of the
-    /// [main-thread model](crate::poa::ThreadModel::MainThread) are served by the thread that calls this.
+    /// Serves until [`shutdown`](Self::shutdown). Threads of pools serve in any case; the calling
+    /// thread serves the POAs of the [main-thread model](crate::poa::ThreadModel::MainThread).
     pub fn run(&self) {
-        server::tell_unused_endpoints(&self.core);
-        server::tell_listening(&self.core);
+        server::report_unused_endpoints(&self.core);
+        server::log_listening(&self.core);
         while self.core.state.get() != STOPPED {
             self.run_for(LOOK_AGAIN);
         }
@@ -301,8 +304,8 @@ impl Orb {
         self.core.main.has_work()
     }
 
-    /// Serves one request for the main thread, if there is any (`ORB::perform_work`): the calling
-    /// thread becomes the main one, unless another is running the ORB.
+    /// Serves one request for the main thread, if there is one (`ORB::perform_work`). The calling
+    /// thread becomes the main thread, unless another one runs the ORB.
     pub fn perform_work(&self) {
         if let Some(main) = self.core.main.claim() {
             main.run_one();
@@ -313,7 +316,7 @@ impl Orb {
         let is_over = || self.core.state.get() == STOPPED;
         match self.core.main.claim() {
             Some(main) => main.run(time, is_over),
-            // Another thread serves as the main one.
+            // Another thread is the main thread.
             None => {
                 let state = self.core.state.get();
                 if !is_over() {
@@ -324,10 +327,11 @@ impl Orb {
         }
     }
 
-    /// Catches `SIGINT` (Ctrl-C) and `SIGTERM` from now on, for [`run_until_signal`](Self::run_until_signal).
+    /// Catches `SIGINT` (Ctrl-C) and `SIGTERM` from now on, for
+    /// [`run_until_signal`](Self::run_until_signal).
     ///
-    /// A program calls this before it tells others that it is there, so that it can be ended in
-    /// order from then on.
+    /// A program calls this before it announces itself, so that it can be ended in order from then
+    /// on.
     ///
     /// # Errors
     /// `NO_RESOURCES` where the signals cannot be caught.
@@ -342,8 +346,8 @@ impl Orb {
     /// `NO_RESOURCES` where the signals cannot be caught.
     pub fn run_until_signal(&self) -> Result<(), SystemException> {
         let termination = termination()?;
-        server::tell_unused_endpoints(&self.core);
-        server::tell_listening(&self.core);
+        server::report_unused_endpoints(&self.core);
+        server::log_listening(&self.core);
         while self.core.state.get() != STOPPED {
             if termination.requested() {
                 return self.shutdown(true);
@@ -353,13 +357,13 @@ impl Orb {
         Ok(())
     }
 
-    /// Ends the ORB: no connection or request is taken in any more, requests in progress are
-    /// answered, peers are told by `CloseConnection`, and with `wait` all threads have ended
-    /// when this returns. A second call does nothing.
+    /// Ends the ORB: it accepts no further connection or request, answers requests in progress, and
+    /// sends peers `CloseConnection`. With `wait`, all threads have ended when this returns. A
+    /// second call does nothing.
     ///
     /// # Errors
-    /// `BAD_INV_ORDER` (OMG minor 3) with `wait` from a servant of this ORB, which would wait
-    /// for itself.
+    /// `BAD_INV_ORDER` (OMG minor 3) with `wait` from a servant of this ORB, which would wait for
+    /// itself.
     pub fn shutdown(&self, wait: bool) -> Result<(), SystemException> {
         shutdown::shutdown(&self.core, wait)
     }
@@ -373,7 +377,7 @@ impl Orb {
         Self { core }
     }
 
-    /// The reference with this content.
+    /// Makes the object of a reference.
     ///
     /// # Errors
     /// `INV_OBJREF` for a nil reference.
@@ -387,10 +391,10 @@ fn termination() -> Result<&'static Termination, SystemException> {
     Termination::install().map_err(|_| SystemException::no(SystemExceptionKind::NoResources, 0))
 }
 
-/// What it means not to verify peers.
+/// The warning about peers that are not verified.
 #[cfg(feature = "ssliop")]
-const UNVERIFIED: &str = "TLS is NOT verified: anybody on the way can pretend to be the peer, and \
-                          read and change everything";
+const UNVERIFIED: &str = "TLS is NOT verified: an attacker on the network path can pretend to be \
+                          the peer, and read and change everything";
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
-/// How soon a signal is noticed by a thread that serves.
+/// The longest time until a serving thread notices a signal.
 const SIGNAL_POLL: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! From texts and names to references.
+//! Conversion of texts and names to references.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::failure::because;
 use crate::object::Object;
 
-/// Looks a name up in the standard's order: registered here, `-ORBInitRef`, `-ORBDefaultInitRef`.
+/// Resolves a name in the standard's order: registered here, `-ORBInitRef`, `-ORBDefaultInitRef`.
 pub(crate) fn resolve(
     core: &Arc<Core>,
     name: &str,
@@ -32,7 +32,7 @@ pub(crate) fn resolve(
     Ok(None)
 }
 
-/// Reads the text form of a reference.
+/// Converts the text form of a reference.
 pub(crate) fn string_to_object(
     core: &Arc<Core>,
     text: &str,
@@ -41,7 +41,7 @@ pub(crate) fn string_to_object(
     read(core, text, depth, core.initial_references.files)
 }
 
-/// As [`string_to_object`]; `files` is whether the text may name a file.
+/// Like [`string_to_object`]; `files` is whether the text may name a file.
 fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object, SystemException> {
     let bad_param = |minor| SystemException::no(SystemExceptionKind::BadParam, minor);
     if depth > MAX_DEPTH {
@@ -101,7 +101,7 @@ fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object,
     Object::from_ior(core, ior).ok_or(SystemException::no(SystemExceptionKind::InvObjref, 0))
 }
 
-/// Says what is wrong with a text, whose beginning is told with it.
+/// Returns the exception for a malformed text, and records its beginning and the error.
 #[cold]
 fn refused(text: &str, error: &UrlError) -> SystemException {
     let exception = SystemException::no(SystemExceptionKind::BadParam, error.minor());
@@ -109,10 +109,10 @@ fn refused(text: &str, error: &UrlError) -> SystemException {
     because(exception, format_args!("{:?}: {error}", &*beginning))
 }
 
-/// The reference of a `corbaloc:` URL: one profile for each address.
+/// The reference of a `corbaloc:` URL, with one profile for each address.
 ///
 /// # Errors
-/// `BAD_PARAM` (OMG minor 8) where the ORB has no such protocol, or it has other addresses.
+/// `BAD_PARAM` (OMG minor 8) where the ORB lacks a protocol, or an address is not one of it.
 fn corbaloc(
     core: &Core,
     addresses: &[CorbalocAddress],
@@ -121,7 +121,7 @@ fn corbaloc(
     let bad_address = || SystemException::no(SystemExceptionKind::BadParam, minor::BAD_ADDRESS);
     let profile = |address: &CorbalocAddress| {
         let protocol = core.protocols.find(&address.protocol).ok();
-        // What shares the references of IIOP calls them too.
+        // Protocols that share IIOP's profiles also handle its addresses.
         let is_iiop = address.protocol == "iiop";
         let beside = || core.protocols.of_tag(TAG_INTERNET_IOP);
         let protocol = protocol.or_else(|| is_iiop.then(beside).flatten());
@@ -141,7 +141,7 @@ fn corbaloc(
     })
 }
 
-/// Says which protocols there are instead of the one that an address names.
+/// Returns the exception for an unknown protocol, and records which protocols there are.
 #[cold]
 fn unknown(core: &Core, scheme: &str) -> SystemException {
     let exception = SystemException::no(SystemExceptionKind::BadParam, minor::BAD_ADDRESS);
@@ -153,5 +153,5 @@ fn unknown(core: &Core, scheme: &str) -> SystemException {
 
 const NO_NAMES: &str = "corbaname: needs a naming service, which the ORB does not ask by itself: \
                         resolve the context by corbaloc:, and call its operation resolve";
-/// How often a text may lead to another: `file://` to `corbaloc:rir:` to `-ORBInitRef` …
+/// The greatest length of a chain of texts: `file://` to `corbaloc:rir:` to `-ORBInitRef` …
 const MAX_DEPTH: u32 = 8;

@@ -1,4 +1,4 @@
-//! The end of an ORB.
+//! The shutdown of an ORB.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
     if let Some(left) = server::stop(core) {
         // Requests that waited for a thread end with their connections.
         drop(left);
-        // Both may run application code, which may use pools.
+        // Both may run application code, which may use pools, so no lock is held.
         core.poas.deactivate();
         core.main.close();
         core.lane_ended();
@@ -43,12 +43,12 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         monitor.wait_until_ended(deadline());
     }
     if let Some(root) = root {
-        // Threads of the application may still be calling its objects.
+        // Threads of the application may still call its objects.
         let _ = root.destroy(true, true);
     }
     log::flush(LOG_PATIENCE);
     Ok(())
 }
 
-/// The longest wait for a subscriber of the log.
+/// The longest wait for the log's subscriber.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);

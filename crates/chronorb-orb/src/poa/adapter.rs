@@ -21,7 +21,7 @@ use super::{
 };
 use crate::call::Servant;
 use crate::core::Core;
-use crate::demux::{Directory, Named};
+use crate::demux::{Directory, DirectoryEntry};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard, request_priority};
 use crate::server::{PoolUse, Threadpool};
 
@@ -201,7 +201,7 @@ impl Poa {
     }
 }
 
-impl Named for Poa {
+impl DirectoryEntry for Poa {
     fn name(&self) -> &[u8] {
         self.inner.path.as_bytes()
     }

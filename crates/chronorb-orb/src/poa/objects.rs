@@ -9,7 +9,7 @@ use chronorb_rt::{Key, SlotRef};
 use super::key::{Hint, slot};
 use super::{ObjectId, Poa};
 use crate::call::Servant;
-use crate::demux::Named;
+use crate::demux::DirectoryEntry;
 use crate::rtcorba::Priority;
 
 /// An object of a POA.
@@ -20,7 +20,7 @@ pub(crate) struct Active {
     pub(crate) priority: Option<Priority>,
 }
 
-impl Named for Active {
+impl DirectoryEntry for Active {
     #[inline]
     fn name(&self) -> &[u8] {
         self.id.as_bytes()

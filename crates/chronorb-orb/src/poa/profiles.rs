@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::order::sort_by_rank;
 use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
-use crate::server::{Lane, Published, Threadpool};
+use crate::server::{Lane, PublishedEndpoint, Threadpool};
 
 /// The common content of the profiles of a reference.
 pub(super) struct ProfileContents<'a> {
@@ -33,7 +33,7 @@ impl ProfileContents<'_> {
         let wanted = wanted.or_else(|| self.core.rt.policies.server_protocols());
         let published: Vec<_> = self.published(lane).collect();
         let mut forms: Vec<(u32, AddressForm)> = Vec::new();
-        for Published { way, .. } in &published {
+        for PublishedEndpoint { way, .. } in &published {
             let protocol = self.core.protocols.of_tag(way.protocol);
             let own = protocol.and_then(PluggableProtocol::profiles);
             // Protocols that are published by components have the profile of IIOP.
@@ -61,7 +61,7 @@ impl ProfileContents<'_> {
     }
 
     /// Returns the addresses of the lane that are published.
-    fn published<'l>(&self, lane: &'l Lane) -> impl Iterator<Item = &'l Published> {
+    fn published<'l>(&self, lane: &'l Lane) -> impl Iterator<Item = &'l PublishedEndpoint> {
         let told = |asked: &Endpoint| {
             let mut endpoints = self.endpoints.iter();
             self.endpoints.is_empty() || endpoints.any(|told| told.is_same_place(asked))
@@ -74,7 +74,7 @@ impl ProfileContents<'_> {
         &self,
         tag: u32,
         form: AddressForm,
-        (published, wanted): (&[&Published], Option<&Protocols>),
+        (published, wanted): (&[&PublishedEndpoint], Option<&Protocols>),
         profiles: &mut Vec<TaggedProfile>,
     ) -> Result<(), SystemException> {
         let is_wanted = |tag| wanted.is_none_or(|wanted| wanted.rank(tag).is_some());
@@ -165,7 +165,7 @@ impl ProfileContents<'_> {
     /// endpoint of IIOP itself, the port is 0.
     fn add_others(
         &self,
-        (published, is_wanted): (&[&Published], &dyn Fn(u32) -> bool),
+        (published, is_wanted): (&[&PublishedEndpoint], &dyn Fn(u32) -> bool),
         addresses: &mut Vec<Address>,
         components: &mut Vec<TaggedComponent>,
     ) -> Result<(), SystemException> {

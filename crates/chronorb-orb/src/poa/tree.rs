@@ -312,7 +312,7 @@ impl Poa {
         let Some(id) = policies.threadpool else {
             return Ok(None);
         };
-        let used = self.core().server.make_use_of(id);
+        let used = self.core().server.use_pool(id);
         let used = used.ok_or_else(|| breaks(PolicyRule::NoPool, list, is_pool))?;
         let pool = used.pool();
         if pool.has_lanes() {

@@ -1,12 +1,12 @@
-//! Affinity of threads to connections: a thread that has dispatched a request waits for the next one
-//! on the connection itself, and not on the reactor of the lane, as long as other threads wait
-//! there.
+//! Affinity of threads to connections: a thread that has dispatched a request waits for the next
+//! one on the connection itself, and not on the reactor of the lane, as long as other threads wait
+//! on the reactor.
 //!
-//! That spares a system call for each request, and the choice among threads. It happens only on
+//! This saves a system call for each request and the choice among threads. It is done only on
 //! connections whose client announced that it waits for each reply: on others the next request may
-//! arrive while this thread is in an upcall, and another one has to read it.
+//! arrive while this thread is in an upcall, and another thread has to read it.
 //!
-//! Threads with an affinity never leave the reactor without a thread ([`Stays`]).
+//! Threads with an affinity never leave the reactor without a waiting thread ([`Stays`]).
 //!
 //! Under thread-per-connection each thread stays with one connection until that ends.
 
@@ -24,17 +24,17 @@ use super::connection::ServerConnection;
 /// The connections of a lane.
 type Connections = Slots<ServerConnection>;
 
-/// The threads of a lane that stay with connections.
+/// The threads of a lane that wait on connections.
 pub(super) struct ConnectionAffinity {
     kick: Kick,
-    /// Threads stay until their connections end.
+    /// Threads keep their connection until it ends.
     until_the_end: bool,
     pub(super) stays: Stays<Key>,
 }
 
 impl ConnectionAffinity {
-    /// For a lane of so many threads; none where one of them cannot do without the other, or where
-    /// the application handles the signal by which threads are called back.
+    /// Returns the affinity for a lane of this number of threads. `None` for a single thread, and
+    /// where the application handles the signal that calls threads back.
     pub(super) fn new(threads: u32) -> Option<Self> {
         if threads < 2 {
             return None;
@@ -46,10 +46,10 @@ impl ConnectionAffinity {
         })
     }
 
-    /// For a lane each of whose connections has a thread.
+    /// Returns the affinity for a lane with one thread for each connection.
     ///
     /// # Errors
-    /// Where they could not be called when the lane ends.
+    /// The signal that calls threads back when the lane ends cannot be installed.
     pub(super) fn until_the_end() -> io::Result<Self> {
         Ok(Self {
             kick: Kick::install()?,
@@ -58,35 +58,35 @@ impl ConnectionAffinity {
         })
     }
 
-    /// Makes the calling thread one that may stay.
+    /// Makes the calling thread one that may wait on connections.
     #[allow(clippy::disallowed_methods, reason = "once for each thread")]
     pub(super) fn stayer(&self) -> Arc<Stayer> {
         self.kick.block();
         Arc::new(Stayer::new(thread_id()))
     }
 
-    /// The calling thread stays with a connection, unless it would leave the set alone, or the
-    /// connection or its lane has ended, as `is_live` says after the thread can be called.
+    /// Lets the calling thread wait on a connection, unless no thread would be left at the reactor,
+    /// or the connection or its lane has ended. `is_live` tells that once the thread can be called.
     pub(super) fn enter<'l>(
         &'l self,
         stayer: &'l Arc<Stayer>,
         connection: &'l dyn Connection,
         key: Key,
         is_live: impl FnOnce() -> bool,
-    ) -> Option<Stay<'l>> {
+    ) -> Option<AffinityGuard<'l>> {
         let may = self.stays.enter(stayer, key);
         self.begin(stayer, connection, may, is_live)
     }
 
-    /// The calling thread stays with a connection, until the connection or the lane ends.
+    /// Lets the calling thread keep a connection until the connection or the lane ends.
     pub(super) fn keep<'l>(
         &'l self,
         stayer: &'l Arc<Stayer>,
         connection: &'l dyn Connection,
         key: Key,
         is_live: impl FnOnce() -> bool,
-    ) -> Option<Stay<'l>> {
-        // Another thread is at the set, or will be there again.
+    ) -> Option<AffinityGuard<'l>> {
+        // Another thread waits on the reactor, or will return to it.
         let _ = self.stays.enter(stayer, key);
         self.begin(stayer, connection, true, is_live)
     }
@@ -98,10 +98,10 @@ impl ConnectionAffinity {
         connection: &'l dyn Connection,
         may: bool,
         is_live: impl FnOnce() -> bool,
-    ) -> Option<Stay<'l>> {
+    ) -> Option<AffinityGuard<'l>> {
         let may = may && is_live();
         self.kick.let_through();
-        let stay = Stay {
+        let stay = AffinityGuard {
             affinity: self,
             stayer,
             connection,
@@ -110,7 +110,7 @@ impl ConnectionAffinity {
         may.then_some(stay)
     }
 
-    /// Calls one thread back to the set.
+    /// Calls one thread back to the reactor.
     #[cold]
     pub(super) fn call_one_back(&self, connections: &Connections) {
         if self.until_the_end {
@@ -120,13 +120,13 @@ impl ConnectionAffinity {
             .call_one(|key, tid| self.wake(connections, *key, tid));
     }
 
-    /// Calls all back; the lane ends.
+    /// Calls all threads back, because the lane ends.
     pub(super) fn call_all_back(&self, connections: &Connections) {
         self.stays
             .call_all(|key, tid| self.wake(connections, *key, tid));
     }
 
-    /// Calls back whoever stays with a connection that was ended by another thread.
+    /// Calls back the thread that waits on a connection that another thread has ended.
     #[cold]
     pub(super) fn call_from(&self, connections: &Connections, key: Key) {
         self.stays
@@ -135,26 +135,26 @@ impl ConnectionAffinity {
 
     /// Ends the wait of a thread on a connection.
     fn wake(&self, connections: &Connections, key: Key, tid: u32) {
-        // It may have been ended; the thread that waits still has it.
+        // The connection may have been removed; the waiting thread still holds it.
         if let Some(connection) = connections.get_held(key) {
-            // First this, so that it does not begin to wait after the kick.
+            // Before the kick, so that the thread does not begin to wait after it.
             connection.transport().interrupt();
         }
         self.kick.send(tid);
     }
 }
 
-/// A thread stays with a connection as long as this lives.
-pub(super) struct Stay<'l> {
+/// A guard: the thread keeps the connection as long as this lives.
+pub(super) struct AffinityGuard<'l> {
     affinity: &'l ConnectionAffinity,
     stayer: &'l Arc<Stayer>,
     connection: &'l dyn Connection,
     served: u32,
 }
 
-impl Stay<'_> {
-    /// Receives what comes next on the connection, and waits for it; [`IoError::WouldBlock`] where
-    /// the thread is called back, or at the deadline, if there is one.
+impl AffinityGuard<'_> {
+    /// Receives the next octets of the connection, and waits for them. [`IoError::WouldBlock`]
+    /// where the thread is called back, or at the deadline, if there is one.
     pub(super) fn recv(
         &self,
         room: &mut [u8],
@@ -176,23 +176,23 @@ impl Stay<'_> {
             return Err(IoError::WouldBlock);
         }
         let received = self.connection.recv_until_interrupted(room, left());
-        // If it was called meanwhile, it has what it received nevertheless.
+        // A thread that was called meanwhile still handles the octets that it received.
         self.stayer.has_waited();
         received?.ok_or(IoError::WouldBlock)
     }
 
-    /// Whether the thread is to go back to the set.
+    /// Whether the thread has to return to the reactor.
     pub(super) fn is_called(&self) -> bool {
         self.stayer.is_called()
     }
 
-    /// A request was served.
+    /// Counts a request that was served.
     pub(super) fn has_served(&mut self) {
         self.served = self.served.saturating_add(1);
     }
 }
 
-impl Drop for Stay<'_> {
+impl Drop for AffinityGuard<'_> {
     fn drop(&mut self) {
         self.affinity.kick.hold_off();
         if self.affinity.stays.leave(self.stayer, self.served) {

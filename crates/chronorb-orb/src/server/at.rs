@@ -7,7 +7,7 @@ use chronorb_rt::Key;
 use chronorb_transport::Event;
 
 use super::connection::ServerConnection;
-use super::end::{End, Gone};
+use super::end::{End, LostConnection};
 use super::lane::Lane;
 use crate::incident::Incident;
 
@@ -37,35 +37,35 @@ impl<'l> At<'l> {
         self.lane.disarm(self.connection, self.key)
     }
 
-    /// Arms the connection: a thread of the lane gets an event for what is there already, too.
+    /// Arms the connection: a thread of the lane also gets an event for octets that wait already.
     pub(super) fn rearm(self) {
         self.lane.rearm(self.connection, self.key);
     }
 
-    /// Sends a message. What the peer does not take at once is sent when there is room.
-    pub(super) fn send(self, message: &[u8]) -> Result<(), Gone> {
+    /// Sends a message. Octets that the peer does not take at once are sent when there is room.
+    pub(super) fn send(self, message: &[u8]) -> Result<(), LostConnection> {
         if self.connection.send(message)? {
             self.rearm();
         }
         Ok(())
     }
 
-    /// Sends what a slow peer did not take, as far as it does now. Input stays with the thread of
-    /// the connection.
+    /// Sends octets that a slow peer did not take before. Input is left to the thread of the
+    /// connection.
     pub(super) fn flush(self, event: Event) {
         let connection = self.connection;
         match connection.flush() {
-            // Input and the end of the connection are the affair of its own thread. Arming it, or
-            // disarming it, would deliver the same event again.
+            // Input and the end of the connection are handled by its own thread. Arming or
+            // disarming it here would deliver the same event again.
             Ok(_) if !event.writable && !connection.is_over() => {}
-            // The next event for room continues.
+            // The next event for room to send continues.
             Ok(true) => {}
             Ok(false) if !connection.is_over() && self.disarm() => {
-                // Its own thread may have left something between the two, and armed in vain.
+                // Its own thread may have kept octets in between, and its arming was undone.
                 match connection.flush() {
                     Ok(false) => {}
                     Ok(true) => self.rearm(),
-                    Err(Gone) => self.end(),
+                    Err(LostConnection) => self.end(),
                 }
             }
             _ => self.end(),
@@ -85,7 +85,7 @@ impl<'l> At<'l> {
         match outcome {
             Ok(()) => {}
             Err(End::Ended) => connection.set_ended(),
-            Err(End::Gone) => {
+            Err(End::Lost) => {
                 if !connection.transport().is_established() {
                     self.note_handshake();
                 }
@@ -107,7 +107,7 @@ impl<'l> At<'l> {
         }
     }
 
-    /// Notes why a connection ended before its two sides agreed.
+    /// Notes why a connection ended during its handshake.
     #[cold]
     fn note_handshake(self) {
         let (incidents, incident) = (&self.lane.incidents, Incident::FailedHandshake);

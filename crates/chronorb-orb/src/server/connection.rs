@@ -1,4 +1,4 @@
-//! A connection of a server, as its lane's threads share it.
+//! A connection of a server, shared by the threads of its lane.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -15,49 +15,49 @@ use chronorb_giop::{MessageType, Protocol, Version};
 use chronorb_rt::{Baton, BatonGuard, Deadline, Released};
 use chronorb_transport::{Carriage, Connection};
 
-use super::end::Gone;
+use super::datagram_peers;
+use super::end::LostConnection;
 use super::input::Input;
 use super::lane::origin::Origin;
 use super::load::{Account, Load};
 use super::output::Output;
-use super::place;
-use super::posted::{Posted, spare_of};
-use crate::gather::{Send, Unsent};
+use super::posted::{PostedMessages, spare_of};
+use crate::gather::{GatherError, Send};
 use crate::rtcorba::Priority;
 
-/// A connection. Its input and its output are with one thread at a time, for which no thread
-/// ever waits.
+/// A connection of a server. One thread at a time has its input, and one its output; no other
+/// thread ever waits for them.
 pub(super) struct ServerConnection {
     transport: Box<dyn Connection>,
     pub(super) input: Baton<Input>,
     output: Baton<Output>,
     /// Messages of threads that found the output taken.
-    posted: Posted,
+    posted: PostedMessages,
     fragment_size: usize,
     /// Octets of the longest message that can be sent.
     largest: usize,
-    /// Many peers speak by it, none of whom can be answered.
+    /// Many peers send on it, and none can be answered (multicast).
     many_peers: bool,
-    /// Its peer may leave without a word.
-    is_place: bool,
+    /// Set for datagrams: the peer may leave without closing the connection.
+    is_datagram_peer: bool,
     /// The most urgent priority that its client may propagate.
     ceiling: Option<Priority>,
-    /// Whether `output` holds anything, to be asked without claiming it.
+    /// Whether `output` holds anything, to be read without claiming it.
     output_waits: AtomicBool,
-    /// The peer has ended its side. Whoever is told so sets this before claiming the input, since
-    /// an end that came with the last octets is told by no further event.
+    /// The peer has shut down its side. A thread that sees the event sets this before it claims the
+    /// input, because an end that arrived with the last octets causes no further event.
     hung_up: AtomicBool,
     /// Everything that the peer sent has been read.
     ended: AtomicBool,
-    /// Messages that are being handled.
+    /// Messages in progress.
     at_work: AtomicU32,
-    /// The lane's tick at which the last message came, or the connection itself; with
-    /// [`HAS_SENT`] once a whole message has come.
+    /// The lane's tick of the last message, or of the connection itself; with [`HAS_SENT`] once a
+    /// whole message has arrived.
     used: AtomicU32,
-    /// The lane's tick at which it came.
+    /// The lane's tick at which the connection was accepted.
     admitted: u32,
     account: Arc<Account>,
-    /// Whose it is, where such have a limit.
+    /// The peer against whose limit the connection counts, if there is a limit.
     origin: Option<Origin>,
     pub(super) negotiation: Negotiation,
     /// Whether the client announced UTF-8 for `char` and `string`.
@@ -66,37 +66,37 @@ pub(super) struct ServerConnection {
     text_known: AtomicBool,
     /// Whether the client announced that it waits for each reply.
     one_at_a_time: AtomicBool,
-    /// It has a thread of its own.
-    attended: AtomicBool,
-    /// Its peer receives at the address that it sends from.
+    /// A thread of its own serves it.
+    has_thread: AtomicBool,
+    /// The address of its peer is known not to be forged.
     #[cfg(feature = "diop")]
     proved: AtomicBool,
 }
 
-/// What a look at the age of a connection's input and output came to.
+/// The result of checking the age of a connection's input and output.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Timeliness {
     Fine,
     Late,
-    /// It is fine, and must be looked at again: the look may have turned a thread away.
+    /// In time, and to be armed again: the check may have turned a thread away.
     Disturbed,
 }
 
-/// How well a lane can do without a connection: the greatest goes first.
+/// The order in which a lane evicts connections: the greatest goes first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Rank {
-    /// A peer that may leave without a word loses nothing by it.
-    is_place: bool,
-    /// No whole message has come.
+    /// A datagram peer loses nothing by it.
+    is_datagram_peer: bool,
+    /// No whole message has arrived.
     is_silent: bool,
-    /// Ticks since the last message, or since it came itself.
+    /// Ticks since the last message, or since the connection was accepted.
     idle: u32,
-    /// Ticks since it came itself.
+    /// Ticks since the connection was accepted.
     age: u32,
 }
 
-/// A message in progress; dropped when it has been answered. One that is forgotten ends with
-/// [`ServerConnection::end_work`].
+/// A message in progress; dropped when it has been answered. Where the guard is forgotten,
+/// [`ServerConnection::end_work`] ends the work.
 #[must_use]
 pub(super) struct WorkGuard<'c>(&'c ServerConnection);
 
@@ -106,10 +106,10 @@ impl Drop for WorkGuard<'_> {
     }
 }
 
-/// A message of which a part may have been sent; dropped, it ends the connection.
-struct Unfinished<'c>(&'c dyn Connection);
+/// A guard for a message of which a part may have been sent; dropped, it ends the connection.
+struct SendGuard<'c>(&'c dyn Connection);
 
-impl Drop for Unfinished<'_> {
+impl Drop for SendGuard<'_> {
     fn drop(&mut self) {
         self.0.shutdown();
     }
@@ -123,7 +123,7 @@ impl Drop for ServerConnection {
     }
 }
 
-/// Its peer, for messages to people.
+/// Displays the peer, for messages to people.
 impl fmt::Display for ServerConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.transport.peer())
@@ -131,8 +131,8 @@ impl fmt::Display for ServerConnection {
 }
 
 impl ServerConnection {
-    /// `idle_timeout` is how long all connections of the lane may be idle, `ceiling` the most
-    /// urgent priority that its client may propagate.
+    /// Returns a connection. `idle_timeout` is the limit for all connections of the lane, `ceiling`
+    /// the most urgent priority that the client may propagate.
     pub(super) fn new(
         transport: Box<dyn Connection>,
         load: Arc<Load>,
@@ -141,7 +141,7 @@ impl ServerConnection {
         origin: Option<Origin>,
     ) -> Self {
         let carriage = transport.carriage();
-        let idle_timeout = place::idle_timeout(carriage, idle_timeout);
+        let idle_timeout = datagram_peers::idle_timeout(carriage, idle_timeout);
         let (largest, many_peers) = match carriage {
             Carriage::Stream => (usize::MAX, false),
             Carriage::Messages {
@@ -151,10 +151,11 @@ impl ServerConnection {
         };
         let opens = !transport.is_established();
         let admitted = load.tick() & !HAS_SENT;
-        // Of many peers none is asked to say anything.
-        let used = match many_peers {
-            true => admitted | HAS_SENT,
-            false => admitted,
+        // Multicast peers count as having sent: none of them is expected to.
+        let used = if many_peers {
+            admitted | HAS_SENT
+        } else {
+            admitted
         };
         if !many_peers {
             load.count_silent(true);
@@ -164,9 +165,9 @@ impl ServerConnection {
         Self {
             transport,
             input: Baton::new(Input::new(account.clone(), opens, idle_timeout)),
-            is_place: place::is_place(carriage),
+            is_datagram_peer: datagram_peers::is_datagram_peer(carriage),
             ceiling,
-            posted: Posted::new(2 * max_message),
+            posted: PostedMessages::new(2 * max_message),
             fragment_size: match largest {
                 usize::MAX => fragment_size,
                 _ => 0,
@@ -186,9 +187,9 @@ impl ServerConnection {
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
-            attended: AtomicBool::new(false),
+            has_thread: AtomicBool::new(false),
             #[cfg(feature = "diop")]
-            proved: AtomicBool::new(!place::is_place(carriage)),
+            proved: AtomicBool::new(!datagram_peers::is_datagram_peer(carriage)),
         }
     }
 
@@ -196,7 +197,7 @@ impl ServerConnection {
         &*self.transport
     }
 
-    /// Notes that a message is being handled, so that the end of the input does not cut off its
+    /// Notes that a message is in progress, so that the end of the input does not cut off its
     /// answer.
     pub(super) fn begin_work(&self) -> WorkGuard<'_> {
         self.at_work.fetch_add(1, Ordering::SeqCst);
@@ -204,13 +205,13 @@ impl ServerConnection {
         let load = &self.account.load;
         self.used.store(load.tick() | HAS_SENT, Ordering::Relaxed);
         if before & HAS_SENT == 0 {
-            // The thread has the input: there is no other.
+            // Only the thread that has the input gets here.
             load.count_silent(false);
         }
         WorkGuard(self)
     }
 
-    /// Notes that a message has been handled, whose guard was forgotten.
+    /// Ends the work on a message whose guard was forgotten.
     pub(super) fn end_work(&self) {
         self.at_work.fetch_sub(1, Ordering::SeqCst);
     }
@@ -219,26 +220,26 @@ impl ServerConnection {
         self.ended.store(true, Ordering::SeqCst);
     }
 
-    /// Whether a whole message has come.
+    /// Whether a whole message has arrived.
     pub(super) fn has_sent(&self) -> bool {
         self.used.load(Ordering::Relaxed) & HAS_SENT != 0
     }
 
-    /// Whether no message has come since this tick of the lane, nor the connection itself.
+    /// Whether the connection was last used, or accepted, before this tick of the lane.
     pub(super) fn was_used_before(&self, tick: u32) -> bool {
-        // The difference of two ticks, of 31 bits each; negative ones are greater than half of it.
+        // The difference of two ticks modulo 2³¹; the upper half stands for negative differences.
         let since = self.used.load(Ordering::Relaxed).wrapping_sub(tick) & !HAS_SENT;
         since > !HAS_SENT / 2
     }
 
-    /// Whether no message is being handled, and nothing is due to the peer.
+    /// Whether no message is in progress and no octet is due to the peer.
     pub(super) fn is_quiet(&self) -> bool {
         self.at_work.load(Ordering::SeqCst) == 0
             && !self.output_waits.load(Ordering::SeqCst)
             && !self.posted.any()
     }
 
-    /// How well the lane can do without the connection at this tick; not at all where it is in use.
+    /// The connection's rank for eviction at this tick; `None` where it is in use.
     pub(super) fn rank(&self, now: u32) -> Option<Rank> {
         let has_sent = self.has_sent();
         let in_use = has_sent && self.account.octets() > 0;
@@ -246,24 +247,24 @@ impl ServerConnection {
             return None;
         }
         Some(Rank {
-            is_place: self.is_place,
+            is_datagram_peer: self.is_datagram_peer,
             is_silent: !has_sent,
             idle: now.wrapping_sub(self.used.load(Ordering::Relaxed)) & !HAS_SENT,
             age: now.wrapping_sub(self.admitted) & !HAS_SENT,
         })
     }
 
-    /// What it keeps for its peer.
+    /// The memory that the connection keeps for its peer.
     pub(super) fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Whose it is, where such have a limit.
+    /// The peer against whose limit the connection counts, if there is a limit.
     pub(super) fn origin(&self) -> Option<Origin> {
         self.origin
     }
 
-    /// Ends it at once, and gives back what it keeps as far as no other thread has it.
+    /// Aborts the connection, and frees the buffers that no other thread has.
     pub(super) fn cut_off(&self) {
         self.transport.abort();
         if let Some(mut input) = self.input.claim() {
@@ -275,17 +276,18 @@ impl ServerConnection {
         }
     }
 
-    /// Whether the peer has ended its side, and has everything that is due to it.
+    /// Whether the peer has shut down its side, and has received everything that is due to it.
     pub(super) fn is_over(&self) -> bool {
         self.ended.load(Ordering::SeqCst) && self.is_quiet()
     }
 
-    /// Sends a message, or keeps what the transport does not take for [`flush`](Self::flush).
+    /// Sends a message, or keeps octets that the transport does not take for
+    /// [`flush`](Self::flush).
     ///
-    /// Returns whether something is kept, so that the connection must be armed for room to send.
-    /// Waits neither for the peer nor for another thread: a thread that is sending already takes
-    /// this message along.
-    pub(super) fn send(&self, message: &[u8]) -> Result<bool, Gone> {
+    /// Returns whether octets are kept, so that the connection must be armed for room to send.
+    /// Waits neither for the peer nor for another thread: a thread that is already sending also
+    /// sends this message.
+    pub(super) fn send(&self, message: &[u8]) -> Result<bool, LostConnection> {
         if let Some(output) = self.output.claim() {
             return self.send_by(output, message);
         }
@@ -296,28 +298,28 @@ impl ServerConnection {
         }
     }
 
-    /// Whether messages are sent from where their octets are.
+    /// Whether messages are sent directly from the memory that holds their octets.
     pub(super) fn gathers(&self) -> bool {
         self.fragment_size == 0 && self.largest == usize::MAX
     }
 
-    /// Whether many peers speak by it, none of whom can be answered.
+    /// Whether many peers send on it, none of which can be answered.
     #[cfg(any(feature = "baselines", feature = "miop"))]
     pub(super) fn has_many_peers(&self) -> bool {
         self.many_peers
     }
 
-    /// Whether its peer may leave without a word.
-    pub(super) fn is_place(&self) -> bool {
-        self.is_place
+    /// Whether its peer sends datagrams, and may leave without closing the connection.
+    pub(super) fn is_datagram_peer(&self) -> bool {
+        self.is_datagram_peer
     }
 
-    /// The most urgent priority that its client may propagate, as its endpoint says.
+    /// The most urgent priority that its client may propagate, by the setting of its endpoint.
     pub(super) fn ceiling(&self) -> Option<Priority> {
         self.ceiling
     }
 
-    /// Whether its peer receives at the address that it sends from.
+    /// Whether the address of its peer is known not to be forged.
     #[cfg(feature = "diop")]
     pub(super) fn is_proved(&self) -> bool {
         self.proved.load(Ordering::Relaxed)
@@ -333,25 +335,25 @@ impl ServerConnection {
         self.largest
     }
 
-    /// Sends the message whose pieces `message` hands over, and returns as [`send`](Self::send);
-    /// `None` where another thread is sending, and nothing was done. A message that is not handed
-    /// over whole ends the connection, before anything can be sent after it.
+    /// Sends the message whose pieces `message` produces, and returns as [`send`](Self::send);
+    /// `None` where another thread is sending, and nothing was done. A message that is not produced
+    /// whole ends the connection, before anything can be sent after it.
     pub(super) fn send_pieces(
         &self,
-        message: impl FnOnce(Send<'_, Gone>) -> Result<(), Unsent<Gone>>,
-    ) -> Option<Result<bool, Unsent<Gone>>> {
+        message: impl FnOnce(Send<'_, LostConnection>) -> Result<(), GatherError<LostConnection>>,
+    ) -> Option<Result<bool, GatherError<LostConnection>>> {
         let mut output = self.output.claim()?;
-        let unfinished = Unfinished(&*self.transport);
+        let guard = SendGuard(&*self.transport);
         let sent = message(&mut |first, second| output.write(&*self.transport, first, second));
         if let Err(unsent) = sent {
             return Some(Err(unsent));
         }
-        std::mem::forget(unfinished);
-        Some(self.send_by(output, &[]).map_err(Unsent::Failed))
+        std::mem::forget(guard);
+        Some(self.send_by(output, &[]).map_err(GatherError::Failed))
     }
 
-    /// Sends what was kept, as far as the transport takes it; returns as [`send`](Self::send).
-    pub(super) fn flush(&self) -> Result<bool, Gone> {
+    /// Sends kept octets as far as the transport takes them; returns as [`send`](Self::send).
+    pub(super) fn flush(&self) -> Result<bool, LostConnection> {
         if !self.output_waits.load(Ordering::Acquire) {
             return Ok(false);
         }
@@ -361,11 +363,15 @@ impl ServerConnection {
         }
     }
 
-    /// Sends as the one thread that does, until nobody has asked for anything more.
-    fn send_by(&self, mut output: BatonGuard<'_, Output>, message: &[u8]) -> Result<bool, Gone> {
+    /// Sends as the only sending thread, until no other thread has asked for more.
+    fn send_by(
+        &self,
+        mut output: BatonGuard<'_, Output>,
+        message: &[u8],
+    ) -> Result<bool, LostConnection> {
         self.write(&mut output, message)?;
         loop {
-            // A claim that failed while this one succeeded is not told again at the release.
+            // The release does not report claims that failed before this thread's own claim.
             self.write_posted(&mut output)?;
             self.note_waiting(&output);
             let waits = output.waits();
@@ -373,13 +379,13 @@ impl ServerConnection {
                 Released::Done => return Ok(waits),
                 Released::Again(output) => output,
             };
-            // Who was turned away may have been told of room to send, which is told once.
+            // A thread that was turned away may have had the only event for room to send.
             self.write(&mut output, &[])?;
         }
     }
 
-    /// Writes a message, or its fragments with what others have posted meanwhile between them.
-    fn write(&self, output: &mut Output, message: &[u8]) -> Result<(), Gone> {
+    /// Writes a message, or its fragments with messages of other threads between them.
+    fn write(&self, output: &mut Output, message: &[u8]) -> Result<(), LostConnection> {
         match Pieces::of(message, self.fragment_size) {
             None => output.write(&*self.transport, &[], message)?,
             Some(pieces) => {
@@ -393,8 +399,8 @@ impl ServerConnection {
         Ok(())
     }
 
-    /// Writes what others have posted.
-    fn write_posted(&self, output: &mut Output) -> Result<(), Gone> {
+    /// Writes the messages that other threads have posted.
+    fn write_posted(&self, output: &mut Output) -> Result<(), LostConnection> {
         if !self.posted.any() {
             return Ok(());
         }
@@ -405,7 +411,7 @@ impl ServerConnection {
     }
 
     /// Writes messages, or their fragments.
-    fn write_all(&self, output: &mut Output, messages: &[u8]) -> Result<(), Gone> {
+    fn write_all(&self, output: &mut Output, messages: &[u8]) -> Result<(), LostConnection> {
         if self.fragment_size == 0 {
             return output.write(&*self.transport, &[], messages);
         }
@@ -429,9 +435,9 @@ impl ServerConnection {
         }
     }
 
-    /// Sends a last message, without a body, if that is possible at once, and ends the connection.
+    /// Sends a last message without a body, if that is possible at once, and ends the connection.
     pub(super) fn say_goodbye(&self, kind: MessageType) {
-        // A message in the middle of another one would be rubbish.
+        // Inside another message it would be malformed.
         if let Some(output) = self.output.claim()
             && !output.waits()
         {
@@ -442,19 +448,19 @@ impl ServerConnection {
         self.transport.shutdown();
     }
 
-    /// Sends what is still due to the peer, until the deadline; at the end of the lane.
+    /// Sends the octets that are still due to the peer, until the deadline; at the end of the lane.
     pub(super) fn drain(&self, deadline: Deadline) {
         if let Some(mut output) = self.output.claim() {
             output.drain(&*self.transport, deadline);
         }
     }
 
-    /// Whether the peer left a reply longer ago than `limit`, and nobody is sending now. Where it
-    /// began a message longer ago, the input is to be looked at.
+    /// Checks whether the peer has left a reply unread for longer than `limit`, unless a thread is
+    /// sending. An input whose message is older than `limit` has to be read again.
     pub(super) fn timeliness(&self, limit: Duration) -> Timeliness {
         let mut disturbed = false;
         if let Some(input) = self.input.claim() {
-            // The rest may have come while all threads were busy: who finds none ends it.
+            // The rest may have arrived while all threads were busy: a thread that reads finds out.
             disturbed |= input.is_late(limit);
             disturbed |= matches!(input.release(), Released::Again(_));
         }
@@ -464,7 +470,7 @@ impl ServerConnection {
             }
             match self.send_by(output, &[]) {
                 Ok(waits) => disturbed |= waits,
-                Err(Gone) => return Timeliness::Late,
+                Err(LostConnection) => return Timeliness::Late,
             }
         }
         if disturbed {
@@ -482,11 +488,12 @@ impl ServerConnection {
         self.hung_up.load(Ordering::Acquire)
     }
 
-    /// How text travels: what the client announced, else ISO 8859-1.
+    /// The form of text: in the code set that the client announced, else in ISO 8859-1.
     pub(super) fn text(&self, version: Version) -> TextForm {
-        let narrow = match self.utf8.load(Ordering::Relaxed) {
-            true => CharSet::Utf8,
-            false => CharSet::Latin1,
+        let narrow = if self.utf8.load(Ordering::Relaxed) {
+            CharSet::Utf8
+        } else {
+            CharSet::Latin1
         };
         version.text(narrow)
     }
@@ -495,7 +502,7 @@ impl ServerConnection {
         self.utf8.store(narrow == CharSet::Utf8, Ordering::Relaxed);
     }
 
-    /// Whether this is the first to ask, with the first request of the connection.
+    /// Whether this is the first call, which is made with the first request of the connection.
     pub(super) fn is_text_unknown(&self) -> bool {
         !self.text_known.load(Ordering::Relaxed) && !self.text_known.swap(true, Ordering::Relaxed)
     }
@@ -504,9 +511,9 @@ impl ServerConnection {
         self.one_at_a_time.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it had no thread of its own yet; it has one now.
-    pub(super) fn set_attended(&self) -> bool {
-        !self.attended.swap(true, Ordering::Relaxed)
+    /// Marks the connection as served by a thread of its own. Returns whether it had none before.
+    pub(super) fn set_has_thread(&self) -> bool {
+        !self.has_thread.swap(true, Ordering::Relaxed)
     }
 
     /// Whether the client sends no request before it has the reply to the one before.
@@ -515,5 +522,5 @@ impl ServerConnection {
     }
 }
 
-/// Set once a whole message has come on a connection.
+/// A bit that is set once a whole message has arrived on a connection.
 const HAS_SENT: u32 = 1 << 31;

@@ -1,4 +1,4 @@
-//! From a message to a servant and back: header, object key, operation, upcall.
+//! The path from a message to a servant and back: header, object key, operation, upcall.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -25,7 +25,7 @@ use super::outlet::Outlet;
 #[cfg(feature = "diop")]
 use super::proof;
 use super::queued::Wait;
-use crate::call::{Incoming, ReplyWriter, reply_error};
+use crate::call::{IncomingRequest, ReplyWriter, reply_error};
 use crate::core::Core;
 use crate::dispatch::{Dispatch, NON_EXISTENT};
 use crate::host::Host;
@@ -34,9 +34,9 @@ use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
-use crate::upcall::{Thread, Unserved, Upcall};
+use crate::upcall::{Thread, Upcall, UpcallError};
 
-/// What one message is handled with.
+/// The message, the connection and the thread's resources for handling one message.
 pub(super) struct Context<'w> {
     pub(super) core: &'w Arc<Core>,
     pub(super) host: &'w Host,
@@ -45,26 +45,26 @@ pub(super) struct Context<'w> {
     pub(super) request: &'w mut Frame,
     pub(super) reply: &'w mut Frame,
     pub(super) thread: Thread,
-    /// What a request has to wait for.
+    /// The reason why the request has to wait.
     pub(super) parked: &'w Cell<Option<Wait>>,
 }
 
-/// What became of a message.
+/// The result of handling a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Handled {
-    /// The reply frame holds the answer, which is to be sent.
+pub(super) enum MessageOutcome {
+    /// The reply frame holds the answer, which has to be sent.
     Answered,
-    /// There is nothing to be sent.
-    Silently,
-    /// The main thread has to serve it, at this priority, and this is another. Nothing was done.
+    /// There is no answer.
+    NoReply,
+    /// The main thread has to serve the request, at this priority. Nothing was done.
     ForMainThread(Option<Priority>),
-    /// It has to wait for its POA, as [`Context::parked`] says. Nothing was done.
+    /// The request has to wait for its POA, see [`Context::parked`]. Nothing was done.
     Parked,
 }
 
 impl Context<'_> {
     /// Serves a request.
-    pub(super) fn request(&mut self, message: MessageHeader) -> Result<Handled, End> {
+    pub(super) fn request(&mut self, message: MessageHeader) -> Result<MessageOutcome, End> {
         self.core.at(Stage::Dispatch);
         let body = message.decoder(self.request, self.arena);
         let mut body = body.with_host(Some(self.host.begin()));
@@ -105,11 +105,11 @@ impl Context<'_> {
         }
 
         #[cfg(feature = "diop")]
-        if self.at.connection.is_place() {
+        if self.at.connection.is_datagram_peer() {
             let forwarded =
                 proof::forwards(self.core, self.at, &mut header, message.size, &mut reply);
-            if forwarded.map_err(|_| End::Gone)? {
-                return Ok(Handled::Answered);
+            if forwarded.map_err(|_| End::Lost)? {
+                return Ok(MessageOutcome::Answered);
             }
         }
 
@@ -124,34 +124,34 @@ impl Context<'_> {
         };
         match served {
             Ok(()) => {}
-            Err(Unserved::ByAnotherThread(_)) if self.core.main.is_full() => {
-                reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
+            Err(UpcallError::ByAnotherThread(_)) if self.core.main.is_full() => {
+                reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
             }
-            Err(Unserved::ByAnotherThread(priority)) => {
-                return Ok(Handled::ForMainThread(priority));
+            Err(UpcallError::ByAnotherThread(priority)) => {
+                return Ok(MessageOutcome::ForMainThread(priority));
             }
-            Err(Unserved::Parked(..)) if self.at.lane.parking().is_full() => {
-                reply.system_exception(DISCARDED).map_err(|_| End::Gone)?;
+            Err(UpcallError::Parked(..)) if self.at.lane.parking().is_full() => {
+                reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
             }
-            Err(Unserved::Parked(place, closed, priority)) => {
+            Err(UpcallError::Parked(place, closed, priority)) => {
                 self.parked.set(Some((place, closed, priority)));
-                return Ok(Handled::Parked);
+                return Ok(MessageOutcome::Parked);
             }
-            // What is refused because the ORB ends was not begun: the goodbye that follows lets the
-            // client send it again, elsewhere or later.
-            Err(Unserved::Exception(exception))
+            // A request that is refused because the ORB ends was not begun: after the goodbye that
+            // follows, the client sends it again elsewhere or later.
+            Err(UpcallError::Exception(exception))
                 if exception.completed == CompletionStatus::No
                     && self.core.check_running().is_err() =>
             {
-                return Ok(Handled::Silently);
+                return Ok(MessageOutcome::NoReply);
             }
-            Err(Unserved::Exception(exception)) => {
-                reply.system_exception(exception).map_err(|_| End::Gone)?;
+            Err(UpcallError::Exception(exception)) => {
+                reply.system_exception(exception).map_err(|_| End::Lost)?;
             }
-            Err(Unserved::Forward(target)) => {
+            Err(UpcallError::Forward(target)) => {
                 reply
                     .location_forward(target.ior())
-                    .map_err(|_| End::Gone)?;
+                    .map_err(|_| End::Lost)?;
             }
         }
         let answered = match header.response {
@@ -163,18 +163,18 @@ impl Context<'_> {
             return self.refuse(message, REPLY_TOO_LARGE);
         }
         Ok(if answered {
-            Handled::Answered
+            MessageOutcome::Answered
         } else {
-            Handled::Silently
+            MessageOutcome::NoReply
         })
     }
 
-    /// Answers a request that is not served.
+    /// Answers a request with an exception, without serving it.
     pub(super) fn refuse(
         &mut self,
         message: MessageHeader,
         exception: SystemException,
-    ) -> Result<Handled, End> {
+    ) -> Result<MessageOutcome, End> {
         let mut d = message.decoder(self.request, self.arena);
         if message.kind == MessageType::LocateRequest {
             let header = LocateRequestHeader::decode(&mut d, message.protocol);
@@ -186,28 +186,29 @@ impl Context<'_> {
                 Err(exception),
                 None,
             );
-            refused.map_err(|_| End::Gone)?;
-            return Ok(Handled::Answered);
+            refused.map_err(|_| End::Lost)?;
+            return Ok(MessageOutcome::Answered);
         }
         let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
         if header.response == ResponseFlags::None {
-            return Ok(Handled::Silently);
+            return Ok(MessageOutcome::NoReply);
         }
         let text = self.at.connection.text(message.version());
-        let agreed: &[ServiceContext<'_>] =
-            match agree_to_lite(self.core, self.at.connection, &header) {
-                true => &[AGREED],
-                false => &[],
-            };
+        let agreed: &[ServiceContext<'_>] = if agree_to_lite(self.core, self.at.connection, &header)
+        {
+            &[AGREED]
+        } else {
+            &[]
+        };
         let id = header.request_id;
         let mut reply = ReplyWriter::new(self.reply, message.protocol, id, text, agreed);
-        reply.system_exception(exception).map_err(|_| End::Gone)?;
+        reply.system_exception(exception).map_err(|_| End::Lost)?;
         reply.finish();
-        Ok(Handled::Answered)
+        Ok(MessageOutcome::Answered)
     }
 
-    /// Answers where an object is.
-    pub(super) fn locate(&mut self, message: MessageHeader) -> Result<Handled, End> {
+    /// Answers a `LocateRequest`.
+    pub(super) fn locate(&mut self, message: MessageHeader) -> Result<MessageOutcome, End> {
         let mut d = message.decoder(self.request, self.arena);
         let header =
             LocateRequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
@@ -235,12 +236,12 @@ impl Context<'_> {
             here,
             registered.as_ref(),
         );
-        written.map_err(|_| End::Gone)?;
-        Ok(Handled::Answered)
+        written.map_err(|_| End::Lost)?;
+        Ok(MessageOutcome::Answered)
     }
 }
 
-/// Says where an object is: here, where it is registered, nowhere, or why that cannot be said.
+/// Writes the location of an object: here, where it is registered, unknown, or an exception.
 fn write_locate_reply(
     reply: &mut Frame,
     protocol: Protocol,
@@ -253,7 +254,7 @@ fn write_locate_reply(
         (Ok(false), Some(_)) => LocateStatus::ObjectForward,
         (Ok(false), None) => LocateStatus::UnknownObject,
         (Err(_), _) if protocol.version() >= Version::V1_2 => LocateStatus::SystemException,
-        // Older versions have no way to say it: the request itself is told.
+        // Older versions cannot express it: the client learns it from the request itself.
         (Err(_), _) => LocateStatus::ObjectHere,
     };
     let mut e = start_message(reply, protocol, MessageType::LocateReply)?;
@@ -269,8 +270,8 @@ fn write_locate_reply(
     Ok(())
 }
 
-/// The priority that the request in a frame is to be served at, as far as that shows before it is.
-/// It came to an endpoint of this `ceiling`.
+/// The priority at which the request in a frame is to be served, as far as it is known beforehand.
+/// The request arrived at an endpoint of this `ceiling`.
 pub(super) fn priority_of(
     core: &Core,
     request: &mut Frame,
@@ -295,7 +296,7 @@ pub(super) fn named_object<'k>(target: &Target<'k>) -> Option<ObjectKey<'k>> {
     ObjectKey::parse(key)
 }
 
-/// The priority that requests to a target are served at by the model of its POA, as far as that is there.
+/// The priority of requests to an object by the model of its POA, if that POA is active.
 pub(super) fn priority_at(
     core: &Core,
     key: &ObjectKey<'_>,
@@ -309,10 +310,10 @@ pub(super) fn priority_at(
     priority
 }
 
-/// Whether a request for the object would find a servant; adapters are activated for it.
+/// Whether a request for the object would find a servant; activates adapters for it.
 ///
 /// # Errors
-/// What keeps its POA from being found for now; `NO_PERMISSION` where its authorizer refuses.
+/// Those of finding its POA; `NO_PERMISSION` where its authorizer refuses.
 fn is_here(
     core: &Core,
     octets: &[u8],
@@ -335,7 +336,7 @@ fn is_here(
     }
 }
 
-/// One request, once its header is read.
+/// One request with a decoded header.
 struct Request<'a> {
     core: &'a Arc<Core>,
     at: At<'a>,
@@ -343,7 +344,7 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Finds the target and calls it, or forwards.
+    /// Finds the target and calls it, or forwards the request.
     fn serve(
         &self,
         arena: &'a Arena,
@@ -351,10 +352,10 @@ impl<'a> Request<'a> {
         propagated: Option<Priority>,
         arguments: Decoder<'a>,
         reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), Unserved> {
+    ) -> Result<(), UpcallError> {
         let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
         let upcall = Upcall {
-            incoming: Incoming {
+            incoming: IncomingRequest {
                 core: self.core,
                 arena,
                 operation: self.header.operation,
@@ -382,26 +383,26 @@ impl<'a> Request<'a> {
         });
         match served {
             Ok(outcome) => Ok(outcome?),
-            Err(Unserved::Exception(exception)) => self.conclude_unserved(key, exception, reply),
+            Err(UpcallError::Exception(exception)) => self.conclude_unserved(key, exception, reply),
             Err(unserved) => Err(unserved),
         }
     }
 
-    /// Answers a request whose target is not here, if there is another answer than the exception.
+    /// Answers a request whose target is not here, if the answer is not the exception itself.
     #[cold]
     fn conclude_unserved(
         &self,
         key: &[u8],
         exception: SystemException,
         reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), Unserved> {
+    ) -> Result<(), UpcallError> {
         // The key may be a plain name.
         if ObjectKey::parse(key).is_none()
             && let Some(registered) = self.core.initial_references.registered(key)
         {
             return Ok(reply.location_forward(&registered)?);
         }
-        // That the object is gone is the answer (CORBA 3.3 part 1, 8.3.5.1).
+        // A nonexistent object is a regular answer here (CORBA 3.3 part 1, 8.3.5.1).
         if exception.kind == SystemExceptionKind::ObjectNotExist
             && NON_EXISTENT.contains(&self.header.operation)
         {
@@ -418,7 +419,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The priority that travelled with the request.
+/// The priority that the request carries.
 pub(super) fn propagated_priority(
     header: &RequestHeader<'_>,
 ) -> Result<Option<Priority>, SystemException> {
@@ -435,7 +436,7 @@ pub(super) fn propagated_priority(
         ))
 }
 
-/// Reads the code set that a connection's first request announces, before any other is read.
+/// Reads the code set that a connection's first request announces, before another request is read.
 pub(super) fn learn_text(
     connection: &ServerConnection,
     request: &mut Frame,
@@ -443,7 +444,7 @@ pub(super) fn learn_text(
     message: MessageHeader,
 ) {
     let mut d = message.decoder(request, arena);
-    // One that cannot be read is told as such when it is served.
+    // A malformed header is reported when the request is served.
     if let Ok(header) = RequestHeader::decode(&mut d, message.protocol) {
         let _ = learn_announced(connection, &header, message);
     }
@@ -464,7 +465,7 @@ fn learn_announced(
     Ok(())
 }
 
-/// Agrees to GIOPlite, where the client asks for it by a request and may have it; the reply has to say so.
+/// Agrees to GIOPlite, if the client proposes it and the ORB permits it; the reply must say so.
 #[cfg(feature = "gioplite")]
 #[inline]
 fn agree_to_lite(core: &Core, connection: &ServerConnection, header: &RequestHeader<'_>) -> bool {
@@ -481,21 +482,21 @@ fn agree_to_lite(_: &Core, _: &ServerConnection, _: &RequestHeader<'_>) -> bool 
     false
 }
 
-/// What a reply agrees to GIOPlite by.
+/// The context by which a reply agrees to GIOPlite.
 const AGREED: ServiceContext<'_> = ServiceContext {
     id: contexts::GIOP_LITE,
     data: &contexts::GIOP_LITE_DATA,
 };
-/// The transport cannot carry the reply.
+/// The exception for a reply that the transport cannot carry.
 const REPLY_TOO_LARGE: SystemException = SystemException::new(
     SystemExceptionKind::ImpLimit,
     minor::MESSAGE_TOO_LARGE,
     CompletionStatus::Yes,
 );
-/// The client left before its early answer.
+/// The exception where the client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
-/// More requests than may wait for a thread, or for the main one.
+/// The exception where too many requests wait for a thread, or for the main thread.
 pub(super) const DISCARDED: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
 const NO_SUCH_ADAPTER: SystemException =

@@ -4,33 +4,33 @@
 
 use chronorb_giop::connection::ReadError;
 
-/// The connection cannot be used any more.
+/// An error: the connection cannot be used any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Gone;
+pub(crate) struct LostConnection;
 
-/// Why a connection ends.
+/// The reason why a connection ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum End {
-    /// The connection broke, or went over a bound.
-    Gone,
-    /// The rest of a message did not come in time.
+    /// The connection broke, or exceeded a bound.
+    Lost,
+    /// The rest of a message did not arrive in time.
     Late,
-    /// The peer will send no more; what is due to it is still sent.
+    /// The peer will send no more; replies that are due to it are still sent.
     Ended,
-    /// The peer does not speak GIOP: it is told by `MessageError`.
+    /// The peer does not speak GIOP, and is sent a `MessageError`.
     Malformed,
 }
 
-impl From<Gone> for End {
-    fn from(_: Gone) -> Self {
-        Self::Gone
+impl From<LostConnection> for End {
+    fn from(_: LostConnection) -> Self {
+        Self::Lost
     }
 }
 
 impl From<ReadError> for End {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::NoMemory => Self::Gone,
+            ReadError::NoMemory => Self::Lost,
             ReadError::Malformed | ReadError::TooLarge => Self::Malformed,
         }
     }

@@ -1,5 +1,5 @@
-//! The chain of filters that says which lane serves a request: the application's, and in the end the
-//! priority of its target.
+//! The chain of filters that selects the lane of a request: those of the application, and at the
+//! end the priority of the target.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -13,16 +13,17 @@ use chronorb_giop::{
 use super::dispatch;
 use super::end::End;
 use super::lane::Lane;
-use super::queued::Target;
+use super::queued::DispatchTarget;
 use crate::config::{Filtered, FilteredRequest};
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
-/// Says where the message in a frame, a request or a question where an object is, is served of those lanes that
-/// `entrance` reads for. It came to an endpoint of this `ceiling`.
+/// Selects, among the lanes that `entrance` reads for, the one for the `Request` or `LocateRequest`
+/// in a frame, which arrived at an endpoint of this `ceiling`.
 ///
 /// # Errors
-/// What a request is refused with, in the inner result; a header that is none ends the connection.
+/// The exception that refuses the request, in the inner result; a malformed header ends the
+/// connection.
 pub(super) fn target_of(
     core: &Core,
     entrance: &Arc<Lane>,
@@ -30,10 +31,10 @@ pub(super) fn target_of(
     arena: &Arena,
     message: MessageHeader,
     ceiling: Option<Priority>,
-) -> Result<Result<Target, SystemException>, End> {
+) -> Result<Result<DispatchTarget, SystemException>, End> {
     let octets = request.len();
     let mut d = message.decoder(request, arena);
-    let at_lane_of = |priority, at| Target {
+    let at_lane_of = |priority, at| DispatchTarget {
         lane: entrance.lane_of(priority).clone(),
         at,
     };
@@ -46,7 +47,7 @@ pub(super) fn target_of(
     }
     let header = RequestHeader::decode(&mut d, message.protocol).map_err(|_| End::Malformed)?;
     let key = dispatch::named_object(&header.target);
-    // What cannot be read is told the client by who serves it.
+    // The thread that serves the request reports an unreadable priority to the client.
     let propagated = dispatch::propagated_priority(&header).ok().flatten();
     let priority = key.and_then(|key| dispatch::priority_at(core, &key, propagated, ceiling));
     let said = core.config.request_filters.filter(&FilteredRequest {

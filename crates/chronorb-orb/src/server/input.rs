@@ -1,4 +1,4 @@
-//! The input of a connection: its reader of messages, and what the lane has to know of it.
+//! The input of a connection: its message reader, and its share in the lane's accounts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +11,28 @@ use super::end::End;
 use super::load::Account;
 use super::spares::FRAME_CAPACITY;
 
-/// What was received and is not a whole message yet, or not the first of several.
+/// Received octets that are not a whole message yet, or that follow the first message.
 pub(super) struct Input {
-    /// What waits in it is bounded by the lane, see [`account`](Self::account).
+    /// The reader of messages. The lane bounds its octets, see [`account`](Self::account).
     pub(super) reader: MessageReader,
-    /// Octets may be waiting in the transport: the last read filled its room, or nobody has looked yet.
+    /// Octets may wait in the transport: the last read filled its room, or there was no read yet.
     pub(super) unread: bool,
-    /// The peer has ended its side, so that every read must be followed by another to the end.
+    /// The peer has shut down its side, so reads continue until the end of the stream.
     pub(super) hung_up: bool,
-    /// Nothing more is read.
+    /// Reading has ended.
     pub(super) closed: bool,
-    /// The connection still has to agree with its peer on something before messages can come.
+    /// The transport still negotiates with the peer (a handshake), before the first message.
     pub(super) opens: bool,
-    /// After how long without a message the connection is closed.
+    /// The time without a message after which the connection is closed.
     pub(super) idle_timeout: Option<Duration>,
-    /// Since when an incomplete message waits for its rest, or the connection opens.
+    /// The time at which the present incomplete message, or the handshake, began.
     begun: Option<Monotonic>,
-    /// Since when a message in fragments waits for its rest.
+    /// The time at which the oldest incomplete fragmented message began.
     fragmented: Option<Monotonic>,
-    /// Counted among the lane's slow ones.
+    /// The connection counts as slow in the lane's load.
     slow: bool,
-    /// Requests that the set still has to bring before a thread may stay with the connection.
-    pub(super) reluctance: u32,
+    /// Requests that the reactor still has to deliver before a thread may wait on the connection.
+    pub(super) backoff: u32,
     accounted: usize,
     account: Arc<Account>,
 }
@@ -54,7 +54,7 @@ impl Input {
             begun: None,
             fragmented: None,
             slow: false,
-            reluctance: RELUCTANCE,
+            backoff: AFFINITY_BACKOFF,
             accounted: 0,
             account,
             opens,
@@ -67,34 +67,34 @@ impl Input {
         this
     }
 
-    /// Puts a message that was taken back in front of what waits.
+    /// Puts a message back in front of the buffered octets.
     pub(super) fn put_back(&mut self, message: &Frame) -> Result<(), ReadError> {
-        self.reluctance = RELUCTANCE;
+        self.backoff = AFFINITY_BACKOFF;
         self.reader.put_back(message)
     }
 
-    /// Whether a thread may stay with the connection, after a request that the set brought.
-    pub(super) fn is_worth_staying(&mut self) -> bool {
-        match self.reluctance.checked_sub(1) {
+    /// Whether a thread may wait on the connection itself, after a request from the reactor.
+    pub(super) fn is_worth_pinning(&mut self) -> bool {
+        match self.backoff.checked_sub(1) {
             Some(less) => {
-                self.reluctance = less;
+                self.backoff = less;
                 false
             }
             None => self.reader.pending().is_empty() && !self.unread && !self.hung_up,
         }
     }
 
-    /// Whether nothing waits, not even a part of a message.
+    /// Whether the input holds nothing, not even a part of a message.
     pub(super) fn is_empty(&self) -> bool {
         self.reader.pending().is_empty() && !self.reader.has_fragments()
     }
 
     /// Leaves the beginning of a message of `total` octets to the next thread. A large frame stays
-    /// here with it, and the thread gets a spare one.
+    /// here with it, and the thread gets a spare frame instead.
     pub(super) fn suspend(&mut self, total: usize, frame: &mut Frame) -> Result<(), ReadError> {
         let load = &self.account.load;
-        // The frame is larger than what has arrived, but not than twice what was promised, and such
-        // promises do not take more than half of what the lane may keep.
+        // The frame stays if its capacity is at most twice the announced size. Announced messages
+        // may take no more than half of the memory of the lane.
         let stays = frame.capacity() / 2 <= total && load.has_half_for(frame.capacity());
         self.reader.suspend(frame, stays)?;
         if stays && frame.capacity() < FRAME_CAPACITY {
@@ -104,8 +104,8 @@ impl Input {
         Ok(())
     }
 
-    /// Brings the lane's books up to date, before the input is let go. `took` says that a whole
-    /// message was taken out, so that what waits now began after it.
+    /// Updates the lane's accounts before the input is released. `took` says that a whole message
+    /// was taken out, so the octets that wait now arrived after it.
     pub(super) fn settle(&mut self, took: bool) {
         let waiting = !self.reader.pending().is_empty();
         let has_fragments = self.reader.has_fragments();
@@ -124,26 +124,27 @@ impl Input {
         self.note_kept();
     }
 
-    /// [Settles](Self::settle) an input whose last message is incomplete. A message that was begun
-    /// longer ago than `limit` ends the connection.
+    /// [Settles](Self::settle) an input whose last message is incomplete. A message older than
+    /// `limit` ends the connection.
     pub(super) fn settle_incomplete(&mut self, took: bool, limit: Duration) -> Result<(), End> {
         self.settle(took);
-        match self.is_late(limit) {
-            true => Err(self.give_up(End::Late)),
-            false => Ok(()),
+        if self.is_late(limit) {
+            Err(self.give_up(End::Late))
+        } else {
+            Ok(())
         }
     }
 
-    /// Ends reading for all threads, unless the peer itself has ended its side. Returns `end`.
+    /// Ends reading for all threads, unless the peer itself has shut down its side. Returns `end`.
     ///
-    /// The kernel answers a peer that sends on with a reset only if octets are unread when the
-    /// descriptor is closed. Without the reset, a peer that finds no room to send waits for a minute.
+    /// The kernel answers further octets of the peer with a reset only if octets are unread when
+    /// the descriptor is closed. Without the reset, a peer that finds no room waits for a minute.
     pub(super) fn give_up(&mut self, end: End) -> End {
         self.closed |= end != End::Ended;
         end
     }
 
-    /// Whether a message was begun longer ago than `limit`.
+    /// Whether an incomplete message began longer ago than `limit`.
     pub(super) fn is_late(&self, limit: Duration) -> bool {
         let since = [self.begun, self.fragmented];
         let mut since = since.into_iter().flatten();
@@ -157,14 +158,14 @@ impl Input {
         }
     }
 
-    /// Throws away what waits, and ends reading for all threads.
+    /// Discards buffered octets, and ends reading for all threads.
     pub(super) fn discard(&mut self) {
         self.closed = true;
         self.reader.discard();
         self.settle(true);
     }
 
-    /// Tells the lane how much is kept here.
+    /// Updates the number of octets that the lane counts for this input.
     fn note_kept(&mut self) {
         self.account.set(&mut self.accounted, self.reader.kept());
     }
@@ -177,8 +178,8 @@ impl Drop for Input {
     }
 }
 
-/// Messages of one connection that may be in fragments at a time.
+/// Messages of one connection that may be incomplete, in fragments, at a time.
 const MAX_FRAGMENTED: usize = 16;
-/// Requests of a connection that the set brings before a thread stays with it, at first and after
-/// a message that is not for the thread that stays.
-const RELUCTANCE: u32 = 8;
+/// Requests of a connection that the reactor delivers before a thread waits on the connection
+/// itself: at first, and after a message that such a thread had to put back.
+const AFFINITY_BACKOFF: u32 = 8;

@@ -1,4 +1,4 @@
-//! From a connection to one whole message in the thread's own frame.
+//! Receives one whole message from a connection into the thread's own frame.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -9,24 +9,24 @@ use chronorb_transport::IoError;
 use super::end::End;
 use super::input::Input;
 
-/// What an attempt to receive came to.
+/// The result of an attempt to receive a message.
 #[derive(Debug)]
 pub(super) enum Intake {
-    /// A message, a fragment perhaps, is in the frame; `more` where octets after it wait
-    /// already, or may.
+    /// A message or a fragment is in the frame; `more` where further octets wait, or may wait.
     Message { message: Message, more: bool },
+    /// No whole message has arrived yet.
     /// Nothing whole is there yet.
     Incomplete,
-    /// A message is being skipped, and more of it may be there already.
+    /// A message is being skipped, and more of it may have arrived already.
     Skipping,
 }
 
 /// Receives one message into `frame`, which it clears.
 ///
-/// In the ordinary case that is one `recv` for header and body, straight into the frame. Octets
-/// beyond the message wait in `input`, and so does the beginning of one whose rest is not there:
-/// a long one in the frame that it was received into, so that no octet of it is moved again.
-/// `read` takes what is there into the room that it is given.
+/// In the ordinary case this is one `recv` for header and body, straight into the frame. Octets
+/// beyond the message stay in `input`. So does the beginning of an incomplete message: a long one
+/// stays in the frame that it was received into, so that no octet is copied again. `read` reads
+/// available octets into the room that it is given.
 #[inline]
 pub(super) fn receive(
     mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
@@ -45,7 +45,7 @@ pub(super) fn receive(
             Progress::Missing { total } => total,
         };
         if !input.unread {
-            // The rest may take its time: the thread is needed for other connections.
+            // The rest may take long: the thread is needed for other connections.
             input.suspend(total, frame)?;
             return Ok(Intake::Incomplete);
         }
@@ -66,10 +66,10 @@ pub(super) fn receive(
             }
             Err(IoError::WouldBlock) => input.unread = false,
             Err(IoError::Ended) => return Err(End::Ended),
-            Err(_) => return Err(End::Gone),
+            Err(_) => return Err(End::Lost),
         }
     }
 }
 
-/// Octets that a thread receives of a message that it skips before others have a right to it.
+/// Octets of a skipped message that a thread receives before it turns to other connections.
 const SKIPPED_AT_ONCE: usize = 1 << 20;

@@ -1,5 +1,5 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
-//! shared with no other.
+//! shared with no other lane.
 
 pub(super) mod origin;
 mod room;
@@ -25,10 +25,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use self::origin::Origin;
 use self::setup::LaneSetup;
 use super::connection::{ServerConnection, Timeliness};
-use super::doors::{Doors, OpenDoor, Published, no_resources};
+use super::datagram_peers::{DatagramPeers, is_datagram_peer};
+use super::endpoints::{Endpoints, OpenEndpoint, PublishedEndpoint, no_resources};
 use super::load::Load;
 use super::parking::Parking;
-use super::place::{Places, is_place};
 use super::queued::QueuedRequest;
 use super::scheduler::PoolScheduler;
 use super::strategy::LaneStrategy;
@@ -44,48 +44,48 @@ use crate::rtcorba::Priority;
 pub(crate) struct Lane {
     setup: LaneSetup,
     reactor: Reactor,
-    /// Emptied, and so closed, with the lane.
-    acceptors: PiMutex<Vec<Door>>,
-    published: Arc<[Published]>,
-    /// Whether it reads; else another lane does for it.
-    has_doors: bool,
-    /// Lanes for which it reads, the most urgent first, all of them less urgent. They end after it.
-    behind: Box<[Arc<Self>]>,
+    /// Emptied, and so closed, when the lane ends.
+    acceptors: PiMutex<Vec<EndpointSlot>>,
+    published: Arc<[PublishedEndpoint]>,
+    /// Whether it reads requests; otherwise another lane does for it.
+    reads: bool,
+    /// Less urgent lanes for which it reads, the most urgent first. They end after it.
+    served_lanes: Box<[Arc<Self>]>,
     pub(super) connections: Slots<ServerConnection>,
     max_connections: u32,
-    /// How many of them one peer may have.
+    /// The greatest number of connections of one peer.
     max_per_peer: usize,
     input_timeout: Duration,
     pub(super) load: Arc<Load>,
     pub(super) incidents: Arc<Incidents>,
-    /// Which peers may connect.
+    /// The access rules for peers.
     #[cfg(feature = "access")]
     rules: TransportRules,
-    /// A connection may still wait at an acceptor, which tells of it no more: no descriptor was left, or
-    /// there were many.
+    /// A connection may still wait at an acceptor without a further event: no descriptor was left,
+    /// or there were many.
     accept_again: AtomicBool,
-    /// When slow peers are looked at next, in nanoseconds.
+    /// The time of the next check of slow peers, in nanoseconds.
     next_upkeep: AtomicU64,
-    /// After which idle connections are closed.
+    /// The time after which idle connections are closed.
     idle_timeout: Option<Duration>,
-    /// When they are looked at next, in nanoseconds.
+    /// The time of the next check for idle connections, in nanoseconds.
     next_idle_look: AtomicU64,
-    /// The tick of the last look.
+    /// The tick of the last check for idle connections.
     idle_mark: AtomicU32,
-    /// When connections are looked at next on which no whole message has come, in nanoseconds.
+    /// The time of the next check for connections without a whole message, in nanoseconds.
     next_silent_look: AtomicU64,
-    /// The tick of the last look.
+    /// The tick of the last check for connections without a whole message.
     silent_mark: AtomicU32,
-    places: Places,
+    datagram_peers: DatagramPeers,
     parking: Parking<QueuedRequest>,
     stop: Wake,
     stopping: AtomicBool,
     /// Threads that have not ended.
     pub(super) running: AtomicUsize,
     ended: Gate,
-    /// It was said that the lane ends by an error.
+    /// Set once the log was told that the lane ends because of an error.
     has_failed: AtomicBool,
-    /// It was said that a thread could not be had.
+    /// Set once the log was told that a thread could not be started.
     pub(super) warned: AtomicBool,
     /// The number of the next thread, for its name.
     numbers: AtomicU32,
@@ -95,34 +95,34 @@ pub(crate) struct Lane {
     probe: Option<StageProbe>,
 }
 
-/// An endpoint of a lane; none in the place of a group that it has left.
-type Door = Option<OpenDoor>;
+/// An entry for an endpoint of a lane; `None` once the lane has left that multicast group.
+type EndpointSlot = Option<OpenEndpoint>;
 
-/// What a lane's thread woke up for.
+/// The reason why a lane's thread woke up.
 pub(super) enum Work {
     Serve {
         key: Key,
         event: Event,
     },
-    /// A parked request may go on.
+    /// A parked request may continue.
     Resume,
     Stop,
     Nothing,
 }
 
 impl Lane {
-    /// A lane without threads yet. Requests for the lanes `behind` it come in by its doors too.
+    /// Returns a lane without threads yet. It also reads requests for the `served_lanes`.
     pub(super) fn open(
         core: &Core,
         setup: LaneSetup,
-        doors: Doors,
-        behind: Box<[Arc<Self>]>,
+        endpoints: Endpoints,
+        served_lanes: Box<[Arc<Self>]>,
         scheduler: Option<&Arc<PoolScheduler>>,
     ) -> Result<Self, SystemException> {
-        let Doors {
+        let Endpoints {
             acceptors,
             published,
-        } = doors;
+        } = endpoints;
         let load = Arc::new(Load::new(&core.config));
         let made = (|| {
             let reactor = Reactor::new()?;
@@ -131,8 +131,8 @@ impl Lane {
             let config = &core.config;
             let parking = Parking::new(config, load.clone())?;
             reactor.add(&parking.bell, PARKED, Interest::Read)?;
-            for (i, door) in acceptors.iter().enumerate() {
-                reactor.add(&door.acceptor, ACCEPTORS + i as u64, Interest::Read)?;
+            for (i, endpoint) in acceptors.iter().enumerate() {
+                reactor.add(&endpoint.acceptor, ACCEPTORS + i as u64, Interest::Read)?;
             }
             Ok((reactor, stop, parking))
         })();
@@ -148,10 +148,10 @@ impl Lane {
             stop,
             parking,
             published,
-            behind,
-            has_doors: !acceptors.is_empty(),
+            served_lanes,
+            reads: !acceptors.is_empty(),
             acceptors: PiMutex::new(acceptors.into_iter().map(Some).collect()),
-            // Those that are ending hold their slots for a moment longer.
+            // Connections that are ending hold their slots for a moment longer.
             connections: Slots::new(core.config.max_connections.saturating_mul(2)),
             max_connections: core.config.max_connections,
             max_per_peer: core.config.most_of_a_peer(),
@@ -162,7 +162,7 @@ impl Lane {
             idle_mark: AtomicU32::new(0),
             next_silent_look: AtomicU64::new(0),
             silent_mark: AtomicU32::new(0),
-            places: Places::default(),
+            datagram_peers: DatagramPeers::default(),
             load,
             incidents: core.incidents.clone(),
             #[cfg(feature = "access")]
@@ -182,39 +182,40 @@ impl Lane {
         })
     }
 
-    /// Its priority; `None` for the default pool.
+    /// The priority of its threads; `None` for the default pool.
     pub(crate) fn priority(&self) -> Option<Priority> {
         self.setup.priority
     }
 
-    /// Where clients reach it.
-    pub(crate) fn published(&self) -> impl Iterator<Item = &Published> {
+    /// The endpoints at which clients reach it.
+    pub(crate) fn published(&self) -> impl Iterator<Item = &PublishedEndpoint> {
         self.published.iter()
     }
 
-    /// Whether it reads what comes for it itself.
-    pub(crate) fn has_doors(&self) -> bool {
-        self.has_doors
+    /// Whether it reads its requests itself.
+    pub(crate) fn reads(&self) -> bool {
+        self.reads
     }
 
-    /// The lanes for which it reads beside itself.
-    pub(super) fn behind(&self) -> &[Arc<Self>] {
-        &self.behind
+    /// The lanes for which it reads besides itself.
+    pub(super) fn served_lanes(&self) -> &[Arc<Self>] {
+        &self.served_lanes
     }
 
-    /// The lane of a priority, of this one and those behind it; the least urgent, where none has it.
+    /// The lane of a priority, among this one and those that it serves; the least urgent lane if
+    /// none has the priority.
     #[cfg(feature = "baselines")]
     pub(super) fn lane_of(self: &Arc<Self>, priority: Option<Priority>) -> &Arc<Self> {
-        let mut lanes = std::iter::once(self).chain(&self.behind);
+        let mut lanes = std::iter::once(self).chain(&self.served_lanes);
         let own = lanes.find(|lane| priority.is_some() && lane.priority() == priority);
-        own.unwrap_or_else(|| self.behind.last().unwrap_or(self))
+        own.unwrap_or_else(|| self.served_lanes.last().unwrap_or(self))
     }
 
     pub(super) fn setup(&self) -> &LaneSetup {
         &self.setup
     }
 
-    /// Its place in its pool.
+    /// The index of the lane in its pool.
     pub(super) fn index(&self) -> usize {
         self.setup.id.1 as usize
     }
@@ -229,12 +230,12 @@ impl Lane {
         !self.is_stopping() && self.connections.get(key).is_some()
     }
 
-    /// The requests that came in by it and wait for their POAs.
+    /// The requests that it has read and that wait for their POAs.
     pub(super) fn parking(&self) -> &Parking<QueuedRequest> {
         &self.parking
     }
 
-    /// Has a thread look whether parked requests may go on.
+    /// Makes a thread check whether parked requests may continue.
     pub(crate) fn ring(&self) {
         self.parking.bell.notify();
     }
@@ -247,8 +248,8 @@ impl Lane {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Says that its threads serve, and where.
-    pub(super) fn tell_started(&self) {
+    /// Reports that its threads serve, and at which endpoints.
+    pub(super) fn report_started(&self) {
         let setup = &self.setup;
         let priority = setup
             .priority
@@ -258,15 +259,16 @@ impl Lane {
         if log::is_wanted(log::Level::Info) {
             let scheduling = setup.scheduling;
             let _ = write!(detail, "{} threads, {scheduling}", setup.static_threads);
-            for place in self.published() {
-                let _ = write!(detail, ", {}://{}", place.endpoint.scheme, place.way);
+            for published in self.published() {
+                let (scheme, way) = (&published.endpoint.scheme, &published.way);
+                let _ = write!(detail, ", {scheme}://{way}");
             }
         }
         let incidents = &self.incidents;
         incidents.tell(Incident::StartedLane, &lane, priority, &detail);
     }
 
-    /// Tells all its threads to end after what they are doing.
+    /// Tells all its threads to end after their present work.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.stop.notify();
@@ -279,7 +281,7 @@ impl Lane {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Waits for something to do, at most for `patience`; connections that only need to be taken in are.
+    /// Waits for an event for at most `patience`, and accepts new connections itself.
     /// `called` says that the thread may be called by a kick.
     pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
         let patience = match (patience, self.idle_look()) {
@@ -307,7 +309,7 @@ impl Lane {
         };
         let event = match waited {
             Ok(event) => event,
-            // The set itself is broken: nothing can be served any more.
+            // The epoll set itself is broken: no request can be served any more.
             Err(error) => return self.fail(&error),
         };
         self.upkeep(self.input_timeout);
@@ -328,7 +330,7 @@ impl Lane {
         }
     }
 
-    /// Says why the lane ends, once for all its threads.
+    /// Reports why the lane ends, once for all its threads.
     #[cold]
     fn fail(&self, error: &io::Error) -> Work {
         if !self.is_stopping() && !self.has_failed.swap(true, Ordering::Relaxed) {
@@ -341,12 +343,12 @@ impl Lane {
         Work::Stop
     }
 
-    /// Waits on the set.
+    /// Waits on the reactor.
     fn wait(&self, time_out: Option<Duration>, called: bool) -> io::Result<Option<Event>> {
-        // Who may be called by a kick has to be in the wait that it ends.
+        // A thread that may be called by a kick has to be in the wait that the kick ends.
         if self.waiting != Waiting::Block && !called {
             let bound = self.waiting.bound().min(time_out.unwrap_or(Duration::MAX));
-            // Who has a connection to itself has less far to look.
+            // Threads that poll a connection of their own take precedence: their poll is cheaper.
             let looked = look_unless_wanted(bound, || {
                 let event = self.reactor.wait(Some(Duration::ZERO));
                 event.transpose()
@@ -355,18 +357,19 @@ impl Lane {
                 return event.map(Some);
             }
         }
-        match called {
-            true => self.reactor.wait_or_kick(time_out),
-            false => self.reactor.wait(time_out),
+        if called {
+            self.reactor.wait_or_kick(time_out)
+        } else {
+            self.reactor.wait(time_out)
         }
     }
 
-    /// Whether something is to be looked at now and then.
+    /// Whether the lane has to check peers or acceptors at intervals.
     fn is_watched(&self) -> bool {
         self.load.is_watched() || self.accept_again.load(Ordering::Relaxed)
     }
 
-    /// Leaves what a thread was woken for to another one.
+    /// Leaves an event that woke this thread to another thread.
     pub(super) fn put_back(&self, key: Key, event: Event) {
         if let Some(connection) = self.connections.get(key) {
             if event.hang_up {
@@ -376,8 +379,8 @@ impl Lane {
         }
     }
 
-    /// Watches the time of slow peers, and takes in connections for which no descriptor was
-    /// left: now and then, and on a busy lane too, whose waits never time out.
+    /// Checks the times of slow peers, and accepts connections for which no descriptor was left: at
+    /// intervals, also on a busy lane whose waits never time out.
     pub(super) fn upkeep(&self, input_timeout: Duration) {
         if let Some(pause) = self.idle_look()
             && is_turn(&self.next_idle_look, pause)
@@ -398,21 +401,22 @@ impl Lane {
             self.close_silent();
         }
         if self.accept_again.swap(false, Ordering::Relaxed) {
-            let doors = self.acceptors.lock().len();
-            (0..doors).for_each(|index| self.accept(index));
+            let slots = self.acceptors.lock().len();
+            (0..slots).for_each(|index| self.accept(index));
         }
         if self.load.has_slow() {
             self.sweep(input_timeout);
         }
     }
 
-    /// How often it looks for idle connections, if it does.
+    /// The interval of checks for idle connections, if they are closed.
     fn idle_look(&self) -> Option<Duration> {
-        self.idle_timeout.or_else(|| self.places.look())
+        self.idle_timeout
+            .or_else(|| self.datagram_peers.idle_look())
     }
 
-    /// Closes the connections on which nothing has come since the last look, in order: a client that
-    /// has just sent a request sends it again, on a new one.
+    /// Closes connections without a message since the last check, in order: a client that has just
+    /// sent a request sends it again on a new connection.
     #[cold]
     fn close_idle(&self) {
         let before = self.idle_mark.swap(self.load.advance(), Ordering::Relaxed);
@@ -420,13 +424,13 @@ impl Lane {
             let Some((key, connection)) = self.connections.get_at(index) else {
                 continue;
             };
-            // Who has the input is reading, or stays with the connection for a while yet.
+            // A thread that has the input is reading, or waits on the connection for a while yet.
             let Some(mut input) = connection.input.claim() else {
                 continue;
             };
             let is_idle = connection.was_used_before(before) && connection.is_quiet();
             if input.idle_timeout.is_some() && is_idle && input.is_empty() {
-                // What comes too late is not served, since the client sends it again.
+                // A later request is not served; the client sends it again on a new connection.
                 input.closed = true;
                 connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
@@ -443,7 +447,7 @@ impl Lane {
         disarmed.is_ok()
     }
 
-    /// Arms a connection, although no octet arrived: another thread is to continue with it.
+    /// Arms a connection although no octet arrived: another thread is to continue with it.
     pub(super) fn rearm(&self, connection: &ServerConnection, key: Key) {
         let armed = self
             .reactor
@@ -453,34 +457,33 @@ impl Lane {
         }
     }
 
-    /// Ends a connection, after what is in progress.
+    /// Ends a connection after the messages in progress.
     pub(super) fn end(&self, key: Key) {
         let removed = self.connections.remove(key);
         if let (Removed::InUse, Some(affinity)) = (removed, self.strategy.affinity()) {
-            // A thread that stays with it would wait on.
+            // Otherwise a thread that waits on the connection would go on waiting.
             affinity.call_from(&self.connections, key);
         }
     }
 
-    /// Takes in connections that wait at an acceptor; after some of them others have a right to the thread too.
+    /// Accepts connections that wait at an acceptor; after some of them other work may proceed.
     fn accept(&self, index: usize) {
         if let Some(probe) = &self.probe {
             probe.at(Stage::Accept);
         }
         let acceptors = self.acceptors.lock();
-        let Some(Some(OpenDoor { acceptor, ceiling })) = acceptors.get(index) else {
+        let Some(Some(OpenEndpoint { acceptor, ceiling })) = acceptors.get(index) else {
             return;
         };
         for _ in 0..MAX_ACCEPTED {
             match acceptor.accept() {
                 Ok(Some(transport)) => self.admit(transport, *ceiling),
                 Ok(None) => return,
-                // The descriptor of a connection that nobody uses serves one that waits.
+                // An evicted connection leaves its descriptor to one that waits.
                 Err(AcceptError::Exhausted)
-                    if self.free_place() || (is_waited_at(&**acceptor) && self.make_room(None)) => {
-                }
-                // What has failed may be a connection that waits, and no event tells of those behind
-                // it.
+                    if self.evict_datagram_peer()
+                        || (is_waited_at(&**acceptor) && self.make_room(None)) => {}
+                // A waiting connection may have failed, and no event reports those behind it.
                 Err(error) => {
                     let lane = format_args!("lane {}", self.setup.name);
                     let incidents = &self.incidents;
@@ -490,27 +493,27 @@ impl Lane {
                 }
             }
         }
-        // What has left the kernel already is told by no event.
+        // No event reports connections that the transport has accepted already.
         self.accept_again.store(true, Ordering::Relaxed);
         let token = ACCEPTORS + index as u64;
         let _ = self.reactor.rearm(acceptor, token, Interest::Read);
     }
 
-    /// Listens at a group too, unless it does already.
+    /// Listens at a multicast group, unless the lane already does.
     ///
     /// # Errors
-    /// `NO_RESOURCES` where that cannot be had.
+    /// `NO_RESOURCES` where the endpoint cannot be opened.
     #[cfg(feature = "miop")]
     pub(crate) fn join(&self, core: &Core, endpoint: &Endpoint) -> Result<(), SystemException> {
         let mut acceptors = self.acceptors.lock();
-        let is_group = |door: &Door| {
-            door.as_ref()
-                .is_some_and(|door| is_at(&*door.acceptor, &endpoint.address))
+        let is_group = |slot: &EndpointSlot| {
+            slot.as_ref()
+                .is_some_and(|open| is_at(&*open.acceptor, &endpoint.address))
         };
         if self.is_stopping() || acceptors.iter().any(is_group) {
             return Ok(());
         }
-        let opened = Doors::open(core, &self.setup, std::slice::from_ref(endpoint))?;
+        let opened = Endpoints::open(core, &self.setup, std::slice::from_ref(endpoint))?;
         for opened in opened.acceptors {
             let free = acceptors.iter().position(Option::is_none);
             let index = free.unwrap_or_else(|| {
@@ -525,12 +528,12 @@ impl Lane {
         Ok(())
     }
 
-    /// Does not listen at a group any more.
+    /// Stops listening at a multicast group.
     #[cfg(feature = "miop")]
     pub(crate) fn leave(&self, group: &Address) {
         let mut acceptors = self.acceptors.lock();
-        for door in acceptors.iter_mut() {
-            door.take_if(|door| is_at(&*door.acceptor, group));
+        for slot in acceptors.iter_mut() {
+            slot.take_if(|endpoint| is_at(&*endpoint.acceptor, group));
         }
         drop(acceptors);
         for key in self.connections.keys() {
@@ -543,8 +546,8 @@ impl Lane {
         }
     }
 
-    /// Whether the access rules permit a peer, as far as its identity is known. Notes a peer that they
-    /// refuse.
+    /// Whether the access rules permit a peer, as far as its identity is known. Notes a refused
+    /// peer.
     #[cfg(feature = "access")]
     pub(super) fn permits(&self, transport: &dyn Connection) -> bool {
         let Judgement::Refused(rule) = self.rules.judge(transport) else {
@@ -566,17 +569,17 @@ impl Lane {
             return;
         }
         self.watch.accepted.fetch_add(1, Ordering::Relaxed);
-        let is_place = is_place(transport.carriage());
+        let is_datagram_peer = is_datagram_peer(transport.carriage());
         let origin = Origin::of(&*transport);
         if let Some(incident) = self.no_room_for(origin) {
-            self.incidents.note(incident, &Peer(&*transport), 0);
-            // In order, so that the peer knows that nothing was processed.
+            self.incidents.note(incident, &PeerName(&*transport), 0);
+            // In order, so that the peer knows that no request was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
         }
         self.load.advance();
-        if is_place {
-            self.places.add();
+        if is_datagram_peer {
+            self.datagram_peers.add();
         }
         let load = self.load.clone();
         let connection = ServerConnection::new(transport, load, self.idle_timeout, ceiling, origin);
@@ -594,7 +597,7 @@ impl Lane {
         }
     }
 
-    /// Why there is no room for a connection more of an origin, after others have made room.
+    /// The reason why there is no room for another connection of an origin, even after eviction.
     fn no_room_for(&self, origin: Option<Origin>) -> Option<Incident> {
         if let Some(its) = origin
             && self.connections_of(its) >= self.max_per_peer
@@ -606,7 +609,7 @@ impl Lane {
         (is_full && !self.make_room(None)).then_some(Incident::ServerFull)
     }
 
-    /// Closes connections whose peers began a message or were sent one, and did not go on with it.
+    /// Closes connections whose peers have neither completed a message nor taken a reply in time.
     fn sweep(&self, input_timeout: Duration) {
         for index in 0..self.connections.bound() {
             let Some((key, connection)) = self.connections.get_at(index) else {
@@ -623,27 +626,30 @@ impl Lane {
         }
     }
 
-    /// Notes that a connection ends since its peer is too slow.
+    /// Notes that a connection ends because its peer is too slow.
     #[cold]
     pub(super) fn note_late(&self, connection: &ServerConnection) {
-        let incident = match connection.transport().is_established() {
-            true => Incident::LatePeer,
-            false => Incident::FailedHandshake,
+        let incident = if connection.transport().is_established() {
+            Incident::LatePeer
+        } else {
+            Incident::FailedHandshake
         };
         let seconds = self.input_timeout.as_secs() as i64;
         self.incidents.note(incident, connection, seconds);
     }
 
-    /// Waits until all its threads have ended, and it is closed; returns whether that is so in time.
+    /// Waits until all its threads have ended and it is closed; returns whether that was in time.
     pub(super) fn wait_until_ended(&self, deadline: Deadline) -> bool {
         self.ended.wait_while(0, deadline) != 0
     }
 
-    /// A thread, or a request that it handed on, leaves the lane; the last one closes it.
+    /// Removes a thread, or a request that it handed off, from the lane; the last one closes it.
     pub(super) fn leave_one(&self, core: &Core) {
         if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.close();
-            self.behind.iter().for_each(|lane| lane.leave_one(core));
+            self.served_lanes
+                .iter()
+                .for_each(|lane| lane.leave_one(core));
             core.lane_ended();
         }
     }
@@ -665,29 +671,29 @@ impl Lane {
     }
 }
 
-/// The peer of a connection, for messages.
-struct Peer<'c>(&'c dyn Connection);
+/// The peer of a transport connection, displayed in messages.
+struct PeerName<'c>(&'c dyn Connection);
 
-impl fmt::Display for Peer<'_> {
+impl fmt::Display for PeerName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.peer())
     }
 }
 
-/// Whether a connection waits to be taken in: accept(2) finds that no descriptor is left before it
-/// looks.
+/// Whether a connection waits to be accepted: accept(2) reports a lack of descriptors before it
+/// looks for one.
 fn is_waited_at(acceptor: &dyn Acceptor) -> bool {
     let mut waited = [PollFd::new(&acceptor, PollFlags::IN)];
     poll(&mut waited, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-/// Whether it is the endpoint of a group.
+/// Whether an acceptor is the endpoint of a group.
 #[cfg(feature = "miop")]
 fn is_at(acceptor: &dyn Acceptor, group: &Address) -> bool {
     acceptor.published() == std::slice::from_ref(group)
 }
 
-/// Whether what is sent to a group comes by the connection.
+/// Whether messages to a group arrive by the connection.
 #[cfg(feature = "miop")]
 fn is_bound_to(connection: &dyn Connection, group: &Address) -> bool {
     let local = rustix::net::getsockname(connection).ok();
@@ -695,7 +701,7 @@ fn is_bound_to(connection: &dyn Connection, group: &Address) -> bool {
     local.is_some_and(|local| Address::host(local.ip().to_string(), local.port()) == *group)
 }
 
-/// Whether it is the calling thread's turn to do what is done once in each `pause`.
+/// Whether the calling thread has to do the work that is done once in each `pause`.
 fn is_turn(next: &AtomicU64, pause: Duration) -> bool {
     let now = Monotonic::now();
     let due = next.load(Ordering::Relaxed);
@@ -704,12 +710,12 @@ fn is_turn(next: &AtomicU64, pause: Duration) -> bool {
     now.as_nanos() >= due && exchange().is_ok()
 }
 
-/// The token of a connection in the reactor of its lane.
+/// The reactor token of a connection.
 fn token_of(key: Key) -> u64 {
     (u64::from(key.index) << 32) | u64::from(key.generation)
 }
 
-/// The connection of a token.
+/// The connection of a reactor token.
 fn key_of(token: u64) -> Key {
     Key {
         index: (token >> 32) as u32,
@@ -721,9 +727,9 @@ fn key_of(token: u64) -> Key {
 const STOP: u64 = u64::MAX;
 const PARKED: u64 = u64::MAX - 1;
 const ACCEPTORS: u64 = 0xffff_ffff_0000_0000;
-/// How often slow peers, and acceptors without a descriptor, are looked at.
+/// The interval of checks of slow peers, and of acceptors without a descriptor.
 pub(super) const UPKEEP_PAUSE: Duration = Duration::from_millis(100);
-/// Connections that are taken in at a time.
+/// The number of connections that are accepted in one go.
 const MAX_ACCEPTED: usize = 16;
-/// How long all peers of a lane together have to take their last replies at its end.
+/// The time that all peers of a lane together have to take their last replies at its end.
 const LINGER: Duration = Duration::from_secs(2);

@@ -1,53 +1,53 @@
-//! Where an ORB listens, and what its peers have to prove there.
+//! The endpoints at which an ORB listens, and what proof it asks of peers there.
 
 use std::fmt;
 use std::net::IpAddr;
 
-use super::Published;
+use super::PublishedEndpoint;
 use crate::core::Core;
 #[cfg(feature = "tracing")]
 use crate::incident::Incident;
 
-/// Where an ORB listens, and what peers have to prove there. Displayed it is the line by which a
-/// server tells this at its start.
+/// The endpoints at which an ORB listens, and the proof that each asks of peers. Its `Display` is
+/// the line that a server logs at its start.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Listening {
-    /// The endpoints of all lanes that are open, in order, each once.
+    /// The open endpoints of all lanes, in order, each once.
     pub endpoints: Vec<ListeningEndpoint>,
-    /// What an operator should look at: open endpoints, POAs at which anybody on a network chooses any
+    /// Notes for the operator: open endpoints, POAs at which any client on a network chooses any
     /// priority, and a limit of open files that the ORB could not raise enough.
     pub warnings: Vec<String>,
 }
 
-/// An endpoint, and what its peers have to prove.
+/// An endpoint, and the proof that it asks of its peers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ListeningEndpoint {
-    /// The endpoint as references tell it, `iiop://10.0.0.1:2809`.
+    /// The endpoint as references name it, such as `iiop://10.0.0.1:2809`.
     pub endpoint: String,
-    /// Whether it is at all interfaces of the machine, and not only at the one that it names.
+    /// Whether it is bound to all interfaces of the machine, and not only to one of them.
     pub on_all_interfaces: bool,
-    /// What a peer has to prove.
+    /// The proof that it asks of a peer.
     pub proof: PeerProof,
 }
 
-/// What the peers of an endpoint have to prove.
+/// The proof that an endpoint asks of its peers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum PeerProof {
-    /// Nothing.
+    /// No proof.
     Nothing,
-    /// Nothing, but what they say is encrypted (TLS without `-ORBSSLVerify mutual`).
+    /// No proof, but messages are encrypted (TLS without `-ORBSSLVerify mutual`).
     NothingEncrypted,
-    /// The kernel tells their process and user (UIOP, SHMIOP).
+    /// The kernel reports the process and user of the peer (UIOP, SHMIOP).
     User,
-    /// Their identity, by a certificate (TLS with `-ORBSSLVerify mutual`).
+    /// An identity by certificate (TLS with `-ORBSSLVerify mutual`).
     Certificate,
 }
 
 impl PeerProof {
-    /// As the start line says it.
+    /// The text for the start line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,9 +61,10 @@ impl PeerProof {
 
 impl fmt::Display for ListeningEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = match self.on_all_interfaces {
-            true => "all interfaces, ",
-            false => "",
+        let all = if self.on_all_interfaces {
+            "all interfaces, "
+        } else {
+            ""
         };
         write!(f, "{} ({all}{})", self.endpoint, self.proof.name())
     }
@@ -85,7 +86,7 @@ impl fmt::Display for Listening {
     }
 }
 
-/// Where the lanes of an ORB listen now.
+/// Returns the endpoints at which the lanes of an ORB listen now.
 pub(crate) fn listening(core: &Core) -> Listening {
     let mut endpoints: Vec<ListeningEndpoint> = Vec::new();
     let mut open = None;
@@ -104,13 +105,15 @@ pub(crate) fn listening(core: &Core) -> Listening {
     let mut warnings = Vec::new();
     if let Some(endpoint) = open.filter(|_| !has_rules(core)) {
         warnings.push(format!(
-            "everybody who reaches {endpoint} may call (-ORBServerTransportRule, -ORBListenEndpoints)"
+            "every client that reaches {endpoint} may call it \
+             (-ORBServerTransportRule, -ORBListenEndpoints)"
         ));
     }
-    // A POA whose pool has not opened its endpoints yet is not among them.
+    // A POA whose pool has not opened its endpoints yet is not reported.
     for poa in core.poas.with_unbounded_priorities() {
         warnings.push(format!(
-            "anybody on the network chooses the priorities of the POA {poa:?} (-ORBPriorityCeiling)"
+            "any client on the network chooses the priorities of the POA {poa:?} \
+             (-ORBPriorityCeiling)"
         ));
     }
     if let Some((descriptors, wanted)) = core.server.lack_of_files() {
@@ -125,19 +128,20 @@ pub(crate) fn listening(core: &Core) -> Listening {
     }
 }
 
-/// Tells the log where an ORB listens, if that is not what was told last: as a warning where an
-/// operator should look at something.
-pub(crate) fn tell_listening(core: &Core) {
+/// Logs the endpoints at which an ORB listens, if they have changed since the last time: as a
+/// warning where the operator should look at something.
+pub(crate) fn log_listening(core: &Core) {
     #[cfg(feature = "tracing")]
     {
         let listening = listening(core);
-        let mut told = core.server.told_listening.lock();
+        let mut told = core.server.logged_listening.lock();
         if listening.endpoints.is_empty() || *told == listening {
             return;
         }
-        let incident = match listening.warnings.is_empty() {
-            true => Incident::Listening,
-            false => Incident::UnsafeSetting,
+        let incident = if listening.warnings.is_empty() {
+            Incident::Listening
+        } else {
+            Incident::UnsafeSetting
         };
         let orb = format_args!("ORB {}", core.config.orb_id);
         core.incidents.tell(incident, &orb, 0, &listening);
@@ -147,7 +151,7 @@ pub(crate) fn tell_listening(core: &Core) {
     let _ = core;
 }
 
-fn of_published(core: &Core, published: &Published) -> ListeningEndpoint {
+fn of_published(core: &Core, published: &PublishedEndpoint) -> ListeningEndpoint {
     let scheme = &published.endpoint.scheme;
     let host = published.endpoint.address.as_host().map(|(host, _)| host);
     let unspecified = |host: &str| {
@@ -174,8 +178,8 @@ fn proof_by_tls(core: &Core) -> PeerProof {
     PeerProof::NothingEncrypted
 }
 
-/// Whether somebody on another machine may reach an endpoint without any proof.
-fn is_open_to_network(published: &Published, proof: PeerProof) -> bool {
+/// Whether a client on another machine may reach an endpoint without any proof.
+fn is_open_to_network(published: &PublishedEndpoint, proof: PeerProof) -> bool {
     let host = published.way.address.as_host().map(|(host, _)| host);
     let is_loopback = |host: &str| {
         let address = host.parse::<IpAddr>();

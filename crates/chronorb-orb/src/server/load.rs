@@ -1,4 +1,4 @@
-//! What a lane keeps for slow peers: its books and its bound.
+//! The memory that a lane keeps for slow peers: its accounts and its bound.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use chronorb_rt::Monotonic;
 use super::spares::Spares;
 use crate::config::OrbConfig;
 
-/// What the connections of a lane keep for slow peers, together.
+/// The accounts of a lane for all its connections, and their bounds.
 pub(super) struct Load {
     octets: AtomicUsize,
     max_octets: usize,
     tick: AtomicU32,
-    /// Octets of a reply that a peer has to take in each second; 0 for none.
+    /// Octets of a reply that a peer has to take in each second; 0 for no least rate.
     pub(super) least_rate: u32,
     /// The greatest message of one connection.
     pub(super) max_message: usize,
-    /// Replies of more octets go out in fragments; 0 for none.
+    /// Longer replies are sent in fragments; 0 for no fragments.
     pub(super) fragment_size: usize,
-    /// Connections whose peer is slow: it has not completed a message, or not taken a reply.
+    /// Connections with a slow peer: it has not completed a message, or not taken a reply.
     slow: AtomicUsize,
-    /// Connections on which no whole message has come.
+    /// Connections on which no whole message has arrived.
     silent: AtomicUsize,
-    /// All that the lane has to look at now and then: those of both kinds, and parked requests.
+    /// Things that the lane checks at intervals: connections of both kinds, and parked requests.
     watched: AtomicUsize,
-    /// Frames of threads that received a part of a great message.
+    /// Frames for threads that left theirs to a part of a large message.
     pub(super) spares: Spares,
 }
 
@@ -46,77 +46,78 @@ impl Load {
         }
     }
 
-    /// Counts one more, or one less, slow peer.
+    /// Adds or removes a slow peer.
     pub(super) fn count_slow(&self, more: bool) {
         count(&self.slow, more);
         self.watch(more);
     }
 
-    /// Counts one more, or one less, connection on which no whole message has come.
+    /// Adds or removes a connection on which no whole message has arrived.
     #[cold]
     pub(super) fn count_silent(&self, more: bool) {
         count(&self.silent, more);
         self.watch(more);
     }
 
-    /// Counts one more, or one less, thing that the lane has to look at now and then.
+    /// Adds or removes a thing that the lane checks at intervals.
     pub(super) fn watch(&self, more: bool) {
         count(&self.watched, more);
     }
 
-    /// Whether there is anything that the lane has to look at now and then.
+    /// Whether the lane has to check anything at intervals.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether no whole message has come on some connection.
+    /// Whether there is a connection on which no whole message has arrived.
     pub(super) fn has_silent(&self) -> bool {
         self.silent.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether any peer is slow, so that its time must be watched.
+    /// Whether any peer is slow, so that its time must be checked.
     pub(super) fn has_slow(&self) -> bool {
         self.slow.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether so many octets more are not over half of what the lane may keep.
+    /// Whether the lane stays within half of its bound with this number of further octets.
     pub(super) fn has_half_for(&self, octets: usize) -> bool {
         let kept = self.octets.load(Ordering::Relaxed);
         kept.saturating_add(octets) <= self.max_octets / 2
     }
 
-    /// Whether all connections together keep more than they may.
+    /// Whether all connections together keep more than the lane's bound.
     pub(super) fn is_over(&self) -> bool {
         self.octets.load(Ordering::Relaxed) > self.max_octets
     }
 
-    /// The present tick, which grows with each connection that comes, and with each look at those
-    /// that are idle.
+    /// The present tick, which advances with each accepted connection and each look at idle
+    /// connections.
     #[inline]
     pub(super) fn tick(&self) -> u32 {
         self.tick.load(Ordering::Relaxed)
     }
 
-    /// Begins the next tick, and returns it.
+    /// Begins the next tick and returns it.
     pub(super) fn advance(&self) -> u32 {
         self.tick.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 }
 
 fn count(counter: &AtomicUsize, more: bool) {
-    match more {
-        true => counter.fetch_add(1, Ordering::Relaxed),
-        false => counter.fetch_sub(1, Ordering::Relaxed),
+    let _ = if more {
+        counter.fetch_add(1, Ordering::Relaxed)
+    } else {
+        counter.fetch_sub(1, Ordering::Relaxed)
     };
 }
 
-/// What one connection of a lane keeps for its peer.
+/// The memory that one connection of a lane keeps for its peer.
 pub(super) struct Account {
     pub(super) load: Arc<Load>,
-    /// Octets; with [`WRITTEN_OFF`] they are none of the lane's any more.
+    /// Octets; with [`WRITTEN_OFF`] they no longer count for the lane.
     octets: AtomicUsize,
-    /// Since when it keeps anything, in nanoseconds.
+    /// The time since which it keeps anything, in nanoseconds.
     since: AtomicU64,
 }
 
@@ -130,13 +131,13 @@ impl Account {
         })
     }
 
-    /// How much the connection keeps.
+    /// The number of octets that the connection keeps.
     pub(super) fn octets(&self) -> usize {
         self.octets.load(Ordering::Relaxed) & !WRITTEN_OFF
     }
 
-    /// Takes what it keeps out of the books of the lane, since it is about to be given back, and returns
-    /// how much that was; nothing where that was done before.
+    /// Removes the connection's octets from the lane's account, because they are about to be freed,
+    /// and returns their number; `None` where that was done before.
     pub(super) fn write_off(&self) -> Option<usize> {
         let octets = self.octets.fetch_or(WRITTEN_OFF, Ordering::Relaxed);
         if octets & WRITTEN_OFF != 0 {
@@ -146,8 +147,8 @@ impl Account {
         Some(octets)
     }
 
-    /// The octets that count against the bound of the lane, and the time of the first of them. The
-    /// connection with the greatest rank is cut off first.
+    /// The octets that count against the lane's bound, and the time of the first of them. The
+    /// connection with the greatest rank is aborted first.
     pub(super) fn rank(&self) -> (usize, Reverse<u64>) {
         let octets = match self.octets.load(Ordering::Relaxed) {
             off if off & WRITTEN_OFF != 0 => 0,
@@ -156,13 +157,13 @@ impl Account {
         (octets, Reverse(self.since.load(Ordering::Relaxed)))
     }
 
-    /// Changes what one direction of the connection keeps. Where that is more than the lane may
-    /// keep, the lane [makes up for it](super::lane::Lane::relieve).
+    /// Sets the octets that one direction of the connection keeps. Where the lane exceeds its bound
+    /// by that, it [aborts connections](super::lane::Lane::relieve).
     pub(super) fn set(&self, accounted: &mut usize, octets: usize) {
         let books = &self.load.octets;
         if octets > *accounted {
             let more = octets - *accounted;
-            // First there, so that nobody writes off what is not in it.
+            // The lane's account first, so that no thread writes off octets that are not in it.
             books.fetch_add(more, Ordering::Relaxed);
             let before = self.octets.fetch_add(more, Ordering::Relaxed);
             if before == 0 {
@@ -182,7 +183,7 @@ impl Account {
     }
 }
 
-/// The connection was cut off, or is about to be.
+/// A bit that is set once the connection is about to be aborted.
 const WRITTEN_OFF: usize = 1 << (usize::BITS - 1);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The main thread: what POAs of the main-thread model have to be served by.
+//! The main thread, which serves the POAs of the main-thread model.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -19,22 +19,22 @@ use crate::poa::{NOBODY, this_thread};
 use crate::rtcorba::{OwnPriority, Priority};
 use crate::upcall::{Parks, Role, Thread};
 
-/// The requests for the main thread, the most urgent first, and who that is: the thread that
-/// runs the ORB.
+/// The requests for the main thread, the most urgent first, and the identity of that thread: it is
+/// the one that runs the ORB.
 pub(crate) struct MainThread {
     /// `None` once the ORB is ending.
     tasks: PiMutex<Option<BinaryHeap<Task>>>,
-    /// How many they are, to be asked without the lock.
+    /// The number of waiting requests, to be read without the lock.
     waiting: AtomicUsize,
     max: usize,
-    /// The octets of the requests that lanes have request over.
+    /// The octets of the requests that lanes have handed over.
     octets: AtomicUsize,
     max_octets: usize,
-    /// Counts what there may be to look at.
+    /// Counts the occasions at which the main thread has to look for work.
     bell: Gate,
     /// The thread that runs the ORB, or was the last to do so.
     owner: AtomicU64,
-    /// How often that thread is running it, one run within the other.
+    /// The depth of nested runs of the ORB on that thread.
     runs: PiMutex<u32>,
     numbers: AtomicU64,
 }
@@ -42,15 +42,15 @@ pub(crate) struct MainThread {
 type Work = Box<dyn FnOnce() + Send>;
 
 struct Task {
-    /// Later ones have greater numbers.
+    /// The priority, then the order of arrival: later tasks have greater numbers.
     rank: (Option<Priority>, Reverse<u64>),
-    /// Has to be done in any case, if need be by another thread.
+    /// The task must be done in any case, if need be by another thread.
     is_duty: bool,
     work: Work,
 }
 
 impl MainThread {
-    /// One that lets `max` requests wait, and as many of lanes as have `max_octets` together.
+    /// Returns a queue for `max` requests, of which those of lanes have `max_octets` together.
     pub(crate) fn new(max: usize, max_octets: usize) -> Self {
         Self {
             tasks: PiMutex::new(Some(BinaryHeap::new())),
@@ -65,7 +65,7 @@ impl MainThread {
         }
     }
 
-    /// Makes the calling thread the main one until the result is dropped, unless another is.
+    /// Makes the calling thread the main thread until the result is dropped, unless another is.
     pub(crate) fn claim(&self) -> Option<Claim<'_>> {
         let mut runs = self.runs.lock();
         if *runs > 0 && !self.is_here() {
@@ -76,12 +76,12 @@ impl MainThread {
         Some(Claim(self))
     }
 
-    /// Whether the calling thread is the main one.
+    /// Whether the calling thread is the main thread.
     pub(crate) fn is_here(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == this_thread()
     }
 
-    /// Whether no more requests can wait.
+    /// Whether no further request can wait.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= self.max
             || self.octets.load(Ordering::Relaxed) >= self.max_octets
@@ -91,29 +91,29 @@ impl MainThread {
         self.waiting() > 0
     }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Acquire)
     }
 
-    /// Leaves a request for the main thread. Where the ORB is ending, it is dropped.
+    /// Queues a request for the main thread. It is dropped where the ORB is ending.
     pub(crate) fn post(&self, priority: Option<Priority>, work: Work) {
         drop(self.push(priority, false, work));
     }
 
-    /// Leaves a request of a lane for the main thread, as [`post`](Self::post).
+    /// Queues a request of a lane for the main thread, like [`post`](Self::post).
     pub(super) fn take_over(
         &self,
         core: &Arc<Core>,
         priority: Option<Priority>,
         request: QueuedRequest,
     ) {
-        let taken = TakenOver::new(core, &request);
+        let taken = MainThreadRequest::new(core, &request);
         self.post(priority, Box::new(|| taken.serve(request)));
     }
 
-    /// Has work done by the main thread: at once where that is the calling one, and by the
-    /// calling one where no thread has run the ORB yet, or it is ending.
+    /// Runs work on the main thread. The calling thread runs it itself if it is the main thread, if
+    /// no thread has run the ORB yet, or if the ORB is ending.
     pub(crate) fn entrust(&self, work: impl FnOnce() + Send + 'static) {
         if self.is_here_or_nowhere() {
             work();
@@ -122,8 +122,8 @@ impl MainThread {
         }
     }
 
-    /// As [`entrust`](Self::entrust), and waits for what it comes to; `None` where that takes too
-    /// long, or where no more can wait. What has not begun by then is not done any more.
+    /// Like [`entrust`](Self::entrust), and waits for the result; `None` where that takes too long,
+    /// or where no further request can wait. Work that has not begun by then is cancelled.
     pub(crate) fn consult<R: Send + 'static>(
         &self,
         time_out: Duration,
@@ -155,7 +155,7 @@ impl MainThread {
         self.is_here() || self.owner.load(Ordering::Relaxed) == NOBODY
     }
 
-    /// Gives a task back where the ORB is ending.
+    /// Queues a task, and gives it back where the ORB is ending.
     fn push(&self, priority: Option<Priority>, is_duty: bool, work: Work) -> Option<Task> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let rank = (priority, Reverse(number));
@@ -176,14 +176,14 @@ impl MainThread {
         refused
     }
 
-    /// Lets the main thread look again.
+    /// Makes the main thread look for work again.
     pub(crate) fn ring(&self) {
         let bell = self.bell.get();
-        // Whoever was faster has rung it.
+        // If the exchange fails, another thread has rung the bell.
         let _ = self.bell.compare_set(bell, bell.wrapping_add(1));
     }
 
-    /// Drops the requests that wait, and those that will come; what is in progress goes on.
+    /// Drops waiting and later requests; those in progress are completed.
     pub(crate) fn close(&self) {
         let tasks = self.tasks.lock().take().unwrap_or_default();
         self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
@@ -193,7 +193,7 @@ impl MainThread {
     }
 }
 
-/// What somebody asks the main thread, and waits for.
+/// A question to the main thread, for whose answer another thread waits.
 struct Question<R> {
     state: Gate,
     answer: PiMutex<Option<R>>,
@@ -202,26 +202,26 @@ struct Question<R> {
 const ASKED: u32 = 0;
 const BEGUN: u32 = 1;
 const ANSWERED: u32 = 2;
-/// Who asked has stopped waiting.
+/// The asking thread has stopped waiting.
 const WITHDRAWN: u32 = 3;
 
-/// The calling thread is the main one.
+/// The role of main thread, which the calling thread has.
 pub(crate) struct Claim<'m>(&'m MainThread);
 
 impl Claim<'_> {
-    /// Does what is most urgent; returns whether there was anything.
+    /// Runs the most urgent task; returns whether there was one.
     pub(crate) fn run_one(&self) -> bool {
         let next = self.0.tasks.lock().as_mut().and_then(BinaryHeap::pop);
         let Some(task) = next else {
             return false;
         };
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
-        // Application code runs here, which may panic when it is dropped.
+        // Application code runs here, and may panic, also when it is dropped.
         let _ = catch_unwind(AssertUnwindSafe(task.work));
         true
     }
 
-    /// Does what there is until `is_over`, at most for `time`.
+    /// Runs tasks until `is_over`, at most for `time`.
     pub(crate) fn run(&self, time: Duration, is_over: impl Fn() -> bool) {
         let deadline = Deadline::after(time);
         loop {
@@ -242,13 +242,13 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// A request of a lane, as the main thread has it: counted, as long as it waits or is served.
-struct TakenOver {
+/// A lane's request on the main thread, counted while it waits or is served.
+struct MainThreadRequest {
     core: Arc<Core>,
     octets: usize,
 }
 
-impl TakenOver {
+impl MainThreadRequest {
     fn new(core: &Arc<Core>, request: &QueuedRequest) -> Self {
         let octets = request.octets().max(FRAME_CAPACITY);
         core.main.octets.fetch_add(octets, Ordering::Relaxed);
@@ -258,14 +258,14 @@ impl TakenOver {
         }
     }
 
-    /// Serves it, on the main thread.
+    /// Serves the request on the main thread.
     fn serve(self, request: QueuedRequest) {
         let (reply, arena) = SPARE
             .take()
             .unwrap_or_else(|| worker::reply_parts(&self.core));
         let thread = Thread {
             own: OwnPriority::of_caller(),
-            // A POA that holds requests again must not hold up the others.
+            // A POA that holds requests again must not block other requests.
             patience: Duration::ZERO,
             parks: Parks::No,
             role: Role::Main,
@@ -273,13 +273,13 @@ impl TakenOver {
         let mut worker = Worker::with_parts(&self.core, request.lane(), thread, reply, arena);
         request.serve_by(&mut worker);
         let (reply, mut arena) = worker.into_reply_parts();
-        // The next request may be a long time off.
+        // The next request may be far off.
         arena.reset();
         SPARE.set(Some((reply, arena)));
     }
 }
 
-impl Drop for TakenOver {
+impl Drop for MainThreadRequest {
     fn drop(&mut self) {
         let octets = &self.core.main.octets;
         octets.fetch_sub(self.octets, Ordering::Relaxed);
@@ -287,7 +287,7 @@ impl Drop for TakenOver {
 }
 
 thread_local! {
-    /// The frame and the arena of the last request.
+    /// The frame and the arena of the last request, for the next one.
     static SPARE: Cell<Option<(Frame, Arena)>> = const { Cell::new(None) };
 }
 
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_urgent_is_done_first_and_equals_in_order() {
+    fn the_most_urgent_task_runs_first_and_equal_ones_in_order() {
         let main = MainThread::new(8, 1 << 20);
         let done = Arc::new(PiMutex::new(Vec::new()));
         for (priority, name) in [
@@ -327,14 +327,14 @@ mod tests {
             let done = done.clone();
             main.post(priority, Box::new(move || done.lock().push(name)));
         }
-        let claim = main.claim().expect("nobody else runs it");
+        let claim = main.claim().expect("no other thread runs it");
         while claim.run_one() {}
         assert_eq!(*done.lock(), ['b', 'c', 'a']);
         assert!(!main.has_work());
     }
 
     #[test]
-    fn only_one_thread_is_the_main_one() {
+    fn only_one_thread_is_the_main_thread() {
         let main = MainThread::new(8, 1 << 20);
         let claim = main.claim();
         assert!(claim.is_some() && main.is_here());

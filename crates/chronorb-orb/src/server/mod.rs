@@ -1,12 +1,13 @@
-//! The server's half of the way of a request: pool, lane, connection,
-//! intake, dispatch.
+//! The server side of the request path: pool, lane, connection, message
+//! reading, dispatch.
 
 mod affinity;
 mod at;
 mod connection;
+mod datagram_peers;
 mod dispatch;
-mod doors;
 mod end;
+mod endpoints;
 #[cfg(feature = "baselines")]
 mod filter;
 mod input;
@@ -18,7 +19,6 @@ mod main_thread;
 mod outlet;
 mod output;
 mod parking;
-mod place;
 mod pool;
 mod posted;
 #[cfg(feature = "diop")]
@@ -33,12 +33,12 @@ mod threads;
 mod watch;
 mod worker;
 
-pub(crate) use doors::Published;
+pub(crate) use endpoints::PublishedEndpoint;
 pub(crate) use lane::Lane;
 pub use listening::{Listening, ListeningEndpoint, PeerProof};
-pub(crate) use listening::{listening, tell_listening};
+pub(crate) use listening::{listening, log_listening};
 pub(crate) use main_thread::MainThread;
 pub(crate) use outlet::Outlet;
-pub(crate) use pool::{PoolUse, Threadpool, is_pool_thread, is_published, tell_unused_endpoints};
+pub(crate) use pool::{PoolUse, Threadpool, is_pool_thread, is_published, report_unused_endpoints};
 pub(crate) use snapshot::{Watcher, snapshot, take_times};
 pub(crate) use state::{ServerState, stop};

@@ -5,9 +5,9 @@
 use std::fmt;
 
 use super::at::At;
-use super::end::Gone;
+use super::end::LostConnection;
 use crate::core::Core;
-use crate::gather::{Send, Unsent};
+use crate::gather::{GatherError, Send};
 use crate::observe::Stage;
 
 /// The destination of one reply: the client that waits for it.
@@ -17,12 +17,12 @@ pub(crate) struct Outlet<'c> {
 }
 
 impl Outlet<'_> {
-    /// Sends the pieces of a message that `message` hands over; `None` where another thread is
-    /// sending, and nothing was done. What is not sent whole ends the connection.
+    /// Sends the pieces of a message as `message` produces them; `None` where another thread is
+    /// sending, and nothing was done. A message that is not sent whole ends the connection.
     pub(crate) fn send(
         self,
-        message: impl FnOnce(Send<'_, Gone>) -> Result<(), Unsent<Gone>>,
-    ) -> Option<Result<(), Unsent<Gone>>> {
+        message: impl FnOnce(Send<'_, LostConnection>) -> Result<(), GatherError<LostConnection>>,
+    ) -> Option<Result<(), GatherError<LostConnection>>> {
         self.core.at(Stage::Write);
         let sent = self.at.connection.send_pieces(message)?;
         match &sent {

@@ -1,4 +1,4 @@
-//! The output of a connection: what its peer has not taken yet.
+//! The output of a connection: replies that its peer has not taken yet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use chronorb_cdr::Frame;
 use chronorb_rt::{Deadline, Monotonic};
 use chronorb_transport::{Connection, IoError};
 
-use super::end::Gone;
+use super::end::LostConnection;
 use super::load::Account;
 
 /// Replies that the peer has not taken yet.
 pub(super) struct Output {
-    /// One of the lane's spare frames, while something waits.
+    /// The octets to send, in one of the lane's spare frames while any wait.
     pending: Frame,
-    /// How much of it has been sent.
+    /// The number of octets of `pending` that have been sent.
     sent: usize,
-    /// Memory for messages that others [post](super::posted::Posted).
+    /// Memory for messages that other threads [post](super::posted::PostedMessages).
     pub(super) spare: Vec<u8>,
     accounted: usize,
-    /// Since when the peer has taken nothing of it, but for the time that what it took stands for
-    /// by the least rate; counted among the lane's slow ones.
+    /// The time since which the peer has taken less than the least rate permits; `None` where
+    /// nothing waits. The connection then counts as slow.
     stalled: Option<Monotonic>,
     account: Arc<Account>,
 }
@@ -46,14 +46,14 @@ impl Output {
         &self.pending.as_slice()[self.sent..]
     }
 
-    /// Sends what waits and then a message, or a part of one, whose octets come in two pieces, as
-    /// far as the transport takes them, and keeps the rest.
+    /// Sends waiting octets and then a message, or a part of one, given in two pieces. Keeps the
+    /// octets that the transport does not take.
     pub(super) fn write(
         &mut self,
         transport: &dyn Connection,
         head: &[u8],
         body: &[u8],
-    ) -> Result<(), Gone> {
+    ) -> Result<(), LostConnection> {
         let moved = self.push(transport)?;
         let mut sent = 0;
         if !self.waits() {
@@ -77,9 +77,9 @@ impl Output {
         Ok(())
     }
 
-    /// Sends of what waits as much as the transport takes, until it takes no more: only then does it tell of room. Returns how
-    /// much that was.
-    fn push(&mut self, transport: &dyn Connection) -> Result<usize, Gone> {
+    /// Sends waiting octets until the transport takes no more, because only then does it report
+    /// room again. Returns the number of octets sent.
+    fn push(&mut self, transport: &dyn Connection) -> Result<usize, LostConnection> {
         let mut moved = 0;
         while self.waits() {
             let sent = or_nothing(transport.try_send(self.waiting()))?;
@@ -92,14 +92,14 @@ impl Output {
         Ok(moved)
     }
 
-    /// Sends what waits, and waits for it until the deadline.
+    /// Sends the waiting octets, blocking until the deadline.
     pub(super) fn drain(&mut self, transport: &dyn Connection, deadline: Deadline) {
         if self.waits() && transport.send_all(self.waiting(), deadline).is_ok() {
             self.forget(self.waiting().len());
         }
     }
 
-    /// Throws away what waits.
+    /// Discards the waiting octets.
     pub(super) fn discard(&mut self) {
         self.forget(self.waiting().len());
         self.settle(0);
@@ -111,7 +111,7 @@ impl Output {
             .is_some_and(|stalled| Monotonic::now() - stalled > limit)
     }
 
-    /// Brings the books up to date, after the peer has taken so many octets.
+    /// Updates the accounts after the peer has taken this number of octets.
     fn settle(&mut self, moved: usize) {
         match (self.waits(), self.stalled) {
             (true, None) => {
@@ -134,7 +134,7 @@ impl Output {
         }
     }
 
-    fn keep(&mut self, octets: &[u8]) -> Result<(), Gone> {
+    fn keep(&mut self, octets: &[u8]) -> Result<(), LostConnection> {
         if self.pending.capacity() == 0 {
             self.pending = self.account.load.spares.take();
         } else if self.sent > self.pending.len() / 2 {
@@ -143,7 +143,9 @@ impl Output {
         }
         let len = self.pending.len() + octets.len();
         self.account.set(&mut self.accounted, len);
-        self.pending.extend_from_slice(octets).map_err(|_| Gone)
+        self.pending
+            .extend_from_slice(octets)
+            .map_err(|_| LostConnection)
     }
 
     fn forget(&mut self, sent: usize) {
@@ -166,11 +168,11 @@ impl Drop for Output {
     }
 }
 
-/// What the transport took, perhaps nothing.
-fn or_nothing(sent: Result<usize, IoError>) -> Result<usize, Gone> {
+/// The number of octets that the transport took; 0 if it would block.
+fn or_nothing(sent: Result<usize, IoError>) -> Result<usize, LostConnection> {
     match sent {
         Ok(n) => Ok(n),
         Err(IoError::WouldBlock) => Ok(0),
-        Err(_) => Err(Gone),
+        Err(_) => Err(LostConnection),
     }
 }

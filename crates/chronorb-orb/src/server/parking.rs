@@ -1,8 +1,8 @@
-//! Requests that wait for their POA, and keep no thread meanwhile.
+//! Requests that wait for their POA without occupying a thread.
 //!
 //! A POA lets a request wait while its manager holds requests, or while another thread is in a
-//! single-threaded one. The request is parked at the lane that it came in by. Its POA knows the
-//! lanes that have requests parked for it, and rings them when one may go on.
+//! single-threaded POA. The request is parked at the lane that read it. Its POA knows the lanes
+//! with requests parked for it, and notifies them when one may continue.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -21,33 +21,33 @@ use crate::rtcorba::Priority;
 /// The parked requests of a lane, of type `R`.
 pub(super) struct Parking<R> {
     /// `None` once the lane is ending.
-    parked: PiMutex<Option<Vec<Parked<R>>>>,
+    parked: PiMutex<Option<Vec<ParkedRequest<R>>>>,
     /// The number of parked requests, to be read without the lock.
     count: AtomicUsize,
-    /// Has the lane look at parked requests now and then.
+    /// Makes the lane check parked requests at intervals.
     load: Arc<Load>,
     max: usize,
     octets: AtomicUsize,
     max_octets: usize,
     hold: Duration,
-    /// Rung where a request may continue.
+    /// Notified when a request may continue.
     pub(super) bell: Wake,
 }
 
-/// A request that waits for its POA. The first of the most urgent continues first.
-pub(super) struct Parked<R> {
+/// A request that waits for its POA. Requests continue by priority, then in order of arrival.
+pub(super) struct ParkedRequest<R> {
     pub(super) request: R,
     /// The octets of its message.
     pub(super) octets: usize,
-    /// `None` where its POA is gone, which is for the next thread to find out.
+    /// `None` where its POA is destroyed, which the next thread finds out.
     pub(super) ticket: Option<Ticket>,
     pub(super) priority: Option<Priority>,
-    /// The end of its patience.
+    /// The time until which it may wait.
     pub(super) until: Deadline,
 }
 
 impl<R> Parking<R> {
-    /// No parked requests.
+    /// Returns an empty set of parked requests.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -64,7 +64,7 @@ impl<R> Parking<R> {
         })
     }
 
-    /// Whether no more requests can wait.
+    /// Whether no further request can be parked.
     pub(super) fn is_full(&self) -> bool {
         self.count() >= self.max || self.octets.load(Ordering::Relaxed) >= self.max_octets
     }
@@ -74,24 +74,24 @@ impl<R> Parking<R> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// The end of the patience of a request that is parked now for the first time.
+    /// The time until which a request may wait that is parked now for the first time.
     pub(super) fn deadline(&self) -> Deadline {
         Deadline::after(self.hold)
     }
 
-    /// Lets a request wait. It is dropped where the lane is ending.
-    pub(super) fn park(&self, parked: Parked<R>) {
+    /// Parks a request. It is dropped where the lane is ending.
+    pub(super) fn park(&self, parked: ParkedRequest<R>) {
         let mut all = self.parked.lock();
         let Some(waiting) = &mut *all else {
             drop(all);
-            // It ends with its connection.
+            // The client learns this from the end of its connection.
             drop(parked);
             return;
         };
         self.count.fetch_add(1, Ordering::Relaxed);
         self.load.watch(true);
         self.octets.fetch_add(parked.octets, Ordering::Relaxed);
-        // Its POA may have become ready since.
+        // Its POA may have become ready meanwhile.
         let is_over = parked.is_over();
         let at = waiting.partition_point(|other| other.priority >= parked.priority);
         waiting.insert(at, parked);
@@ -101,33 +101,33 @@ impl<R> Parking<R> {
         }
     }
 
-    /// Takes out the first request that may continue, or whose time is over; the most urgent first.
-    pub(super) fn take(&self) -> Option<Parked<R>> {
+    /// Takes out the most urgent request that may continue or whose time has expired.
+    pub(super) fn take(&self) -> Option<ParkedRequest<R>> {
         let mut all = self.parked.lock();
         let waiting = all.as_mut()?;
-        let at = waiting.iter().position(Parked::is_over)?;
+        let at = waiting.iter().position(ParkedRequest::is_over)?;
         let parked = waiting.remove(at);
         self.count.fetch_sub(1, Ordering::Relaxed);
         self.load.watch(false);
         self.octets.fetch_sub(parked.octets, Ordering::Relaxed);
-        if waiting.iter().any(Parked::is_over) {
+        if waiting.iter().any(ParkedRequest::is_over) {
             // Another thread continues with that one.
             self.bell.notify();
         }
         Some(parked)
     }
 
-    /// Rings where a request may continue, because its time is over.
+    /// Notifies the lane if a request may continue or its time has expired.
     pub(super) fn ring_if_due(&self) {
         if self.count() > 0
             && let Some(all) = &*self.parked.lock()
-            && all.iter().any(Parked::is_over)
+            && all.iter().any(ParkedRequest::is_over)
         {
             self.bell.notify();
         }
     }
 
-    /// Gives back the requests that wait, to be dropped, and lets none wait any more.
+    /// Gives back the parked requests, to be dropped, and parks none from now on.
     pub(super) fn close(&self, left: &mut Vec<R>) {
         for parked in self.parked.lock().take().unwrap_or_default() {
             left.push(parked.request);
@@ -136,8 +136,8 @@ impl<R> Parking<R> {
     }
 }
 
-impl<R> Parked<R> {
-    /// Whether the time of the request is over, and its POA does not let it in.
+impl<R> ParkedRequest<R> {
+    /// Whether the time of the request has expired while its POA does not admit it.
     pub(super) fn is_late(&self) -> bool {
         self.until.has_passed() && !self.is_open()
     }

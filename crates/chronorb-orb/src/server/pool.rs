@@ -10,7 +10,7 @@ use chronorb_giop::{
 use chronorb_rt::{Bounds, Deadline, log};
 use chronorb_transport::{Address, Endpoint};
 
-use super::doors::Doors;
+use super::endpoints::Endpoints;
 use super::lane::Lane;
 use super::lane::setup::{self, LaneSetup};
 use super::queued::QueuedRequest;
@@ -40,8 +40,8 @@ impl Pools {
         self.named.get(index).cloned().flatten()
     }
 
-    /// The pool of this number, which cannot be destroyed before the result is dropped.
-    pub(crate) fn make_use_of(&self, id: ThreadpoolId) -> Option<PoolUse> {
+    /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
+    pub(crate) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
         let pool = self.get(id)?;
         pool.users.fetch_add(1, Ordering::AcqRel);
         Some(PoolUse(pool))
@@ -51,25 +51,25 @@ impl Pools {
         self.default.iter().chain(self.named.iter().flatten())
     }
 
-    /// Tells the threads of all pools to end. The requests that waited for a thread come back, to be
+    /// Tells the threads of all pools to end. Returns the requests that waited for a thread, to be
     /// dropped.
     pub(crate) fn stop(&self) -> impl Sized + use<> {
         self.all().flat_map(|pool| pool.stop()).collect::<Vec<_>>()
     }
 }
 
-/// A thread pool. Without lanes it is a pool of one lane that takes requests of any priority.
+/// A thread pool. Without lanes it is a pool of one lane that serves requests of any priority.
 pub(crate) struct Threadpool {
-    /// 0 for the ORB's own.
+    /// The number of the pool; 0 for the default pool.
     number: u32,
     lanes: Vec<Arc<Lane>>,
     laned: bool,
     scheduler: Option<Arc<PoolScheduler>>,
-    /// POAs that are served by it, and have not been destroyed.
+    /// The number of POAs that the pool serves.
     users: AtomicUsize,
 }
 
-/// That a POA is served by a pool, until its destruction.
+/// A POA's use of a pool, until the POA is destroyed.
 pub(crate) struct PoolUse(Arc<Threadpool>);
 
 impl PoolUse {
@@ -85,10 +85,10 @@ impl Drop for PoolUse {
 }
 
 impl Threadpool {
-    /// The pool of POAs that name none; the first call makes it.
+    /// Returns the pool of POAs that name none; the first call makes it.
     pub(crate) fn default_of(core: &Arc<Core>) -> Result<Arc<Self>, SystemException> {
         let mut pools = core.server.pools.lock();
-        // Under the lock, so that no pool is opened once the ORB stops them all.
+        // Under the lock, so that no pool is opened once the ORB stops all pools.
         core.check_running()?;
         if let Some(pool) = &pools.default {
             return Ok(pool.clone());
@@ -138,16 +138,19 @@ impl Threadpool {
         }
         let given = lanes.map(|lane| given_endpoints(core, (number, lane)));
         let given: Vec<_> = if core.config.threadpool_strategy.filters() {
-            // One thread reads at all of them.
+            // One thread reads at all of the endpoints.
             vec![given.flatten().collect()]
         } else {
             given.collect()
         };
         let endpoints = given
             .into_iter()
-            .map(|given| match given.is_empty() {
-                true => free_endpoints(core),
-                false => given,
+            .map(|given| {
+                if given.is_empty() {
+                    free_endpoints(core)
+                } else {
+                    given
+                }
             })
             .collect::<Vec<_>>();
         log::start();
@@ -156,7 +159,8 @@ impl Threadpool {
         Ok(ThreadpoolId(number))
     }
 
-    /// Ends a pool of an RT ORB: requests in progress are answered, and all its threads have ended when this returns.
+    /// Destroys a pool of an RT ORB: requests in progress are answered, and all its threads have
+    /// ended when this returns.
     ///
     /// # Errors
     /// [`DestroyThreadpoolError`].
@@ -180,25 +184,22 @@ impl Threadpool {
             pools.named[id.0 as usize - 1] = None;
             pool
         };
-        // What is dropped here, and the end of a lane, must not meet the lock.
+        // The drop of requests and the end of a lane must not run under the lock.
         drop(pool.stop());
         let deadline = Deadline::after(core.config.request_timeout);
         let ended = pool
             .lanes
             .iter()
             .all(|lane| lane.wait_until_ended(deadline));
-        match ended {
-            true => Ok(()),
-            false => {
-                Err(
-                    SystemException::new(SystemExceptionKind::Timeout, 0, CompletionStatus::Maybe)
-                        .into(),
-                )
-            }
+        if ended {
+            Ok(())
+        } else {
+            let (kind, completed) = (SystemExceptionKind::Timeout, CompletionStatus::Maybe);
+            Err(SystemException::new(kind, 0, completed).into())
         }
     }
 
-    /// Opens all lanes, then starts their threads; a failure leaves nothing behind.
+    /// Opens all lanes, then starts their threads; a failure leaves no lane behind.
     fn open(
         core: &Arc<Core>,
         number: u32,
@@ -234,11 +235,11 @@ impl Threadpool {
         core.server
             .make_room_for_lanes(endpoints.len(), max_connections);
         let lanes = if strategy.filters() {
-            behind_one(core, setups, &endpoints.concat(), scheduler.as_ref())?
+            open_with_one_reader(core, setups, &endpoints.concat(), scheduler.as_ref())?
         } else {
             let open = |(setup, endpoints): (LaneSetup, &Vec<_>)| {
-                let doors = Doors::open(core, &setup, endpoints)?;
-                let lane = Lane::open(core, setup, doors, Box::default(), scheduler.as_ref());
+                let endpoints = Endpoints::open(core, &setup, endpoints)?;
+                let lane = Lane::open(core, setup, endpoints, Box::default(), scheduler.as_ref());
                 lane.map(Arc::new)
             };
             let lanes = setups.into_iter().zip(endpoints).map(open);
@@ -251,7 +252,7 @@ impl Threadpool {
             scheduler,
             users: AtomicUsize::new(0),
         });
-        for lane in pool.lanes.iter().filter(|lane| lane.has_doors()) {
+        for lane in pool.lanes.iter().filter(|lane| lane.reads()) {
             if let Err(exception) = threads::start(core, lane) {
                 drop(pool.stop());
                 return Err(exception);
@@ -260,8 +261,8 @@ impl Threadpool {
         Ok(pool)
     }
 
-    /// Tells all threads to end. What waited for them comes back, to be dropped.
-    #[must_use = "it is to be dropped where no lock is held"]
+    /// Tells all threads to end. Returns the requests that waited for them, to be dropped.
+    #[must_use = "the requests are to be dropped without holding a lock"]
     fn stop(&self) -> Vec<QueuedRequest> {
         self.lanes.iter().for_each(|lane| lane.stop());
         let scheduler = self.scheduler.as_ref();
@@ -278,7 +279,7 @@ impl Threadpool {
         self.number
     }
 
-    /// Whether it is the pool of POAs that name none.
+    /// Whether this is the pool of POAs that name none.
     pub(crate) fn is_default(&self) -> bool {
         self.number == 0
     }
@@ -306,12 +307,12 @@ impl Threadpool {
 
     pub(crate) fn least_urgent_lane(&self) -> &Lane {
         let least = self.lanes.iter().min_by_key(|lane| lane.priority());
-        // Both ways of making a pool refuse one without lanes.
+        // Both functions that make a pool refuse one without lanes.
         least.expect("a pool has a lane")
     }
 }
 
-/// Whether one of the ways leads to this ORB.
+/// Whether one of the addresses leads to this ORB.
 pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
     let pools = core.server.pools.lock();
     let mut published = pools
@@ -321,9 +322,9 @@ pub(crate) fn is_published(core: &Core, ways: &[Way]) -> bool {
     published.any(|published| ways.iter().any(|way| way.is_same_place(&published.way)))
 }
 
-/// Says which endpoints of the configuration belong to pools that have not been made. A program that runs the ORB has
-/// made its pools.
-pub(crate) fn tell_unused_endpoints(core: &Core) {
+/// Reports endpoints of the configuration that belong to pools that were never made. A program that
+/// runs the ORB has made its pools.
+pub(crate) fn report_unused_endpoints(core: &Core) {
     let made = core.server.pools.lock().named.len() as u32;
     for ((pool, lane), endpoint) in &core.config.lane_listen_endpoints {
         if *pool > made {
@@ -336,8 +337,8 @@ pub(crate) fn tell_unused_endpoints(core: &Core) {
     }
 }
 
-/// Lanes for all of which the most urgent one reads, at the same endpoints.
-fn behind_one(
+/// Opens lanes for all of which the most urgent one reads, at the same endpoints.
+fn open_with_one_reader(
     core: &Core,
     mut setups: Vec<LaneSetup>,
     endpoints: &[Endpoint],
@@ -346,20 +347,20 @@ fn behind_one(
     sort_by_rank(&mut setups, |setup| Reverse(setup.priority));
     let mut setups = setups.into_iter();
     let first = setups.next();
-    // Both ways of making a pool refuse one without lanes.
+    // Both functions that make a pool refuse one without lanes.
     let first = first.ok_or(SystemException::no(SystemExceptionKind::BadParam, 0))?;
-    let doors = Doors::open(core, &first, endpoints)?;
-    let open = |setup, doors, behind| Lane::open(core, setup, doors, behind, scheduler);
+    let endpoints = Endpoints::open(core, &first, endpoints)?;
+    let open = |setup, endpoints, served| Lane::open(core, setup, endpoints, served, scheduler);
     let mut lanes = setups
-        .map(|setup| open(setup, doors.of_another(), Box::default()).map(Arc::new))
+        .map(|setup| open(setup, endpoints.shared(), Box::default()).map(Arc::new))
         .collect::<Result<Vec<_>, _>>()?;
-    let behind = lanes.clone().into_boxed_slice();
-    lanes.push(Arc::new(open(first, doors, behind)?));
+    let served_lanes = lanes.clone().into_boxed_slice();
+    lanes.push(Arc::new(open(first, endpoints, served_lanes)?));
     sort_by_rank(&mut lanes, |lane| lane.index());
     Ok(lanes)
 }
 
-/// The scheduler of a pool whose threads do more than dispatch what they read.
+/// Returns the scheduler of a pool, if its threads do more than dispatch what they read.
 fn scheduler_of(
     core: &Core,
     spec: &PoolSpec,
@@ -397,7 +398,7 @@ fn scheduler_of(
     Ok(scheduler.map(Arc::new))
 }
 
-/// Whether the calling thread is one of a pool of the ORB.
+/// Whether the calling thread belongs to a pool of the ORB.
 pub(crate) fn is_pool_thread(core: &Core) -> bool {
     worker_pool(core).is_some()
 }
@@ -407,7 +408,7 @@ fn worker_pool(core: &Core) -> Option<u32> {
     setup::lane_of_thread(core).map(|(pool, _)| pool)
 }
 
-/// Where the configuration says that a lane listens.
+/// The endpoints that the configuration gives to a lane.
 fn given_endpoints(core: &Core, lane: (u32, u32)) -> Vec<Endpoint> {
     let given = core.config.lane_listen_endpoints.iter();
     given
@@ -416,8 +417,8 @@ fn given_endpoints(core: &Core, lane: (u32, u32)) -> Vec<Endpoint> {
         .collect()
 }
 
-/// Where a lane listens that is given no endpoint: any port of the hosts of the default pool, or any path beside
-/// its paths.
+/// The endpoints of a lane for which the configuration names none: any port of the hosts of the
+/// default pool, or any path beside its paths.
 fn free_endpoints(core: &Core) -> Vec<Endpoint> {
     let given = &core.config.listen_endpoints;
     if given.is_empty() {
@@ -429,18 +430,19 @@ fn free_endpoints(core: &Core) -> Vec<Endpoint> {
             Address::Host { port, .. } => *port = 0,
             Address::Path(path) => path.clear(),
         }
-        // What is of one endpoint alone.
+        // These options apply to one endpoint only.
         free.options
             .retain(|(name, _)| name != "portspan" && name != "class");
         free
     });
     let mut endpoints: Vec<_> = free.collect();
-    // Several ports of one host are one endpoint here.
+    // Several ports of one host have become the same endpoint.
     endpoints.dedup();
     endpoints
 }
 
-/// Any endpoint of each of the server's protocols: those of its policy, else IIOP, else the preferred one.
+/// Any endpoint of each of the server's protocols: those of its policy, else IIOP, else the
+/// preferred one.
 fn any_endpoints(core: &Core) -> Vec<Endpoint> {
     let protocols = &core.protocols;
     let of_policy = core.rt.policies.server_protocols();
@@ -453,7 +455,7 @@ fn any_endpoints(core: &Core) -> Vec<Endpoint> {
     wanted.map(PluggableProtocol::any_endpoint).collect()
 }
 
-/// Requests that a lane buffers, where nothing else is asked for.
+/// The number of requests that a lane buffers unless the application asks for another.
 const MAX_BUFFERED_REQUESTS: usize = 4096;
-/// Octets of stack of a pool's thread, where nothing else is asked for.
+/// Octets of stack of a pool's thread unless the application asks for others.
 const STACK_SIZE: usize = 256 << 10;

@@ -1,4 +1,4 @@
-//! Messages that threads leave for the one that is sending.
+//! Messages that threads leave to the thread that is sending.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chronorb_rt::PiMutex;
 
-use super::end::Gone;
+use super::end::LostConnection;
 
 /// The messages of threads that found the output of a connection taken.
-pub(super) struct Posted {
+pub(super) struct PostedMessages {
     octets: PiMutex<Vec<u8>>,
-    /// Whether there are any, to be asked without the lock.
+    /// Whether there are any, to be read without the lock.
     any: AtomicBool,
     /// The most octets that wait at a time.
     max: usize,
 }
 
-impl Posted {
+impl PostedMessages {
     pub(super) fn new(max: usize) -> Self {
         Self {
             octets: PiMutex::new(Vec::new()),
@@ -31,22 +31,24 @@ impl Posted {
         self.any.load(Ordering::SeqCst)
     }
 
-    /// Leaves a message.
+    /// Adds a message.
     ///
     /// # Errors
-    /// [`Gone`] if more would wait than may, or there is no memory for it.
-    pub(super) fn post(&self, message: &[u8]) -> Result<(), Gone> {
+    /// [`LostConnection`] where the bound is exceeded, or no memory is left.
+    pub(super) fn post(&self, message: &[u8]) -> Result<(), LostConnection> {
         let mut octets = self.octets.lock();
         if octets.len() + message.len() > self.max {
-            return Err(Gone);
+            return Err(LostConnection);
         }
-        octets.try_reserve(message.len()).map_err(|_| Gone)?;
+        octets
+            .try_reserve(message.len())
+            .map_err(|_| LostConnection)?;
         octets.extend_from_slice(message);
         self.any.store(true, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Takes all messages. `spare` takes their place, so that further ones need no memory.
+    /// Takes all messages. `spare` replaces their memory, so that further ones need no allocation.
     pub(super) fn take(&self, mut spare: Vec<u8>) -> Vec<u8> {
         spare.clear();
         let mut octets = self.octets.lock();
@@ -55,15 +57,16 @@ impl Posted {
     }
 }
 
-/// What to keep of the memory for messages that were sent.
+/// Keeps the memory of messages that were sent, unless it is large.
 pub(super) fn spare_of(sent: Vec<u8>) -> Vec<u8> {
-    match sent.capacity() <= KEPT_CAPACITY {
-        true => sent,
-        false => Vec::new(),
+    if sent.capacity() <= KEPT_CAPACITY {
+        sent
+    } else {
+        Vec::new()
     }
 }
 
-/// The octets of memory that are kept for further messages of a connection, twice.
+/// The octets of memory that a connection keeps for further messages, twice.
 const KEPT_CAPACITY: usize = 4 << 10;
 
 #[cfg(test)]
@@ -73,17 +76,17 @@ mod tests {
 
     #[test]
     fn the_memory_of_messages_is_used_again() {
-        let posted = Posted::new(8);
-        let (mut spare, mut places) = (Vec::new(), [std::ptr::null(); 4]);
-        for place in &mut places {
+        let posted = PostedMessages::new(8);
+        let (mut spare, mut addresses) = (Vec::new(), [std::ptr::null(); 4]);
+        for address in &mut addresses {
             assert_eq!(posted.post(b"message"), Ok(()));
             assert!(posted.any());
             let taken = posted.take(spare);
             assert!(!posted.any() && taken == b"message");
-            *place = taken.as_ptr();
+            *address = taken.as_ptr();
             spare = spare_of(taken);
         }
-        assert_eq!(places[..2], places[2..], "two of them take turns");
+        assert_eq!(addresses[..2], addresses[2..], "two of them take turns");
     }
 
     #[test]
@@ -96,9 +99,9 @@ mod tests {
 
     #[test]
     fn no_more_wait_than_may() {
-        let posted = Posted::new(8);
+        let posted = PostedMessages::new(8);
         assert_eq!(posted.post(b"message"), Ok(()));
-        assert_eq!(posted.post(b"no"), Err(Gone));
+        assert_eq!(posted.post(b"no"), Err(LostConnection));
         assert_eq!(posted.take(Vec::new()), b"message");
         assert_eq!(posted.post(b"again"), Ok(()));
     }

@@ -1,11 +1,11 @@
 //! Proofs that a peer by datagrams receives at the address that it sends from.
 //!
-//! Anybody can send a datagram in another's name, so a server that answers it at length is an
+//! A datagram can carry a forged source address, so a server that sends a long answer to it is an
 //! amplifier. A two-way request of a peer without a proof is therefore not served. It is forwarded
-//! to the same object by another key, which is a proof: a code of the peer's address, and the key
-//! that the request had. A request with such a key proves the address of its connection. The server
-//! keeps nothing for a peer without a proof, and no answer to it is longer than three times what it
-//! has sent.
+//! to the same object under another key, which is the proof: an authentication code of the peer's
+//! address, followed by the original key. A request with such a key proves the address of its
+//! connection. The server keeps no state for a peer without a proof, and no answer to such a peer
+//! is longer than three times its request.
 //!
 //! ```text
 //! 0        4                                    12
@@ -32,7 +32,7 @@ use crate::core::Core;
 use crate::poa::{ObjectKey, forwarded_policies};
 use crate::protocol::{AddressForm, ProfileParts};
 
-/// The key of the object, of a key that may be a proof; in that case the connection is proved.
+/// Returns the object key without a proof; a valid proof marks the connection as proved.
 pub(super) fn key_of<'k>(core: &Core, connection: &ServerConnection, key: &'k [u8]) -> &'k [u8] {
     let Some((code, rest)) = split(key) else {
         return key;
@@ -45,10 +45,10 @@ pub(super) fn key_of<'k>(core: &Core, connection: &ServerConnection, key: &'k [u
     rest
 }
 
-/// Looks at the target of a request, which may be a proof, and names the object instead. Writes the
-/// answer to one that has to be sent again with a proof, and returns whether it has.
+/// Replaces a target key that carries a proof by the plain object key. A request that needs a proof
+/// and has none is answered with a forward, and the result is `true`.
 ///
-/// What is not answered at length needs no proof.
+/// A request without a reply, or with a short one only, needs no proof.
 #[cold]
 pub(super) fn forwards(
     core: &Core,
@@ -73,7 +73,7 @@ pub(super) fn forwards(
     Ok(true)
 }
 
-/// The key of the object, of a key that may be a proof; nothing is proved by that.
+/// Returns the object key without a proof, and does not check the proof.
 pub(super) fn without_proof(key: &[u8]) -> &[u8] {
     split(key).map_or(key, |(_, rest)| rest)
 }
@@ -82,8 +82,8 @@ fn split(key: &[u8]) -> Option<(&[u8; 8], &[u8])> {
     key.strip_prefix(&PROOF)?.split_first_chunk()
 }
 
-/// The reference that lets the peer of a connection prove its address; `None` where it has none to
-/// prove.
+/// The reference by which the peer of a connection can prove its address; `None` where the address
+/// needs no proof.
 #[cold]
 pub(super) fn reference(core: &Core, at: At<'_>, key: &[u8], request: usize) -> Option<Ior> {
     let connection = at.connection;
@@ -98,7 +98,7 @@ pub(super) fn reference(core: &Core, at: At<'_>, key: &[u8], request: usize) -> 
         components: Vec::new(),
     };
     if parts.version > Version::V1_0 {
-        // What calls by the reference depend on: how text goes, and at which priorities.
+        // Calls by the reference depend on these: the code sets and the priority model.
         let code_sets = Component::CodeSets(core.config.code_sets()).tagged().ok()?;
         parts.components.push(code_sets);
         let policies = ObjectKey::parse(key).and_then(|key| forwarded_policies(core, &key));
@@ -107,7 +107,7 @@ pub(super) fn reference(core: &Core, at: At<'_>, key: &[u8], request: usize) -> 
     let form = AddressForm::HOST_AND_PORT;
     let mut data = form.encode(parts.clone()).ok()?;
     if data.len() + AROUND_PROFILE > AMPLIFICATION * request {
-        // The peer gets to the object at least.
+        // A shorter reference still leads the peer to the object.
         parts.components.clear();
         data = form.encode(parts).ok()?;
     }
@@ -120,29 +120,29 @@ pub(super) fn reference(core: &Core, at: At<'_>, key: &[u8], request: usize) -> 
     })
 }
 
-/// Whether an answer to a request of so many octets may go to a peer without a proof.
+/// Whether an answer of this size, in octets, may go to a peer without a proof.
 pub(super) fn may_be_answered(request: usize, answer: usize) -> bool {
     answer <= AMPLIFICATION * request
 }
 
 /// The authentication code of an address, by the key of this ORB.
 ///
-/// The hash of the standard library is SipHash by a random key of the process, which nobody learns:
-/// a pseudorandom function of 64 bits, made to be keyed so. Its algorithm may change with the
-/// compiler, which does not matter, since no code outlives the process. A guess is right once in
-/// 2⁶⁴, and each takes a datagram.
+/// The hash of the standard library is SipHash under a random key that never leaves the process:
+/// a keyed pseudorandom function of 64 bits. Its algorithm may change with the compiler, which does
+/// not matter because no code outlives the process. A guess succeeds with probability 2⁻⁶⁴, and
+/// each guess costs a datagram.
 fn code_of(core: &Core, ip: IpAddr) -> [u8; 8] {
     core.server.address_codes.hash_one(ip).to_be_bytes()
 }
 
-/// The address that the peer has to prove; that of no other protocol can be forged by a datagram.
+/// The address that the peer has to prove. Other protocols than DIOP do not allow a forged one.
 fn address_of(connection: &dyn Connection) -> Option<IpAddr> {
     let peer = net::getpeername(connection).ok().flatten()?;
     let peer = SocketAddr::try_from(peer).ok()?;
     Some(peer.ip().to_canonical())
 }
 
-/// The address by which the peer of a connection reaches the lane, as references tell it.
+/// The address under which the peer of a connection reaches the lane, for use in references.
 #[allow(clippy::disallowed_methods, reason = "once for each peer")]
 fn way_here(lane: &Lane, connection: &dyn Connection) -> Option<Address> {
     let local = net::getsockname(connection).ok()?;
@@ -153,7 +153,7 @@ fn way_here(lane: &Lane, connection: &dyn Connection) -> Option<Address> {
         ways.filter(|way| way.protocol == TAG_DIOP)
     };
     let is_here = by_datagrams().any(|way| way.address == here);
-    // A server may be published by another address than its own.
+    // The server may be published under another address than its own.
     let mut others = by_datagrams().filter(|way| {
         way.address
             .as_host()
@@ -165,7 +165,7 @@ fn way_here(lane: &Lane, connection: &dyn Connection) -> Option<Address> {
     }
 }
 
-/// How many times as long as its request an answer without a proof may be.
+/// The greatest ratio of an answer without a proof to its request.
 const AMPLIFICATION: usize = 3;
 /// Octets of a reply with a reference around the data of its profile: the headers of message and
 /// reply with their contexts, the type, the number of profiles, and the tag and length of this one.

@@ -9,36 +9,36 @@ use chronorb_rt::{Deadline, Key};
 
 use super::connection::WorkGuard;
 use super::lane::Lane;
-use super::parking::Parked;
-use super::scheduler::Permit;
+use super::parking::ParkedRequest;
+use super::scheduler::DispatchPermit;
 use crate::core::Core;
 use crate::poa::{Closed, Ticket};
 use crate::rtcorba::Priority;
 
 /// The lane that serves a request.
-pub(super) struct Target {
+pub(super) struct DispatchTarget {
     pub(super) lane: Arc<Lane>,
-    /// The priority of the request, where a filter decides it and not the POA.
+    /// The priority of the request, where a filter decides it instead of the POA.
     pub(super) at: Option<Priority>,
 }
 
-/// A POA by its place, why it has to be waited for, and the priority of the request.
+/// A POA's key, why the request has to wait for it, and the priority of the request.
 pub(super) type Wait = (Key, Closed, Option<Priority>);
 
-/// A whole message on its way to the thread that dispatches it.
+/// A whole message, handed off to the thread that dispatches it.
 pub(super) struct QueuedRequest {
     work: QueuedWork,
-    target: Target,
+    target: DispatchTarget,
     header: MessageHeader,
     message: Frame,
-    /// The right to be dispatched now.
-    permit: Option<Permit>,
-    /// Set where the request was parked: its ticket, and the end of its patience.
+    /// The permit to be dispatched now.
+    permit: Option<DispatchPermit>,
+    /// For a parked request: its ticket, and the time until which it may wait.
     waited: Option<(Option<Ticket>, Deadline)>,
 }
 
-/// A message in progress that no thread works on. Keeps its lane from ending and its connection
-/// from being over, as a [`WorkGuard`] does.
+/// The work on a message while no thread has it. Keeps its lane from ending and its connection from
+/// being over, like a [`WorkGuard`].
 struct QueuedWork {
     core: Arc<Core>,
     /// The lane that has read the message.
@@ -59,13 +59,13 @@ impl QueuedRequest {
     pub(super) fn new(
         core: &Arc<Core>,
         entrance: &Arc<Lane>,
-        target: Target,
+        target: DispatchTarget,
         connection: Key,
         work: WorkGuard<'_>,
         header: MessageHeader,
         message: Frame,
     ) -> Self {
-        // The request owns it from here on.
+        // The request owns the work from here on.
         std::mem::forget(work);
         entrance.running.fetch_add(1, Ordering::AcqRel);
         Self {
@@ -82,27 +82,27 @@ impl QueuedRequest {
         }
     }
 
-    /// Grants the right to be dispatched.
-    pub(super) fn grant(mut self, permit: Permit) -> Self {
+    /// Attaches a permit.
+    pub(super) fn grant(mut self, permit: DispatchPermit) -> Self {
         self.permit = Some(permit);
         self
     }
 
-    /// The right to be dispatched, for the thread that does it.
-    pub(super) fn take_permit(&mut self) -> Option<Permit> {
+    /// Takes the permit, for the thread that dispatches the request.
+    pub(super) fn take_permit(&mut self) -> Option<DispatchPermit> {
         self.permit.take()
     }
 
-    /// The place of the lane whose threads dispatch it: that of its permit, else its own.
+    /// The index of the lane whose threads dispatch it: that of its permit, else its own.
     pub(super) fn dispatched_by(&self) -> usize {
         let permit = self.permit.as_ref();
-        permit.map_or_else(|| self.target.lane.index(), Permit::lane)
+        permit.map_or_else(|| self.target.lane.index(), DispatchPermit::lane)
     }
 
     /// Parks the request at the lane that has read it.
     #[cold]
     pub(super) fn park(mut self, wait: Option<Wait>) {
-        // While it waits it takes no more memory than it needs.
+        // A waiting request keeps no more memory than it needs.
         let mut message = Frame::new(self.message.len(), usize::MAX);
         if message.extend_from_slice(self.message.as_slice()).is_ok() {
             self.message = message;
@@ -113,7 +113,7 @@ impl QueuedRequest {
         self.park_with(ticket, priority);
     }
 
-    /// Parks the request again, since no thread could dispatch it.
+    /// Parks the request again, because no thread could dispatch it.
     pub(super) fn park_again(mut self, priority: Option<Priority>) {
         let ticket = self.waited.as_mut().and_then(|(ticket, _)| ticket.take());
         self.park_with(ticket, priority);
@@ -122,7 +122,7 @@ impl QueuedRequest {
     fn park_with(self, ticket: Option<Ticket>, priority: Option<Priority>) {
         let lane = self.work.entrance.clone();
         let until = self.waited.as_ref().map(|(_, until)| *until);
-        lane.parking().park(Parked {
+        lane.parking().park(ParkedRequest {
             octets: self.octets(),
             ticket,
             priority,
@@ -131,19 +131,19 @@ impl QueuedRequest {
         });
     }
 
-    /// A request that was parked. Its ticket holds back others as long as it is on its way.
-    pub(super) fn of_parked(parked: Parked<Self>) -> Self {
+    /// Takes a request out of its parking place. Its ticket holds back others until it is served.
+    pub(super) fn of_parked(parked: ParkedRequest<Self>) -> Self {
         let mut request = parked.request;
         request.waited = Some((parked.ticket, parked.until));
         request
     }
 
-    /// The lane that it is served for: the one that has read it, or one behind that.
+    /// The lane that it is served for: the one that has read it, or one that this lane serves.
     pub(super) fn lane(&self) -> &Arc<Lane> {
         &self.target.lane
     }
 
-    /// The priority of the request, where a filter decides it and not the POA.
+    /// The priority of the request, where a filter decides it instead of the POA.
     pub(super) fn priority(&self) -> Option<Priority> {
         self.target.at
     }
@@ -164,12 +164,12 @@ impl QueuedRequest {
         self.waited.is_some()
     }
 
-    /// Takes its message out.
+    /// Takes out the message.
     pub(super) fn take_message(&mut self) -> Frame {
         std::mem::replace(&mut self.message, Frame::new(0, 0))
     }
 
-    /// Puts its message back.
+    /// Puts the message back.
     pub(super) fn set_message(&mut self, message: Frame) {
         self.message = message;
     }

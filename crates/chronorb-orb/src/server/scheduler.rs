@@ -2,17 +2,16 @@
 //! Half-Sync/Half-Async and the strategies like it, threads on demand, request buffering and
 //! borrowing.
 //!
-//! A lane has a [`Crew`]: permits for as many requests as its threads may dispatch at a time.
-//! Beside the threads with permits there is always one more that reads. Under Leader/Followers it
-//! is any thread of the lane that is not dispatching (there is one thread more than permits), and
-//! a thread that finds a permit dispatches what it has read itself. Under Half-Sync/Half-Async it
-//! is always the same thread, which dispatches nothing. A worker pool is Half-Sync/Half-Async with
-//! a bounded queue in the order of arrival. A filter chain is a worker pool in each lane, with one
-//! reader for all.
+//! A lane has a [`Crew`] with permits for as many requests as its threads may dispatch at a time.
+//! There is always one thread more than permits, which reads. Under Leader/Followers it is any
+//! thread of the lane that is not dispatching; a thread that finds a permit dispatches the request
+//! that it has read itself. Under Half-Sync/Half-Async it is always the same thread, which never
+//! dispatches. A worker pool is Half-Sync/Half-Async with a bounded queue in the order of arrival.
+//! A filter chain is a worker pool in each lane, with one reader for all lanes.
 //!
-//! A request that is read gets a permit in this order: a free one of its lane, a new one (a thread
-//! on demand), a free one of a lower lane (borrowing). Without any it waits: buffered, where the
-//! pool buffers, else unread in its connection.
+//! A request that was read gets a permit in this order: a free one of its lane, a new one (a thread
+//! on demand), a free one of a lower lane (borrowing). Without a permit it waits: buffered, where
+//! the pool buffers, else unread in its connection.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -42,10 +41,10 @@ pub(super) struct PoolScheduler {
     idle_timeout: Duration,
     /// Wakes threads that wait on the reactor of their lane.
     kick: Option<Kick>,
-    /// Counts the occasions at which a reader without a permit may find one.
+    /// Counts the occasions on which a reader without a permit may find one.
     vacancy: Gate,
     awaiting: AtomicU32,
-    /// Frames for readers that give theirs away.
+    /// Frames for readers that hand theirs off.
     spares: PiMutex<Vec<Frame>>,
 }
 
@@ -56,7 +55,7 @@ struct Post {
     scheduling: Scheduling,
 }
 
-/// The threads of a lane.
+/// The configuration of a lane's threads.
 pub(super) struct PostSetup {
     pub(super) priority: Option<Priority>,
     pub(super) scheduling: Scheduling,
@@ -74,16 +73,16 @@ pub(super) struct SchedulerSetup {
     pub(super) idle_timeout: Duration,
 }
 
-/// The right to dispatch one request at a time, by a thread of the lane that it belongs to. It goes
-/// back to the scheduler by [`PoolScheduler::release`].
+/// The right of a lane's thread to dispatch one request at a time. [`PoolScheduler::release`]
+/// returns it.
 #[must_use]
-pub(super) struct Permit {
+pub(super) struct DispatchPermit {
     lane: usize,
-    /// Its thread is still to be started.
+    /// Whether its thread still has to be started.
     is_new: bool,
 }
 
-impl Permit {
+impl DispatchPermit {
     fn of(lane: usize) -> Self {
         Self {
             lane,
@@ -91,12 +90,12 @@ impl Permit {
         }
     }
 
-    /// The place of its lane in the pool.
+    /// The index of its lane in the pool.
     pub(super) fn lane(&self) -> usize {
         self.lane
     }
 
-    /// Whether its thread is still to be started. The caller does that, and
+    /// Whether its thread still has to be started. The caller does that, and
     /// [settles](PoolScheduler::settle) it.
     pub(super) fn take_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
@@ -104,8 +103,7 @@ impl Permit {
 }
 
 impl PoolScheduler {
-    /// The scheduler of a pool; `None` where threads dispatch what they read, and nothing else is
-    /// asked for.
+    /// Returns the scheduler of a pool; `None` where threads only dispatch what they read.
     ///
     /// # Errors
     /// Those of installing the signal that wakes threads of other lanes.
@@ -181,12 +179,12 @@ impl PoolScheduler {
         self.strategy.filters()
     }
 
-    /// Whether requests without a permit are read, and wait here.
+    /// Whether requests without a permit are read, and wait in the scheduler.
     pub(super) fn buffers(&self) -> bool {
         self.buffers
     }
 
-    /// The signal that wakes threads that wait on the reactor of their lane, where it is needed.
+    /// The signal that wakes threads at the reactor of their lane, where it is needed.
     pub(super) fn kick(&self) -> Option<Kick> {
         self.kick
     }
@@ -196,42 +194,42 @@ impl PoolScheduler {
         self.crew(lane).has_grown().then_some(self.idle_timeout)
     }
 
-    /// A permit for a request of a lane: a free one, one of a new thread, or one of a lower lane.
-    pub(super) fn find_permit(&self, lane: usize) -> Option<Permit> {
+    /// Finds a permit for a request of a lane: a free one, one for a new thread, or a borrowed one.
+    pub(super) fn find_permit(&self, lane: usize) -> Option<DispatchPermit> {
         let crew = self.crew(lane);
         if crew.try_begin() {
-            return Some(Permit::of(lane));
+            return Some(DispatchPermit::of(lane));
         }
         if crew.grow() {
-            return Some(Permit { lane, is_new: true });
+            return Some(DispatchPermit { lane, is_new: true });
         }
         self.borrow_permit(lane)
     }
 
-    /// A permit of a lane lower than this one.
-    pub(super) fn borrow_permit(&self, lane: usize) -> Option<Permit> {
+    /// Borrows a permit of a lower lane.
+    pub(super) fn borrow_permit(&self, lane: usize) -> Option<DispatchPermit> {
         let mut lenders = self.lenders[lane].iter().copied();
         lenders
             .find(|lender| self.crew(*lender).try_begin())
-            .map(Permit::of)
+            .map(DispatchPermit::of)
     }
 
-    /// Notes whether the thread of a new permit of the lane was started. Without it the permit is
-    /// gone.
+    /// Notes whether the thread of a new permit of the lane was started. If not, the permit no
+    /// longer exists.
     pub(super) fn settle(&self, lane: usize, started: bool) {
         self.crew(lane).settle(started);
         if !started {
-            self.tell_vacancy();
+            self.notify_vacancy();
         }
     }
 
-    /// Waits until `find` finds a permit, or `is_over`; tries at least every `pause`.
+    /// Waits until `find` finds a permit, or `is_over`; tries again at least every `pause`.
     pub(super) fn await_permit(
         &self,
-        find: impl Fn() -> Option<Permit>,
+        find: impl Fn() -> Option<DispatchPermit>,
         is_over: impl Fn() -> bool,
         pause: Duration,
-    ) -> Option<Permit> {
+    ) -> Option<DispatchPermit> {
         self.awaiting.fetch_add(1, Ordering::SeqCst);
         let permit = loop {
             let vacancy = self.vacancy.get();
@@ -247,11 +245,11 @@ impl PoolScheduler {
         permit
     }
 
-    /// Has a thread of a lane dispatch a request that has a permit of that lane.
+    /// Assigns a request to a thread of the lane whose permit it has.
     ///
-    /// The priority of a borrowed thread is raised before it is woken, so that no work of a priority
-    /// in between delays it. Where the pool is ending the request is dropped: its client learns that
-    /// from the end of the connection.
+    /// The priority of a borrowed thread is raised before the thread is woken, so that no work of a
+    /// priority in between delays it. Where the pool is ending the request is dropped: its client
+    /// learns that from the end of the connection.
     pub(super) fn assign(&self, request: QueuedRequest) {
         let (from, to) = (request.lane().index(), request.dispatched_by());
         let rank = rank(request.lane().priority());
@@ -260,45 +258,51 @@ impl PoolScheduler {
         }
     }
 
-    /// Wakes a member of a lane, at the priority of another one.
+    /// Wakes a member of a lane, at the priority of another lane.
     fn call(&self, to: usize, from: usize) {
         let Some(call) = self.crew(to).call() else {
-            // All are at work, and look for assigned requests before they rest.
+            // All members are busy, and check for assigned requests before they become idle.
             return;
         };
         let thread = call.thread();
         let raised = from != to && {
-            // It may fail where the process may not use the priority any more; then it is tried
-            // again by the thread itself.
+            // This fails where the process may no longer use the priority; the thread itself then
+            // tries again.
             set_scheduling_of(thread, self.posts[from].scheduling).is_ok()
         };
         let member = call.make(raised);
         match self.kick {
-            // It rests where it waits for events, or for a permit.
+            // An idle member waits for events, or for a permit.
             Some(kick) => {
                 kick.send(thread);
-                self.tell_vacancy();
+                self.notify_vacancy();
             }
             None => self.crew(to).wake(member),
         }
     }
 
-    /// Buffers a request without a permit. A request for which there is no room, or which has to
-    /// make room for this one, comes back to be refused.
-    pub(super) fn buffer(&self, request: QueuedRequest, priority: Option<Priority>) -> Buffered {
+    /// Buffers a request without a permit. A request for which there is no room, or which is
+    /// evicted for this one, comes back to be refused.
+    pub(super) fn buffer(
+        &self,
+        request: QueuedRequest,
+        priority: Option<Priority>,
+    ) -> BufferOutcome {
         let (lane, octets) = (request.lane().index(), request.octets());
         match self.crew(lane).offer(rank(priority), octets, request) {
-            Offered::Seat(request) => Buffered::Permitted(request.grant(Permit::of(lane))),
-            Offered::Refused(request) => Buffered::Refused(request),
+            Offered::Seat(request) => {
+                BufferOutcome::Permitted(request.grant(DispatchPermit::of(lane)))
+            }
+            Offered::Refused(request) => BufferOutcome::Refused(request),
             Offered::Waits(evicted) => {
                 self.lend_to(lane);
-                Buffered::Waits { evicted }
+                BufferOutcome::Waits { evicted }
             }
         }
     }
 
-    /// Has threads of lower lanes dispatch what waits, because a permit may have become free just
-    /// before the request began to wait.
+    /// Lets threads of lower lanes dispatch buffered requests, because a permit may have become
+    /// free just before the request began to wait.
     fn lend_to(&self, lane: usize) {
         while self.crew(lane).has_backlog() {
             let Some(permit) = self.borrow_permit(lane) else {
@@ -306,7 +310,7 @@ impl PoolScheduler {
             };
             let Some(request) = self.crew(lane).take() else {
                 if let Some(next) = self.release(permit) {
-                    // A thread of the lender has read it, and it is as good as assigned to that.
+                    // A thread of the lender has read it, so it counts as assigned to that lane.
                     self.assign(next);
                 }
                 return;
@@ -315,9 +319,9 @@ impl PoolScheduler {
         }
     }
 
-    /// Gives a permit back. Returns the request to be dispatched next by it, if one waits; it has
-    /// the permit then.
-    pub(super) fn release(&self, permit: Permit) -> Option<QueuedRequest> {
+    /// Returns a permit. The result is the next request to dispatch with it, if one waits; the
+    /// request then has the permit.
+    pub(super) fn release(&self, permit: DispatchPermit) -> Option<QueuedRequest> {
         let lane = permit.lane();
         loop {
             let above = &self.borrowers[lane];
@@ -332,8 +336,8 @@ impl PoolScheduler {
                     Some(own)
                 };
             }
-            self.tell_vacancy();
-            // A request may have begun to wait above before this permit was free.
+            self.notify_vacancy();
+            // A request may have begun to wait in a higher lane before this permit was free.
             let waits = above.iter().any(|lane| self.crew(*lane).has_backlog());
             if !waits || !self.crew(lane).try_begin() {
                 return None;
@@ -341,9 +345,9 @@ impl PoolScheduler {
         }
     }
 
-    /// The first to arrive of a request that has waited in a lane and of those that were assigned
-    /// before it did, and whose threads have not woken up yet: one of these takes the other then.
-    /// `None` where they have taken all by now.
+    /// The first to arrive among a request that has waited in a lane and the requests that were
+    /// assigned before it to threads that have not woken up yet; one of those threads then takes
+    /// the other request. `None` where they have taken all requests by now.
     fn first_of(&self, lane: usize, waited: QueuedRequest) -> Option<QueuedRequest> {
         let crew = self.crew(lane);
         if !crew.has_assigned() {
@@ -355,16 +359,16 @@ impl PoolScheduler {
         }
     }
 
-    /// Lets readers try again to find a permit.
-    fn tell_vacancy(&self) {
+    /// Makes readers try again to find a permit.
+    fn notify_vacancy(&self) {
         if self.awaiting.load(Ordering::SeqCst) > 0 {
             let vacancy = self.vacancy.get();
-            // Another thread has told it meanwhile.
+            // If the exchange fails, another thread has done it.
             let _ = self.vacancy.compare_set(vacancy, vacancy.wrapping_add(1));
         }
     }
 
-    /// Ends the scheduler: gives back the requests that wait, and wakes all threads.
+    /// Ends the scheduler: gives back waiting requests, and wakes all threads.
     pub(super) fn close(&self) -> Vec<QueuedRequest> {
         let mut left = Vec::new();
         for post in &self.posts {
@@ -373,18 +377,18 @@ impl PoolScheduler {
                 post.crew.wake_all();
             }
         }
-        self.tell_vacancy();
+        self.notify_vacancy();
         left
     }
 
-    /// A frame for a reader that gives its own away.
+    /// Returns a frame for a reader that hands its own off.
     #[allow(clippy::disallowed_methods, reason = "until there are enough of them")]
     pub(super) fn spare_frame(&self) -> Frame {
         let spare = self.spares.lock().pop();
         spare.unwrap_or_else(|| Frame::new(FRAME_CAPACITY, usize::MAX))
     }
 
-    /// Takes back a frame that was given away.
+    /// Takes back a frame that was handed off.
     pub(super) fn give_frame_back(&self, frame: Frame) {
         if frame.capacity() >= FRAME_CAPACITY {
             let mut spares = self.spares.lock();
@@ -395,20 +399,20 @@ impl PoolScheduler {
     }
 }
 
-/// The rank of a priority in queues: the least is that of requests without a priority.
+/// The rank of a priority in queues; requests without a priority have the least.
 fn rank(priority: Option<Priority>) -> i32 {
     priority.map_or(-1, |priority| priority.value().into())
 }
 
-/// What became of a request without a permit.
-pub(super) enum Buffered {
-    /// There was a permit after all, which the request has.
+/// The result of offering a request without a permit to the buffer.
+pub(super) enum BufferOutcome {
+    /// A permit was free after all, and the request has it.
     Permitted(QueuedRequest),
-    /// It waits. Less urgent requests had to make room for it, and are to be refused.
+    /// The request waits. Less urgent requests were evicted for it, and are to be refused.
     Waits { evicted: Vec<QueuedRequest> },
-    /// There is no room for it.
+    /// There is no room for the request.
     Refused(QueuedRequest),
 }
 
-/// Frames that are kept for readers.
+/// The number of spare frames for readers.
 const MAX_SPARES: usize = 64;

@@ -1,11 +1,11 @@
-//! Frames that wait for a thread of their lane.
+//! Spare frames of a lane.
 
 use chronorb_cdr::Frame;
 use chronorb_rt::Baton;
 
-/// A few frames of a lane, for threads that part with theirs while a great message arrives in it,
-/// so that this takes no memory again and again. Nobody waits for it: who finds it taken makes a
-/// new frame.
+/// A few spare frames of a lane, for threads that leave theirs to a large message that is still
+/// arriving. They save repeated allocation. No thread waits for them: if another thread has the
+/// set, the thread allocates a new frame.
 pub(super) struct Spares(Baton<Vec<Frame>>);
 
 impl Spares {
@@ -13,13 +13,13 @@ impl Spares {
         Self(Baton::new(Vec::with_capacity(MAX_SPARES)))
     }
 
-    /// An empty frame.
+    /// Returns an empty frame.
     pub(super) fn take(&self) -> Frame {
         let spare = self.0.claim().and_then(|mut spares| spares.pop());
         spare.unwrap_or_else(|| Frame::new(FRAME_CAPACITY, usize::MAX))
     }
 
-    /// Takes a frame back. One that is too small or too large for most threads is let go.
+    /// Takes a frame back. A frame that is too small or too large for most threads is freed.
     pub(super) fn give(&self, mut frame: Frame) {
         if !(FRAME_CAPACITY..=MAX_CAPACITY).contains(&frame.capacity()) {
             return;
@@ -36,7 +36,7 @@ impl Spares {
 const MAX_SPARES: usize = 4;
 const MAX_CAPACITY: usize = 4 << 20;
 
-/// The octets that a thread's frames hold without growing.
+/// The octets that the frames of a thread hold without growing.
 pub(super) const FRAME_CAPACITY: usize = 64 << 10;
 
 #[cfg(test)]

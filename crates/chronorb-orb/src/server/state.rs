@@ -10,19 +10,19 @@ use super::pool::{PoolUse, Pools};
 use crate::core::{Core, RUNNING, STOPPING};
 use crate::rtcorba::ThreadpoolId;
 
-/// The thread pools of an ORB, and the resources that they share.
+/// The thread pools of an ORB and the resources that they share.
 pub(crate) struct ServerState {
     pub(super) pools: PiMutex<Pools>,
     /// Lanes whose threads have not all ended.
     live_lanes: AtomicUsize,
     /// Open files that all lanes may need.
     wanted_files: AtomicU64,
-    /// The watchers that want lanes to take times, a bit each.
+    /// The watchers for which lanes measure times, one bit each.
     pub(super) watchers: AtomicU8,
-    /// The endpoints that the log was told of last.
+    /// The endpoints that were last reported to the log.
     #[cfg(feature = "tracing")]
-    pub(super) told_listening: PiMutex<Listening>,
-    /// The key of proofs of addresses.
+    pub(super) logged_listening: PiMutex<Listening>,
+    /// The key for proofs of addresses.
     #[cfg(feature = "diop")]
     pub(super) address_codes: std::hash::RandomState,
 }
@@ -35,7 +35,7 @@ impl Default for ServerState {
             wanted_files: AtomicU64::new(FILES_OF_PROCESS),
             watchers: AtomicU8::new(0),
             #[cfg(feature = "tracing")]
-            told_listening: PiMutex::default(),
+            logged_listening: PiMutex::default(),
             #[cfg(feature = "diop")]
             address_codes: std::hash::RandomState::new(),
         }
@@ -43,9 +43,9 @@ impl Default for ServerState {
 }
 
 impl ServerState {
-    /// The pool of this number, which cannot be destroyed before the result is dropped.
-    pub(crate) fn make_use_of(&self, id: ThreadpoolId) -> Option<PoolUse> {
-        self.pools.lock().make_use_of(id)
+    /// Returns the pool of this number, which cannot be destroyed before the result is dropped.
+    pub(crate) fn use_pool(&self, id: ThreadpoolId) -> Option<PoolUse> {
+        self.pools.lock().use_pool(id)
     }
 
     /// Notes that a lane begins to have threads.
@@ -58,7 +58,7 @@ impl ServerState {
         self.live_lanes.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Raises the limit of open files, as far as possible, for so many more lanes with endpoints.
+    /// Raises the limit of open files, as far as possible, for this number of further lanes.
     pub(super) fn make_room_for_lanes(&self, lanes: usize, max_connections: u32) {
         let more = lanes as u64 * u64::from(max_connections);
         let before = self.wanted_files.fetch_add(more, Ordering::Relaxed);
@@ -74,18 +74,18 @@ impl ServerState {
     }
 }
 
-/// Begins the end of the ORB and of all pools, if no other thread has. Returns the requests that
-/// waited for a thread, to be dropped where no lock is held. [`Core::lane_ended`] is to be called
-/// once after it.
+/// Begins the shutdown of the ORB and of all pools, unless another thread has. Returns the requests
+/// that waited for a thread, to be dropped without holding a lock. The caller then calls
+/// [`Core::lane_ended`] once.
 pub(crate) fn stop(core: &Core) -> Option<impl Sized + use<>> {
     let pools = core.server.pools.lock();
     (core.state.get() == RUNNING).then(|| {
         core.state.set(STOPPING);
-        // The shutdown counts as a lane until all lanes are told, so that one of them is the last.
+        // The shutdown counts as a lane until all lanes are notified, so one of them is the last.
         core.server.lane_started();
         pools.stop()
     })
 }
 
-/// Open files of a process beside its connections.
+/// Open files of a process besides its connections.
 const FILES_OF_PROCESS: u64 = 128;

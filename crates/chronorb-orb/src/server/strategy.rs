@@ -13,10 +13,10 @@ use crate::config::{OrbConfig, ThreadpoolStrategy};
 use crate::rtcorba::{LaneSpec, PoolSpec};
 use crate::upcall::Parks;
 
-/// The strategy of a lane, with what its threads share.
+/// The strategy of a lane, with the state that its threads share.
 pub(super) enum LaneStrategy {
     /// Each thread dispatches what it reads: Leader/Followers, and the one thread of a reactor.
-    /// Threads may stay with connections.
+    /// Threads may have an affinity to connections.
     Leaders(Option<ConnectionAffinity>),
     /// One thread accepts, and each connection has a thread.
     ThreadPerConnection(ConnectionAffinity),
@@ -26,7 +26,7 @@ pub(super) enum LaneStrategy {
 
 /// The part of a thread in its lane.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Part {
+pub(super) enum ThreadPart {
     /// Reads and dispatches what it has read (Leader/Followers).
     Leader,
     /// Reads, and others dispatch (Half-Sync/Half-Async and the like).
@@ -35,8 +35,8 @@ pub(super) enum Part {
     Dispatcher,
     /// Accepts connections, each of which gets a thread (thread-per-connection).
     Acceptor,
-    /// Reads from one connection, and dispatches what it has read.
-    Attendant(Key),
+    /// Reads from one connection, and dispatches what it has read (thread-per-connection).
+    Connection(Key),
 }
 
 impl LaneStrategy {
@@ -67,7 +67,7 @@ impl LaneStrategy {
         }
     }
 
-    /// The means by which threads stay with connections, if they do.
+    /// The affinity of threads to connections, if the lane has one.
     #[inline]
     pub(super) fn affinity(&self) -> Option<&ConnectionAffinity> {
         match self {
@@ -78,16 +78,19 @@ impl LaneStrategy {
     }
 
     /// The parts of the threads that a lane of `threads` threads starts with, and their numbers.
-    pub(super) fn parts(&self, threads: u32, reads: bool) -> [(Part, u32); 2] {
-        const NONE: (Part, u32) = (Part::Leader, 0);
+    pub(super) fn parts(&self, threads: u32, reads: bool) -> [(ThreadPart, u32); 2] {
+        const NONE: (ThreadPart, u32) = (ThreadPart::Leader, 0);
         match self {
-            Self::Leaders(_) => [(Part::Leader, threads), NONE],
-            Self::ThreadPerConnection(_) => [(Part::Acceptor, 1), NONE],
+            Self::Leaders(_) => [(ThreadPart::Leader, threads), NONE],
+            Self::ThreadPerConnection(_) => [(ThreadPart::Acceptor, 1), NONE],
             // One thread reads while all others dispatch.
             Self::Scheduled(scheduler) if scheduler.readers_dispatch() => {
-                [(Part::Leader, threads.saturating_add(1)), NONE]
+                [(ThreadPart::Leader, threads.saturating_add(1)), NONE]
             }
-            Self::Scheduled(_) => [(Part::Reader, reads.into()), (Part::Dispatcher, threads)],
+            Self::Scheduled(_) => [
+                (ThreadPart::Reader, reads.into()),
+                (ThreadPart::Dispatcher, threads),
+            ],
         }
     }
 
@@ -95,7 +98,7 @@ impl LaneStrategy {
     /// meanwhile.
     pub(super) fn parks(&self) -> Parks {
         match self {
-            // A thread of a connection has no others to serve.
+            // A thread with its own connection has no others to serve.
             Self::ThreadPerConnection(_) => Parks::No,
             Self::Leaders(_) | Self::Scheduled(_) => Parks::Yes,
         }
@@ -104,7 +107,7 @@ impl LaneStrategy {
     /// The events of a new connection that matter first.
     pub(super) fn first_interest(&self) -> Interest {
         match self {
-            // There is room to send at once, so its thread starts before its first request.
+            // There is room to send at once, so the event starts its thread before a request.
             Self::ThreadPerConnection(_) => Interest::ReadWrite,
             Self::Leaders(_) | Self::Scheduled(_) => Interest::Read,
         }
@@ -118,7 +121,7 @@ impl LaneStrategy {
 }
 
 impl ThreadpoolStrategy {
-    /// The reason why there are no such pools under this strategy, if so.
+    /// The reason why this strategy does not support such a pool, if so.
     pub(super) fn refuses(self, spec: &PoolSpec) -> Option<&'static str> {
         match self {
             #[cfg(feature = "baselines")]
@@ -159,7 +162,7 @@ impl ThreadpoolStrategy {
         }
     }
 
-    /// Whether requests wait in queues by nature, and are served in the order of arrival whatever
+    /// Whether requests always wait in queues, and are served in the order of arrival whatever
     /// their priorities.
     pub(super) const fn keeps_order(self) -> bool {
         match self {

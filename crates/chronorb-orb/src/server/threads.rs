@@ -1,4 +1,4 @@
-//! The threads of a lane: how they are made, wait, find work and end.
+//! The threads of a lane: how they start, wait, find work and end.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -15,7 +15,7 @@ use super::at::At;
 use super::lane::setup::set_lane_of_thread;
 use super::lane::{Lane, Work};
 use super::scheduler::PoolScheduler;
-use super::strategy::{LaneStrategy, Part};
+use super::strategy::{LaneStrategy, ThreadPart};
 use super::watch::ThreadWatch;
 use super::worker::Worker;
 use crate::core::Core;
@@ -24,21 +24,23 @@ use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::room::has_memory_for;
 
-/// Starts the threads of a lane, and of those behind it. Those that were started before one could not be are to be
-/// stopped by the caller.
+/// Starts the threads of a lane and of the lanes that it serves. After an error, the caller stops
+/// those that were started.
 pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
-    // This thread counts too until all others are there, so that the lane cannot end before; for
-    // the lanes behind it, the lane itself does.
-    for lane in std::iter::once(lane).chain(lane.behind()) {
+    // The calling thread counts too until all others run, so that the lane cannot end before; a
+    // lane in turn counts as a thread of the lanes that it serves.
+    for lane in std::iter::once(lane).chain(lane.served_lanes()) {
         core.server.lane_started();
         lane.running.fetch_add(1, Ordering::AcqRel);
     }
-    // Nothing is read for a lane before it has its threads.
-    let mut all = lane.behind().iter().chain([lane]);
+    // No request is read for a lane before its threads have started.
+    let mut all = lane.served_lanes().iter().chain([lane]);
     let started = all.try_for_each(|lane| start_static(core, lane));
     if started.is_ok() {
-        lane.tell_started();
-        lane.behind().iter().for_each(|lane| lane.tell_started());
+        lane.report_started();
+        lane.served_lanes()
+            .iter()
+            .for_each(|lane| lane.report_started());
     }
     lane.leave_one(core);
     started
@@ -46,7 +48,7 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
 
 fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
     let threads = lane.setup().static_threads;
-    let parts = lane.strategy().parts(threads, lane.has_doors());
+    let parts = lane.strategy().parts(threads, lane.reads());
     let mut parts = parts
         .into_iter()
         .flat_map(|(part, threads)| (0..threads).map(move |_| part));
@@ -62,12 +64,14 @@ fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExceptio
 pub(super) fn start_one(
     core: &Arc<Core>,
     lane: &Arc<Lane>,
-    part: Part,
+    part: ThreadPart,
 ) -> Result<(), SystemException> {
     let setup = lane.setup();
-    // The kernel keeps 15 octets of it: the lane comes first.
+    // The kernel keeps only 15 bytes of it, so the lane comes first.
     let name = match part {
-        Part::Reader | Part::Acceptor => format!("{}.io {}", setup.name, core.config.orb_id),
+        ThreadPart::Reader | ThreadPart::Acceptor => {
+            format!("{}.io {}", setup.name, core.config.orb_id)
+        }
         _ => format!(
             "{}.{} {}",
             setup.name,
@@ -92,8 +96,8 @@ pub(super) fn start_one(
     })
 }
 
-/// Says once for each lane why a thread cannot be had: one on demand is asked for again with each
-/// request.
+/// Reports once for each lane why a thread cannot be started, because threads on demand are tried
+/// again with each request.
 fn no_thread(lane: &Lane, why: &dyn fmt::Display) -> SystemException {
     let name = format_args!("lane {}", lane.setup().name);
     let detail = format_args!("no thread: {why}");
@@ -105,20 +109,20 @@ fn no_thread(lane: &Lane, why: &dyn fmt::Display) -> SystemException {
     because(exception, format_args!("{name}: {detail}"))
 }
 
-fn run(mut worker: Worker, part: Part) {
+fn run(mut worker: Worker, part: ThreadPart) {
     let (core, lane) = (worker.core().clone(), worker.lane().clone());
     set_lane_of_thread(&core, lane.setup());
-    let _leaving = Leaving(&core, &lane);
+    let _guard = ExitGuard(&core, &lane);
     let watch = worker.watch().clone();
     watch.tid.store(thread_id(), Ordering::Relaxed);
     lane.watch().enter(watch);
     match (lane.strategy(), part) {
-        (_, Part::Acceptor) => accept_for_others(&worker, &lane),
-        (_, Part::Attendant(key)) => {
+        (_, ThreadPart::Acceptor) => accept_for_others(&worker, &lane),
+        (_, ThreadPart::Connection(key)) => {
             worker.become_stayer();
-            worker.attend(&lane, key);
+            worker.serve_connection(&lane, key);
         }
-        (LaneStrategy::Scheduled(scheduler), Part::Reader) => {
+        (LaneStrategy::Scheduled(scheduler), ThreadPart::Reader) => {
             read_for_others(&mut worker, &lane, scheduler);
         }
         (LaneStrategy::Scheduled(scheduler), part) => {
@@ -129,16 +133,16 @@ fn run(mut worker: Worker, part: Part) {
     lane.watch().leave(worker.watch());
 }
 
-/// Takes a thread out of its lane, however it ends.
-struct Leaving<'w>(&'w Core, &'w Lane);
+/// A guard that removes a thread from its lane, however the thread ends.
+struct ExitGuard<'w>(&'w Core, &'w Lane);
 
-impl Drop for Leaving<'_> {
+impl Drop for ExitGuard<'_> {
     fn drop(&mut self) {
         self.1.leave_one(self.0);
     }
 }
 
-/// Leads, follows and serves; whichever thread the kernel wakes.
+/// Serves as leader and follower: the kernel chooses which thread of the lane wakes up.
 fn serve_alone(worker: &mut Worker, lane: &Lane) {
     worker.become_stayer();
     loop {
@@ -152,28 +156,29 @@ fn serve_alone(worker: &mut Worker, lane: &Lane) {
     }
 }
 
-/// Takes in connections, starts their threads, and sends what slow peers did not take at once.
+/// Accepts connections, starts their threads, and sends octets that slow peers have left.
 fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
     loop {
         worker.watch().set(Activity::Waiting);
         match lane.next_work(None, false) {
-            Work::Serve { key, event } => look_after(worker.core(), lane, key, event),
-            // Nothing is parked there.
+            Work::Serve { key, event } => start_or_flush(worker.core(), lane, key, event),
+            // No request is parked at this lane.
             Work::Resume | Work::Nothing => {}
             Work::Stop => return,
         }
     }
 }
 
-fn look_after(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
+/// Starts the thread of a new connection; of another, sends octets that its peer has left.
+fn start_or_flush(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
     let Some(connection) = lane.connections.get(key) else {
         return;
     };
     let at = At::new(lane, &connection, key);
-    if !connection.set_attended() {
+    if !connection.set_has_thread() {
         at.flush(event);
-    } else if !at.disarm() || start_one(core, lane, Part::Attendant(key)).is_err() {
-        // In order, so that the peer knows that nothing was processed.
+    } else if !at.disarm() || start_one(core, lane, ThreadPart::Connection(key)).is_err() {
+        // In order, so that the peer knows that no request was processed.
         connection.say_goodbye(MessageType::CloseConnection);
         at.end();
     }
@@ -194,14 +199,19 @@ fn read_for_others(worker: &mut Worker, lane: &Lane, scheduler: &PoolScheduler) 
     }
 }
 
-/// Serves the requests that are assigned to it; as a leader, those that it reads too.
-fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, scheduler: &PoolScheduler, part: Part) {
+/// Serves assigned requests; a leader also serves those that it reads.
+fn serve_as_member(
+    worker: &mut Worker,
+    lane: &Arc<Lane>,
+    scheduler: &PoolScheduler,
+    part: ThreadPart,
+) {
     let crew = scheduler.crew(lane.index());
     let mut backoff = Backoff::new();
     let member = loop {
         match crew.enlist(thread_id()) {
             Some(member) => break member,
-            // There is room for all, once one that has retired is gone.
+            // There is room once the thread that has retired has left.
             None => backoff.wait(),
         }
     };
@@ -216,16 +226,16 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, scheduler: &PoolSchedu
         if crew.rest(member) {
             let patience = scheduler.patience(lane.index());
             match part {
-                Part::Leader => {
+                ThreadPart::Leader => {
                     work = lane.next_work(patience, scheduler.kick().is_some());
                 }
-                // Whoever stops the lane wakes those that rest by then.
+                // `stop` wakes the members that are idle by then.
                 _ if lane.is_stopping() => {}
                 _ => crew.park(member, Deadline::after(patience.unwrap_or(LOOK_AGAIN))),
             }
         }
         if worker.rise(scheduler) {
-            // What is assigned comes first; somebody else reads on.
+            // Assigned requests come first; another thread reads on.
             match work {
                 Work::Serve { key, event } => lane.put_back(key, event),
                 Work::Resume => lane.ring(),
@@ -241,7 +251,7 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, scheduler: &PoolSchedu
             worker.give_permit_back(scheduler);
             idle = false;
         }
-        worker.be_lowered();
+        worker.restore_priority();
         match work {
             Work::Serve { key, event } => {
                 worker.serve(lane, key, event);
@@ -270,5 +280,5 @@ fn serve_as_member(worker: &mut Worker, lane: &Arc<Lane>, scheduler: &PoolSchedu
     crew.leave(member);
 }
 
-/// How often a thread that serves what others read looks whether it is to end, without being woken.
+/// The interval at which an idle dispatcher checks whether it is to end, without being woken.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);

@@ -1,4 +1,4 @@
-//! What a lane and its threads are doing, for who watches the ORB.
+//! Counters and states of a lane and its threads, for snapshots and monitors.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -11,12 +11,12 @@ use chronorb_rt::{Monotonic, PiMutex};
 use crate::core::Core;
 use crate::observe::Activity;
 
-/// Whether a lane that is being made takes times.
+/// Whether a new lane measures times from the start.
 pub(super) fn are_times_wanted(core: &Core) -> bool {
     core.server.watchers.load(Ordering::Relaxed) != 0
 }
 
-/// What one thread is doing; it alone writes it.
+/// The state of one thread, written by that thread alone.
 pub(super) struct ThreadWatch {
     pub(super) name: String,
     pub(super) tid: AtomicU32,
@@ -49,36 +49,36 @@ impl ThreadWatch {
         self.served.load(Ordering::Relaxed)
     }
 
-    /// A request was served, since `begun` where times are taken.
+    /// Counts a request as served, and its time since `begun` where times are measured.
     #[inline]
     pub(super) fn has_served(&self, begun: Option<Monotonic>) {
-        // Who sees that it was served sees its time as well.
+        // The time before the count: a reader that sees the request also sees its time.
         if let Some(begun) = begun {
             self.times.note(Monotonic::now() - begun);
         }
-        // There is one writer.
+        // There is only one writer.
         let served = self.served.load(Ordering::Relaxed);
         self.served.store(served + 1, Ordering::Release);
     }
 }
 
-/// What a lane has done so far, and who its threads are.
+/// The counters of a lane, and its threads.
 pub(super) struct LaneWatch {
     threads: PiMutex<Vec<Arc<ThreadWatch>>>,
-    /// Requests of threads that have left.
+    /// Requests of threads that have ended.
     served_before: AtomicU64,
-    /// Their times.
+    /// The times of those requests.
     times_before: Times,
     pub(super) accepted: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) borrowed: AtomicU64,
     pub(super) buffered: AtomicU64,
-    /// Times are taken while somebody watches.
+    /// Whether times are measured, because a watcher wants them.
     pub(super) takes_times: AtomicBool,
 }
 
 impl LaneWatch {
-    /// That of a lane without threads.
+    /// Returns the state of a lane without threads.
     pub(super) fn new(takes_times: bool) -> Self {
         Self {
             threads: PiMutex::default(),
@@ -97,7 +97,7 @@ impl LaneWatch {
     }
 
     pub(super) fn leave(&self, thread: &Arc<ThreadWatch>) {
-        // Under the lock, so that whoever counts finds the thread's share once.
+        // Under the lock, so that a reader counts the thread's share exactly once.
         let mut threads = self.threads.lock();
         self.served_before
             .fetch_add(thread.served(), Ordering::Relaxed);
@@ -105,7 +105,7 @@ impl LaneWatch {
         threads.retain(|t| !Arc::ptr_eq(t, thread));
     }
 
-    /// When a request begins, where times are taken.
+    /// The time at the beginning of a request, where times are measured.
     #[inline]
     pub(super) fn now(&self) -> Option<Monotonic> {
         self.takes_times
@@ -123,7 +123,7 @@ impl LaneWatch {
         served + self.served_before.load(Ordering::Relaxed)
     }
 
-    /// How often serving a request took how long, since times are taken.
+    /// The service times since they are measured, as upper bounds and their counts.
     pub(super) fn times(&self) -> Vec<(Duration, u64)> {
         let threads = self.threads.lock();
         (0..BUCKETS)
@@ -136,7 +136,7 @@ impl LaneWatch {
     }
 }
 
-/// Counts of times, in buckets that grow by a quarter of a power of two.
+/// Counts of times in buckets, four for each power of two.
 struct Times([AtomicU64; BUCKETS]);
 
 impl Times {
@@ -146,7 +146,7 @@ impl Times {
 
     fn note(&self, time: Duration) {
         let count = &self.0[bucket_of(time.as_nanos() as u64)];
-        // There is one writer.
+        // There is only one writer.
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
@@ -161,7 +161,7 @@ impl Times {
     }
 }
 
-/// Four for each power of two, up to half a minute.
+/// Four buckets for each power of two, up to half a minute.
 const BUCKETS: usize = 4 * 35;
 
 fn bucket_of(nanoseconds: u64) -> usize {

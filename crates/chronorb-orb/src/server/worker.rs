@@ -1,4 +1,4 @@
-//! A thread of a lane at work: it reads a message, and dispatches it or has it dispatched.
+//! A thread of a lane at work: it reads a message, and dispatches it or hands it off.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -20,13 +20,13 @@ use chronorb_transport::Event;
 
 use super::at::At;
 use super::connection::WorkGuard;
-use super::dispatch::{self, Handled};
+use super::dispatch::{self, MessageOutcome};
 use super::end::End;
 use super::lane::Lane;
 #[cfg(feature = "diop")]
 use super::proof;
-use super::queued::{QueuedRequest, Target, Wait};
-use super::scheduler::Permit;
+use super::queued::{DispatchTarget, QueuedRequest, Wait};
+use super::scheduler::DispatchPermit;
 use super::spares::FRAME_CAPACITY;
 use super::watch::ThreadWatch;
 use crate::core::Core;
@@ -37,7 +37,7 @@ use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::OwnPriority;
 use crate::upcall::{Parks, Role, Thread};
 
-/// The frame and the arena of replies.
+/// Returns a frame and an arena for replies.
 pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
     let config = &core.config;
     let reply = Frame::new(FRAME_CAPACITY, config.max_message_size);
@@ -46,7 +46,7 @@ pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
     (reply, arena)
 }
 
-/// A thread with what it needs for one request: frames and an arena of its own.
+/// A thread with the resources for one request: frames and an arena of its own.
 pub(super) struct Worker {
     core: Arc<Core>,
     host: Host,
@@ -57,25 +57,25 @@ pub(super) struct Worker {
     reply: Frame,
     arena: Arena,
     watch: Arc<ThreadWatch>,
-    /// Its right to dispatch, where a scheduler grants it.
-    permit: Option<Permit>,
+    /// The permit to dispatch, where a scheduler grants permits.
+    permit: Option<DispatchPermit>,
     /// The reason why the last request was parked.
     parked: Cell<Option<Wait>>,
-    /// Its place in the crew of its lane.
+    /// The member number of the thread in the crew of its lane.
     member: Option<usize>,
-    /// It has the priority of another lane.
+    /// Set while the thread has the priority of another lane.
     raised: bool,
-    /// Itself, for the threads that call it back from a connection.
+    /// The entry of the thread among those that can be called back from a connection.
     stayer: Option<Arc<Stayer>>,
-    /// It may stay with the connection of the last request.
+    /// Set if the thread may wait on the connection of the last request.
     may_stay: bool,
 }
 
 impl Worker {
-    /// For a thread of a lane.
+    /// Returns the worker of a lane's thread.
     #[allow(clippy::disallowed_methods, reason = "once for each thread")]
     pub(super) fn new(core: &Arc<Core>, lane: &Arc<Lane>, watch: Arc<ThreadWatch>) -> Self {
-        // What a request may be is checked as it arrives, and what is received with it may be more.
+        // The size of a request is checked as it arrives; more octets may arrive with it.
         let request = Frame::new(FRAME_CAPACITY, usize::MAX);
         let (reply, arena) = reply_parts(core);
         let thread = thread_of(core, lane);
@@ -97,7 +97,7 @@ impl Worker {
         }
     }
 
-    /// For another thread that serves requests of a lane.
+    /// Returns a worker for another thread that serves requests of a lane.
     #[allow(clippy::disallowed_methods, reason = "not for threads of lanes")]
     pub(super) fn with_parts(
         core: &Arc<Core>,
@@ -140,24 +140,24 @@ impl Worker {
         &self.watch
     }
 
-    /// Puts another message into the place of the one to be handled.
+    /// Exchanges the message to be handled.
     pub(super) fn exchange_request(&mut self, message: Frame) -> Frame {
         std::mem::replace(&mut self.request, message)
     }
 
-    /// Makes it a thread that may stay with connections, where the lane's threads do.
+    /// Makes it a thread that may wait on connections, where the lane has an affinity.
     pub(super) fn become_stayer(&mut self) {
         let affinity = self.lane.strategy().affinity();
         self.stayer = affinity.map(|affinity| affinity.stayer());
     }
 
-    /// Receives one message of a connection and sees to it. What comes after it is left to the next
+    /// Receives one message of a connection and handles it. Further octets are left to the next
     /// thread.
     pub(super) fn serve(&mut self, lane: &Lane, key: Key, event: Event) {
         self.watch.set(Activity::Reading);
         self.may_stay = false;
         // Application code runs not only in operations: servants and kept values are dropped, and
-        // skeletons asked for their types. If that panics, one connection ends and not the lane.
+        // skeletons report their types. If that panics, one connection ends and not the lane.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let Some(connection) = lane.connections.get(key) else {
                 return;
@@ -195,7 +195,7 @@ impl Worker {
         header: MessageHeader,
     ) -> Result<(), End> {
         let handled = self.handle(at, header)?;
-        if !matches!(handled, Handled::Answered | Handled::Silently) {
+        if !matches!(handled, MessageOutcome::Answered | MessageOutcome::NoReply) {
             self.hand_over(handled, at, work, header);
         }
         Ok(())
@@ -205,7 +205,7 @@ impl Worker {
     #[cold]
     fn hand_over(
         &mut self,
-        handled: Handled,
+        handled: MessageOutcome,
         at: At<'_>,
         work: WorkGuard<'_>,
         header: MessageHeader,
@@ -213,14 +213,14 @@ impl Worker {
         let frame = Frame::new(FRAME_CAPACITY, usize::MAX);
         let request = self.queue(self.own_target(), at, work, header, frame);
         match handled {
-            Handled::ForMainThread(priority) => {
+            MessageOutcome::ForMainThread(priority) => {
                 self.core.main.take_over(&self.core, priority, request);
             }
             _ => request.park(self.take_wait()),
         }
     }
 
-    /// The reason why the last request is to be parked.
+    /// Takes the reason why the last request is to be parked.
     pub(super) fn take_wait(&self) -> Option<Wait> {
         self.parked.take()
     }
@@ -240,7 +240,7 @@ impl Worker {
         }
     }
 
-    /// Begins a request that was parked before or was not; returns what is to be set again after it.
+    /// Begins a request that may have been parked before; returns the state to restore after it.
     pub(super) fn begin_parked(&mut self, was_parked: bool) -> Parks {
         let own = self.thread.parks;
         if was_parked && own == Parks::Yes {
@@ -249,23 +249,23 @@ impl Worker {
         own
     }
 
-    /// Ends what [`begin_parked`](Self::begin_parked) has begun.
+    /// Ends the request that [`begin_parked`](Self::begin_parked) began.
     pub(super) fn end_parked(&mut self, own: Parks) {
         self.thread.parks = own;
     }
 
-    /// The own lane of the thread.
-    fn own_target(&self) -> Target {
-        Target {
+    /// The dispatch target for the thread's own lane.
+    fn own_target(&self) -> DispatchTarget {
+        DispatchTarget {
             lane: self.lane.clone(),
             at: None,
         }
     }
 
-    /// The message in the frame, for another thread to dispatch; `frame` takes its place.
+    /// Takes the message in the frame, for another thread to dispatch; `frame` replaces it.
     fn queue(
         &mut self,
-        target: Target,
+        target: DispatchTarget,
         at: At<'_>,
         work: WorkGuard<'_>,
         header: MessageHeader,
@@ -283,12 +283,16 @@ impl Worker {
         at: At<'_>,
         header: MessageHeader,
         exception: SystemException,
-    ) -> Result<Handled, End> {
+    ) -> Result<MessageOutcome, End> {
         self.handle_with(at, |context| context.refuse(header, exception))
     }
 
-    /// Handles the message in the frame, of a connection of the lane, and sends the answer.
-    pub(super) fn handle(&mut self, at: At<'_>, header: MessageHeader) -> Result<Handled, End> {
+    /// Handles the message in the frame, from a connection of the lane, and sends the answer.
+    pub(super) fn handle(
+        &mut self,
+        at: At<'_>,
+        header: MessageHeader,
+    ) -> Result<MessageOutcome, End> {
         self.watch.set(Activity::Serving);
         let begun = self.lane.watch().now();
         #[cfg(feature = "miop")]
@@ -300,10 +304,10 @@ impl Worker {
         let handled = self.handle_with(at, |context| match header.kind {
             MessageType::Request => context.request(header),
             MessageType::LocateRequest => context.locate(header),
-            // A request that has begun cannot be taken back; its reply is ignored by the client.
-            MessageType::CancelRequest => Ok(Handled::Silently),
+            // A request in progress cannot be cancelled; the client ignores its reply.
+            MessageType::CancelRequest => Ok(MessageOutcome::NoReply),
             MessageType::CloseConnection => Err(End::Ended),
-            MessageType::MessageError => Err(End::Gone),
+            MessageType::MessageError => Err(End::Lost),
             MessageType::Reply | MessageType::LocateReply | MessageType::Fragment => {
                 Err(End::Malformed)
             }
@@ -314,7 +318,7 @@ impl Worker {
         Ok(handled)
     }
 
-    /// Whether the answer may go to a peer whose address is not proved: not where it is much longer
+    /// Whether the answer may go to a peer whose address is not proved: not if it is much longer
     /// than the request.
     #[cfg(feature = "diop")]
     #[cold]
@@ -332,8 +336,8 @@ impl Worker {
     fn handle_with(
         &mut self,
         at: At<'_>,
-        handle: impl FnOnce(&mut dispatch::Context<'_>) -> Result<Handled, End>,
-    ) -> Result<Handled, End> {
+        handle: impl FnOnce(&mut dispatch::Context<'_>) -> Result<MessageOutcome, End>,
+    ) -> Result<MessageOutcome, End> {
         self.arena.reset();
         let mut context = dispatch::Context {
             core: &self.core,
@@ -346,10 +350,10 @@ impl Worker {
             parked: &self.parked,
         };
         let handled = handle(&mut context)?;
-        if handled == Handled::Answered {
+        if handled == MessageOutcome::Answered {
             #[cfg(feature = "diop")]
             if !at.connection.is_proved() && !self.may_answer_unproved(at) {
-                return Ok(Handled::Silently);
+                return Ok(MessageOutcome::NoReply);
             }
             self.core.at(Stage::Write);
             at.send(self.reply.as_slice())?;
@@ -361,7 +365,7 @@ impl Worker {
     }
 }
 
-/// A thread of a lane, as the one that serves.
+/// The description of a lane's thread for upcalls.
 fn thread_of(core: &Core, lane: &Lane) -> Thread {
     Thread {
         own: OwnPriority {

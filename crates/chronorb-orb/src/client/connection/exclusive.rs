@@ -18,7 +18,7 @@ use super::permit::Permit;
 use crate::client::inbox::Inbox;
 use crate::client::outbox;
 use crate::config::OrbConfig;
-use crate::gather::{self, Unsent, Write};
+use crate::gather::{self, GatherError, Write};
 
 /// A connection that belongs to a thread.
 pub(in crate::client) struct Exclusive {
@@ -64,11 +64,11 @@ impl Exclusive {
         let (before, result) = gather::send(encoder, start, total, body, &mut send);
         self.closed.set(false);
         result.map_err(|unsent| match unsent {
-            Unsent::Failed(error) => self.unsent(SendError {
+            GatherError::Failed(error) => self.unsent(SendError {
                 sent: before + error.sent,
                 ..error
             }),
-            Unsent::Unwritten(exception) => {
+            GatherError::Unwritten(exception) => {
                 if before > 0 {
                     self.close();
                 }

@@ -1,20 +1,20 @@
-//! Whose a connection is, as far as one may have only so many.
+//! The origins of connections, for which the number of connections is limited.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use chronorb_transport::{Connection, RemoteAddress};
 
-/// The peer of connections that count together.
+/// A peer whose connections count together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in super::super) enum Origin {
-    /// A host; of IPv6 the network, of whose addresses a host may have any number.
+    /// A host; with IPv6 its network, because a host may have any number of addresses in it.
     Host(IpAddr),
     /// A user of this machine, at a Unix-domain socket.
     User(u32),
 }
 
 impl Origin {
-    /// The peer of a connection; none on the loopback, and where the transport does not tell it.
+    /// The origin of a connection; `None` on the loopback, and where the transport does not tell.
     pub(super) fn of(transport: &dyn Connection) -> Option<Self> {
         match transport.remote().address {
             RemoteAddress::Process(credentials) => Some(Self::User(credentials.uid)),

@@ -1,5 +1,5 @@
-//! Room for new connections, which others make: first those whose peers leave without a word
-//! ([`Places`](super::super::place::Places)), then those that are used least.
+//! Eviction of connections to make room for new ones: first those of datagram peers
+//! ([`DatagramPeers`](super::super::datagram_peers::DatagramPeers)), then the least used ones.
 
 use std::sync::atomic::Ordering;
 
@@ -12,32 +12,33 @@ use crate::incident::Incident;
 use crate::server::connection::ServerConnection;
 
 impl Lane {
-    /// Ends the connection that the lane can do without best, of an origin or of all; returns
-    /// whether there was one.
+    /// Ends the connection with the greatest rank, of one origin or of all; returns whether there
+    /// was one.
     ///
-    /// First go peers that may leave without a word, and lose nothing by it; then connections on
-    /// which no whole message ever came, the oldest first; then the one that was idle longest.
+    /// The order is: datagram peers, which lose nothing by it; connections on which no whole
+    /// message has arrived, the oldest first; then the connection that was idle longest.
     #[cold]
     pub(super) fn make_room(&self, of: Option<Origin>) -> bool {
         self.end_one(&|connection| of.is_none() || connection.origin() == of)
     }
 
-    /// Ends the connection of a peer that may leave without a word, if there is one that is quiet;
-    /// returns whether there was.
+    /// Ends the connection of a datagram peer that is quiet, if there is one; returns whether there
+    /// was.
     #[cold]
-    pub(super) fn free_place(&self) -> bool {
-        self.places.look().is_some() && self.end_one(&ServerConnection::is_place)
+    pub(super) fn evict_datagram_peer(&self) -> bool {
+        let may_exist = self.datagram_peers.idle_look().is_some();
+        may_exist && self.end_one(&ServerConnection::is_datagram_peer)
     }
 
-    /// How many connections an origin has.
+    /// The number of connections of an origin.
     pub(super) fn connections_of(&self, origin: Origin) -> usize {
         let all = (0..self.connections.bound()).filter_map(|index| self.connections.get_at(index));
         let its = all.filter(|(_, connection)| connection.origin() == Some(origin));
         its.count()
     }
 
-    /// Ends the connection of a kind that the lane can do without best; returns whether there was
-    /// one.
+    /// Ends the connection with the greatest rank among those that `is_meant` selects; returns
+    /// whether there was one.
     fn end_one(&self, is_meant: &dyn Fn(&ServerConnection) -> bool) -> bool {
         let now = self.load.advance();
         let mut last = None;
@@ -49,7 +50,7 @@ impl Lane {
                 };
                 let rank = connection.rank(now).filter(|_| is_meant(&connection));
                 let this = rank.map(|rank| (rank, key.index, key.generation));
-                // Another thread has just begun to read from those before it.
+                // Another thread has just begun to read from the connections before it.
                 if last.is_none() || this < last {
                     best = best.max(this);
                 }
@@ -66,14 +67,14 @@ impl Lane {
         false
     }
 
-    /// Ends a connection in order, unless another thread reads from it; returns whether it has.
+    /// Closes a connection in order, unless another thread reads from it; returns whether it did.
     fn evict(&self, key: Key) -> bool {
         let Some(connection) = self.connections.get(key) else {
             return false;
         };
         match connection.input.claim() {
             Some(mut input) if input.is_empty() || !connection.has_sent() => {
-                // What comes too late is not served, since the client sends it again.
+                // A later request is not served; the client sends it again on a new connection.
                 input.closed = true;
                 connection.say_goodbye(MessageType::CloseConnection);
             }
@@ -83,21 +84,22 @@ impl Lane {
                 }
                 return false;
             }
-            // The thread that has the connection for good says it.
+            // The thread that owns the connection says goodbye itself.
             None if self.strategy.evicts_held_input() => {}
             None => return false,
         }
-        let incident = match connection.is_place() {
-            true => Incident::DatagramPeerEvicted,
-            false => Incident::Evicted,
+        let incident = if connection.is_datagram_peer() {
+            Incident::DatagramPeerEvicted
+        } else {
+            Incident::Evicted
         };
         self.incidents.note(incident, &*connection, 0);
         self.end(key);
         true
     }
 
-    /// Closes, in order, connections on which no whole message has come since the last look but
-    /// one.
+    /// Closes, in order, connections on which no whole message has arrived since before the last
+    /// check.
     #[cold]
     pub(super) fn close_silent(&self) {
         let before = self
@@ -110,7 +112,7 @@ impl Lane {
             if connection.has_sent() || !connection.was_used_before(before) {
                 continue;
             }
-            // The beginning of a message has a time of its own, and so has one of a connection.
+            // An incomplete message and a handshake each have a time limit of their own.
             let Some(mut input) = connection.input.claim() else {
                 continue;
             };
@@ -125,8 +127,8 @@ impl Lane {
         }
     }
 
-    /// Cuts off the connection that keeps most for its peer, of equals the one that does so
-    /// longest, until all together keep no more than they may.
+    /// Aborts the connection that keeps most for its peer, and among equals the one that has done
+    /// so longest, until the lane is within its bound again.
     #[cold]
     pub(in super::super) fn relieve(&self) {
         while self.load.is_over() {
@@ -142,7 +144,7 @@ impl Lane {
             let Some(connection) = self.connections.get(key) else {
                 continue;
             };
-            // Another thread does the same.
+            // `None`: another thread aborts this connection.
             let Some(octets) = connection.account().write_off() else {
                 continue;
             };
@@ -154,5 +156,5 @@ impl Lane {
     }
 }
 
-/// Connections that are tried, where other threads begin to read from them.
+/// The number of connections that are tried while other threads begin to read from them.
 const MAX_TRIES: u32 = 4;

@@ -1,4 +1,4 @@
-//! What a lane is made with, and the lane of the calling thread.
+//! The properties of a lane, and the lane of the calling thread.
 
 use std::cell::Cell;
 
@@ -7,10 +7,10 @@ use chronorb_rt::Scheduling;
 use crate::core::Core;
 use crate::rtcorba::{Priority, set_request_priority};
 
-/// The number of a lane's pool, and its own there.
+/// The number of a lane's pool, and the index of the lane in the pool.
 pub(in crate::server) type LaneId = (u32, u32);
 
-/// What a lane is made with.
+/// The properties of a lane, fixed when it is made.
 #[derive(Clone, Debug)]
 pub(in crate::server) struct LaneSetup {
     pub(in crate::server) id: LaneId,
@@ -35,8 +35,8 @@ pub(in crate::server) fn lane_of_thread(core: &Core) -> Option<LaneId> {
     (orb == core.number).then_some(lane)
 }
 
-/// Sets the lane that the calling thread serves from now on, at whose priority it is while it is in
-/// no upcall.
+/// Sets the lane that the calling thread serves from now on. Outside of upcalls the thread has the
+/// priority of that lane.
 pub(in crate::server) fn set_lane_of_thread(core: &Core, lane: &LaneSetup) {
     SERVES.set(Some((core.number, lane.id)));
     set_request_priority(lane.priority);

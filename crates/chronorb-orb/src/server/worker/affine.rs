@@ -1,5 +1,5 @@
-//! Threads that have a connection to themselves: for a while, under Leader/Followers, or until it ends,
-//! under thread-per-connection.
+//! Threads with a connection of their own: for a while under Leader/Followers, or until the
+//! connection ends under thread-per-connection.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -14,7 +14,7 @@ use super::receive::waits_for_reply;
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::observe::Stage;
-use crate::server::affinity::Stay;
+use crate::server::affinity::AffinityGuard;
 use crate::server::at::At;
 use crate::server::connection::ServerConnection;
 use crate::server::end::End;
@@ -22,25 +22,25 @@ use crate::server::input::Input;
 use crate::server::intake::{self, Intake};
 use crate::server::lane::Lane;
 
-/// What a thread with a connection to itself has waited for.
-enum Awaited {
-    /// A message, a fragment perhaps, is in the frame; `more` where octets after it wait already.
+/// The result of waiting on a connection.
+enum WaitOutcome {
+    /// A message or a fragment is in the frame; `more` where further octets wait.
     Message { message: Message, more: bool },
-    /// A part of one has come.
+    /// A part of a message has arrived.
     Part,
-    /// Nothing came for as long as a connection may be idle.
+    /// Nothing arrived for as long as a connection may be idle.
     Idleness,
-    /// The thread was called, or its wait ended for another reason: by a signal, or an earlier limit.
+    /// The thread was called, or its wait ended early: by a signal, or by a shorter limit.
     Nothing,
 }
 
 impl Worker {
-    /// Stays with the connection as long as one request after the other is for this thread.
+    /// Keeps the connection as long as one request after the other suits this thread.
     pub(super) fn stay(&mut self, at: At<'_>) -> Result<(), End> {
         let At {
             lane, connection, ..
         } = at;
-        // Slow peers are watched by threads at the set.
+        // Threads at the reactor check slow peers, so none may be missing there.
         let affinity = lane
             .strategy()
             .affinity()
@@ -52,10 +52,10 @@ impl Worker {
             return Ok(());
         };
         if input.closed {
-            return Err(End::Gone);
+            return Err(End::Lost);
         }
         if !at.disarm() {
-            return Err(End::Gone);
+            return Err(End::Lost);
         }
         let transport = connection.transport();
         let Some(stay) = affinity.enter(&stayer, transport, at.key, || lane.is_live(at.key)) else {
@@ -65,9 +65,9 @@ impl Worker {
         self.leave(at, input)
     }
 
-    /// Serves a connection until it ends, or the lane does.
-    pub(in super::super) fn attend(&mut self, lane: &Lane, key: Key) {
-        // As for a thread that serves many: a panic of what the application left ends the connection.
+    /// Serves a connection until the connection or the lane ends.
+    pub(in super::super) fn serve_connection(&mut self, lane: &Lane, key: Key) {
+        // As in `serve`: a panic of application code ends the connection.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             if let Some(connection) = lane.connections.get(key) {
                 let at = At::new(lane, &connection, key);
@@ -86,13 +86,13 @@ impl Worker {
         } = at;
         let (Some(affinity), Some(stayer)) = (lane.strategy().affinity(), self.stayer.clone())
         else {
-            return Err(End::Gone);
+            return Err(End::Lost);
         };
         let mut backoff = Backoff::new();
         let mut input = loop {
             match connection.input.claim() {
                 Some(input) => break input,
-                // The thread at the set looks after slow and idle ones, and has it for a moment.
+                // The acceptor thread checks for slow and idle peers, and has it for a moment.
                 None => backoff.wait(),
             }
         };
@@ -102,28 +102,28 @@ impl Worker {
             return Ok(());
         };
         let mut due = None;
-        // The first message has a time of its own.
+        // The first message has a time limit of its own.
         let idle_timeout = input.idle_timeout;
         let first = self.core.config.input_timeout;
         input.idle_timeout = Some(idle_timeout.map_or(first, |idle| idle.min(first)));
         while !stay.is_called() {
             let awaited = self.await_message(&stay, connection, &mut input, &mut due)?;
             let message = match awaited {
-                Awaited::Message { message, .. } => message,
-                Awaited::Part | Awaited::Nothing => {
-                    // The thread at the set has an eye on it only now and then.
+                WaitOutcome::Message { message, .. } => message,
+                WaitOutcome::Part | WaitOutcome::Nothing => {
+                    // The acceptor thread checks this only at intervals.
                     if lane.load.is_over() {
                         lane.relieve();
                     }
                     continue;
                 }
-                Awaited::Idleness => {
+                WaitOutcome::Idleness => {
                     if !stay.is_called() && connection.is_quiet() {
                         if !connection.has_sent() {
                             lane.incidents.note(Incident::Silent, connection, 0);
                         }
                         connection.say_goodbye(MessageType::CloseConnection);
-                        return Err(End::Gone);
+                        return Err(End::Lost);
                     }
                     continue;
                 }
@@ -132,7 +132,7 @@ impl Worker {
             if !input.reader.has_fragments() {
                 due = None;
             } else if due.is_some_and(Deadline::has_passed) {
-                // The rest may not come by and by either.
+                // A peer must not stretch the rest by sending it in small parts.
                 return Err(End::Late);
             }
             let Some(Message { header, skipped }) = joined else {
@@ -148,13 +148,13 @@ impl Worker {
             stay.has_served();
         }
         if !lane.is_stopping() {
-            // It makes room for another one.
+            // The connection was evicted to make room for another one.
             connection.say_goodbye(MessageType::CloseConnection);
         }
         Ok(())
     }
 
-    /// Leaves what waits, and what comes, to the set again.
+    /// Returns the connection to the reactor.
     fn leave(&self, at: At<'_>, mut input: BatonGuard<'_, Input>) -> Result<(), End> {
         input.settle(true);
         drop(input);
@@ -162,11 +162,11 @@ impl Worker {
         Ok(())
     }
 
-    /// Serves requests as they come, until the thread is called back, or one has to be read by the
-    /// set: since it may take its time, or others may follow meanwhile.
+    /// Serves requests until the thread is called back, or a message has to be read at the reactor:
+    /// because it may take long, or because others may follow meanwhile.
     fn serve_one_by_one(
         &mut self,
-        mut stay: Stay<'_>,
+        mut stay: AffinityGuard<'_>,
         at: At<'_>,
         input: &mut Input,
     ) -> Result<(), End> {
@@ -174,12 +174,12 @@ impl Worker {
         while !at.lane.load.has_slow() {
             let awaited = self.await_message(&stay, at.connection, input, &mut due)?;
             let (message, more) = match awaited {
-                Awaited::Message { message, more } => (message, more),
-                Awaited::Part => continue,
-                Awaited::Idleness | Awaited::Nothing => return Ok(()),
+                WaitOutcome::Message { message, more } => (message, more),
+                WaitOutcome::Part => continue,
+                WaitOutcome::Idleness | WaitOutcome::Nothing => return Ok(()),
             };
             if message.skipped.is_some() {
-                // What is left of it cannot be put back.
+                // The rest of a skipped message cannot be put back.
                 let joined = input.reader.join(message, &mut self.request)?;
                 return match joined.and_then(|joined| Some((joined.header, joined.skipped?))) {
                     Some((header, cause)) => self.refuse_skipped(at, header, cause),
@@ -197,15 +197,15 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits for what comes next. `due` is when the rest of a message has to be there.
+    /// Waits for the next message. `due` is the time by which the rest of a message has to arrive.
     #[inline]
     fn await_message(
         &mut self,
-        stay: &Stay<'_>,
+        stay: &AffinityGuard<'_>,
         connection: &ServerConnection,
         input: &mut Input,
         due: &mut Option<Deadline>,
-    ) -> Result<Awaited, End> {
+    ) -> Result<WaitOutcome, End> {
         self.watch.set(Activity::Waiting);
         input.unread = true;
         let config = &self.core.config;
@@ -214,7 +214,7 @@ impl Worker {
             *due = None;
             input.idle_timeout.map(Deadline::after)
         } else {
-            // The rest of a message, or what comes before the first, is waited for here too, as long as anywhere.
+            // The rest of a message and the handshake have the same time limit as elsewhere.
             Some(*due.get_or_insert_with(|| Deadline::after(config.input_timeout)))
         };
         let mut received = None;
@@ -231,7 +231,7 @@ impl Worker {
         if opens && connection.transport().is_established() {
             input.opens = false;
             input.settle(true);
-            // What was due has come.
+            // The handshake was in time.
             *due = None;
         }
         let Intake::Message { message, more } = intake else {
@@ -239,13 +239,15 @@ impl Worker {
                 return Err(End::Late);
             }
             let is_over = deadline.is_some_and(Deadline::has_passed);
-            return Ok(match received == Some(true) && !stay.is_called() {
-                true => Awaited::Part,
-                false if is_over && due.is_none() => Awaited::Idleness,
-                false => Awaited::Nothing,
+            return Ok(if received == Some(true) && !stay.is_called() {
+                WaitOutcome::Part
+            } else if is_over && due.is_none() {
+                WaitOutcome::Idleness
+            } else {
+                WaitOutcome::Nothing
             });
         };
         self.core.at(Stage::Read);
-        Ok(Awaited::Message { message, more })
+        Ok(WaitOutcome::Message { message, more })
     }
 }

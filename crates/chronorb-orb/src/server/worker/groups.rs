@@ -1,7 +1,7 @@
-//! Requests to groups of objects, which come by multicast.
+//! Requests to groups of objects, which arrive by multicast.
 //!
-//! Many peers speak on such a connection, none of whom can be answered. Nothing that one of them says holds for
-//! another, and what is wrong is passed over.
+//! Many peers send on such a connection, and none can be answered. The code sets that one peer
+//! announces do not hold for another, and malformed messages are ignored.
 
 use chronorb_cdr::{CharSet, Frame, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
@@ -12,7 +12,7 @@ use chronorb_rt::{Released, epoch};
 use chronorb_transport::IoError;
 
 use super::Worker;
-use crate::call::{Incoming, ReplyWriter};
+use crate::call::{IncomingRequest, ReplyWriter};
 use crate::core::Core;
 use crate::dispatch::Dispatch;
 use crate::groups::{Member, Members};
@@ -22,13 +22,13 @@ use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
 use crate::server::connection::{ServerConnection, WorkGuard};
-use crate::server::dispatch::{Handled, propagated_priority};
+use crate::server::dispatch::{MessageOutcome, propagated_priority};
 use crate::server::end::End;
 use crate::server::lane::Lane;
-use crate::upcall::{Parks, Role, Thread, Unserved, Upcall};
+use crate::upcall::{Parks, Role, Thread, Upcall, UpcallError};
 
 impl Worker {
-    /// Reads one message of a group into the frame; `None` where there is none yet.
+    /// Reads one message of a group into the frame; `None` where none has arrived.
     pub(super) fn take_from_group<'c>(
         &mut self,
         at: At<'c>,
@@ -36,7 +36,7 @@ impl Worker {
         let connection = at.connection;
         self.core.at(Stage::Read);
         let Some(mut input) = connection.input.claim() else {
-            // The thread that has it was told to look again.
+            // The failed claim makes the thread that has the input read again.
             return Ok(None);
         };
         loop {
@@ -45,7 +45,7 @@ impl Worker {
                 Ok(header) => {
                     let work = header.is_some().then(|| connection.begin_work());
                     drop(input);
-                    // Others may be there, for which there is no further event.
+                    // More messages may wait, for which there is no further event.
                     at.rearm();
                     return Ok(header.zip(work));
                 }
@@ -54,12 +54,13 @@ impl Worker {
                     Released::Again(again) => input = again,
                 },
                 Err(IoError::Ended) => return Err(End::Ended),
-                Err(_) => return Err(End::Gone),
+                Err(_) => return Err(End::Lost),
             }
         }
     }
 
-    /// Receives a message, which is there whole where it is at all; `None` where others shall have the thread before.
+    /// Receives a message, which arrives whole; `None` for a malformed one, after which other work
+    /// may proceed.
     fn receive_whole(
         &mut self,
         connection: &ServerConnection,
@@ -82,15 +83,15 @@ impl Worker {
         }
     }
 
-    /// Serves a request to a group for each of its members that is served by this lane, or, by the main thread, for each
-    /// that is served by that.
+    /// Serves a request to a group for each member of this lane; on the main thread, for each
+    /// member that the main thread serves.
     pub(super) fn handle_for_group(
         &mut self,
         lane: &Lane,
         message: MessageHeader,
-    ) -> Result<Handled, End> {
+    ) -> Result<MessageOutcome, End> {
         if message.kind != MessageType::Request || message.more_fragments {
-            return Ok(Handled::Silently);
+            return Ok(MessageOutcome::NoReply);
         }
         let members = self.core.groups.members();
         let is_main = self.thread.role == Role::Main;
@@ -104,7 +105,7 @@ impl Worker {
                 for_main.get_or_insert(priority);
                 continue;
             }
-            // Reading changes the message, of which others have a use.
+            // Decoding changes the message, which other members still need.
             let used_again = next.is_some() || for_main.is_some();
             let kept = used_again.then(|| copy(&self.request));
             self.serve_member(&members[index], message);
@@ -114,12 +115,12 @@ impl Worker {
         }
         self.request.relax(KEPT_CAPACITY);
         Ok(match for_main {
-            Some(priority) if !self.core.main.is_full() => Handled::ForMainThread(priority),
-            _ => Handled::Silently,
+            Some(priority) if !self.core.main.is_full() => MessageOutcome::ForMainThread(priority),
+            _ => MessageOutcome::NoReply,
         })
     }
 
-    /// The next member from `start` on that the message is to be served for here.
+    /// The first member from `start` on for which this thread serves the message.
     fn next_member(
         &mut self,
         lane: &Lane,
@@ -145,7 +146,7 @@ impl Worker {
         })
     }
 
-    /// Serves the message for one member. It has no answer, whatever the servant does.
+    /// Serves the message for one member. There is no answer, whatever the servant does.
     fn serve_member(&mut self, member: &Member, message: MessageHeader) {
         self.core.at(Stage::Dispatch);
         self.arena.reset();
@@ -167,7 +168,7 @@ impl Worker {
             &[],
         );
         let upcall = Upcall {
-            incoming: Incoming {
+            incoming: IncomingRequest {
                 core: &self.core,
                 arena: &self.arena,
                 operation: header.operation,
@@ -178,20 +179,20 @@ impl Worker {
             key: &member.key,
             propagated,
             ceiling: None,
-            // Others have a use of the message.
+            // Other members still need the message, so it cannot be parked.
             thread: Thread {
                 parks: Parks::No,
                 ..self.thread
             },
         };
         let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
-        // Whatever came of it, nobody waits for it: what it says goes nowhere, and forwards lead nowhere.
-        drop::<Result<_, Unserved>>(served);
+        // No client waits: exceptions and forwards are dropped.
+        drop::<Result<_, UpcallError>>(served);
         self.reply.relax(KEPT_CAPACITY);
     }
 }
 
-/// Whose part a request is.
+/// The thread that serves a request to a member.
 #[derive(Clone, Copy, Debug)]
 enum ServedBy {
     Lane,
@@ -199,7 +200,8 @@ enum ServedBy {
     Main(Option<Priority>),
 }
 
-/// Who serves requests of this priority for a member, if it is somebody of this lane, or the main thread for it.
+/// The thread that serves requests of this priority to a member, if it belongs to this lane or is
+/// the main thread.
 fn served_by(
     core: &Core,
     lane: &Lane,
@@ -215,8 +217,8 @@ fn served_by(
     }
     let active = poa.find(key.hint, key.id);
     let (priority, _) = poa.priority_of_request(active.as_deref(), key.id, propagated, None);
-    // A lane that reads for others has all that they are for.
-    if pool.has_lanes() && lane.behind().is_empty() {
+    // A lane that reads for others serves all lanes of its pool here.
+    if pool.has_lanes() && lane.served_lanes().is_empty() {
         let own = priority.and_then(|priority| pool.lane_of(priority));
         let own = own.unwrap_or_else(|| pool.least_urgent_lane());
         if !std::ptr::eq(own, lane) {
@@ -229,7 +231,7 @@ fn served_by(
     })
 }
 
-/// How text travels in a request: as it says itself, else in ISO 8859-1.
+/// The form of text in a request: in the code set that it announces, else in ISO 8859-1.
 fn text_of(header: &RequestHeader<'_>, version: Version) -> TextForm {
     let announced = contexts::find(header.contexts, contexts::CODE_SETS);
     let announced =
@@ -239,7 +241,7 @@ fn text_of(header: &RequestHeader<'_>, version: Version) -> TextForm {
 
 fn copy(message: &Frame) -> Frame {
     let mut copy = Frame::new(message.len(), usize::MAX);
-    // It has room for it, and no bound.
+    // The frame has the capacity, and no bound.
     let _ = copy.extend_from_slice(message.as_slice());
     copy
 }

@@ -1,5 +1,5 @@
-//! Dispatching under a [scheduler](PoolScheduler): with a permit a request is dispatched here or by
-//! another thread, without one it waits or is refused.
+//! Dispatching under a [scheduler](PoolScheduler): a request with a permit is dispatched by this or
+//! another thread; one without waits or is refused.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -21,16 +21,16 @@ use crate::server::dispatch;
 use crate::server::end::End;
 use crate::server::lane::setup::set_lane_of_thread;
 use crate::server::lane::{Lane, UPKEEP_PAUSE};
-use crate::server::queued::{QueuedRequest, Target};
-use crate::server::scheduler::{Buffered, Permit, PoolScheduler};
+use crate::server::queued::{DispatchTarget, QueuedRequest};
+use crate::server::scheduler::{BufferOutcome, DispatchPermit, PoolScheduler};
 use crate::server::spares::FRAME_CAPACITY;
-use crate::server::strategy::Part;
+use crate::server::strategy::ThreadPart;
 use crate::server::threads;
 use crate::upcall::Role;
 
 impl Worker {
     /// Reads a message and dispatches it, if there is a permit and readers dispatch. Otherwise
-    /// another thread does, or the request waits or is refused.
+    /// another thread dispatches it, or the request waits or is refused.
     pub(super) fn read_and_schedule(
         &mut self,
         at: At<'_>,
@@ -38,11 +38,11 @@ impl Worker {
         event: Event,
     ) -> Result<(), End> {
         if !scheduler.buffers() && self.permit.is_none() {
-            // Without a permit nothing is read: the transport holds the client back.
+            // Without a permit nothing is read: the transport's flow control holds the client back.
             self.permit = scheduler.find_permit(self.lane.index());
             let waited = self.permit.is_none();
-            // A request that was assigned to it while it waited comes first: perhaps all other
-            // threads wait like this.
+            // A request that was assigned to this thread while it waited comes first: perhaps all
+            // other threads wait here too.
             if waited && (self.await_permit(at.lane, scheduler) || self.permit.is_none()) {
                 at.lane.put_back(at.key, event);
                 return Ok(());
@@ -84,8 +84,8 @@ impl Worker {
         }
     }
 
-    /// Continues a request that was parked, as [`read_and_schedule`](Self::read_and_schedule) does
-    /// one that was read.
+    /// Continues a parked request, as [`read_and_schedule`](Self::read_and_schedule) does for one
+    /// that was read.
     pub(super) fn schedule_parked(
         &mut self,
         lane: &Lane,
@@ -103,16 +103,20 @@ impl Worker {
                 self.offer(scheduler, request, priority.or_else(|| target.priority()));
             }
             None => {
-                // This thread tries again when it has a permit, or another one does.
+                // This thread, or another one, tries again when it has a permit.
                 request.park_again(priority);
                 self.await_permit(lane, scheduler);
             }
         }
     }
 
-    /// A permit for a request of a lane, if there is one: its own, or another. Starts the thread of
-    /// a new one.
-    fn obtain_permit(&mut self, scheduler: &PoolScheduler, lane: &Arc<Lane>) -> Option<Permit> {
+    /// Returns a permit for a request of a lane, if there is one: the thread's own, or another. A
+    /// new permit needs a new thread, which this starts.
+    fn obtain_permit(
+        &mut self,
+        scheduler: &PoolScheduler,
+        lane: &Arc<Lane>,
+    ) -> Option<DispatchPermit> {
         let own = self.permit.take();
         let mut permit = own.or_else(|| scheduler.find_permit(lane.index()))?;
         if permit.take_new() && !self.start_thread(scheduler, lane) {
@@ -121,10 +125,10 @@ impl Worker {
         Some(permit)
     }
 
-    /// The lane of the message in the frame, of those that this lane reads for; `None` where a
-    /// filter refuses it.
+    /// Selects the lane of the message in the frame among those that this lane reads for; `None`
+    /// where a filter refuses it.
     #[cfg(feature = "baselines")]
-    fn filter(&mut self, at: At<'_>, header: MessageHeader) -> Result<Option<Target>, End> {
+    fn filter(&mut self, at: At<'_>, header: MessageHeader) -> Result<Option<DispatchTarget>, End> {
         // A reader thread never dispatches, so it resets its arena itself.
         self.arena.reset();
         let (core, lane, ceiling) = (&self.core, &self.lane, at.connection.ceiling());
@@ -150,7 +154,7 @@ impl Worker {
     fn buffer(
         &mut self,
         at: At<'_>,
-        target: Target,
+        target: DispatchTarget,
         scheduler: &PoolScheduler,
         work: WorkGuard<'_>,
         header: MessageHeader,
@@ -164,7 +168,7 @@ impl Worker {
             let ceiling = at.connection.ceiling();
             dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling)
         };
-        // A request that waits takes no more room than it needs.
+        // A waiting request keeps no more memory than it needs.
         let mut copy = Frame::new(self.request.len(), usize::MAX);
         let is_copied = copy.extend_from_slice(self.request.as_slice()).is_ok();
         let own = if is_copied {
@@ -173,8 +177,8 @@ impl Worker {
             Frame::new(FRAME_CAPACITY, usize::MAX)
         };
         let request = self.queue(target, at, work, header, own);
-        // Without a permit in all, the first thread on demand could not be had: no thread would
-        // ever take the request.
+        // If there are no permits at all, the first thread on demand could not be started: no
+        // thread would ever take the request.
         if !is_copied || scheduler.crew(lane.index()).counts().0 == 0 {
             self.turn_away(request);
         } else {
@@ -187,16 +191,16 @@ impl Worker {
     fn offer(&mut self, scheduler: &PoolScheduler, request: QueuedRequest, rank: Option<Priority>) {
         let lane = request.lane().clone();
         match scheduler.buffer(request, rank) {
-            Buffered::Permitted(mut request) if scheduler.readers_dispatch() => {
+            BufferOutcome::Permitted(mut request) if scheduler.readers_dispatch() => {
                 self.permit = request.take_permit();
                 drop(request.serve_by(self));
             }
-            Buffered::Permitted(request) => scheduler.assign(request),
-            Buffered::Waits { evicted } => {
+            BufferOutcome::Permitted(request) => scheduler.assign(request),
+            BufferOutcome::Waits { evicted } => {
                 lane.watch().buffered.fetch_add(1, Ordering::Relaxed);
                 evicted.into_iter().for_each(|less| self.turn_away(less));
             }
-            Buffered::Refused(request) => self.turn_away(request),
+            BufferOutcome::Refused(request) => self.turn_away(request),
         }
     }
 
@@ -210,21 +214,21 @@ impl Worker {
         drop(request.refuse_by(self));
     }
 
-    /// Starts the thread of a new permit, once there is a request for it; returns whether there is
-    /// one.
+    /// Starts the thread of a new permit, once there is a request for it; returns whether it was
+    /// started.
     #[cold]
     fn start_thread(&self, scheduler: &PoolScheduler, lane: &Arc<Lane>) -> bool {
         let part = if scheduler.readers_dispatch() {
-            Part::Leader
+            ThreadPart::Leader
         } else {
-            Part::Dispatcher
+            ThreadPart::Dispatcher
         };
         let started = !lane.is_stopping() && threads::start_one(&self.core, lane, part).is_ok();
         scheduler.settle(lane.index(), started);
         started
     }
 
-    /// Waits for a permit, and rests meanwhile. Returns whether it was called.
+    /// Waits for a permit as an idle member. Returns whether the thread was called.
     #[cold]
     fn await_permit(&mut self, lane: &Lane, scheduler: &PoolScheduler) -> bool {
         self.watch.set(Activity::Blocked);
@@ -242,12 +246,12 @@ impl Worker {
         self.rise(scheduler)
     }
 
-    /// Makes it a member of the crew of its lane.
+    /// Records its member number in the crew of its lane.
     pub(in crate::server) fn become_member(&mut self, member: usize) {
         self.member = Some(member);
     }
 
-    /// Notes that it does not rest any more. Returns whether it was called.
+    /// Notes that it is no longer idle. Returns whether it was called.
     pub(in crate::server) fn rise(&mut self, scheduler: &PoolScheduler) -> bool {
         let crew = scheduler.crew(self.lane.index());
         let risen = self.member.map(|member| crew.rise(member));
@@ -255,20 +259,20 @@ impl Worker {
         matches!(risen, Some(Risen::Called | Risen::Raised))
     }
 
-    /// Takes its own priority again, where it was raised for another lane.
-    pub(in crate::server) fn be_lowered(&mut self) {
+    /// Returns to its own priority, if it was raised for another lane.
+    pub(in crate::server) fn restore_priority(&mut self) {
         if std::mem::take(&mut self.raised) {
-            // The thread was made with it, so that it is permitted.
+            // The thread was started with this priority, so it is permitted.
             let _ = set_current(self.lane.setup().scheduling);
         }
     }
 
-    /// Serves a request that has a permit; one of another lane at the priority of that.
+    /// Serves a request that has a permit; a request of another lane at the priority of that lane.
     pub(in crate::server) fn serve_queued(&mut self, mut request: QueuedRequest) {
         self.permit = request.take_permit();
         let home = if Arc::ptr_eq(request.lane(), &self.lane) {
-            // Another thread has taken the request that this one was raised for.
-            self.be_lowered();
+            // Another thread has taken the request for which this one was raised.
+            self.restore_priority();
             None
         } else {
             Some(self.visit(request.lane().clone()))
@@ -285,21 +289,21 @@ impl Worker {
         }
     }
 
-    /// Works for another lane from now on. Returns the one before.
+    /// Moves to another lane. Returns the previous one.
     #[cold]
     fn visit(&mut self, lane: Arc<Lane>) -> Arc<Lane> {
-        // Without the right to the priority, the request is served all the same.
+        // The request is served even where the process may not use the priority.
         let _ = set_current(lane.setup().scheduling);
         set_lane_of_thread(&self.core, lane.setup());
         self.thread = thread_of(&self.core, &lane);
         std::mem::replace(&mut self.lane, lane)
     }
 
-    /// Gives its permit back, after it has served the requests that waited for it.
+    /// Returns its permit, after it has served the requests that waited for it.
     pub(in crate::server) fn give_permit_back(&mut self, scheduler: &PoolScheduler) {
         while let Some(mut permit) = self.permit.take() {
             if permit.take_new() {
-                // No request came for it.
+                // No request needed it.
                 scheduler.settle(permit.lane(), false);
             } else if let Some(next) = scheduler.release(permit) {
                 self.serve_queued(next);
@@ -308,8 +312,8 @@ impl Worker {
     }
 }
 
-/// Has another thread dispatch a request.
-fn assign(scheduler: &PoolScheduler, request: QueuedRequest, permit: Permit) {
+/// Lets another thread dispatch a request.
+fn assign(scheduler: &PoolScheduler, request: QueuedRequest, permit: DispatchPermit) {
     let lane = request.lane();
     if permit.lane() != lane.index() {
         lane.watch().borrowed.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! From a connection to one whole message in the frame of the thread.
+//! Receives one whole message from a connection into the frame of the thread.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -19,8 +19,8 @@ use crate::server::end::End;
 use crate::server::intake::{self, Intake};
 
 impl Worker {
-    /// Reads one whole message into the frame, for which the work has then begun; `None` where
-    /// there is none yet.
+    /// Reads one whole message into the frame, and begins the work on it; `None` where no whole
+    /// message has arrived yet.
     pub(super) fn take_message<'c>(
         &mut self,
         at: At<'c>,
@@ -32,19 +32,19 @@ impl Worker {
             return self.take_from_group(at);
         }
         self.core.at(Stage::Read);
-        // Some transports report room to send together with input. What is not sent now is sent at
-        // the next such event: sockets of other transports always have room, and would report it at
-        // once.
+        // Some transports report room to send together with input. Octets that are not sent now
+        // wait for the next such event. Sockets of other transports almost always have room, and
+        // would report it at once.
         connection.flush()?;
         if event.hang_up {
             connection.set_hung_up();
         }
         let Some(mut input) = connection.input.claim() else {
-            // The thread that has it was told to look again.
+            // The failed claim makes the thread that has the input read again.
             return Ok(None);
         };
         if input.closed {
-            return Err(End::Gone);
+            return Err(End::Lost);
         }
         input.unread = true;
         input.hung_up = connection.is_hung_up();
@@ -59,9 +59,9 @@ impl Worker {
             .map_err(|end| input.give_up(end))?;
             if input.opens {
                 input.opens = !connection.transport().is_established();
-                // The peer has proved its identity, which rules may name.
+                // The handshake has proved the peer's identity, which access rules may name.
                 if !input.opens && !at.lane.permits(connection.transport()) {
-                    return Err(input.give_up(End::Gone));
+                    return Err(input.give_up(End::Lost));
                 }
             }
             let limit = self.core.config.input_timeout;
@@ -103,10 +103,10 @@ impl Worker {
             self.may_stay = skipped.is_none()
                 && connection.is_one_at_a_time()
                 && waits_for_reply(header, &self.request)
-                && input.is_worth_staying();
+                && input.is_worth_pinning();
             let work = connection.begin_work();
             input.settle(true);
-            // The input is released before the upcall in any case: the next thread looks at it.
+            // The input is released before the upcall in any case: the next thread reads it.
             let again = matches!(input.release(), Released::Again(_));
             if more || again {
                 // Promotes a follower: it gets an event for this connection at once.
@@ -134,8 +134,8 @@ impl Worker {
     }
 }
 
-/// Whether the client of a message that announced to have one request at a time waits for the reply
-/// to this one.
+/// Whether the client waits for the reply to this message, having announced that it has one request
+/// at a time.
 pub(super) fn waits_for_reply(header: MessageHeader, message: &Frame) -> bool {
     header.kind == MessageType::Request
         && !header.more_fragments

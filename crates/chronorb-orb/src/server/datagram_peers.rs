@@ -1,34 +1,34 @@
-//! The places of peers that leave without a word, which is how datagrams come.
+//! Connections of datagram peers, which leave without closing their connection.
 //!
-//! A lane has so many places. One that nobody uses is free after a time, whether idle connections are closed or
-//! not.
+//! They count as connections of the lane. An unused one is closed after a time, even where idle
+//! connections are otherwise kept.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chronorb_transport::Carriage;
 
-/// What a lane knows of such places.
+/// The presence of datagram peers in a lane.
 #[derive(Debug, Default)]
-pub(super) struct Places {
-    /// It has had some.
+pub(super) struct DatagramPeers {
+    /// The lane has had some.
     any: AtomicBool,
 }
 
-impl Places {
+impl DatagramPeers {
     pub(super) fn add(&self) {
         self.any.store(true, Ordering::Relaxed);
     }
 
-    /// How often it is looked for those that nobody uses.
-    pub(super) fn look(&self) -> Option<Duration> {
+    /// The interval at which unused ones are looked for; `None` where there were none.
+    pub(super) fn idle_look(&self) -> Option<Duration> {
         self.any.load(Ordering::Relaxed).then_some(IDLE_TIMEOUT)
     }
 }
 
-/// Whether a peer may leave such a connection without a word. A program without DIOP has none of
-/// those, and not what looks after them.
-pub(super) fn is_place(carriage: Carriage) -> bool {
+/// Whether the peer of such a connection may leave without closing it. Always false in a program
+/// without DIOP, which then needs no code for such peers.
+pub(super) fn is_datagram_peer(carriage: Carriage) -> bool {
     let of_one = |carriage| {
         matches!(
             carriage,
@@ -41,11 +41,11 @@ pub(super) fn is_place(carriage: Carriage) -> bool {
     cfg!(feature = "diop") && of_one(carriage)
 }
 
-/// After how long without a message a connection is closed, if that is set for all.
+/// The time without a message after which a connection is closed, given the ORB's setting.
 pub(super) fn idle_timeout(carriage: Carriage, of_all: Option<Duration>) -> Option<Duration> {
     match carriage {
         Carriage::Stream => of_all,
-        // Whose peers nobody knows has no end.
+        // The peers of a multicast connection are unknown, so it never becomes idle.
         Carriage::Messages {
             many_peers: true, ..
         } => None,
@@ -53,7 +53,7 @@ pub(super) fn idle_timeout(carriage: Carriage, of_all: Option<Duration>) -> Opti
     }
 }
 
-/// After which a peer that sends nothing has left, where nothing else is set.
+/// The time after which a silent datagram peer has left, unless the ORB's setting says otherwise.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_freed_whatever_is_set_and_connections_only_where_it_is() {
+    fn datagram_peers_always_time_out_and_streams_only_if_set() {
         let datagrams = |many_peers| Carriage::Messages {
             largest: 1000,
             many_peers,
@@ -75,10 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn it_is_looked_for_places_where_there_are_some() {
-        let places = Places::default();
-        assert_eq!(places.look(), None);
-        places.add();
-        assert_eq!(places.look(), Some(IDLE_TIMEOUT));
+    fn datagram_peers_are_looked_for_once_there_are_some() {
+        let peers = DatagramPeers::default();
+        assert_eq!(peers.idle_look(), None);
+        peers.add();
+        assert_eq!(peers.idle_look(), Some(IDLE_TIMEOUT));
     }
 }

@@ -1,4 +1,4 @@
-//! The endpoints of a lane: opened once, and told by references.
+//! The endpoints of a lane: opened once, and published in references.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,31 +13,31 @@ use crate::incident::{Incident, Incidents};
 use crate::protocol::Way;
 use crate::rtcorba::Priority;
 
-/// An endpoint as references tell it.
-pub(crate) struct Published {
+/// An endpoint as references name it.
+pub(crate) struct PublishedEndpoint {
     pub(crate) way: Way,
-    /// The endpoint that was asked for.
+    /// The endpoint that the configuration asked for.
     pub(crate) endpoint: Endpoint,
-    /// The greatest GIOP version to be spoken there, where it is less than the ORB's.
+    /// The greatest GIOP version of the endpoint, where it is less than the ORB's.
     pub(crate) version: Option<Version>,
 }
 
 /// An endpoint that is open.
-pub(super) struct OpenDoor {
+pub(super) struct OpenEndpoint {
     pub(super) acceptor: Box<dyn Acceptor>,
     /// The most urgent priority that clients may propagate there.
     pub(super) ceiling: Option<Priority>,
 }
 
-/// Where the clients of a lane come in.
-pub(super) struct Doors {
-    /// None where another lane has them.
-    pub(super) acceptors: Vec<OpenDoor>,
-    pub(super) published: Arc<[Published]>,
+/// The endpoints by which the clients of a lane connect.
+pub(super) struct Endpoints {
+    /// Empty where another lane accepts for this one.
+    pub(super) acceptors: Vec<OpenEndpoint>,
+    pub(super) published: Arc<[PublishedEndpoint]>,
 }
 
-impl Doors {
-    /// Opens the endpoints; connections wait there until they are taken in.
+impl Endpoints {
+    /// Opens the endpoints; connections wait there until they are accepted.
     pub(super) fn open(
         core: &Core,
         setup: &LaneSetup,
@@ -53,19 +53,24 @@ impl Doors {
             let opened = protocol.transport().listen(endpoint, how);
             let ceiling = endpoint.priority_ceiling().and_then(Priority::new);
             for acceptor in opened.map_err(|e| refused(&e))? {
-                // References to objects do not tell where groups are.
+                // References to objects do not name groups.
                 #[cfg(feature = "miop")]
                 if protocol.tag() == chronorb_giop::TAG_UIPMC {
-                    acceptors.push(OpenDoor { acceptor, ceiling });
+                    acceptors.push(OpenEndpoint { acceptor, ceiling });
                     continue;
                 }
                 let version = endpoint.version;
-                published.extend(acceptor.published().iter().map(|address| Published {
-                    way: core.protocols.way(protocol, address.clone()),
-                    endpoint: endpoint.clone(),
-                    version: version.map(|(major, minor)| Version::new(major, minor)),
-                }));
-                acceptors.push(OpenDoor { acceptor, ceiling });
+                published.extend(
+                    acceptor
+                        .published()
+                        .iter()
+                        .map(|address| PublishedEndpoint {
+                            way: core.protocols.way(protocol, address.clone()),
+                            endpoint: endpoint.clone(),
+                            version: version.map(|(major, minor)| Version::new(major, minor)),
+                        }),
+                );
+                acceptors.push(OpenEndpoint { acceptor, ceiling });
             }
         }
         Ok(Self {
@@ -74,8 +79,8 @@ impl Doors {
         })
     }
 
-    /// The same for a lane whose clients come in by this one.
-    pub(super) fn of_another(&self) -> Self {
+    /// Returns the same published endpoints for a lane for which this one accepts.
+    pub(super) fn shared(&self) -> Self {
         Self {
             acceptors: Vec::new(),
             published: self.published.clone(),
@@ -83,7 +88,7 @@ impl Doors {
     }
 }
 
-/// Says why a lane cannot be opened.
+/// Reports the reason why a lane cannot be opened.
 pub(super) fn no_resources(
     incidents: &Incidents,
     setup: &LaneSetup,
