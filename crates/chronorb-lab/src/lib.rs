@@ -35,7 +35,7 @@ pub mod waits;
 pub mod whitebox;
 
 mod awake;
-mod claim;
+
 mod comparison;
 mod environment;
 mod experiment;
@@ -47,14 +47,15 @@ mod report;
 mod schedule;
 mod series;
 mod stats;
-mod units;
+
 mod usage;
-mod verdict;
+
 mod watch;
 mod work;
 mod xdg;
 
-pub use claim::Claim;
+pub use chronorb_report::{Claim, Verdict};
+use chronorb_report::{claim, units};
 pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
 pub use experiment::{Experiment, Findings, Options, RunError, run};
@@ -63,4 +64,3 @@ pub use process::ProcessError;
 pub use report::{PlotError, ReportError, html, text_table, write_html};
 pub use series::Point;
 pub use stats::{Record, Summary};
-pub use verdict::Verdict;

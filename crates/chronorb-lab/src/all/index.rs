@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{page, text};
+use crate::Verdict;
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Findings, plain_data};
 use crate::report::PlotError;
-use crate::verdict::Verdict;
 
 /// The experiments that were run, and what came of them.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::index::{Index, Score, Visit};
 use super::text::is_missed_aim;
+use crate::Verdict;
 use crate::claim::{self, Claim};
 use crate::experiment::Findings;
 use crate::report::{document, environment_table, escape};
 use crate::units;
-use crate::verdict::Verdict;
 
 /// The index as one HTML page, whose only links are those to the reports beside it.
 pub(super) fn html(index: &Index) -> String {

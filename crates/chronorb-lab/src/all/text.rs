@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::index::{Index, Score};
+use crate::Verdict;
 use crate::claim::{self, Claim};
 use crate::experiment::Findings;
 use crate::units;
-use crate::verdict::Verdict;
 
 /// A line for each experiment, what papers say, and what chronorb aims at and misses.
 pub(super) fn text(index: &Index) -> String {

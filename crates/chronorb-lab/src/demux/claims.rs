@@ -153,9 +153,9 @@ const USUAL_L2: u64 = 512 << 10;
 pub(super) mod tests {
     use super::super::{Caches, Many, MemoryUse, Plan, Scale};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {

@@ -60,10 +60,10 @@ pub(super) mod tests {
     use super::super::outcome::Death;
     use super::super::plan::Plan;
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Record;
-    use crate::verdict::Verdict;
 
     /// One in which all attacks are withstood but one, which ends the server.
     pub(in super::super) fn outcome() -> Outcome {

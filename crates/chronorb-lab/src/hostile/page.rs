@@ -4,8 +4,8 @@ use super::outcome::Outcome;
 use super::plan::Phase;
 use super::table::telling;
 use crate::report::canvas::{decades, with_room_above};
-use crate::report::plot::exponent;
 use crate::report::{COLOURS, LATENCY, Line, PlotError, figure, lines};
+use chronorb_report::canvas::exponent;
 
 /// The report as one HTML page, for light and dark screens, without anything from the network.
 pub(super) fn html(outcome: &Outcome) -> Result<String, PlotError> {

@@ -350,11 +350,11 @@ pub(super) mod tests {
     use super::super::outcome::Calibration;
     use super::super::plan::Plan;
     use super::*;
+    use crate::Verdict;
     use crate::contest::OmniOrb;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Summary;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed: real-time calls of high priority take 100 µs, whatever else
     /// there is, others ten times that for each client.

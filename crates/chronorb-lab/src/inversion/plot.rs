@@ -5,8 +5,8 @@ use plotters::prelude::SeriesLabelPosition;
 use super::architecture::Architecture;
 use super::outcome::{Class, Outcome, Row};
 use super::plan::Mode;
-use crate::report::plot::exponent;
 use crate::report::{COLOURS, LATENCY, Line, PlotError, lines_with_legend};
+use chronorb_report::canvas::exponent;
 
 /// What is drawn.
 #[derive(Clone, Copy, Debug)]

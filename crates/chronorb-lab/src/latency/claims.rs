@@ -125,10 +125,10 @@ pub(super) mod tests {
     use super::super::idle::IdleConnections;
     use super::super::outcome::row;
     use super::*;
+    use crate::Verdict;
     use crate::contest::{OmniOrb, Scheduled, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {

@@ -10,7 +10,8 @@ use crate::report::PlotError;
 use crate::report::canvas::{
     BLUE, DASHES, ORANGE, TEXT, THICK, chart, decades, draw, largest, legend, with_room_above,
 };
-use crate::report::plot::{LATENCY, percentile_label, percentiles};
+use crate::report::plot::percentiles;
+use chronorb_report::canvas::{LATENCY, percentile_label};
 
 /// Latency by percentile of all systems in a place.
 pub(super) fn by_percentile(outcome: &Outcome, placement: Placement) -> Result<String, PlotError> {

@@ -286,9 +286,9 @@ pub(super) mod tests {
     use super::super::plan::PAPER_RATES_HZ;
     use super::super::{Kernel, Plan};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::stats::Summary;
-    use crate::verdict::Verdict;
 
     /// One of which all our aims hold: calls take 100 µs, and more under load only with time sharing.
     pub(in super::super) fn outcome() -> Outcome {

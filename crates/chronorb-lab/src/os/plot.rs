@@ -13,9 +13,9 @@ use crate::contest::Placement;
 use crate::report::canvas::{
     Axis, FONT, TEXT, TEXT_SIZE, chart, decades, draw, largest, legend, with_room_above,
 };
-use crate::report::plot::exponent;
 use crate::report::{COLOURS, LATENCY, Line, PlotError, lines};
 use crate::units;
+use chronorb_report::canvas::exponent;
 
 /// The p99 of the high class, by class and load; a dot at the longest call.
 pub(super) fn by_class(outcome: &Outcome) -> Result<String, PlotError> {

@@ -139,10 +139,10 @@ pub(super) mod tests {
 
     use super::super::{Plan, Row};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Record;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed: calls take 100 µs, in an exhausted lane 6 ms,
     /// and without lanes as long as the load lasts.

@@ -10,7 +10,8 @@ use crate::report::PlotError;
 use crate::report::canvas::{
     BLUE, DASHES, ORANGE, TEXT, THICK, THIN, chart, decades, draw, largest, legend, with_room_above,
 };
-use crate::report::plot::{LATENCY, exponent, percentile_label, percentiles};
+use crate::report::plot::percentiles;
+use chronorb_report::canvas::{LATENCY, exponent, percentile_label};
 
 /// Latency by percentile of the calls at fixed times: one strategy, idle and under the loads.
 pub(super) fn by_percentile(outcome: &Outcome, strategy: Strategy) -> Result<String, PlotError> {

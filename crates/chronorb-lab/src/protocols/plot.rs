@@ -7,8 +7,9 @@ use super::protocol::Protocol;
 use super::system::System;
 use super::trial::{Cell, Trial};
 use crate::report::canvas::{BLUE, ORANGE, TEXT, chart, decades, draw, largest, legend};
-use crate::report::plot::{LATENCY, exponent, percentile_label, percentiles};
+use crate::report::plot::percentiles;
 use crate::report::{COLOURS, Line, PlotError, lines_with_legend};
+use chronorb_report::canvas::{LATENCY, exponent, percentile_label};
 
 /// The p50 of all in a cell: a group of bars for each protocol.
 pub(super) fn p50(outcome: &Outcome, cell: Cell) -> Result<String, PlotError> {

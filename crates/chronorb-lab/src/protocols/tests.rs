@@ -2,11 +2,11 @@
 
 use super::outcome::Messages;
 use super::*;
+use crate::Verdict;
 use crate::claim::Claim;
 use crate::contest::{Arrivals, Sizes, Waits};
 use crate::experiment::Findings;
 use crate::units;
-use crate::verdict::Verdict;
 
 /// One of which everything holds that is claimed.
 pub(super) fn outcome() -> Outcome {

@@ -4,7 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::document::ReportError;
+use super::ReportError;
 use crate::xdg;
 
 /// Returns the file of a report: the given one, or `NAME.html` in the folder of reports, which is

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::canvas::PlotError;
-use super::document::{ReportError, document, environment_table, escape, write_page};
 use super::plot::{latency_by_percentile, latency_over_time};
 use super::table::{COLUMNS, rows};
+use super::{ReportError, document, environment_table, escape, write_page};
 use crate::comparison::{Comparison, Setup};
 use crate::units;
+use chronorb_report::canvas::PlotError;
 
 /// Writes the report to `path`, whole or not at all.
 ///
@@ -124,7 +124,7 @@ fn method(setup: &Setup, real_time: bool) -> String {
 mod tests {
     use std::fs;
 
-    use super::super::document::check_writable;
+    use super::super::check_writable;
     use super::*;
     use crate::comparison::tests::comparison;
 

@@ -3,13 +3,12 @@
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use super::canvas::{
-    Axis, BLUE, DASHES, ORANGE, PlotError, THICK, THIN, chart, decades, draw, largest, legend,
-    with_room_above,
-};
 use crate::comparison::Comparison;
 use crate::stats::Record;
-use crate::units;
+use chronorb_report::canvas::{
+    BLUE, DASHES, LATENCY, ORANGE, PlotError, THICK, THIN, chart, decades, draw, exponent, largest,
+    legend, percentile_label, with_room_above,
+};
 
 /// Latency by percentile: both classes, without and with priorities.
 pub(super) fn latency_by_percentile(comparison: &Comparison) -> Result<String, PlotError> {
@@ -144,46 +143,15 @@ pub(crate) fn course(record: &Record) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The logarithm of a latency; 1 ns is the least that the clock tells.
-pub(crate) fn exponent(us: f64) -> f64 {
-    us.max(1e-3).log10()
-}
-
-/// 0 nines is the minimum, 1 is 90 %, 2 is 99 % …
-pub(crate) fn percentile_label(nines: f64) -> String {
-    match nines.round() as usize {
-        0 => "0".to_owned(),
-        1 => "90".to_owned(),
-        2 => "99".to_owned(),
-        nines => format!("99.{}", "9".repeat(nines - 2)),
-    }
-}
-
-fn decade_label(exponent: f64) -> String {
-    let us = 10_f64.powf(exponent);
-    let text = units::time(us);
-    // A decade needs no digits behind the point.
-    match text.split_once(' ') {
-        Some((value, unit)) if us >= 1.0 => {
-            format!("{} {unit}", value.split('.').next().unwrap_or(value))
-        }
-        _ => text,
-    }
-}
-
-/// The vertical axis.
-pub(crate) const LATENCY: Axis<'static> =
-    ("latency (logarithmic)", &|exponent| decade_label(*exponent));
-
 const WITHOUT: RGBColor = ORANGE;
 const WITH: RGBColor = BLUE;
 
 #[cfg(test)]
 mod tests {
-    use super::super::canvas::TEXT_IN_SVG;
     use super::*;
     use crate::comparison::Phase;
     use crate::comparison::tests::comparison;
+    use chronorb_report::canvas::TEXT_IN_SVG;
 
     #[test]
     fn plots_name_their_axes_units_and_series() {
@@ -220,17 +188,5 @@ mod tests {
         comparison.with_priorities = Phase::default();
         assert!(latency_by_percentile(&comparison).is_ok());
         assert!(latency_over_time(&comparison).is_ok());
-    }
-
-    #[test]
-    fn axis_labels_are_round() {
-        assert_eq!(
-            [0.0, 1.0, 2.0, 3.0, 4.0].map(percentile_label),
-            ["0", "90", "99", "99.9", "99.99"]
-        );
-        assert_eq!(
-            [0.0, 1.0, 2.0, 3.0, 6.0].map(decade_label),
-            ["1 µs", "10 µs", "100 µs", "1 ms", "1 s"]
-        );
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::document::{document, environment_table, escape};
-use super::figures::Table;
+use super::Table;
+use super::{document, environment_table, escape};
 use crate::claim::{self, Claim};
 use crate::environment::Environment;
 

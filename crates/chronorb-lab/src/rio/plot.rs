@@ -8,8 +8,9 @@ use super::part::Part;
 use super::way::Way;
 use crate::inversion::{Class, Mode};
 use crate::report::canvas::{decades, largest, with_room_above};
-use crate::report::plot::{percentile_label, percentiles};
+use crate::report::plot::percentiles;
 use crate::report::{COLOURS, LATENCY, Line, PlotError, Scale, lines, lines_with_legend};
+use chronorb_report::canvas::percentile_label;
 
 /// How many echoes took how long, as figures 15 and 17.
 pub(super) fn distribution(outcome: &Outcome, part: Part) -> Result<String, PlotError> {

@@ -7,12 +7,12 @@ use super::outcome::{CallRow, Course, EchoRow, FlowRow, Outcome};
 use super::part::Part;
 use super::plan::Plan;
 use super::way::Way;
+use crate::Verdict;
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::Findings;
 use crate::inversion::{Class, Mode};
 use crate::stats::Record;
-use crate::verdict::Verdict;
 
 /// An outcome as it should be, of two rounds.
 fn outcome() -> Outcome {

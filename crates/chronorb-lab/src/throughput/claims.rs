@@ -67,10 +67,10 @@ const OCTETS: f64 = 0.8;
 pub(super) mod tests {
     use super::super::{Messages, Plan, Row};
     use super::*;
+    use crate::Verdict;
     use crate::contest::{OmniOrb, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {

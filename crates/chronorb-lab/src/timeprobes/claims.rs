@@ -112,8 +112,8 @@ pub(super) mod tests {
     use super::super::path::{PARTS, Way};
     use super::super::plan::{Missing, Plan, TRANSPORTS};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {

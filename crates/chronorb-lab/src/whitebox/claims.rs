@@ -62,9 +62,9 @@ pub(super) mod tests {
     use super::super::case::{CASES, Place};
     use super::super::{Counts, Plan};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
-    use crate::verdict::Verdict;
 
     fn calls(names: &[&str], each: u64) -> Option<Vec<SystemCall>> {
         let call = |name: &&str| SystemCall {

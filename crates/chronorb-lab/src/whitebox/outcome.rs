@@ -13,11 +13,11 @@ use super::counts::Counts;
 use super::published::{PUBLISHED, Published};
 use super::{Plan, Whitebox};
 use super::{error::BrokenBudgets, page, table};
+use crate::Verdict;
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 use crate::report::PlotError;
-use crate::verdict::Verdict;
 
 /// All that was counted.
 #[derive(Clone, Debug)]

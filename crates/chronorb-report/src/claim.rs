@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Serialize, Serializer};
 
-use crate::report::escape;
+use crate::document::escape;
 use crate::verdict::Verdict;
 
 /// Something that should be true, held against the figures of an experiment.
@@ -37,7 +37,7 @@ struct Judgement {
 
 impl Claim {
     /// What a paper says, and where: its name with a figure, table or section.
-    pub(crate) fn of_paper(paper: &'static str, claim: impl Into<String>) -> Self {
+    pub fn of_paper(paper: &'static str, claim: impl Into<String>) -> Self {
         Self {
             paper: Some(paper),
             ..Self::aim(claim)
@@ -46,7 +46,7 @@ impl Claim {
     }
 
     /// What chronorb aims at.
-    pub(crate) fn aim(claim: impl Into<String>) -> Self {
+    pub fn aim(claim: impl Into<String>) -> Self {
         Self {
             paper: None,
             claim: claim.into(),
@@ -62,13 +62,13 @@ impl Claim {
     }
 
     /// What the paper found.
-    pub(crate) fn published(mut self, published: impl Into<String>) -> Self {
+    pub fn published(mut self, published: impl Into<String>) -> Self {
         self.published = published.into();
         self
     }
 
     /// Whether it is so, by one number that `holds`, and the figures in words.
-    pub(crate) fn by_ratio(
+    pub fn by_ratio(
         mut self,
         measured: Option<(f64, String)>,
         holds: impl FnOnce(f64) -> bool,
@@ -81,7 +81,7 @@ impl Claim {
     }
 
     /// Whether it is so, and the figures in words.
-    pub(crate) fn holds(mut self, measured: Option<(bool, String)>) -> Self {
+    pub fn holds(mut self, measured: Option<(bool, String)>) -> Self {
         let Some((holds, measured)) = measured else {
             return self;
         };
@@ -90,7 +90,7 @@ impl Claim {
     }
 
     /// Why it is not so, where it is not.
-    pub(crate) fn because(mut self, why: impl Into<String>) -> Self {
+    pub fn because(mut self, why: impl Into<String>) -> Self {
         if self.verdict() == Verdict::Missed {
             self.why = why.into();
         }
@@ -145,7 +145,7 @@ fn in_capitals_or_not<S: Serializer>(
 }
 
 /// The claims as text, one after the other.
-pub(crate) fn text(claims: &[Claim]) -> String {
+pub fn text(claims: &[Claim]) -> String {
     let mut text = String::new();
     for claim in claims {
         let _ = writeln!(text, "{:14}  {}", claim.word(), claim.claim);
@@ -169,7 +169,7 @@ pub(crate) fn text(claims: &[Claim]) -> String {
 }
 
 /// The claims as a table of a page; what papers say has columns where one of them is of a paper.
-pub(crate) fn table(claims: &[Claim]) -> String {
+pub fn table(claims: &[Claim]) -> String {
     let has_papers = claims.iter().any(|claim| claim.paper.is_some());
     let of_papers = |cells: String| if has_papers { cells } else { String::new() };
     let mut rows = String::new();

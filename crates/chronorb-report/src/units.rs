@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A time given in µs, with three digits and its unit: `87.2 µs`, `9.81 ms`, `1.20 s`.
-pub(crate) fn time(us: f64) -> String {
+pub fn time(us: f64) -> String {
     let (value, unit) = if us < 999.5 {
         (us, "µs")
     } else if us < 999_500.0 {
@@ -15,7 +15,7 @@ pub(crate) fn time(us: f64) -> String {
 }
 
 /// A time that somebody set, without needless digits: `20 µs`, `1 ms`, `10 s`.
-pub(crate) fn setting(duration: Duration) -> String {
+pub fn setting(duration: Duration) -> String {
     let us = duration.as_secs_f64() * 1e6;
     let (value, unit) = if us < 1e3 {
         (us, "µs")
@@ -28,7 +28,7 @@ pub(crate) fn setting(duration: Duration) -> String {
 }
 
 /// How long something takes, about: `less than 1 s`, `12 s`, `4 min`, `1 min 30 s`.
-pub(crate) fn span(length: Duration) -> String {
+pub fn span(length: Duration) -> String {
     let seconds = length.as_secs_f64().round() as u64;
     match (seconds / 60, seconds % 60) {
         (0, 0) => "less than 1 s".to_owned(),
@@ -39,7 +39,7 @@ pub(crate) fn span(length: Duration) -> String {
 }
 
 /// A ratio, with two digits below ten and none above: `3.4`, `109`.
-pub(crate) fn factor(ratio: f64) -> String {
+pub fn factor(ratio: f64) -> String {
     if ratio < 9.95 {
         format!("{ratio:.1}")
     } else {
@@ -48,7 +48,7 @@ pub(crate) fn factor(ratio: f64) -> String {
 }
 
 /// A number with its thousands apart: `16 204`, with no-break spaces.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 2);
     for (index, digit) in digits.chars().enumerate() {

@@ -28,7 +28,7 @@ impl Verdict {
     }
 
     /// That of a claim that was measured.
-    pub(crate) const fn of(holds: bool) -> Self {
+    pub const fn of(holds: bool) -> Self {
         if holds { Self::Pass } else { Self::Missed }
     }
 }

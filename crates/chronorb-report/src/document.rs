@@ -1,16 +1,15 @@
 //! A report: one HTML page that needs nothing else.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-// For text in elements and in quoted attributes.
-pub(crate) use html_escape::encode_quoted_attribute as escape;
+use html_escape::encode_quoted_attribute;
 use thiserror::Error;
 
-use super::canvas::PlotError;
-use crate::environment::Environment;
+use crate::canvas::PlotError;
 
 /// The report could not be written.
 #[derive(Debug, Error)]
@@ -45,8 +44,17 @@ pub enum ReportError {
     },
 }
 
+/// Escapes text for HTML elements and quoted attributes.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    encode_quoted_attribute(text)
+}
+
 /// Writes a page to `path`, whole or not at all.
-pub(crate) fn write_page(page: &str, path: &Path) -> Result<(), ReportError> {
+///
+/// # Errors
+///
+/// [`ReportError::Write`] if the file cannot be written.
+pub fn write_page(page: &str, path: &Path) -> Result<(), ReportError> {
     let unfinished = unfinished(path);
     fs::write(&unfinished, page)
         .and_then(|()| fs::rename(&unfinished, path))
@@ -58,7 +66,11 @@ pub(crate) fn write_page(page: &str, path: &Path) -> Result<(), ReportError> {
 }
 
 /// Finds out whether a report can be written to `path`, before somebody waits for its figures.
-pub(crate) fn check_writable(path: &Path) -> Result<(), ReportError> {
+///
+/// # Errors
+///
+/// [`ReportError::Write`] if it cannot.
+pub fn check_writable(path: &Path) -> Result<(), ReportError> {
     let unfinished = unfinished(path);
     let result = match path.is_dir() {
         true => Err(io::ErrorKind::IsADirectory.into()),
@@ -82,7 +94,8 @@ fn write_error(path: &Path, source: io::Error) -> ReportError {
 }
 
 /// A page for light and dark screens, without anything from the network. `body` is HTML.
-pub(crate) fn document(headline: &str, body: &str) -> String {
+#[must_use]
+pub fn document(headline: &str, body: &str) -> String {
     let headline = escape(headline);
     format!(
         r#"<!DOCTYPE html>
@@ -104,15 +117,16 @@ pub(crate) fn document(headline: &str, body: &str) -> String {
     )
 }
 
-/// Where it was measured.
-pub(crate) fn environment_table(environment: &Environment) -> String {
+/// Formats names and values as a table.
+#[must_use]
+pub fn pairs(rows: &[(&str, String)]) -> String {
     let mut text = String::from("<table>\n");
-    for (name, value) in environment.rows() {
+    for (name, value) in rows {
         let _ = writeln!(
             text,
             "<tr><th>{}</th><td>{}</td></tr>",
             escape(name),
-            escape(&value)
+            escape(value)
         );
     }
     text.push_str("</table>");

@@ -3,21 +3,26 @@
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use super::canvas::{Axis, DASHES, PlotError, THICK, chart, draw, legend};
+use crate::canvas::{Axis, DASHES, PlotError, THICK, chart, draw, legend};
 
 /// A line of a plot.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub struct Line {
     /// As the legend says it; a line without a name has no place there.
-    pub(crate) name: String,
-    pub(crate) colour: RGBColor,
-    pub(crate) is_dashed: bool,
+    pub name: String,
+    /// Its colour.
+    pub colour: RGBColor,
+    /// Whether it is dashed.
+    pub is_dashed: bool,
     /// From left to right. For a logarithmic axis these are exponents.
-    pub(crate) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
 }
 
 /// Draws lines with marks at their points, and a legend at the upper left.
-pub(crate) fn lines(
+///
+/// # Errors
+/// [`PlotError`] if the drawing library fails.
+pub fn lines(
     name: &'static str,
     lines: &[Line],
     across: (f64, f64),
@@ -31,7 +36,10 @@ pub(crate) fn lines(
 
 /// The same, with the legend where it is wanted: many lines leave no room at the upper left. The
 /// ranges are those across and upwards.
-pub(crate) fn lines_with_legend(
+///
+/// # Errors
+/// [`PlotError`] if the drawing library fails.
+pub fn lines_with_legend(
     name: &'static str,
     lines: &[Line],
     position: SeriesLabelPosition,
@@ -68,9 +76,9 @@ pub(crate) fn lines_with_legend(
     })
 }
 
-/// Colours for those who are compared, the best or most interesting first. They can be told apart on white and on
-/// black, and by most people who confuse some colours.
-pub(crate) const COLOURS: [RGBColor; 8] = [
+/// Colours for those are compared, the best or most interesting first. They can be told
+/// apart on white and on black, and with most kinds of colour blindness.
+pub const COLOURS: [RGBColor; 8] = [
     RGBColor(0x2f, 0x8f, 0xd0),
     RGBColor(0xd9, 0x62, 0x2b),
     RGBColor(0x2b, 0xa8, 0x7a),
@@ -83,8 +91,8 @@ pub(crate) const COLOURS: [RGBColor; 8] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::LATENCY;
     use super::*;
+    use crate::canvas::LATENCY;
 
     #[test]
     fn all_lines_are_drawn_and_named() {

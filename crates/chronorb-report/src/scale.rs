@@ -4,15 +4,16 @@
 ///
 /// What is drawn on it is divided by [`unit`](Self::unit).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Scale {
-    pub(crate) unit: f64,
+pub struct Scale {
+    /// The distance of two marks.
+    pub unit: f64,
     /// How many of them.
-    pub(crate) marks: f64,
+    pub marks: f64,
 }
 
 impl Scale {
     /// For values up to this, in some six units of 1, 2 or 5 of a power of ten.
-    pub(crate) fn to(top: f64) -> Self {
+    pub fn to(top: f64) -> Self {
         if !top.is_finite() || top <= 0.0 {
             return Self {
                 unit: 1.0,
@@ -29,7 +30,7 @@ impl Scale {
     }
 
     /// The value at a mark, as it is written.
-    pub(crate) fn label(&self, mark: f64) -> String {
+    pub fn label(&self, mark: f64) -> String {
         let value = mark * self.unit;
         match self.unit {
             unit if unit >= 1.0 => format!("{value:.0}"),

@@ -2,20 +2,22 @@
 
 use std::fmt::Write;
 
-use super::document::escape;
+use crate::document::escape;
 
 /// Lines of figures under a heading.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
-    pub(crate) heading: String,
-    pub(crate) columns: Vec<String>,
+pub struct Table {
+    /// The heading of the first column.
+    pub heading: String,
+    /// The headings of the other columns.
+    pub columns: Vec<String>,
     /// Each with its name, and what stands in the columns.
-    pub(crate) lines: Vec<(String, Vec<String>)>,
+    pub lines: Vec<(String, Vec<String>)>,
 }
 
 impl Table {
     /// For a terminal.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let names = self.lines.iter().map(|(name, _)| width(name) + 2);
         let first = names.chain([width(&self.heading)]).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.columns.len())
@@ -33,7 +35,7 @@ impl Table {
     }
 
     /// For a page.
-    pub(crate) fn html(&self) -> String {
+    pub fn html(&self) -> String {
         let mut text =
             String::from("<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>");
         for column in &self.columns {
@@ -58,7 +60,7 @@ impl Table {
 }
 
 /// A plot of a page, and what it says.
-pub(crate) fn figure(svg: &str, caption: &str) -> String {
+pub fn figure(svg: &str, caption: &str) -> String {
     let caption = escape(caption);
     format!("<figure>{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n")
 }

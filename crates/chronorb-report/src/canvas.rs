@@ -4,6 +4,8 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use thiserror::Error;
 
+use crate::units;
+
 /// A plot could not be drawn.
 #[derive(Debug, Error)]
 #[error("the plot {name} could not be drawn: {reason}")]
@@ -12,16 +14,22 @@ pub struct PlotError {
     reason: String,
 }
 
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
-pub(crate) type Chart<'a, 'b> =
+/// A drawing area of a picture.
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+/// A chart with two axes.
+pub type Chart<'a, 'b> =
     ChartContext<'b, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-pub(crate) type DrawError = DrawingAreaErrorKind<std::io::Error>;
+/// A failure of the drawing library.
+pub type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
 /// The name of an axis, and what stands at a mark of it.
-pub(crate) type Axis<'t> = (&'t str, &'t dyn Fn(&f64) -> String);
+pub type Axis<'t> = (&'t str, &'t dyn Fn(&f64) -> String);
 
 /// Runs `content` on an empty picture and makes its text follow the page.
-pub(crate) fn draw(
+///
+/// # Errors
+/// [`PlotError`] if `content` fails.
+pub fn draw(
     name: &'static str,
     content: impl FnOnce(&Area<'_>) -> Result<(), DrawError>,
 ) -> Result<String, PlotError> {
@@ -38,7 +46,10 @@ pub(crate) fn draw(
 }
 
 /// A chart of two axes, each with what stands at its marks.
-pub(crate) fn chart<'a: 'b, 'b>(
+///
+/// # Errors
+/// [`DrawError`] of the drawing library.
+pub fn chart<'a: 'b, 'b>(
     area: &'b Area<'a>,
     (left, right): (f64, f64),
     (bottom, top): (f64, f64),
@@ -69,7 +80,11 @@ pub(crate) fn chart<'a: 'b, 'b>(
     Ok(chart)
 }
 
-pub(crate) fn legend<'a: 'b, 'b>(
+/// Draws the legend of the series that have labels.
+///
+/// # Errors
+/// [`DrawError`] of the drawing library.
+pub fn legend<'a: 'b, 'b>(
     chart: &mut Chart<'a, 'b>,
     position: SeriesLabelPosition,
 ) -> Result<(), DrawError> {
@@ -84,7 +99,7 @@ pub(crate) fn legend<'a: 'b, 'b>(
 }
 
 /// The whole decades that hold all `exponents`.
-pub(crate) fn decades(exponents: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+pub fn decades(exponents: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let top = largest(exponents.clone()).ceil();
     let bottom = -largest(exponents.map(|exponent| -exponent)).ceil();
     if bottom < top {
@@ -95,28 +110,84 @@ pub(crate) fn decades(exponents: impl Iterator<Item = f64> + Clone) -> (f64, f64
 }
 
 /// A decade more, for the legend.
-pub(crate) fn with_room_above((bottom, top): (f64, f64)) -> (f64, f64) {
+pub fn with_room_above((bottom, top): (f64, f64)) -> (f64, f64) {
     (bottom, top + 1.0)
 }
 
-pub(crate) fn largest(values: impl Iterator<Item = f64>) -> f64 {
+/// The largest value, or 0.
+pub fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.reduce(f64::max).unwrap_or(0.0)
 }
+
+/// The logarithm of a latency; 1 ns is the least that the clock tells.
+pub fn exponent(us: f64) -> f64 {
+    us.max(1e-3).log10()
+}
+
+/// 0 nines is the minimum, 1 is 90 %, 2 is 99 % …
+pub fn percentile_label(nines: f64) -> String {
+    match nines.round() as usize {
+        0 => "0".to_owned(),
+        1 => "90".to_owned(),
+        2 => "99".to_owned(),
+        nines => format!("99.{}", "9".repeat(nines - 2)),
+    }
+}
+
+fn decade_label(exponent: f64) -> String {
+    let us = 10_f64.powf(exponent);
+    let text = units::time(us);
+    // A decade needs no digits behind the point.
+    match text.split_once(' ') {
+        Some((value, unit)) if us >= 1.0 => {
+            format!("{} {unit}", value.split('.').next().unwrap_or(value))
+        }
+        _ => text,
+    }
+}
+
+/// The vertical axis.
+pub const LATENCY: Axis<'static> = ("latency (logarithmic)", &|exponent| decade_label(*exponent));
 
 /// As many as do not touch each other on the horizontal axis.
 const MOST_LABELS: usize = 21;
 
-pub(crate) const SIZE: (u32, u32) = (960, 440);
-pub(crate) const FONT: &str = "sans-serif";
-pub(crate) const TEXT_SIZE: i32 = 15;
-pub(crate) const THICK: u32 = 3;
-pub(crate) const THIN: u32 = 1;
-pub(crate) const DASHES: (u32, u32) = (6, 4);
+/// The size of a picture.
+pub const SIZE: (u32, u32) = (960, 440);
+/// The font of all text.
+pub const FONT: &str = "sans-serif";
+/// The size of text.
+pub const TEXT_SIZE: i32 = 15;
+/// The width of a line that stands out.
+pub const THICK: u32 = 3;
+/// The width of other lines.
+pub const THIN: u32 = 1;
+/// Lengths of dashes and of the gaps between them.
+pub const DASHES: (u32, u32) = (6, 4);
 
 /// Stands for the text colour of the page; drawn nowhere else.
-pub(crate) const TEXT: RGBColor = RGBColor(1, 2, 3);
-pub(crate) const TEXT_IN_SVG: &str = "#010203";
+pub const TEXT: RGBColor = RGBColor(1, 2, 3);
+/// [`TEXT`] in SVG.
+pub const TEXT_IN_SVG: &str = "#010203";
 
-// Colours that can be told apart on white and on black.
-pub(crate) const ORANGE: RGBColor = RGBColor(0xd9, 0x62, 0x2b);
-pub(crate) const BLUE: RGBColor = RGBColor(0x2f, 0x8f, 0xd0);
+/// Orange.
+pub const ORANGE: RGBColor = RGBColor(0xd9, 0x62, 0x2b);
+/// Blue.
+pub const BLUE: RGBColor = RGBColor(0x2f, 0x8f, 0xd0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axis_labels_are_round() {
+        assert_eq!(
+            [0.0, 1.0, 2.0, 3.0, 4.0].map(percentile_label),
+            ["0", "90", "99", "99.9", "99.99"]
+        );
+        assert_eq!(
+            [0.0, 1.0, 2.0, 3.0, 6.0].map(decade_label),
+            ["1 µs", "10 µs", "100 µs", "1 ms", "1 s"]
+        );
+    }
+}
