@@ -3,7 +3,7 @@
 use super::architecture::Architecture;
 use super::outcome::{Class, Outcome, Row};
 use super::plan::Mode;
-use super::table;
+use super::report;
 use crate::claim::Claim;
 use crate::units;
 
@@ -234,7 +234,7 @@ fn circumstances(row: &Row) -> String {
     let mut why = format!(
         "with {} the server took {server:.0} % of a processor, the client {client:.0} %, and the host {:.1} % of \
          all",
-        table::clients(row.low_clients),
+        report::clients(row.low_clients),
         row.stolen_percent
     );
     if server < IDLE_PERCENT {
@@ -379,7 +379,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan: Plan::full(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             real_time: true,
             memory_locked: true,
             one_cpu: false,

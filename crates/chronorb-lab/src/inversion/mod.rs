@@ -21,11 +21,9 @@ mod client;
 mod error;
 mod order;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
+mod report;
 mod server;
-mod table;
 mod trial;
 
 use std::time::Duration;
@@ -228,7 +226,7 @@ impl<'a> Run<'a> {
         };
         Trial {
             architecture,
-            name: format!("{architecture}, {name}, {}", table::clients(low_clients)),
+            name: format!("{architecture}, {name}, {}", report::clients(low_clients)),
             low_clients,
             length: Duration::ZERO,
             place: self.plan.place_in(mode),

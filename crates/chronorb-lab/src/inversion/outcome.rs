@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use chronorb_report::Document;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::architecture::Architecture;
 use super::plan::{Mode, Periods, Place, Plan};
-use super::{Inversion, claims, page, table};
+use super::{Inversion, claims, report};
 use crate::claim::Claim;
 use crate::contest::OmniOrb;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings};
-use crate::report::PlotError;
 use crate::stats::Summary;
 
 /// The class of a client.
@@ -160,11 +160,11 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        table::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
-        table::caveats(self)
+        report::caveats(self)
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -195,11 +195,7 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }

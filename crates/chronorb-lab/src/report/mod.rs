@@ -8,8 +8,7 @@ mod telling;
 
 pub(crate) use chronorb_report::canvas::LATENCY;
 pub(crate) use chronorb_report::{
-    COLOURS, Line, Table, canvas, check_writable, document, escape, figure, lines,
-    lines_with_legend, write_page,
+    COLOURS, Line, Table, canvas, check_writable, document, escape, figure, lines, write_page,
 };
 pub use chronorb_report::{PlotError, ReportError};
 pub use page::{html, write_html};
@@ -53,6 +52,12 @@ pub(crate) fn curve(mark: Mark, name: impl Into<String>, record: &Record) -> Ser
         name,
         points.map(|(nines, exponent)| (nines, 10_f64.powf(exponent))),
     )
+}
+
+/// The latencies of a record in the order of time, for axes of s and µs.
+pub(crate) fn in_time(record: &Record) -> impl Iterator<Item = (f64, f64)> {
+    let points = record.points().iter();
+    points.map(|point| (point.at_ns as f64 / 1e9, point.latency_ns as f64 / 1e3))
 }
 
 /// An axis of latencies.

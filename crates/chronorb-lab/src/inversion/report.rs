@@ -1,168 +1,186 @@
-//! The figures as text.
+//! The report.
 
-use std::fmt::Write;
 use std::time::Duration;
 
+use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, counted, units};
+
 use super::architecture::Architecture;
-use super::claims::STEADY_MEAN;
+use super::claims::{STEADY_MEAN, in_mode};
 use super::outcome::{Class, Outcome, Row};
 use super::plan::{MOST_CLIENTS, Mode};
-use crate::claim;
 use crate::experiment::Findings;
-use crate::units;
+use crate::report::end;
 
-/// The figures in tables for a terminal, with what is claimed of them.
-pub(super) fn text(outcome: &Outcome) -> String {
-    let mut text = format!("{}\n\n{LEAD}\n", outcome.headline());
-    for caveat in caveats(outcome) {
-        let _ = writeln!(text, "{caveat}");
-    }
+pub(super) fn document(outcome: &Outcome) -> Document {
+    let mut document = Document::new(outcome.headline())
+        .lead(LEAD)
+        .caveats(outcome.caveats());
     for mode in outcome.modes() {
-        let _ = writeln!(text, "\n{}", heading(mode));
-        for table in [LATENCIES, FROM_THE_CALL, PROCESSORS] {
-            text.push('\n');
-            plain(&mut text, outcome, mode, &table);
-        }
+        let charts = FIGURES.map(|figure| by_clients(outcome, mode, figure));
+        document = document.section(heading(mode));
+        document = charts.into_iter().fold(document, Document::chart);
+        document = document.claims(in_mode(outcome, mode)).tables([
+            latencies(outcome, mode),
+            from_the_call(outcome, mode),
+            processors(outcome, mode),
+        ]);
     }
-    text.push('\n');
-    text.push_str(&claim::text(&outcome.claims()));
-    text.push('\n');
-    for architecture in outcome.architectures() {
-        let _ = writeln!(text, "{}: {}", architecture.title(), meaning(architecture));
-    }
-    text.push('\n');
-    for note in notes(outcome) {
-        let _ = writeln!(text, "{note}");
-    }
-    text
+    let architectures = outcome.architectures().into_iter();
+    let document = document
+        .section("The architectures")
+        .facts(architectures.map(|of| (of.title(), meaning(of))));
+    end(
+        document,
+        notes(outcome),
+        &outcome.environment,
+        &outcome.plan.command(),
+    )
 }
 
-/// A table of one mode: its columns, and the cells of a trial.
-pub(super) struct Table {
-    pub(super) title: &'static str,
-    pub(super) columns: &'static [&'static str],
-    cells: fn(&Row) -> Vec<String>,
-    /// Whether both classes have the same cells.
-    is_of_trial: bool,
+/// A figure of calls: its name, the name of its axis, and its value.
+type Figure = (&'static str, &'static str, fn(&Row) -> f64);
+
+const FIGURES: [Figure; 4] = [
+    ("mean latency", "mean latency", |row| row.latency.mean_us),
+    (
+        "jitter, the standard deviation of the latency",
+        "jitter",
+        |row| row.latency.jitter_us,
+    ),
+    (
+        "99th percentile of the latency",
+        "p99 of the latency",
+        |row| row.latency.p99_us,
+    ),
+    ("longest call", "longest latency", |row| row.latency.max_us),
+];
+
+/// A figure of all architectures by the number of low-priority clients, as the paper's figures 7
+/// and 8.
+fn by_clients(outcome: &Outcome, mode: Mode, (name, axis, of): Figure) -> Chart {
+    let caption = format!(
+        "{}: {name}. Solid lines are the high-priority client, dashed ones of the same colour the \
+         low-priority clients of the same ORB.",
+        mode.name(),
+    );
+    let series = outcome
+        .architectures()
+        .into_iter()
+        .flat_map(|architecture| {
+            let points = |class| {
+                let rows = outcome.series(architecture, mode, class).into_iter();
+                rows.map(|row| (f64::from(row.low_clients), of(row)))
+            };
+            [
+                Series::new(Mark::Line, architecture.title(), points(Class::High)),
+                Series::new(Mark::Dashes, "", points(Class::Low)),
+            ]
+            .map(|series| series.colour(architecture as usize % chronorb_report::chart::COLOURS))
+        });
+    let clients = Axis::linear("low-priority clients", Unit::Count);
+    Chart::new(caption, clients, Axis::log(axis, Unit::Time)).series(series)
 }
 
-/// A line of a table: the architecture, how many clients, the class, and what stands in the columns.
-pub(super) struct Cells {
-    pub(super) architecture: Architecture,
-    pub(super) low_clients: u32,
-    pub(super) class: &'static str,
-    pub(super) cells: Vec<String>,
-}
-
-impl Table {
-    /// The lines, one architecture after the other.
-    pub(super) fn lines(&self, outcome: &Outcome, mode: Mode) -> Vec<Cells> {
-        let mut lines = Vec::new();
-        for architecture in outcome.architectures() {
-            for (high, low) in outcome.pairs(architecture, mode) {
-                let classes: &[(&Row, &'static str)] = match self.is_of_trial {
-                    true => &[(high, "")],
-                    false => &[(high, "high"), (low, "low")],
-                };
-                lines.extend(classes.iter().map(|(row, class)| Cells {
-                    architecture,
-                    low_clients: row.low_clients,
-                    class,
-                    cells: (self.cells)(row),
-                }));
-            }
-        }
-        lines
-    }
-}
-
-fn plain(text: &mut String, outcome: &Outcome, mode: Mode, table: &Table) {
-    let _ = write!(text, "{:35}{:>8} {:4}", table.title, "clients", "");
-    for column in table.columns {
-        let _ = write!(text, "{column:>WIDTH$}");
-    }
-    text.push('\n');
-    for line in table.lines(outcome, mode) {
-        let _ = write!(
-            text,
-            "  {:33}{:>8} {:4}",
-            line.architecture.title(),
-            line.low_clients,
-            line.class
-        );
-        for cell in line.cells {
-            let _ = write!(text, "{cell:>WIDTH$}");
-        }
-        text.push('\n');
-    }
-}
-
-/// What calls took from when they were due.
-pub(super) const LATENCIES: Table = Table {
-    title: "From when a call is due",
-    columns: &["calls", "mean", "jitter", "p50", "p99", "p99.9", "longest"],
-    cells: |row| {
-        let latency = row.latency;
+/// The latencies from when calls were due.
+fn latencies(outcome: &Outcome, mode: Mode) -> Table {
+    let columns = ["calls", "mean", "jitter", "p50", "p99", "p99.9", "longest"];
+    let cells = |row: &Row| {
+        let of = row.latency;
         let times = [
-            latency.mean_us,
-            latency.jitter_us,
-            latency.p50_us,
-            latency.p99_us,
-            latency.p999_us,
-            latency.max_us,
+            of.mean_us,
+            of.jitter_us,
+            of.p50_us,
+            of.p99_us,
+            of.p999_us,
+            of.max_us,
         ];
-        let calls = units::count(latency.calls);
-        std::iter::once(calls)
-            .chain(times.map(units::time))
-            .collect()
-    },
-    is_of_trial: false,
-};
+        counted(of.calls, times)
+    };
+    Table::new(
+        "From when a call is due",
+        columns,
+        by_class(outcome, mode, cells),
+    )
+}
 
-/// What they took from when they were made.
-pub(super) const FROM_THE_CALL: Table = Table {
-    title: "From when it is made",
-    columns: &["mean", "jitter", "p99", "longest"],
-    cells: |row| {
-        [
+/// The latencies from when calls were made.
+fn from_the_call(outcome: &Outcome, mode: Mode) -> Table {
+    let columns = ["mean", "jitter", "p99", "longest"];
+    let cells = |row: &Row| {
+        let times = [
             row.call_mean_us,
             row.call_jitter_us,
             row.call_p99_us,
             row.call_max_us,
-        ]
-        .map(units::time)
-        .to_vec()
-    },
-    is_of_trial: false,
-};
+        ];
+        times.map(units::time).to_vec()
+    };
+    Table::new(
+        "From when it is made",
+        columns,
+        by_class(outcome, mode, cells),
+    )
+}
 
-/// How busy the processors were.
-pub(super) const PROCESSORS: Table = Table {
-    title: "Processors",
-    columns: &["server", "client", "stolen"],
-    cells: |row| {
-        vec![
-            format!("{:.0} %", row.server_cpu_percent),
-            format!("{:.0} %", row.client_cpu_percent),
-            format!("{:.1} %", row.stolen_percent),
-        ]
-    },
-    is_of_trial: true,
-};
+fn processors(outcome: &Outcome, mode: Mode) -> Table {
+    let cells = |high: &Row, _: &Row| {
+        let cells = vec![
+            format!("{:.0} %", high.server_cpu_percent),
+            format!("{:.0} %", high.client_cpu_percent),
+            format!("{:.1} %", high.stolen_percent),
+        ];
+        vec![(clients(high.low_clients), cells)]
+    };
+    let columns = ["server", "client", "stolen"];
+    Table::new("Processors", columns, by_architecture(outcome, mode, cells))
+}
+
+/// Lines of both classes of each trial.
+fn by_class(
+    outcome: &Outcome,
+    mode: Mode,
+    cells: impl Fn(&Row) -> Vec<String>,
+) -> Vec<(String, Vec<String>)> {
+    by_architecture(outcome, mode, |high, low| {
+        let line = |class: &str, row: &Row| {
+            let clients = clients(row.low_clients);
+            (format!("{class}, {clients}"), cells(row))
+        };
+        vec![line("high", high), line("low", low)]
+    })
+}
+
+/// The lines of the trials of each architecture, below its name.
+fn by_architecture(
+    outcome: &Outcome,
+    mode: Mode,
+    lines: impl Fn(&Row, &Row) -> Vec<(String, Vec<String>)>,
+) -> Vec<(String, Vec<String>)> {
+    let mut all = Vec::new();
+    for architecture in outcome.architectures() {
+        let pairs = outcome.pairs(architecture, mode);
+        let mut name = (!pairs.is_empty()).then(|| architecture.title().to_owned());
+        for (high, low) in pairs {
+            all.extend(name.take().map(|name| (name, Vec::new())));
+            all.extend(lines(high, low));
+        }
+    }
+    all
+}
 
 /// What a mode is, as a heading.
-pub(super) const fn heading(mode: Mode) -> &'static str {
+const fn heading(mode: Mode) -> &'static str {
     match mode {
-        Mode::Paper => "paper: the rates and the number of calls of the paper",
-        Mode::Short => "short: the rates of the paper, for some seconds",
-        Mode::Loaded => "loaded: rates at which fifty low-priority clients keep the server busy",
-        Mode::OneCpu => "one-cpu: client and server on one processor, as busy as in loaded",
-        Mode::Saturated => "saturated: low-priority clients call back to back",
+        Mode::Paper => "Paper: the rates and the number of calls of the paper",
+        Mode::Short => "Short: the rates of the paper, for some seconds",
+        Mode::Loaded => "Loaded: rates at which fifty low-priority clients keep the server busy",
+        Mode::OneCpu => "One-cpu: client and server on one processor, as busy as in loaded",
+        Mode::Saturated => "Saturated: low-priority clients call back to back",
     }
 }
 
 /// What an architecture is, and which ORB had it.
-pub(super) fn meaning(architecture: Architecture) -> String {
+fn meaning(architecture: Architecture) -> String {
     let description = architecture.description();
     match description.stands_for {
         "" => description.meaning.to_owned(),
@@ -257,7 +275,7 @@ pub(super) fn caveats(outcome: &Outcome) -> Vec<String> {
 }
 
 /// How the figures are to be understood, in sentences.
-pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
+fn notes(outcome: &Outcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
@@ -349,7 +367,65 @@ fn rates(outcome: &Outcome, mode: Mode) -> String {
     format!("{mode}: the high-priority client calls {calls}; {work}{length}. {place}")
 }
 
-pub(super) const LEAD: &str = "One client of high priority and many of low priority call the same server. In a \
+const LEAD: &str = "One client of high priority and many of low priority call the same server. In a \
      real-time ORB the one does not feel the others; where requests share connections, queues or threads, it waits \
      for them.";
-const WIDTH: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::super::Inversion;
+    use super::super::claims::tests::outcome;
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::report::tests::assert_snapshot;
+
+    #[test]
+    fn the_report_has_all_parts() {
+        assert_snapshot("inversion", &outcome());
+    }
+
+    #[test]
+    fn the_finding_says_where_priorities_do_not_hold_and_of_which_mode_it_is() {
+        let mut outcome = outcome();
+        outcome.rows.retain(|row| row.mode == Mode::Saturated);
+        for row in &mut outcome.rows {
+            row.latency.mean_us *= f64::from(row.low_clients);
+        }
+        let headline = outcome.headline();
+        assert!(
+            headline.starts_with("Priorities do not hold (saturated): with 50 low-priority"),
+            "{headline}"
+        );
+        outcome.rows.retain(|row| row.low_clients == 1);
+        assert_eq!(outcome.headline(), Inversion::TITLE);
+    }
+
+    #[test]
+    fn programs_read_a_row_for_each_class_of_each_trial() {
+        let outcome = outcome();
+        let figures = outcome.figures();
+        assert_eq!(figures["experiment"], "inversion");
+        let rows = figures["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), outcome.rows.len());
+        assert_eq!(rows[0]["architecture"], "real-time");
+        assert_eq!(rows[0]["mode"], "loaded");
+        assert_eq!(rows[0]["class"], Class::High.name());
+        for name in [
+            "low_clients",
+            "calls",
+            "mean_us",
+            "jitter_us",
+            "p50_us",
+            "p99_us",
+            "p999_us",
+            "max_us",
+            "call_mean_us",
+            "server_cpu_percent",
+            "client_cpu_percent",
+            "stolen_percent",
+        ] {
+            assert!(rows[0][name].is_number(), "{name}: {}", rows[0]);
+        }
+        assert_eq!(figures["claims"][0]["paper"], "RTAS 1998, figure 7");
+    }
+}
