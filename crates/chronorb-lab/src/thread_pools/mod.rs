@@ -20,12 +20,10 @@ mod company;
 mod error;
 mod order;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
+mod report;
 mod semantics;
 mod server;
-mod table;
 mod usage;
 
 use chronorb_rt::{MemoryLock, Monotonic, Rights};

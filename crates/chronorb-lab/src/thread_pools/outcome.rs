@@ -1,16 +1,16 @@
 //! What was measured.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::case::Cell;
 use super::plan::Plan;
 use super::semantics::Observation;
-use super::{Strategy, ThreadPools, claims, page, table};
+use super::{Strategy, ThreadPools, claims, report};
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings};
-use crate::report::PlotError;
 use crate::stats::median;
 use crate::units;
 
@@ -209,12 +209,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
