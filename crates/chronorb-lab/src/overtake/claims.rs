@@ -182,7 +182,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan: Plan::full(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             real_time: true,
             memory_locked: true,
             rows,

@@ -24,11 +24,9 @@ mod error;
 mod load;
 mod order;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
+mod report;
 mod server;
-mod table;
 
 use chronorb_rt::{MemoryLock, Monotonic, Rights};
 

@@ -1,16 +1,16 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::case::{Case, Load, Series, Strategy, Trial};
 use super::claims;
 use super::plan::Plan;
-use super::{Overtake, page, table};
+use super::{Overtake, report};
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
 use crate::stats::{Record, Summary, median};
 
 /// The calls of one trial in one round.
@@ -112,7 +112,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -145,12 +145,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
