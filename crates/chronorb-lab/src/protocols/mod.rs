@@ -7,13 +7,11 @@
 
 mod claims;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
 mod protocol;
+mod report;
 mod site;
 mod system;
-mod table;
 mod trial;
 
 #[cfg(test)]

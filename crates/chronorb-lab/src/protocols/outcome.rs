@@ -1,5 +1,6 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -8,13 +9,12 @@ use super::protocol::Protocol;
 use super::site::Missing;
 use super::system::System;
 use super::trial::{Cell, Trial};
-use super::{Protocols, Turn, claims, page, table};
+use super::{Protocols, Turn, claims, report};
 use crate::claim::Claim;
 use crate::contest::{Arrivals, OmniOrb, Sizes, Tapped};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 use crate::pairs::Paired;
-use crate::report::PlotError;
 use crate::stats::{Record, Summary, median};
 
 /// The calls, or messages without an answer, of one system in one cell in one round.
@@ -355,7 +355,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -394,12 +394,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 

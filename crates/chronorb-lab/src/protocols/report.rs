@@ -1,43 +1,143 @@
-//! The figures as text.
+//! The report.
 
+use chronorb_report::chart::NEUTRAL;
+use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, counted, units};
+
+use super::Protocols;
 use super::claims::percent;
 use super::outcome::{Flood, Key, Outcome};
 use super::protocol::Protocol;
 use super::system::System;
 use super::trial::{Cell, Trial};
 use crate::contest::Sizes;
-use crate::experiment::Findings;
+use crate::experiment::Experiment;
 use crate::pairs::Paired;
-use crate::report::{Table, Telling};
-use crate::units;
+use crate::report::{begin, curve, end, latency};
 
-/// What is told of the figures.
-pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
-    Telling {
-        lead: LEAD,
-        caveats: outcome.caveats(),
-        claims: outcome.claims(),
-        tables: tables(outcome),
-        notes: notes(outcome),
-        environment: &outcome.environment,
-        commands: "cargo run --release -- lab protocols".to_owned(),
+pub(super) fn document(outcome: &Outcome) -> Document {
+    let mut document = begin(outcome, LEAD);
+    for cell in drawn(outcome) {
+        let charts = [p50(outcome, cell), by_percentile(outcome, cell)];
+        document = document.part(finding(outcome, cell), charts, []);
+    }
+    let document = document.part("The figures", [], tables(outcome));
+    end(
+        document,
+        notes(outcome),
+        &outcome.environment,
+        "cargo run --release -- lab protocols",
+    )
+}
+
+/// The outcome in one line.
+pub(super) fn headline(outcome: &Outcome) -> String {
+    let told = drawn(outcome).into_iter().find_map(|cell| {
+        let told: Vec<String> = giop(outcome, cell)
+            .map(|(protocol, _, by_raw)| format!("{} {by_raw:.2}", protocol.scheme()))
+            .collect();
+        let (what, place) = (what(cell), cell.place());
+        (!told.is_empty()).then(|| format!("{what}, {place}, by raw: {}", told.join(", ")))
+    });
+    told.unwrap_or_else(|| Protocols::TITLE.to_owned())
+}
+
+/// What the plots of a cell show.
+fn finding(outcome: &Outcome, cell: Cell) -> String {
+    let told: Vec<String> = giop(outcome, cell)
+        .map(|(protocol, p50_us, by_raw)| {
+            let (name, p50) = (protocol.scheme(), units::time(p50_us));
+            format!("{name} {p50}, {by_raw:.2} of raw")
+        })
+        .collect();
+    let what = what(cell);
+    match told.is_empty() {
+        true => format!("{what}, {}", cell.place()),
+        false => format!("{what}, {}: {}", cell.place(), told.join("; ")),
     }
 }
 
+/// The p50 of each protocol with GIOP, in µs, and by raw.
+fn giop(outcome: &Outcome, cell: Cell) -> impl Iterator<Item = (Protocol, f64, f64)> {
+    Protocol::ALL.into_iter().filter_map(move |protocol| {
+        let key = (protocol, System::Giop, cell);
+        let p50_us = outcome.rounds(key)?.latency.p50_us;
+        Some((protocol, p50_us, outcome.by_raw(key)?.ratio))
+    })
+}
+
+const fn what(cell: Cell) -> &'static str {
+    match cell.trial.is_oneway() {
+        true => "A message without an answer",
+        false => "A call",
+    }
+}
+
+/// The cells that are drawn.
+fn drawn(outcome: &Outcome) -> Vec<Cell> {
+    let cells = Cell::all(&outcome.plan).into_iter();
+    cells
+        .filter(|cell| matches!(cell.trial, Trial::Call(0) | Trial::Oneway(0)))
+        .filter(|cell| !outcome.keys(*cell).is_empty())
+        .collect()
+}
+
+/// The p50 of all in a cell: a group of bars for each protocol.
+fn p50(outcome: &Outcome, cell: Cell) -> Chart {
+    let caption = format!(
+        "The median {} of each protocol, with what the protocol stands on and with what is beside it.",
+        cell.trial.noun()
+    );
+    let keys = outcome.keys(cell);
+    let mut protocols: Vec<Protocol> = keys.iter().map(|key| key.0).collect();
+    protocols.dedup();
+    let series = System::ALL.map(|system| {
+        let (name, colour) = match system {
+            System::Raw => ("raw", NEUTRAL),
+            System::Giop => ("GIOP", 0),
+            System::GiopLite => ("GIOPlite", 2),
+            System::OmniOrbTcp => ("omniORB over TCP", 1),
+            System::OmniOrbUnix => ("omniORB over Unix-domain", 4),
+        };
+        let p50 = protocols.iter().map(|protocol| {
+            let rounds = outcome.rounds((*protocol, system, cell))?;
+            Some(rounds.latency.p50_us)
+        });
+        Series::of_groups(Mark::Bars, name, p50).colour(colour)
+    });
+    let protocols = Axis::groups("protocol", protocols.iter().map(|of| of.scheme()));
+    Chart::new(caption, protocols, Axis::log("p50", Unit::Time)).series(series)
+}
+
+/// Latency by percentile: each protocol with GIOP, and dashed what it stands on.
+fn by_percentile(outcome: &Outcome, cell: Cell) -> Chart {
+    let noun = cell.trial.noun();
+    let caption = format!(
+        "Latency by percentile, all rounds together; dashed what a protocol stands on. To the right \
+         each step is ten times rarer; a line ends at the longest {noun}."
+    );
+    let series = outcome.keys(cell).into_iter().filter_map(|key| {
+        let (protocol, system, _) = key;
+        let mark = match system {
+            System::Raw => Mark::Dashes,
+            System::Giop => Mark::Line,
+            _ => return None,
+        };
+        let (_, record) = outcome.pooled.iter().find(|(of, _)| *of == key)?;
+        let colour = Protocol::ALL.iter().position(|of| *of == protocol)?;
+        Some(curve(mark, system.name(protocol), record).colour(colour))
+    });
+    let percentiles = Axis::percentiles(format!("percentile of the {noun}s"));
+    Chart::new(caption, percentiles, latency()).series(series)
+}
+
 /// A table for each cell, one of GIOPlite, and one of octets.
-pub(super) fn tables(outcome: &Outcome) -> Vec<Table> {
-    let cells = Cell::all(&outcome.plan);
-    let mut tables: Vec<Table> = cells
-        .into_iter()
-        .map(|cell| match cell.trial {
-            Trial::Clients(_) | Trial::Flood(_) => of_clients(outcome, cell),
-            Trial::Call(_) | Trial::Oneway(_) => of_latencies(outcome, cell),
-        })
-        .collect();
-    tables.push(of_giop_lite(outcome));
-    tables.push(of_octets(outcome));
-    tables.retain(|table| !table.lines.is_empty());
-    tables
+fn tables(outcome: &Outcome) -> impl Iterator<Item = Table> {
+    let cells = Cell::all(&outcome.plan).into_iter();
+    let tables = cells.map(|cell| match cell.trial {
+        Trial::Clients(_) | Trial::Flood(_) => of_clients(outcome, cell),
+        Trial::Call(_) | Trial::Oneway(_) => of_latencies(outcome, cell),
+    });
+    tables.chain([of_giop_lite(outcome), of_octets(outcome)])
 }
 
 /// What calls, or messages without an answer, took.
@@ -55,8 +155,7 @@ fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
             latency.max_us,
             latency.jitter_us,
         ];
-        let mut cells = vec![units::count(latency.calls)];
-        cells.extend(times.map(units::time));
+        let mut cells = counted(latency.calls, times);
         let by_raw = outcome.by_raw(key).filter(|_| system.is_own());
         cells.extend(by_raw.map_or_else(Default::default, |by_raw| added(&by_raw)));
         if is_oneway {
@@ -67,11 +166,7 @@ fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
     let first = if is_oneway { "arrived" } else { "calls" };
     let columns = [first].into_iter().chain(LATENCY);
     let columns = columns.chain(is_oneway.then_some("lost"));
-    Table {
-        heading: heading(outcome, cell),
-        lines: lines.collect(),
-        columns: columns.map(str::to_owned).collect(),
-    }
+    Table::new(heading(outcome, cell), columns, lines)
 }
 
 /// What the ORB adds, and by how much it takes longer.
@@ -116,11 +211,7 @@ fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
         true => &FLOOD[..],
         false => &CLIENTS,
     };
-    Table {
-        heading: heading(outcome, cell),
-        lines: lines.collect(),
-        columns: columns.iter().map(|&name| name.to_owned()).collect(),
-    }
+    Table::new(heading(outcome, cell), columns.iter().copied(), lines)
 }
 
 /// What became of the messages of all rounds, and how fast they were sent.
@@ -157,13 +248,8 @@ fn of_giop_lite(outcome: &Outcome) -> Table {
             lines.extend(giop_lite(outcome, protocol, cell));
         }
     }
-    Table {
-        heading: "Calls in a second, GIOP and GIOPlite".to_owned(),
-        lines,
-        columns: ["min", "max", "avg", "gain", "likely", "by chance"]
-            .map(str::to_owned)
-            .to_vec(),
-    }
+    let columns = ["min", "max", "avg", "gain", "likely", "by chance"];
+    Table::new("Calls in a second, GIOP and GIOPlite", columns, lines)
 }
 
 /// The line of each; none where GIOPlite took no part.
@@ -223,11 +309,7 @@ fn of_octets(outcome: &Outcome) -> Table {
         cells.push(packets.unwrap_or_default());
         (format!("{}{to_group}", messages.trial.name()), cells)
     });
-    Table {
-        heading: "Octets of a message".to_owned(),
-        lines: lines.collect(),
-        columns: OCTETS.map(str::to_owned).to_vec(),
-    }
+    Table::new("Octets of a message", OCTETS, lines)
 }
 
 /// What is tried, where, and how threads are scheduled.
@@ -241,7 +323,7 @@ fn heading(outcome: &Outcome, cell: Cell) -> String {
 }
 
 /// How the figures are to be understood, in sentences.
-pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
+fn notes(outcome: &Outcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
@@ -283,7 +365,7 @@ pub(super) fn notes(outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-pub(super) const LEAD: &str = "What a call takes by every protocol, and a message without an answer, beside what each stands on with nothing above it, and what GIOPlite spares.";
+const LEAD: &str = "What a call takes by every protocol, and a message without an answer, beside what each stands on with nothing above it, and what GIOPlite spares.";
 const OCTETS: [&str; 6] = [
     "request",
     "reply",
@@ -306,3 +388,14 @@ const FLOOD: [&str; 8] = [
 const LATENCY: [&str; 8] = [
     "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::outcome;
+    use crate::report::tests::assert_snapshot;
+
+    #[test]
+    fn the_report_has_all_parts() {
+        assert_snapshot("protocols", &outcome());
+    }
+}
