@@ -11,16 +11,14 @@ mod claims;
 mod error;
 mod operations;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
 mod population;
 mod probe;
+mod report;
 mod scale;
 mod schedule;
 mod sequence;
 mod setup;
-mod table;
 
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Experiment;

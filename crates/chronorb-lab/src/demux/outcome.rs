@@ -1,13 +1,13 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Caches, Demux, Plan, Scale, claims, page, table};
+use super::{Caches, Demux, Plan, Scale, claims, report};
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
 
 /// A stage of the way from a message to its servant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -149,7 +149,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -173,12 +173,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
