@@ -133,7 +133,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan: Plan::short(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             cost: StampCost {
                 clock: "the processor's time stamp counter".to_owned(),
                 stamp_ns: 21.5,

@@ -21,12 +21,10 @@ mod cost;
 mod error;
 mod order;
 mod outcome;
-mod page;
 mod path;
 mod plan;
-mod plot;
+mod report;
 mod server;
-mod table;
 mod trial;
 
 use crate::contest::Certificates;

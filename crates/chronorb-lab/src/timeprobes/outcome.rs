@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::cost::StampCost;
 use super::path::{Layer, PARTS, Side, Way};
 use super::plan::{Missing, Plan, Transport};
-use super::{TimeProbes, claims, page, table};
+use super::{TimeProbes, claims, report};
 use crate::claim::Claim;
 use crate::contest::Placement;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
 use crate::stats::{Record, Summary};
 
 /// A part of the calls by a transport in a place, a layer of them, or the whole.
@@ -177,7 +177,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -205,12 +205,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
