@@ -16,11 +16,9 @@ mod descriptors;
 mod error;
 mod order;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
+mod report;
 mod server;
-mod table;
 mod ways;
 
 use std::io;

@@ -1,5 +1,6 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -7,11 +8,10 @@ use super::case::{Class, Setting, Trial, Way};
 use super::claims;
 use super::order::IoUring;
 use super::plan::Plan;
-use super::{Waits, page, table};
+use super::{Waits, report};
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
 use crate::stats::{Summary, median};
 
 /// The calls of one trial in one round.
@@ -135,7 +135,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -186,12 +186,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
