@@ -1,7 +1,7 @@
 //! What should be true of the figures, and whether it is.
 
 use super::outcome::Outcome;
-use super::table;
+use super::report;
 use super::trial::{System, Trial};
 use crate::claim::Claim;
 use crate::contest::{Operation, Placement};
@@ -47,7 +47,7 @@ fn at_least(
         let ratio = outcome.ratio(trial, placement, System::Chronorb, to)?;
         let rate = |system| {
             let rate = outcome.rate(trial, placement, system)?;
-            Some(table::rate(trial, rate))
+            Some(report::rate(trial, rate))
         };
         let text = format!(
             "{}, {} on {}",
@@ -102,7 +102,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan: Plan::full(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             messages: vec![Messages {
                 trial: Trial::Clients(1),
                 octets: Sizes {

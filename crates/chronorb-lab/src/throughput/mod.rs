@@ -7,10 +7,8 @@
 
 mod claims;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
-mod table;
+mod report;
 mod trial;
 
 use crate::contest::{

@@ -1,17 +1,17 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::claims;
 use super::plan::Plan;
 use super::trial::{System, Trial};
-use super::{Throughput, page, table};
+use super::{Throughput, report};
 use crate::claim::Claim;
 use crate::contest::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
 use crate::stats::median;
 
 /// What one system did in one trial in one round.
@@ -120,7 +120,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -148,12 +148,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
