@@ -160,7 +160,7 @@ pub(super) mod tests {
         let some = vec![row(System::Chronorb, Placement::SameCpu, 1, &calls).0];
         Outcome {
             plan: Plan::full(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             messages: Sizes {
                 request: 60,
                 reply: 28,

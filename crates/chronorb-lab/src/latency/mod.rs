@@ -9,11 +9,9 @@
 mod claims;
 mod idle;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
+mod report;
 mod system;
-mod table;
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -7,12 +8,11 @@ use super::claims;
 use super::idle::IdleConnections;
 use super::plan::Plan;
 use super::system::System;
-use super::{Latency, page, table};
+use super::{Latency, report};
 use crate::claim::Claim;
 use crate::contest::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
 use crate::stats::{Record, Summary, median};
 
 /// The calls of one system in one place in one round.
@@ -127,7 +127,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -163,12 +163,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
