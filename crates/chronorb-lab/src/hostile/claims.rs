@@ -97,7 +97,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan,
-            environment: Environment::probe(),
+            environment: Environment::example(),
             rows,
             deaths: vec![Death {
                 attack: Attack::OwnAlias,

@@ -24,9 +24,8 @@ mod error;
 mod messages;
 mod order;
 mod outcome;
-mod page;
 mod plan;
-mod table;
+mod report;
 mod trial;
 mod victim;
 

@@ -1,15 +1,15 @@
 //! The figures of the experiment.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::attack::Attack;
 use super::plan::{Phase, Plan};
-use super::{Hostile, claims, page, table};
+use super::{Hostile, claims, report};
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
 use crate::stats::Summary;
 
 /// A phase of one attack.
@@ -99,7 +99,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -121,12 +121,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 

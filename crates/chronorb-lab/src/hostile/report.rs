@@ -1,23 +1,65 @@
-//! The figures as text.
+//! The report.
+
+use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 
 use super::attack::{Attack, Conduct};
 use super::outcome::{Outcome, Row};
 use super::plan::Phase;
-use crate::experiment::Findings;
-use crate::report::{Table, Telling};
-use crate::units;
+use crate::report::{begin, end, latency};
 
-/// The report of the figures.
-pub(super) fn telling(outcome: &Outcome) -> Telling<'_> {
-    Telling {
-        lead: LEAD,
-        caveats: outcome.caveats(),
-        claims: outcome.claims(),
-        tables: vec![of_client(outcome), of_server(outcome)],
-        notes: notes(outcome),
-        environment: &outcome.environment,
-        commands: "cargo run --release -- lab hostile".to_owned(),
-    }
+pub(super) fn document(outcome: &Outcome) -> Document {
+    let document = begin(outcome, LEAD)
+        .part(
+            "Calls of the legitimate client",
+            [by_attack(outcome)],
+            [of_client(outcome)],
+        )
+        .part("The server", [], [of_server(outcome)]);
+    end(
+        document,
+        notes(outcome),
+        &outcome.environment,
+        "cargo run --release -- lab hostile",
+    )
+}
+
+/// The outcome in one line.
+pub(super) fn headline(outcome: &Outcome) -> String {
+    let attacks = outcome.plan.attacks.iter();
+    let tried: Vec<bool> = attacks.filter_map(|a| outcome.is_withstood(*a)).collect();
+    let withstood = tried.iter().filter(|withstood| **withstood).count();
+    let ended = match outcome.deaths.len() {
+        0 => "none ends the server".to_owned(),
+        1 => "one ends the server".to_owned(),
+        several => format!("{several} end the server"),
+    };
+    format!(
+        "{withstood} of {} attacks are noticed by no other client; {ended}",
+        tried.len()
+    )
+}
+
+/// Latencies by the number of the attack.
+fn by_attack(outcome: &Outcome) -> Chart {
+    let caption = "p99 and the longest call before and during each attack, by its number in the \
+                   tables. A point is missing where no call was answered.";
+    let series = |mark, name, phase, of: fn(&Row) -> f64| {
+        let attacks = outcome.plan.attacks.iter().enumerate();
+        let points = attacks.filter_map(|(at, attack)| {
+            let row = outcome.row(*attack, phase)?;
+            (row.latency.calls > 0).then(|| ((at + 1) as f64, of(row)))
+        });
+        Series::new(mark, name, points)
+    };
+    let p99 = |row: &Row| row.latency.p99_us;
+    let max = |row: &Row| row.latency.max_us;
+    let (before, during) = (Phase::Before, Phase::During);
+    Chart::new(caption, Axis::linear("attack", Unit::Count), latency()).series([
+        series(Mark::Line, "p99 alone", before, p99).colour(0),
+        series(Mark::Dashes, "longest alone", before, max).colour(0),
+        series(Mark::Line, "p99 beside the attack", during, p99).colour(1),
+        series(Mark::Dashes, "longest beside the attack", during, max).colour(1),
+    ])
 }
 
 /// The effects of each attack on other clients.
@@ -49,11 +91,11 @@ fn of_server(outcome: &Outcome) -> Table {
         let [before, during, after] = rows(outcome, attack)?;
         let end = outcome.death(attack).map(|death| death.status.clone());
         Some(vec![
-            octets(during.sent_octets),
+            bytes(during.sent_octets),
             units::count(during.connections),
-            octets(before.resident_octets),
-            octets(during.resident_most_octets),
-            octets(after.resident_octets),
+            bytes(before.resident_octets),
+            bytes(during.resident_most_octets),
+            bytes(after.resident_octets),
             percent(before.cpu_percent),
             percent(during.cpu_percent),
             percent(after.cpu_percent),
@@ -67,20 +109,13 @@ fn table(
     outcome: &Outcome,
     heading: &str,
     line: impl Fn(Attack) -> Option<Vec<String>>,
-    columns: &[&str],
+    columns: &[&'static str],
 ) -> Table {
     let attacks = outcome.plan.attacks.iter().enumerate();
-    let lines = attacks.filter_map(|(at, attack)| Some((numbered(at, *attack), line(*attack)?)));
-    Table {
-        heading: heading.to_owned(),
-        columns: columns.iter().copied().map(str::to_owned).collect(),
-        lines: lines.collect(),
-    }
-}
-
-/// The attack as tables name it, with the number that the plot has for it.
-fn numbered(at: usize, attack: Attack) -> String {
-    format!("{} {}", at + 1, attack.title())
+    let lines = attacks.filter_map(|(at, attack)| {
+        Some((format!("{} {}", at + 1, attack.title()), line(*attack)?))
+    });
+    Table::new(heading, columns.iter().copied(), lines)
 }
 
 fn rows(outcome: &Outcome, attack: Attack) -> Option<[&Row; 3]> {
@@ -92,12 +127,8 @@ fn percent(value: f64) -> String {
     format!("{value:.0} %")
 }
 
-fn octets(octets: u64) -> String {
-    match octets {
-        0..10_000 => format!("{octets} B"),
-        10_000..10_000_000 => format!("{:.0} KiB", octets as f64 / 1024.0),
-        _ => format!("{:.0} MiB", octets as f64 / f64::from(1 << 20)),
-    }
+fn bytes(octets: u64) -> String {
+    units::bytes(octets as f64)
 }
 
 /// Notes on reading the figures, in sentences.
@@ -107,7 +138,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
         Conduct::Call(message) => Some(format!(
             "{} {}",
             attack.title(),
-            octets(message.len() as u64)
+            bytes(message.len() as u64)
         )),
         Conduct::Hold { .. } | Conduct::Stream(..) | Conduct::Malformed => None,
     };
@@ -120,7 +151,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
              and one that is due while the one before it is under way is left out.",
             units::setting(plan.period),
             units::setting(plan.newcomer_period),
-            octets(plan.newcomer_octets.into()),
+            bytes(plan.newcomer_octets.into()),
             units::setting(plan.before),
             units::setting(plan.during),
             units::setting(plan.after),
@@ -137,7 +168,7 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-pub(super) const LEAD: &str = "What other clients of a server notice while it is attacked, and what \
+const LEAD: &str = "What other clients of a server notice while it is attacked, and what \
      the attack takes of the server.";
 const CLIENT_COLUMNS: [&str; 9] = [
     "p50 alone",
@@ -161,3 +192,14 @@ const SERVER_COLUMNS: [&str; 9] = [
     "after",
     "end",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::claims::tests::outcome;
+    use crate::report::tests::assert_snapshot;
+
+    #[test]
+    fn the_report_has_all_parts() {
+        assert_snapshot("hostile", &outcome());
+    }
+}
