@@ -8,14 +8,14 @@ mod change;
 mod claims;
 mod comparison;
 mod error;
-mod page;
-mod plot;
+mod report;
 mod rows;
 mod run;
-mod text;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+
+use chronorb_report::Target;
 
 use crate::report::{check_writable, write_page};
 use comparison::Comparison;
@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> Result<(), CompareError> {
         options.threshold,
     )?;
     if let Some(report) = &options.report {
-        write_page(&page::html(&comparison)?, report)?;
+        write_page(&report::document(&comparison, usize::MAX).html(), report)?;
     }
     print(options, &comparison).map_err(CompareError::Output)?;
     match options.fail_if_worse {
@@ -69,17 +69,21 @@ pub fn run(options: &Options) -> Result<(), CompareError> {
 }
 
 fn print(options: &Options, comparison: &Comparison) -> io::Result<()> {
-    let report = options.report.as_ref().map(|report| {
+    let path = options.report.as_ref().map(|report| {
         let path = report.canonicalize();
         format!("Report: {}\n", path.as_ref().unwrap_or(report).display())
     });
-    let report = report.unwrap_or_default();
+    let report_line = path.unwrap_or_default();
     let mut out = io::stdout().lock();
     if options.json {
         writeln!(out, "{}", comparison.figures())?;
-        eprint!("{report}");
+        eprint!("{report_line}");
     } else {
-        write!(out, "{}{report}", text::text(comparison))?;
+        let text = report::document(comparison, MOST).text(Target::Plain);
+        write!(out, "{text}{report_line}")?;
     }
     out.flush()
 }
+
+/// The changes that a terminal shows.
+const MOST: usize = 40;
