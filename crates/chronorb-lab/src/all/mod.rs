@@ -6,9 +6,8 @@
 
 mod error;
 mod index;
-mod page;
 mod registry;
-mod text;
+mod report;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
