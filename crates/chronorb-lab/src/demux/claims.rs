@@ -282,6 +282,6 @@ pub(super) mod tests {
         assert_eq!(row["p50_ns"], 20.0);
         assert_eq!(row["p99_ns"], 30.0);
         assert_eq!(figures["scale"]["objects"]["octets"]["allocated"], 128.0);
-        assert_eq!(figures["claims"][0]["verdict"], "met");
+        assert_eq!(figures["claims"][0]["verdict"], "PASS");
     }
 }

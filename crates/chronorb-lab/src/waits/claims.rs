@@ -282,7 +282,7 @@ pub(super) mod tests {
         assert_eq!(row["way"], "level-triggered");
         assert_eq!(row["round"], 1);
         assert_eq!(row["p50_us"], 13.01);
-        assert_eq!(figures["claims"][0]["verdict"], "met");
+        assert_eq!(figures["claims"][0]["verdict"], "PASS");
         assert!(figures["claims"][0]["ratio"].is_number());
         assert_eq!(figures["plan"]["rounds"], 11);
     }

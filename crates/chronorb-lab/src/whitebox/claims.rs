@@ -200,6 +200,6 @@ pub(super) mod tests {
             (&2.0.into(), &10.into())
         );
         assert_eq!(figures["published_lock_operations"][3]["server"], 100);
-        assert_eq!(figures["claims"][0]["verdict"], "met");
+        assert_eq!(figures["claims"][0]["verdict"], "PASS");
     }
 }
