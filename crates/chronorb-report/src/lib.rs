@@ -1,13 +1,17 @@
 //! Reports of measurements: tables, charts and claims as HTML and text, figures with fitting units.
 //!
-//! The crate knows nothing of CORBA or of any experiment. [`units`] formats quantities, [`claim`]
-//! compares expectations with figures, and the other modules render them.
+//! The crate knows nothing of CORBA or of any experiment. [`stats`] keeps latencies in records of
+//! bounded size, [`units`] formats quantities, [`claim`] compares expectations with figures,
+//! [`progress`] shows how far a measurement is, and the other modules render figures.
 
 pub mod canvas;
 pub mod claim;
 mod document;
 mod lines;
+pub mod progress;
 mod scale;
+mod series;
+pub mod stats;
 mod table;
 pub mod units;
 mod verdict;

@@ -1,16 +1,17 @@
-//! The report: a page with the findings and plots of what was measured.
+//! The report: a page with the findings and plots of the measurement.
 
 use std::fmt::Write;
 
-use super::diagnosis::Diagnosis;
-use super::finding::{Finding, Verdict};
-use super::plot::{by_lateness, over_time};
-use super::text::{COLUMNS, rows, scheduling};
-use super::wake_ups::WakeUps;
-use crate::report::{PlotError, document, environment_table, escape};
-use crate::units;
+use chronorb_report::{PlotError, document, escape, figure, pairs, units};
 
-/// The report as one HTML page, for light and dark screens, without anything from the network.
+use crate::diagnosis::Diagnosis;
+use crate::finding::{Finding, Verdict};
+use crate::plot::{by_lateness, over_time};
+use crate::text::{scheduling, table};
+use crate::wake_ups::WakeUps;
+
+/// Renders the report as one HTML page, for light and dark screens, without anything from the
+/// network.
 ///
 /// # Errors
 ///
@@ -28,7 +29,7 @@ pub fn html(diagnosis: &Diagnosis) -> Result<String, PlotError> {
     let _ = write!(
         body,
         "<h2>Where</h2>\n{}\n<h2>To repeat it</h2>\n<pre>{repeat}\n{repeat} --json</pre>\n",
-        environment_table(&diagnosis.environment)
+        pairs(&diagnosis.environment.rows())
     );
     Ok(document(&diagnosis.headline(), &body))
 }
@@ -37,32 +38,18 @@ fn measurement(body: &mut String, wake_ups: &WakeUps) -> Result<(), PlotError> {
     for caveat in wake_ups.caveats() {
         let _ = writeln!(body, "<p class=\"caveat\">{}</p>", escape(&caveat));
     }
-    body.push_str("<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>");
-    for column in COLUMNS {
-        let _ = write!(body, "<th>{column}</th>");
-    }
-    body.push_str("</tr></thead>\n<tbody>\n");
-    for (name, cells) in rows(wake_ups) {
-        let _ = write!(body, "<tr><td>{}</td>", escape(&name));
-        for cell in cells {
-            let _ = write!(body, "<td>{}</td>", escape(&cell));
-        }
-        body.push_str("</tr>\n");
-    }
-    let _ = write!(
-        body,
-        "</tbody></table></div>\n\
-         <figure>{}\n<figcaption>How late wake-ups were, on all CPUs: one thread on each, under {}, \
-         slept until a time fixed beforehand, each {} for {}. A wake-up so late that the next one \
-         was due too makes that one late as well.</figcaption>\n</figure>\n\
-         <figure>{}\n<figcaption>When they were late. Of neighbouring wake-ups the latest is \
-         shown.</figcaption>\n</figure>\n",
-        by_lateness(wake_ups)?,
-        escape(&scheduling(wake_ups)),
+    body.push_str(&table(wake_ups).html());
+    let caption = format!(
+        "How late wake-ups were, on all CPUs: one thread on each, under {}, slept until a time \
+         fixed beforehand, each {} for {}. A wake-up so late that the next one was due too makes \
+         that one late as well.",
+        scheduling(wake_ups),
         units::setting(wake_ups.period),
         units::setting(wake_ups.length),
-        over_time(wake_ups)?,
     );
+    body.push_str(&figure(&by_lateness(wake_ups)?, &caption));
+    let caption = "When they were late. Of neighbouring wake-ups the latest is shown.";
+    body.push_str(&figure(&over_time(wake_ups)?, caption));
     Ok(())
 }
 
@@ -87,21 +74,14 @@ fn findings(body: &mut String, diagnosis: &Diagnosis, verdict: Verdict) {
     body.push_str("</table>\n");
 }
 
-/// What was found, what it costs and how to mend it.
+/// Renders what was found, what it costs and how to mend it.
 fn details(finding: &Finding) -> String {
     let mut text = escape(&finding.found).into_owned();
+    let (cost_label, remedy_label) = finding.labels();
     if let Some(cost) = &finding.cost {
-        let label = match finding.verdict {
-            Verdict::CannotBeTold => "May cost",
-            _ => "Costs",
-        };
-        let _ = write!(text, "<br><b>{label}:</b> {}", escape(cost));
+        let _ = write!(text, "<br><b>{}:</b> {}", capital(cost_label), escape(cost));
     }
-    let label = match finding.verdict {
-        Verdict::CannotBeTold => "To find out",
-        _ => "To mend",
-    };
-    let mut separator = format!("<br><b>{label}:</b> ");
+    let mut separator = format!("<br><b>{}:</b> ", capital(remedy_label));
     let mut is_command = false;
     for line in finding.remedy.iter().flat_map(|remedy| remedy.lines()) {
         let command = line.strip_prefix("  ");
@@ -121,11 +101,17 @@ fn details(finding: &Finding) -> String {
     text
 }
 
+/// Capitalises a label.
+fn capital(label: &str) -> String {
+    let (first, rest) = label.split_at(1);
+    first.to_uppercase() + rest
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::diagnosis::tests::diagnosis;
-    use super::super::wake_ups::tests::wake_ups;
     use super::*;
+    use crate::diagnosis::tests::diagnosis;
+    use crate::wake_ups::tests::wake_ups;
 
     #[test]
     fn the_page_states_its_finding_and_stands_alone() {
@@ -163,8 +149,8 @@ mod tests {
         };
         assert_eq!(
             details(&finding),
-            "&lt;b&gt;<br><b>Costs:</b> tens of µs<br><b>To mend:</b> one:<pre>a &gt; b\nc</pre>or two:\
-             <pre>d</pre>or three"
+            "&lt;b&gt;<br><b>Costs:</b> tens of µs<br><b>To mend:</b> one:<pre>a &gt; b\nc</pre>\
+             or two:<pre>d</pre>or three"
         );
     }
 

@@ -1,15 +1,14 @@
-//! The plots: how many wake-ups were how late, and when.
+//! Plots of the wake-ups by lateness and by time.
 
+use chronorb_report::canvas::{Axis, BLUE, LATENCY, THIN, chart, decades, draw, exponent, largest};
+use chronorb_report::{PlotError, units};
 use plotters::prelude::*;
 
-use super::text::bound;
-use super::wake_ups::WakeUps;
-use crate::report::canvas::{Axis, BLUE, THIN, chart, decades, draw, largest};
-use crate::report::{LATENCY, PlotError, course};
-use crate::units;
+use crate::text::bound;
+use crate::wake_ups::{WakeUps, from_us};
 
-/// The number of wake-ups by lateness.
-pub(super) fn by_lateness(wake_ups: &WakeUps) -> Result<String, PlotError> {
+/// Draws the number of wake-ups by lateness.
+pub(crate) fn by_lateness(wake_ups: &WakeUps) -> Result<String, PlotError> {
     let counts = wake_ups.all().by_powers_of_two();
     let first = counts.iter().position(|count| *count > 0).unwrap_or(0);
     let bars: Vec<_> = (counts.iter().enumerate().skip(first))
@@ -24,7 +23,9 @@ pub(super) fn by_lateness(wake_ups: &WakeUps) -> Result<String, PlotError> {
             area,
             (first as f64, right),
             (GROUND, top),
-            ("late by (logarithmic)", &|power| boundary(*power)),
+            (LATE, &|power| {
+                bound(from_us(power.max(0.0).round() as usize))
+            }),
             NUMBER,
         )?;
         chart.draw_series(bars.iter().map(|(power, height)| {
@@ -36,31 +37,30 @@ pub(super) fn by_lateness(wake_ups: &WakeUps) -> Result<String, PlotError> {
     })
 }
 
-/// The latest wake-ups of all CPUs over time.
-pub(super) fn over_time(wake_ups: &WakeUps) -> Result<String, PlotError> {
-    let points = course(&wake_ups.all());
+/// Draws the latest wake-ups of all CPUs over time.
+pub(crate) fn over_time(wake_ups: &WakeUps) -> Result<String, PlotError> {
+    let all = wake_ups.all();
+    let points = all.points().iter().map(|point| {
+        let us = point.latency_ns as f64 / 1e3;
+        (point.at_ns as f64 / 1e9, exponent(us))
+    });
     let seconds = wake_ups.length.as_secs_f64();
     draw("wake-ups-over-time", |area| {
         let mut chart = chart(
             area,
             (0.0, seconds),
-            decades(points.iter().map(|point| point.1)),
+            decades(points.clone().map(|point| point.1)),
             ("time since the start", &|seconds| format!("{seconds} s")),
             (LATE, LATENCY.1),
         )?;
-        chart.draw_series(LineSeries::new(
-            points.iter().copied(),
-            BLUE.mix(0.35).stroke_width(THIN),
-        ))?;
-        let circles = points
-            .iter()
-            .map(|point| Circle::new(*point, 2, BLUE.filled()));
-        chart.draw_series(circles)?;
+        let thin = BLUE.mix(0.35).stroke_width(THIN);
+        chart.draw_series(LineSeries::new(points.clone(), thin))?;
+        chart.draw_series(points.map(|point| Circle::new(point, 2, BLUE.filled())))?;
         Ok(())
     })
 }
 
-/// Where bars stand: a decade below a single wake-up, so that it is seen.
+/// The foot of the bars, a decade below a single wake-up, so that its bar is visible.
 const GROUND: f64 = -1.0;
 const NUMBER: Axis<'static> = ("wake-ups (logarithmic)", &|exponent| {
     if *exponent < 0.0 {
@@ -70,15 +70,10 @@ const NUMBER: Axis<'static> = ("wake-ups (logarithmic)", &|exponent| {
 });
 const LATE: &str = "late by (logarithmic)";
 
-/// The lower bound of a power of two.
-fn boundary(power: f64) -> String {
-    bound(super::wake_ups::from_us(power.max(0.0).round() as usize))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::wake_ups::tests::wake_ups;
     use super::*;
+    use crate::wake_ups::tests::wake_ups;
 
     #[test]
     fn plots_name_their_axes_and_units() {

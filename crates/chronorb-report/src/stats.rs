@@ -5,7 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::series::{Point, Series};
+pub use crate::series::Point;
+use crate::series::Series;
 
 /// The latencies of one class of calls.
 ///
@@ -76,7 +77,8 @@ impl Record {
         us(self.moments.max_ns)
     }
 
-    /// How many took less than 1 µs, 1 to below 2 µs, 2 to below 4 µs and so on, up to the longest.
+    /// Counts the calls below 1 µs, from 1 to below 2 µs, from 2 to below 4 µs and so on, up to the
+    /// longest.
     #[must_use]
     pub fn by_powers_of_two(&self) -> Vec<u64> {
         let mut counts = Vec::new();
@@ -100,9 +102,10 @@ impl Record {
         }
     }
 
-    /// Which share of the calls took how long, in steps of so many µs from the shortest to that which the share `quantile`
-    /// did not exceed: the middle of each step, and its share of all.
-    pub(crate) fn distribution(&self, step_us: f64, quantile: f64) -> Vec<(f64, f64)> {
+    /// Returns the shares of the calls by latency, in steps of so many µs from the shortest to the
+    /// latency that the share `quantile` did not exceed: the middle of each step, and its share.
+    #[must_use]
+    pub fn distribution(&self, step_us: f64, quantile: f64) -> Vec<(f64, f64)> {
         let step = (step_us * 1e3).max(1.0);
         let most = self.quantile_us(quantile) * 1e3;
         let step_of = |ns: u64| (ns as f64 / step).floor();
@@ -274,8 +277,8 @@ fn to_ns_digits(us: f64) -> f64 {
     (us * 1e3).round() / 1e3
 }
 
-/// The middle one, or the mean of the two in the middle; nothing of none.
-pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// Returns the middle value, or the mean of the two in the middle; nothing of none.
+pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
