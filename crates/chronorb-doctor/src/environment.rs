@@ -99,6 +99,29 @@ impl Environment {
         }
     }
 
+    /// Returns a machine for tests of reports, the same everywhere.
+    #[must_use]
+    pub fn example() -> Self {
+        let text = str::to_owned;
+        Self {
+            chronorb: text("0.1.0"),
+            build: text("optimised"),
+            date: utc(0),
+            kernel: text("6.12.0"),
+            preemption: text("PREEMPT_RT"),
+            cpu: text("Example"),
+            cpus: 4,
+            load_average: [0.0; 3],
+            real_time_throttling: throttling(Some(950_000), Some(1_000_000)),
+            max_fifo_priority: Some(99),
+            scheduling: text("SCHED_OTHER"),
+            memory_lock: text("unlimited"),
+            isolated_cpus: text("none"),
+            cpu_frequency: text("performance"),
+            stolen_percent: Vec::new(),
+        }
+    }
+
     /// Returns a caveat where a hypervisor disturbed the measurement notably.
     #[must_use]
     pub fn stolen_caveat(&self) -> Option<String> {

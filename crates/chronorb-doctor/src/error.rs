@@ -2,7 +2,7 @@
 
 use std::io;
 
-use chronorb_report::{PlotError, ReportError};
+use chronorb_report::ReportError;
 use chronorb_rt::SpawnError;
 use thiserror::Error;
 
@@ -21,9 +21,6 @@ pub enum DoctorError {
         /// The cause.
         source: SpawnError,
     },
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
     /// The report could not be written.
     #[error(transparent)]
     Report(#[from] ReportError),

@@ -22,7 +22,6 @@ mod error;
 mod finding;
 mod machine;
 mod page;
-mod plot;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -78,7 +77,7 @@ pub fn run(options: &Options) -> Result<(), DoctorError> {
         diagnosis.environment.stolen_percent = vec![stolen];
     }
     if let Some(report) = &options.report {
-        write_page(&html(&diagnosis)?, report)?;
+        write_page(&html(&diagnosis), report)?;
     }
     print(options, &diagnosis).map_err(DoctorError::Output)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use chronorb_report::stats::Record;
-use chronorb_report::{Table, units};
+use chronorb_report::{Table, counted, units};
 
 use crate::diagnosis::Diagnosis;
 use crate::finding::{Finding, Verdict};
@@ -110,33 +110,24 @@ pub(crate) fn scheduling(wake_ups: &WakeUps) -> String {
 /// Returns the figures: a line for each CPU, and one for all.
 pub(crate) fn table(wake_ups: &WakeUps) -> Table {
     let cells = |record: &Record| {
-        let summary = record.summary();
-        let quantiles = [
-            summary.p50_us,
-            summary.p99_us,
-            summary.p999_us,
-            summary.max_us,
+        let figures = record.summary();
+        let times = [
+            figures.p50_us,
+            figures.p99_us,
+            figures.p999_us,
+            figures.max_us,
         ];
-        let number = units::count(summary.calls);
-        [number]
-            .into_iter()
-            .chain(quantiles.map(units::time))
-            .collect()
+        counted(figures.calls, times)
     };
     let cpus = wake_ups.cpus.iter();
-    let mut lines: Vec<_> = cpus
-        .map(|cpu| (format!("CPU {}", cpu.cpu), cells(&cpu.late)))
-        .collect();
-    if lines.len() > 1 {
-        lines.push(("all".to_owned(), cells(&wake_ups.all())));
-    }
-    Table {
-        heading: "Lateness".to_owned(),
-        columns: ["wake-ups", "p50", "p99", "p99.9", "max"]
-            .map(str::to_owned)
-            .into(),
+    let cpus = cpus.map(|cpu| (format!("CPU {}", cpu.cpu), cells(&cpu.late)));
+    let all = ("all".to_owned(), cells(&wake_ups.all()));
+    let lines = cpus.chain((wake_ups.cpus.len() > 1).then_some(all));
+    Table::new(
+        "Lateness",
+        ["wake-ups", "p50", "p99", "p99.9", "max"],
         lines,
-    }
+    )
 }
 
 /// Writes a bar for each power of two, from the first that is not empty.

@@ -1,9 +1,11 @@
 //! What all experiments have in common: how they are run, and how they tell what they found.
 
+use std::env;
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use chronorb_report::{Document, Target};
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
@@ -56,14 +58,23 @@ pub trait Findings {
     /// units in their names) and `claims`, and what else there is to say.
     fn figures(&self) -> Value;
 
-    /// The figures for terminals: tables, claims, and notes.
-    fn text(&self) -> String;
+    /// The report.
+    fn document(&self) -> Document {
+        Document::new(self.headline())
+    }
 
-    /// The report: one HTML page that needs nothing else.
+    /// The report as text.
+    fn text(&self) -> String {
+        self.document().text(Target::Plain)
+    }
+
+    /// The report as one HTML page.
     ///
     /// # Errors
     /// [`PlotError`] when a plot cannot be drawn.
-    fn html(&self) -> Result<String, PlotError>;
+    fn html(&self) -> Result<String, PlotError> {
+        Ok(self.document().html())
+    }
 }
 
 /// What an experiment was asked to do.
@@ -150,7 +161,11 @@ fn print(json: bool, report: &Path, findings: &impl Findings, figures: &Value) -
         writeln!(out, "{figures}")?;
         eprintln!("Report with plots: {}", report.display());
     } else {
-        writeln!(out, "{}", findings.text())?;
+        let colours = out.is_terminal() && env::var_os("NO_COLOR").is_none();
+        match colours {
+            true => writeln!(out, "{}", findings.document().text(Target::Terminal))?,
+            false => writeln!(out, "{}", findings.text())?,
+        }
         writeln!(out, "Report with plots: {}", report.display())?;
         writeln!(out, "Its figures: {}", data.display())?;
     }

@@ -1,10 +1,7 @@
 //! What papers say, or chronorb aims at, and whether it is so here.
 
-use std::fmt::Write;
-
 use serde::{Serialize, Serializer};
 
-use crate::document::escape;
 use crate::verdict::Verdict;
 
 /// Something that should be true, held against the figures of an experiment.
@@ -21,8 +18,8 @@ pub struct Claim {
     pub measured: String,
     /// The figure of interest by what it is compared with, where that is one number.
     pub ratio: Option<f64>,
-    /// Whether it is true, in a word: see [`Claim::word`].
-    #[serde(serialize_with = "in_capitals_or_not", rename = "verdict")]
+    /// Whether it is true, as in data files.
+    #[serde(serialize_with = "recorded", rename = "verdict")]
     judgement: Judgement,
     /// Why it is not so here, as far as that is known; empty where it is.
     pub why: String,
@@ -103,11 +100,32 @@ impl Claim {
         self.judgement.verdict
     }
 
-    /// The verdict in a word or two: what a paper says is `reproduced`, `not reproduced` or `not measured`; what
-    /// chronorb aims at is a `PASS`, `MISSED` or `NOT MEASURED`.
+    /// The verdict in a word or two: claims of papers are `reproduced`, own aims `met`; both can
+    /// be `missed` or `not measured`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
-        self.judgement.word()
+        match (self.verdict(), self.paper) {
+            (Verdict::Pass, Some(_)) => REPRODUCED,
+            (Verdict::Pass, None) => MET,
+            (Verdict::Missed, _) => MISSED,
+            (Verdict::NotMeasured, _) => NOT_MEASURED,
+        }
+    }
+
+    /// What the paper says, what is so here, and why it is not so: a line each.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let paper = self.paper.map(|paper| match self.published.as_str() {
+            "" => paper.to_owned(),
+            published => format!("{paper}: {published}"),
+        });
+        let ratio = self.ratio.map(|ratio| format!("a factor of {ratio:.2}"));
+        let here = match (ratio, self.measured.as_str()) {
+            (ratio, "") => ratio,
+            (Some(ratio), measured) => Some(format!("{ratio}: {measured}")),
+            (None, measured) => Some(measured.to_owned()),
+        };
+        let why = (!self.why.is_empty()).then(|| self.why.clone());
+        [paper, here, why].into_iter().flatten().collect()
     }
 
     fn with(mut self, verdict: Verdict) -> Self {
@@ -119,10 +137,11 @@ impl Claim {
     }
 }
 
+/// The words of data files, which readers of older files know.
 impl Judgement {
-    const fn word(self) -> &'static str {
+    const fn recorded(self) -> &'static str {
         match (self.verdict, self.of_paper) {
-            (verdict, false) => verdict.name(),
+            (verdict, false) => verdict.recorded(),
             (Verdict::Pass, true) => "reproduced",
             (Verdict::Missed, true) => "not reproduced",
             (Verdict::NotMeasured, true) => "not measured",
@@ -137,73 +156,100 @@ fn paper_or_own<S: Serializer>(
     serializer.serialize_str(paper.unwrap_or("chronorb"))
 }
 
-fn in_capitals_or_not<S: Serializer>(
-    judgement: &Judgement,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(judgement.word())
+fn recorded<S: Serializer>(judgement: &Judgement, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(judgement.recorded())
 }
 
-/// The claims as text, one after the other.
-pub fn text(claims: &[Claim]) -> String {
-    let mut text = String::new();
-    for claim in claims {
-        let _ = writeln!(text, "{:14}  {}", claim.word(), claim.claim);
-        let paper = claim.paper.map(|paper| match claim.published.as_str() {
-            "" => paper.to_owned(),
-            published => format!("{paper}: {published}"),
-        });
-        let ratio = claim.ratio.map(|ratio| format!("a factor of {ratio:.2}"));
-        let here = match (ratio, claim.measured.as_str()) {
-            (Some(ratio), "") => Some(ratio),
-            (Some(ratio), measured) => Some(format!("{ratio}: {measured}")),
-            (None, "") => None,
-            (None, measured) => Some(measured.to_owned()),
-        };
-        let why = (!claim.why.is_empty()).then(|| claim.why.clone());
-        for line in [paper, here, why].into_iter().flatten() {
-            let _ = writeln!(text, "{:16}{line}", "");
+/// The numbers of claims by their verdicts.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Score {
+    /// Claims of papers that are true here.
+    pub reproduced: usize,
+    /// Claims of papers that are not.
+    pub not_reproduced: usize,
+    /// Claims of papers that were not measured.
+    pub not_measured: usize,
+    /// Own aims that are met.
+    pub aims_passed: usize,
+    /// Own aims that are missed.
+    pub aims_missed: usize,
+    /// Own aims that were not measured.
+    pub aims_not_measured: usize,
+}
+
+impl Score {
+    /// Counts the verdicts of claims.
+    pub fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
+        let mut score = Self::default();
+        for claim in claims {
+            let count = match (claim.paper.is_some(), claim.verdict()) {
+                (true, Verdict::Pass) => &mut score.reproduced,
+                (true, Verdict::Missed) => &mut score.not_reproduced,
+                (true, Verdict::NotMeasured) => &mut score.not_measured,
+                (false, Verdict::Pass) => &mut score.aims_passed,
+                (false, Verdict::Missed) => &mut score.aims_missed,
+                (false, Verdict::NotMeasured) => &mut score.aims_not_measured,
+            };
+            *count += 1;
         }
+        score
     }
-    text
+
+    /// The verdicts on claims of papers, in words; empty without such claims.
+    #[must_use]
+    pub fn of_papers(&self) -> String {
+        words(&[
+            (self.reproduced, REPRODUCED),
+            (self.not_reproduced, MISSED),
+            (self.not_measured, NOT_MEASURED),
+        ])
+    }
+
+    /// The verdicts on own aims, in words; empty without aims.
+    #[must_use]
+    pub fn of_aims(&self) -> String {
+        words(&[
+            (self.aims_passed, MET),
+            (self.aims_missed, MISSED),
+            (self.aims_not_measured, NOT_MEASURED),
+        ])
+    }
+
+    /// The numbers that are not zero, each with its word.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, &'static str)> {
+        let counts = [
+            (self.reproduced, REPRODUCED),
+            (self.aims_passed, MET),
+            (self.not_reproduced + self.aims_missed, MISSED),
+            (self.not_measured + self.aims_not_measured, NOT_MEASURED),
+        ];
+        counts.into_iter().filter(|(count, _)| *count > 0)
+    }
 }
 
-/// The claims as a table of a page; what papers say has columns where one of them is of a paper.
-pub fn table(claims: &[Claim]) -> String {
-    let has_papers = claims.iter().any(|claim| claim.paper.is_some());
-    let of_papers = |cells: String| if has_papers { cells } else { String::new() };
-    let mut rows = String::new();
-    for claim in claims {
-        let class = match claim.verdict() {
-            Verdict::Missed => " class=\"missed\"",
-            Verdict::Pass | Verdict::NotMeasured => "",
-        };
-        let note = match claim.why.as_str() {
-            "" => String::new(),
-            why => format!("<br><small>{}</small>", escape(why)),
-        };
-        let paper = of_papers(format!("<td>{}</td>", escape(claim.paper.unwrap_or(""))));
-        let (says, published) = (escape(&claim.claim), escape(&claim.published));
-        let says = match (has_papers, published.is_empty()) {
-            (true, true) => format!("<td colspan=\"2\">{says}</td>"),
-            (true, false) => format!("<td>{says}</td><td>{published}</td>"),
-            (false, _) => format!("<td>{says}</td>"),
-        };
-        let _ = writeln!(
-            rows,
-            "<tr>{paper}{says}<td>{}{note}</td><td>{}</td><td{class}>{}</td></tr>",
-            escape(&claim.measured),
-            claim.ratio.map_or_else(String::new, |r| format!("{r:.2}")),
-            claim.word(),
-        );
-    }
-    format!(
-        "<div class=\"wide\"><table>\n<thead><tr>{}<th>Claimed</th>{}<th>Measured here</th>\
-         <th>Factor</th><th></th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n",
-        of_papers("<th>Paper</th>".to_owned()),
-        of_papers("<th>Published</th>".to_owned()),
-    )
+/// Renders claims as text.
+#[must_use]
+pub fn text(claims: &[Claim]) -> String {
+    let document = crate::Document::new("").claims(claims.to_vec());
+    document.text(crate::Target::Plain).trim_start().to_owned()
 }
+
+/// Renders claims as HTML.
+#[must_use]
+pub fn table(claims: &[Claim]) -> String {
+    crate::document::claims(claims)
+}
+
+fn words(counts: &[(usize, &str)]) -> String {
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let words = counts.map(|(count, word)| format!("{count} {word}"));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+const REPRODUCED: &str = "reproduced";
+const MET: &str = "met";
+const MISSED: &str = "missed";
+const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]
 mod tests {
@@ -218,7 +264,7 @@ mod tests {
     fn a_claim_without_figures_is_neither_true_nor_false() {
         let claim = Claim::aim("quick").by_ratio(None, |_| true);
         assert_eq!(claim.verdict(), Verdict::NotMeasured);
-        assert_eq!(text(&[claim]), "NOT MEASURED    quick\n");
+        assert!(claim.lines().is_empty());
         let claim = Claim::of_paper("RTAS 1998", "quick").holds(None);
         assert_eq!(claim.word(), "not measured");
     }
@@ -228,66 +274,53 @@ mod tests {
         assert_eq!(quick(1.1).verdict(), Verdict::Pass);
         assert_eq!(quick(1.1001).verdict(), Verdict::Missed);
         assert_eq!(quick(1.1001).ratio, Some(1.1));
-        assert!(table(&[quick(2.0)]).contains("<td class=\"missed\">MISSED</td>"));
     }
 
     #[test]
-    fn nothing_in_a_table_becomes_markup() {
-        let hostile = "<b title='1' id=\"2\">&";
-        let claim = Claim::of_paper(hostile, hostile)
-            .published(hostile)
-            .holds(Some((false, hostile.to_owned())))
-            .because(hostile);
-        let table = table(&[claim]);
-        assert!(!table.contains("<b "), "{table}");
-        let escaped = "&lt;b title=&#x27;1&#x27; id=&quot;2&quot;&gt;&amp;";
-        assert_eq!(table.matches(escaped).count(), 5, "{table}");
-    }
-
-    #[test]
-    fn a_table_tells_of_papers_where_there_is_one() {
-        let paper = Claim::of_paper("RTAS 1998", "quick").published("7 times");
-        assert!(!table(&[quick(1.0)]).contains("<th>Paper</th>"));
-        let both = table(&[quick(1.0), paper]);
-        assert!(both.contains("<th>Paper</th><th>Claimed</th><th>Published</th>"));
-        // One of which nothing is published has the room of that.
-        assert!(both.contains("<td></td><td colspan=\"2\">quick</td>"));
-        assert_eq!(both.matches("<td").count(), 5 + 6);
-    }
-
-    #[test]
-    fn what_a_paper_says_is_reproduced_or_not_and_why() {
+    fn claims_have_one_vocabulary() {
         let claim = |ratio| {
             Claim::of_paper("RTAS 1998, figure 7", "slower")
                 .published("7 times")
                 .by_ratio(Some((ratio, "2 and 1 ms".to_owned())), |ratio| ratio >= 3.0)
                 .because("the machine is idle")
         };
+        assert_eq!(claim(2.0).word(), "missed");
+        let lines = [
+            "RTAS 1998, figure 7: 7 times",
+            "a factor of 2.00: 2 and 1 ms",
+            "the machine is idle",
+        ];
+        assert_eq!(claim(2.0).lines(), lines);
+        assert_eq!(claim(4.0).word(), "reproduced");
         assert_eq!(
-            text(&[claim(2.0)]),
-            "not reproduced  slower\n\
-             \x20               RTAS 1998, figure 7: 7 times\n\
-             \x20               a factor of 2.00: 2 and 1 ms\n\
-             \x20               the machine is idle\n"
+            claim(4.0).lines(),
+            lines[..1]
+                .iter()
+                .chain(&["a factor of 4.00: 2 and 1 ms"])
+                .copied()
+                .collect::<Vec<_>>()
         );
         assert_eq!(
-            (claim(4.0).word(), claim(4.0).why.as_str()),
-            ("reproduced", "")
+            [quick(1.0), quick(2.0)].map(|claim| claim.word()),
+            ["met", "missed"]
         );
+        let score = Score::of(&[claim(2.0), claim(4.0), quick(1.0)]);
+        assert_eq!(score.of_papers(), "1 reproduced, 1 missed");
+        assert_eq!(score.of_aims(), "1 met");
     }
 
     #[test]
-    fn programs_read_who_says_it_and_whether_it_is_so() {
+    fn data_files_keep_their_words() {
         let own = serde_json::to_value(quick(1.0)).unwrap();
         assert_eq!(
             (&own["paper"], &own["verdict"]),
             (&"chronorb".into(), &"PASS".into())
         );
-        let paper = Claim::of_paper("RTAS 1998", "quick").holds(Some((true, "yes".to_owned())));
+        let paper = Claim::of_paper("RTAS 1998", "quick").holds(Some((false, "no".to_owned())));
         let paper = serde_json::to_value(paper).unwrap();
         assert_eq!(paper["paper"], "RTAS 1998");
-        assert_eq!(paper["verdict"], "reproduced");
-        assert_eq!(paper["measured"], "yes");
+        assert_eq!(paper["verdict"], "not reproduced");
+        assert_eq!(paper["measured"], "no");
         assert_eq!(paper["published"], "");
     }
 }

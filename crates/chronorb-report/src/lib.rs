@@ -1,25 +1,32 @@
-//! Reports of measurements: tables, charts and claims as HTML and text, figures with fitting units.
+//! Reports of measurements as HTML pages and text.
 //!
-//! The crate knows nothing of CORBA or of any experiment. [`stats`] keeps latencies in records of
-//! bounded size, [`units`] formats quantities, [`claim`] compares expectations with figures,
-//! [`progress`] shows how far a measurement is, and the other modules render figures.
+//! A [`Document`] consists of blocks: text, [`Table`]s, [`Chart`]s, [`Claim`]s. [`units`] formats
+//! quantities, [`stats`] keeps latencies in records of bounded size, and [`progress`] shows how far a
+//! measurement is. The crate knows nothing of CORBA or of any experiment.
 
+mod axis;
 pub mod canvas;
+pub mod chart;
 pub mod claim;
+mod course;
 mod document;
 mod lines;
+mod page;
 pub mod progress;
 mod scale;
-mod series;
 pub mod stats;
 mod table;
 pub mod units;
 mod verdict;
 
+pub use axis::Axis;
 pub use canvas::PlotError;
-pub use claim::Claim;
-pub use document::{ReportError, check_writable, document, escape, pairs, write_page};
+pub use chart::{Chart, Mark, Series};
+pub use claim::{Claim, Score};
+pub use document::{Document, Target, Tile};
 pub use lines::{COLOURS, Line, lines, lines_with_legend};
+pub use page::{ReportError, check_writable, document, escape, pairs, write_page};
 pub use scale::Scale;
-pub use table::{Table, figure};
+pub use table::{Table, counted, figure};
+pub use units::Unit;
 pub use verdict::Verdict;

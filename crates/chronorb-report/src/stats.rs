@@ -5,8 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-pub use crate::series::Point;
-use crate::series::Series;
+use crate::course::Course;
+pub use crate::course::Point;
 
 /// The latencies of one class of calls.
 ///
@@ -18,7 +18,7 @@ use crate::series::Series;
 pub struct Record {
     histogram: Histogram<u64>,
     moments: Moments,
-    series: Series,
+    course: Course,
 }
 
 impl Record {
@@ -30,7 +30,7 @@ impl Record {
             histogram: Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
                 .expect("the bounds of the histogram are valid"),
             moments: Moments::default(),
-            series: Series::default(),
+            course: Course::default(),
         }
     }
 
@@ -41,7 +41,7 @@ impl Record {
         let latency_ns = saturating_ns(latency);
         self.histogram.saturating_record(latency_ns.max(1));
         self.moments.add(latency_ns);
-        self.series.add(Point {
+        self.course.add(Point {
             at_ns: saturating_ns(at),
             latency_ns,
         });
@@ -53,7 +53,7 @@ impl Record {
             .add(&other.histogram)
             .expect("all records have the same bounds");
         self.moments.merge(&other.moments);
-        self.series.merge(&other.series);
+        self.course.merge(&other.course);
     }
 
     /// The number of calls.
@@ -132,7 +132,7 @@ impl Record {
     /// The course over time: at most a few thousand points, in the order of time.
     #[must_use]
     pub fn points(&self) -> &[Point] {
-        self.series.points()
+        self.course.points()
     }
 
     /// The figures of a table.
@@ -233,7 +233,7 @@ impl From<Record> for Transcript {
                 .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
                 .collect(),
             moments: record.moments,
-            points: record.series.points().to_vec(),
+            points: record.course.points().to_vec(),
         }
     }
 }
@@ -258,7 +258,7 @@ impl TryFrom<Transcript> for Record {
         }
         record.moments = transcript.moments;
         for point in transcript.points {
-            record.series.add(point);
+            record.course.add(point);
         }
         Ok(record)
     }

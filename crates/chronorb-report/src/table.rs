@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::document::escape;
+use crate::page::escape;
+use crate::units;
 
 /// Lines of figures under a heading.
 #[derive(Clone, Debug)]
@@ -11,44 +12,63 @@ pub struct Table {
     pub heading: String,
     /// The headings of the other columns.
     pub columns: Vec<String>,
-    /// Each with its name, and what stands in the columns.
+    /// Each with its name and its cells.
     pub lines: Vec<(String, Vec<String>)>,
 }
 
 impl Table {
-    /// For a terminal.
+    /// A table with lines of cells. A line without cells is a heading of those below it.
+    pub fn new<'a>(
+        heading: impl Into<String>,
+        columns: impl IntoIterator<Item = &'a str>,
+        lines: impl IntoIterator<Item = (String, Vec<String>)>,
+    ) -> Self {
+        Self {
+            heading: heading.into(),
+            columns: columns.into_iter().map(str::to_owned).collect(),
+            lines: lines.into_iter().collect(),
+        }
+    }
+
+    /// Renders the table as text.
+    #[must_use]
     pub fn text(&self) -> String {
-        let names = self.lines.iter().map(|(name, _)| width(name) + 2);
+        let figures = || self.lines.iter().filter(|(_, cells)| !cells.is_empty());
+        let names = figures().map(|(name, _)| width(name) + 2);
         let first = names.chain([width(&self.heading)]).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {
-                let cells = self.lines.iter().filter_map(|(_, cells)| cells.get(column));
+                let cells = figures().filter_map(|(_, cells)| cells.get(column));
                 let cells = cells.chain([&self.columns[column]]);
                 cells.map(|cell| width(cell)).max().unwrap_or(0) + 2
             })
             .collect();
         let mut text = line(&self.heading, first, &self.columns, &widths);
         for (name, cells) in &self.lines {
-            text.push_str(&line(&format!("  {name}"), first, cells, &widths));
+            match cells.is_empty() {
+                true => text.push_str(&format!("{name}\n")),
+                false => text.push_str(&line(&format!("  {name}"), first, cells, &widths)),
+            }
         }
         text
     }
 
-    /// For a page.
+    /// Renders the table as HTML, in a box of its own where it is wide.
+    #[must_use]
     pub fn html(&self) -> String {
-        let mut text =
-            String::from("<div class=\"wide\"><table class=\"figures\">\n<thead><tr><th></th>");
-        for column in &self.columns {
-            let _ = write!(text, "<th>{}</th>", escape(column));
+        let mut text = String::from("<div class=\"wide\"><table class=\"figures\">\n<thead><tr>");
+        for heading in [&self.heading].into_iter().chain(&self.columns) {
+            let _ = write!(text, "<th>{}</th>", escape(heading));
         }
-        let _ = writeln!(
-            text,
-            "</tr></thead>\n<tbody><tr><th colspan=\"{}\">{}</th></tr>",
-            self.columns.len() + 1,
-            escape(&self.heading)
-        );
+        text.push_str("</tr></thead>\n<tbody>\n");
         for (name, cells) in &self.lines {
-            let _ = write!(text, "<tr><td>{}</td>", escape(name));
+            let name = escape(name);
+            if cells.is_empty() {
+                let span = self.columns.len() + 1;
+                let _ = writeln!(text, "<tr><th colspan=\"{span}\">{name}</th></tr>");
+                continue;
+            }
+            let _ = write!(text, "<tr><td>{name}</td>");
             for cell in cells {
                 let _ = write!(text, "<td>{}</td>", escape(cell));
             }
@@ -57,6 +77,13 @@ impl Table {
         text.push_str("</tbody></table></div>\n");
         text
     }
+}
+
+/// The cells of a number of calls and times in µs.
+#[must_use]
+pub fn counted<const N: usize>(calls: u64, times: [f64; N]) -> Vec<String> {
+    let times = times.map(units::time);
+    [units::count(calls)].into_iter().chain(times).collect()
 }
 
 /// A plot of a page, and what it says.

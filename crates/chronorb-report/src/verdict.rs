@@ -17,9 +17,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    /// The word of data files.
+    pub(crate) const fn recorded(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
             Self::Missed => "MISSED",
@@ -28,6 +27,7 @@ impl Verdict {
     }
 
     /// That of a claim that was measured.
+    #[must_use]
     pub const fn of(holds: bool) -> Self {
         if holds { Self::Pass } else { Self::Missed }
     }

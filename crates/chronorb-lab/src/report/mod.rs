@@ -8,7 +8,7 @@ mod telling;
 
 pub(crate) use chronorb_report::canvas::LATENCY;
 pub(crate) use chronorb_report::{
-    COLOURS, Line, Scale, Table, canvas, check_writable, document, escape, figure, lines,
+    COLOURS, Line, Table, canvas, check_writable, document, escape, figure, lines,
     lines_with_legend, write_page,
 };
 pub use chronorb_report::{PlotError, ReportError};
@@ -16,9 +16,81 @@ pub use page::{html, write_html};
 pub use table::text_table;
 pub(crate) use telling::Telling;
 
+use chronorb_report::{Axis, Document, Mark, Series};
+
 use crate::environment::Environment;
+use crate::experiment::Findings;
+use crate::stats::Record;
+
+/// Begins the report of an experiment: the finding, its subject, caveats and claims.
+pub(crate) fn begin(findings: &impl Findings, lead: &str) -> Document {
+    Document::new(findings.headline())
+        .lead(lead)
+        .caveats(findings.caveats())
+        .claims(findings.claims())
+}
+
+/// Ends the report of an experiment: how and where it was measured, and how to repeat it.
+pub(crate) fn end(
+    document: Document,
+    notes: impl IntoIterator<Item = String>,
+    environment: &Environment,
+    commands: &str,
+) -> Document {
+    document
+        .section("How it was measured")
+        .notes(notes)
+        .environment(environment.rows())
+        .commands(commands)
+}
+
+/// The curve of a record for an axis of percentiles.
+pub(crate) fn curve(mark: Mark, name: impl Into<String>, record: &Record) -> Series {
+    let points = plot::percentiles(record).into_iter();
+    Series::new(
+        mark,
+        name,
+        points.map(|(nines, exponent)| (nines, 10_f64.powf(exponent))),
+    )
+}
+
+/// An axis of latencies.
+pub(crate) fn latency() -> Axis {
+    Axis::log("latency", chronorb_report::Unit::Time)
+}
 
 /// Where it was measured.
 pub(crate) fn environment_table(environment: &Environment) -> String {
     chronorb_report::pairs(&environment.rows())
+}
+
+/// The largest of some values, or 0.
+pub(crate) fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.reduce(f64::max).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::{env, fs};
+
+    use crate::experiment::Findings;
+
+    /// Compares the report of a test's findings with `tests/snapshots/NAME.txt`, and sees that
+    /// its page can be rendered. With `UPDATE_SNAPSHOTS` in the environment, the file is written.
+    pub(crate) fn assert_snapshot(name: &str, findings: &impl Findings) {
+        let path = format!("{}/tests/snapshots/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        let text = findings.text();
+        if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            fs::write(&path, &text).unwrap();
+            let pages = env::temp_dir().join("chronorb-pages");
+            fs::create_dir_all(&pages).unwrap();
+            fs::write(pages.join(format!("{name}.html")), findings.html().unwrap()).unwrap();
+        }
+        let expected = fs::read_to_string(&path).unwrap();
+        assert_eq!(text, expected, "{path} differs");
+        let page = findings.html().unwrap();
+        for outside in ["src=", "url(", "@import", "<script"] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
 }
