@@ -24,23 +24,20 @@ mod classes;
 mod client;
 mod company;
 mod error;
-mod headings;
 mod hold;
 mod kernel;
 mod load;
 mod order;
 mod outcome;
 mod overhead;
-mod page;
 mod plan;
-mod plot;
 mod published;
 mod rates;
+mod report;
 mod requests;
 mod scavenger;
 mod server;
 mod switch;
-mod table;
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -9,12 +10,11 @@ use super::kernel::Kernel;
 use super::load::Load;
 use super::plan::Plan;
 use super::switch::Switching;
-use super::{claims, headings, page, table};
+use super::{claims, report};
 use crate::claim::Claim;
 use crate::contest::Placement;
 use crate::environment::Environment;
 use crate::experiment::Findings;
-use crate::report::PlotError;
 use crate::stats::Summary;
 
 /// All that was found.
@@ -252,7 +252,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        headings::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -289,12 +289,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 

@@ -24,14 +24,12 @@ mod error;
 mod guarantees;
 mod order;
 mod outcome;
-mod page;
 mod part;
 mod plan;
-mod plot;
 mod published;
+mod report;
 mod server;
 mod site;
-mod table;
 mod way;
 
 #[cfg(test)]
@@ -163,7 +161,7 @@ impl Run {
             .map_err(RioError::work("starting a thread that computes"))?;
         let steps = Speed::measure().steps(plan.bulk_work);
         for round in 0..plan.rounds {
-            for way in plot::ways(part) {
+            for way in Way::of(part) {
                 self.watch.begin(&format!("{part}, {}", way.title()));
                 let turn = Trial::of(part, *way, &plan, steps).run(&site, &self.awake)?;
                 self.add(part, *way, round, &turn);

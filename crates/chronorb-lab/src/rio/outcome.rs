@@ -1,5 +1,6 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -7,13 +8,12 @@ use super::calls::Io;
 use super::part::Part;
 use super::plan::Plan;
 use super::way::Way;
-use super::{RealTimeIo, claims, page, table};
+use super::{RealTimeIo, claims, report};
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 use crate::inversion::{Class, Mode};
 use crate::pairs::Paired;
-use crate::report::PlotError;
 use crate::stats::{Record, Summary, median};
 
 /// All that was found.
@@ -196,11 +196,11 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
-        table::caveats(self)
+        report::caveats(self)
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -221,11 +221,7 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }

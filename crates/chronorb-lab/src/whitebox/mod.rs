@@ -17,7 +17,6 @@
 //! | client | that it is connected, then what it counted | to begin |
 
 mod architectures;
-mod bars;
 mod budget;
 mod case;
 mod claims;
@@ -27,11 +26,9 @@ mod error;
 mod ledger;
 mod order;
 mod outcome;
-mod page;
-mod plot;
 mod published;
+mod report;
 mod server;
-mod table;
 mod trial;
 
 use serde::Serialize;

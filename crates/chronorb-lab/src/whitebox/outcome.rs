@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,12 +13,11 @@ use super::client::RUNS;
 use super::counts::Counts;
 use super::published::{PUBLISHED, Published};
 use super::{Plan, Whitebox};
-use super::{error::BrokenBudgets, page, table};
+use super::{error::BrokenBudgets, report};
 use crate::Verdict;
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
 
 /// All that was counted.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -130,12 +130,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
