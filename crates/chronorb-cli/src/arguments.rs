@@ -6,7 +6,7 @@ use std::time::Duration;
 use chronorb_lab::Setup;
 use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
 use chronorb_lab::{
-    contest, doctor, hostile, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
+    contest, hostile, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
 };
 use clap::{Args, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
@@ -200,7 +200,7 @@ pub(crate) struct DoctorArguments {
     report: Option<PathBuf>,
 }
 
-impl From<DoctorArguments> for doctor::Options {
+impl From<DoctorArguments> for chronorb_doctor::Options {
     fn from(arguments: DoctorArguments) -> Self {
         Self {
             json: arguments.json,

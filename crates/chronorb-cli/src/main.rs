@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let command = arguments.command;
     match command.unwrap_or_else(|| Command::Demo(DemoArguments::default())) {
         Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),
-        Command::Doctor(arguments) => status(chronorb_lab::doctor::run(&arguments.into())),
+        Command::Doctor(arguments) => status(chronorb_doctor::run(&arguments.into())),
         Command::Top(arguments) => status(top::run(&arguments.into())),
         Command::Lab(command) => command.run(config),
         Command::Idl(command) => command.run(),

@@ -11,7 +11,7 @@
 //! stand on, and what GIOPlite spares; [`thread_pools`] compares the strategies of thread
 //! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
 //! [`timeprobes`] finds out where the time of a call goes; [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
-//! [`doctor`] looks for what costs latency on the machine, and how to mend it. [`all`] runs every experiment, and
+//! [`all`] runs every experiment, and
 //! [`compare`] holds two runs of one against each other.
 
 pub mod all;
@@ -19,7 +19,6 @@ pub mod compare;
 pub mod contest;
 pub mod demo;
 pub mod demux;
-pub mod doctor;
 pub mod hostile;
 pub mod inversion;
 pub mod latency;
@@ -37,16 +36,12 @@ pub mod whitebox;
 mod awake;
 
 mod comparison;
-mod environment;
 mod experiment;
 mod idl;
 mod pairs;
 mod process;
-mod progress;
 mod report;
 mod schedule;
-mod series;
-mod stats;
 
 mod usage;
 
@@ -54,13 +49,13 @@ mod watch;
 mod work;
 mod xdg;
 
+use chronorb_doctor::environment;
 pub use chronorb_report::{Claim, Verdict};
-use chronorb_report::{claim, units};
+use chronorb_report::{claim, progress, stats, units};
 pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
 pub use experiment::{Experiment, Findings, Options, RunError, run};
 pub use pairs::Paired;
 pub use process::ProcessError;
 pub use report::{PlotError, ReportError, html, text_table, write_html};
-pub use series::Point;
-pub use stats::{Record, Summary};
+pub use stats::{Point, Record, Summary};

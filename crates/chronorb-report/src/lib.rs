@@ -1,16 +1,20 @@
 //! Reports of measurements as HTML pages and text.
 //!
 //! A [`Document`] consists of blocks: text, [`Table`]s, [`Chart`]s, [`Claim`]s. [`units`] formats
-//! quantities. The crate knows nothing of CORBA or of any experiment.
+//! quantities, [`stats`] keeps latencies in records of bounded size, and [`progress`] shows how far a
+//! measurement is. The crate knows nothing of CORBA or of any experiment.
 
 mod axis;
 pub mod canvas;
 pub mod chart;
 pub mod claim;
+mod course;
 mod document;
 mod lines;
 mod page;
+pub mod progress;
 mod scale;
+pub mod stats;
 mod table;
 pub mod units;
 mod verdict;

@@ -117,7 +117,7 @@ pub fn document(headline: &str, body: &str) -> String {
     )
 }
 
-/// Formats names and values as a table.
+/// Formats names and values as a table. Lines of a value that begin with two spaces are listings.
 #[must_use]
 pub fn pairs(rows: &[(&str, String)]) -> String {
     let mut text = String::from("<table>\n");
@@ -126,11 +126,33 @@ pub fn pairs(rows: &[(&str, String)]) -> String {
             text,
             "<tr><th>{}</th><td>{}</td></tr>",
             escape(name),
-            escape(value)
+            value_html(value)
         );
     }
     text.push_str("</table>");
     text
+}
+
+/// Formats a value with its line breaks and listings.
+fn value_html(value: &str) -> String {
+    let mut html = String::new();
+    let mut was_listing = None;
+    for line in value.lines() {
+        let listing = line.strip_prefix("  ");
+        html.push_str(match (was_listing, listing.is_some()) {
+            (None | Some(false), true) => "<pre>",
+            (Some(true), true) => "\n",
+            (Some(true), false) => "</pre>",
+            (Some(false), false) => "<br>",
+            (None, false) => "",
+        });
+        html.push_str(&escape(listing.unwrap_or(line)));
+        was_listing = Some(listing.is_some());
+    }
+    if was_listing == Some(true) {
+        html.push_str("</pre>");
+    }
+    html
 }
 
 const STYLE: &str = "
@@ -164,9 +186,7 @@ table.figures thead th { color: var(--soft); vertical-align: bottom; }
 table.figures th:first-child { font-weight: 600; color: var(--text); }
 table.figures tbody th { padding-top: .8rem; }
 td.missed { font-weight: 600; color: var(--bad); }
-table.findings td, table.findings th { vertical-align: top; }
-table.findings th { width: 10rem; }
-table.findings pre { margin: .3rem 0; padding: .4rem .8rem; }
+td pre { margin: .3rem 0; padding: .4rem .8rem; }
 figure { margin: 1.5rem 0; }
 figure svg { display: block; width: 100%; min-width: 34rem; height: auto; font-size: 12px; }
 figcaption { color: var(--soft); font-size: .95rem; max-width: 46rem; margin-top: .4rem; }
@@ -211,3 +231,16 @@ pre { border: 1px solid var(--line); border-radius: .4rem; padding: .75rem 1rem;
   .claims .verdict { display: inline-block; margin-bottom: .25rem; }
 }
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listings_stand_apart_and_nothing_becomes_markup() {
+        let html = value_html("<b>\none:\n  a > b\n  c\nor two:\n  d");
+        let expected = "&lt;b&gt;<br>one:<pre>a &gt; b\nc</pre>or two:<pre>d</pre>";
+        assert_eq!(html, expected);
+        assert_eq!(value_html(""), "");
+    }
+}

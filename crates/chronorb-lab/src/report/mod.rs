@@ -12,7 +12,6 @@ pub(crate) use chronorb_report::{
 };
 pub use chronorb_report::{PlotError, ReportError};
 pub use page::{html, write_html};
-pub(crate) use plot::course;
 pub use table::text_table;
 pub(crate) use telling::Telling;
 

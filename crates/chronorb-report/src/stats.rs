@@ -5,7 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::series::{Point, Series};
+use crate::course::Course;
+pub use crate::course::Point;
 
 /// The latencies of one class of calls.
 ///
@@ -17,7 +18,7 @@ use crate::series::{Point, Series};
 pub struct Record {
     histogram: Histogram<u64>,
     moments: Moments,
-    series: Series,
+    course: Course,
 }
 
 impl Record {
@@ -29,7 +30,7 @@ impl Record {
             histogram: Histogram::new_with_bounds(1, LONGEST_NS, SIGNIFICANT_DIGITS)
                 .expect("the bounds of the histogram are valid"),
             moments: Moments::default(),
-            series: Series::default(),
+            course: Course::default(),
         }
     }
 
@@ -40,7 +41,7 @@ impl Record {
         let latency_ns = saturating_ns(latency);
         self.histogram.saturating_record(latency_ns.max(1));
         self.moments.add(latency_ns);
-        self.series.add(Point {
+        self.course.add(Point {
             at_ns: saturating_ns(at),
             latency_ns,
         });
@@ -52,7 +53,7 @@ impl Record {
             .add(&other.histogram)
             .expect("all records have the same bounds");
         self.moments.merge(&other.moments);
-        self.series.merge(&other.series);
+        self.course.merge(&other.course);
     }
 
     /// The number of calls.
@@ -76,7 +77,8 @@ impl Record {
         us(self.moments.max_ns)
     }
 
-    /// How many took less than 1 µs, 1 to below 2 µs, 2 to below 4 µs and so on, up to the longest.
+    /// Counts the calls below 1 µs, from 1 to below 2 µs, from 2 to below 4 µs and so on, up to the
+    /// longest.
     #[must_use]
     pub fn by_powers_of_two(&self) -> Vec<u64> {
         let mut counts = Vec::new();
@@ -100,9 +102,10 @@ impl Record {
         }
     }
 
-    /// Which share of the calls took how long, in steps of so many µs from the shortest to that which the share `quantile`
-    /// did not exceed: the middle of each step, and its share of all.
-    pub(crate) fn distribution(&self, step_us: f64, quantile: f64) -> Vec<(f64, f64)> {
+    /// Returns the shares of the calls by latency, in steps of so many µs from the shortest to the
+    /// latency that the share `quantile` did not exceed: the middle of each step, and its share.
+    #[must_use]
+    pub fn distribution(&self, step_us: f64, quantile: f64) -> Vec<(f64, f64)> {
         let step = (step_us * 1e3).max(1.0);
         let most = self.quantile_us(quantile) * 1e3;
         let step_of = |ns: u64| (ns as f64 / step).floor();
@@ -129,7 +132,7 @@ impl Record {
     /// The course over time: at most a few thousand points, in the order of time.
     #[must_use]
     pub fn points(&self) -> &[Point] {
-        self.series.points()
+        self.course.points()
     }
 
     /// The figures of a table.
@@ -230,7 +233,7 @@ impl From<Record> for Transcript {
                 .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
                 .collect(),
             moments: record.moments,
-            points: record.series.points().to_vec(),
+            points: record.course.points().to_vec(),
         }
     }
 }
@@ -255,7 +258,7 @@ impl TryFrom<Transcript> for Record {
         }
         record.moments = transcript.moments;
         for point in transcript.points {
-            record.series.add(point);
+            record.course.add(point);
         }
         Ok(record)
     }
@@ -274,8 +277,8 @@ fn to_ns_digits(us: f64) -> f64 {
     (us * 1e3).round() / 1e3
 }
 
-/// The middle one, or the mean of the two in the middle; nothing of none.
-pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// Returns the middle value, or the mean of the two in the middle; nothing of none.
+pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -1,35 +1,33 @@
-//! How late threads wake up that sleep until a fixed time.
+//! The lateness of threads that sleep until a fixed time.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
+use chronorb_report::progress::Progress;
+use chronorb_report::stats::Record;
 use chronorb_rt::{
     MemoryLock, Monotonic, Rights, Scheduling, ThreadBuilder, lock_all, sleep_until,
 };
 use serde::Serialize;
 
-use super::error::DoctorError;
-use super::machine::Machine;
-use crate::progress::Progress;
-use crate::schedule::{SystemClock, Window, periodic};
-use crate::stats::Record;
+use crate::error::DoctorError;
+use crate::machine::Machine;
 
-/// How late the wake-ups of one thread on each CPU were.
+/// The lateness of the wake-ups of one thread on each CPU.
 #[derive(Clone, Debug)]
 pub struct WakeUps {
-    /// How the threads were scheduled.
+    /// The scheduling of the threads.
     pub scheduling: Scheduling,
     /// Whether the memory of the process was locked.
     pub memory_locked: bool,
     /// The time from one wake-up to the next.
     pub period: Duration,
-    /// How long it was measured.
+    /// The length of the measurement.
     pub length: Duration,
     /// Each CPU that the process may use, in ascending order.
     pub cpus: Vec<CpuWakeUps>,
 }
 
-/// How late the wake-ups on one CPU were.
+/// The lateness of the wake-ups on one CPU.
 #[derive(Clone, Debug)]
 pub struct CpuWakeUps {
     /// The number of the CPU.
@@ -39,7 +37,7 @@ pub struct CpuWakeUps {
 }
 
 impl WakeUps {
-    /// All CPUs together.
+    /// Merges the records of all CPUs.
     #[must_use]
     pub fn all(&self) -> Record {
         let mut all = Record::new();
@@ -55,15 +53,15 @@ impl WakeUps {
         self.scheduling != Scheduling::OTHER
     }
 
-    /// What has to be known beside the figures, a sentence each; nothing in the best case.
+    /// Returns the reasons to distrust the figures, a text each.
     #[must_use]
     pub fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
         if !self.is_real_time() {
             caveats.push(
                 "NOT REAL-TIME: SCHED_FIFO is not permitted, so that the threads ran under \
-                 SCHED_OTHER, among all others and with their timer slack. These figures say \
-                 nothing of what the machine can do."
+                 SCHED_OTHER, among all others and with their timer slack. These figures do not \
+                 show what the machine can do."
                     .to_owned(),
             );
         }
@@ -77,7 +75,7 @@ impl WakeUps {
         caveats
     }
 
-    pub(super) fn figures(&self) -> Figures {
+    pub(crate) fn figures(&self) -> Figures {
         Figures {
             real_time: self.is_real_time(),
             scheduling: self.scheduling.to_string(),
@@ -95,11 +93,11 @@ impl WakeUps {
     }
 }
 
-/// Measures on each CPU that the process may use, by a thread that sleeps until a time fixed
-/// beforehand, each ms, at the highest priority that is permitted.
+/// Measures wake-ups on each CPU that the process may use: a thread at the highest permitted
+/// priority sleeps until times that are fixed beforehand, one each ms.
 ///
-/// A wake-up that comes so late that the next one was due too makes that one late as well. Locks
-/// the memory of the process for the rest of its life, where that is permitted without a limit.
+/// A wake-up that is later than the next due time makes that one late as well. Locks the memory of
+/// the process for the rest of its life, where that is permitted without a limit.
 ///
 /// # Errors
 ///
@@ -116,17 +114,14 @@ pub fn measure(length: Duration) -> Result<WakeUps, DoctorError> {
     let start = Monotonic::now() + LEAD;
     let mut threads = Vec::new();
     for (index, cpu) in cpus.iter().enumerate() {
-        let window = Window {
-            // CPUs that all wake up at once would wait for each other.
-            start: start + PERIOD.mul_f64(index as f64 / cpus.len() as f64),
-            length,
-        };
+        // CPUs that all wake up at once would wait for each other.
+        let start = start + PERIOD.mul_f64(index as f64 / cpus.len() as f64);
         let thread = ThreadBuilder::new(format!("doctor-{cpu}"))
             .scheduling(scheduling)
             .affinity(&[cpu])
             .stack_size(STACK)
             .prefault_stack(true)
-            .spawn(move || lateness(window))
+            .spawn(move || lateness(start, length))
             .map_err(|source| DoctorError::Thread { cpu, source })?;
         threads.push((cpu, thread));
     }
@@ -144,21 +139,25 @@ pub fn measure(length: Duration) -> Result<WakeUps, DoctorError> {
     })
 }
 
-fn lateness(window: Window) -> Record {
-    match periodic(&SystemClock, window, PERIOD, || Ok::<_, Infallible>(())) {
-        Ok(record) => record,
+/// Sleeps until each due time. The lateness counts from that time, not from the wake-up before.
+fn lateness(start: Monotonic, length: Duration) -> Record {
+    let mut record = Record::new();
+    let mut due = start;
+    while due.since(start) < length {
+        sleep_until(due);
+        record.add(due.since(start), Monotonic::now().since(due));
+        due = due + PERIOD;
     }
+    record
 }
 
-/// The most urgent one that is permitted; the ORB leaves 99 to the kernel, and so does this.
+/// Returns the highest permitted priority. The ORB leaves 99 to the kernel, and so does the doctor.
 fn scheduling(rights: Rights) -> Scheduling {
-    match rights.max_fifo {
-        Some(max) => Scheduling::fifo(max.min(98)),
-        None => Scheduling::OTHER,
-    }
+    let fifo = |max: u8| Scheduling::fifo(max.min(98));
+    rights.max_fifo.map_or(Scheduling::OTHER, fifo)
 }
 
-/// Waits for the end, and shows how far it is where that takes a while.
+/// Waits for the end of the measurement, and shows the progress of a long one.
 fn watch(start: Monotonic, length: Duration) {
     let end = start + length;
     if length > UNSHOWN {
@@ -175,7 +174,7 @@ fn watch(start: Monotonic, length: Duration) {
 
 /// The figures for programs.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Figures {
+pub(crate) struct Figures {
     real_time: bool,
     scheduling: String,
     memory_locked: bool,
@@ -230,28 +229,25 @@ impl Lateness {
     }
 }
 
-/// Where a bucket of [`Record::by_powers_of_two`] begins.
-pub(super) fn from_us(power: usize) -> u64 {
-    match power {
-        0 => 0,
-        power => 1 << (power - 1),
-    }
+/// Returns the lower bound of a bucket of [`Record::by_powers_of_two`].
+pub(crate) fn from_us(power: usize) -> u64 {
+    if power == 0 { 0 } else { 1 << (power - 1) }
 }
 
 const PERIOD: Duration = Duration::from_millis(1);
-/// From the making of the threads to the first wake-up.
+/// The time from the creation of the threads to the first wake-up.
 const LEAD: Duration = Duration::from_millis(100);
-/// Whoever waits longer than this wants to see that something happens.
+/// The longest measurement that shows no progress.
 const UNSHOWN: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(200);
 const STACK: usize = 256 << 10;
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    /// Two CPUs, of which the second was late by ten times as much.
-    pub(in crate::doctor) fn wake_ups() -> WakeUps {
+    /// The wake-ups of two CPUs. The second was late by ten times as much.
+    pub(crate) fn wake_ups() -> WakeUps {
         let record = |us: u64| {
             let mut record = Record::new();
             for n in 0..1000 {
@@ -290,15 +286,13 @@ pub(super) mod tests {
         let histogram = figures["all"]["histogram"].as_array().unwrap();
         let count = |bucket: &serde_json::Value| bucket["wake_ups"].as_u64().unwrap();
         assert_eq!(histogram.iter().map(count).sum::<u64>(), 2000);
-        let bucket = histogram
-            .iter()
-            .find(|bucket| bucket["from_us"] == 8)
-            .unwrap();
+        let mut buckets = histogram.iter();
+        let bucket = buckets.find(|bucket| bucket["from_us"] == 8).unwrap();
         assert_eq!((&bucket["below_us"], count(bucket)), (&16.into(), 999));
     }
 
     #[test]
-    fn what_was_not_permitted_is_said() {
+    fn missing_rights_are_caveats() {
         let mut wake_ups = wake_ups();
         assert!(wake_ups.caveats().is_empty());
         wake_ups.scheduling = Scheduling::OTHER;

@@ -1,4 +1,4 @@
-//! How far an experiment is: a bar on a terminal, plain lines elsewhere.
+//! The progress of a measurement: a bar on a terminal, plain lines elsewhere.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -7,34 +7,36 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The progress of one part of an experiment, on standard error.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Announces a part of this many steps.
-    pub(crate) fn start(name: &str, steps: u64) -> Self {
+    /// Announces a part of so many steps.
+    #[must_use]
+    pub fn start(name: &str, steps: u64) -> Self {
         Self::announce(name, &steps.to_string(), steps)
     }
 
-    /// Announces a part of this length.
-    pub(crate) fn start_timed(name: &str, length: Duration) -> Self {
+    /// Announces a part of a length.
+    #[must_use]
+    pub fn start_timed(name: &str, length: Duration) -> Self {
         let seconds = format!("{} s", length.as_secs_f64());
         Self::announce(name, &seconds, millis(length))
     }
 
-    /// Shows that so many more steps were made.
-    pub(crate) fn advance(&self, steps: u64) {
+    /// Shows that so many further steps are done.
+    pub fn advance(&self, steps: u64) {
         self.bar.inc(steps);
     }
 
-    /// Shows that so much of the time has passed.
-    pub(crate) fn show(&self, passed: Duration) {
+    /// Shows the time that has passed.
+    pub fn show(&self, passed: Duration) {
         self.bar.set_position(millis(passed));
     }
 
-    /// Names what is done now in a part that has a length, and says how much time is left where nobody sees a bar.
-    pub(crate) fn say(&self, what: &str) {
+    /// Names the present step of a part that has a length, with the time left where there is no bar.
+    pub fn say(&self, what: &str) {
         if self.bar.is_hidden() {
             let left = self.bar.length().unwrap_or(0);
             let left = left.saturating_sub(self.bar.position());

@@ -1,28 +1,30 @@
 //! The machine on which figures were measured, as far as it bears on them.
 
-use std::fs;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use chronorb_rt::{MemoryLock, Rights};
+use chronorb_rt::MemoryLock;
 use serde::Serialize;
 
-use crate::doctor;
+use crate::checks::CHECKS;
+use crate::machine::{Machine, marked};
 
-/// What one must know of a machine to judge latencies measured on it.
+pub use crate::machine::value_of;
+
+/// The properties of a machine that bear on latencies measured on it.
 ///
-/// Whatever cannot be found out is said to be `unknown`.
+/// A property that the machine does not tell is `unknown`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Environment {
     /// The version of chronorb.
     pub chronorb: String,
-    /// How it was built: figures of a build that is not optimised tell little.
+    /// The optimisation of the build: figures of a build that is not optimised tell little.
     pub build: String,
-    /// When it was measured, in UTC: `2026-02-03T04:05:06Z`.
+    /// The time of the measurement in UTC: `2026-02-03T04:05:06Z`.
     pub date: String,
     /// The release of the kernel.
     pub kernel: String,
-    /// How far the kernel can be preempted.
+    /// The preemption model of the kernel.
     pub preemption: String,
     /// The model of the processor.
     pub cpu: String,
@@ -30,71 +32,76 @@ pub struct Environment {
     pub cpus: usize,
     /// The load averages of the last 1, 5 and 15 minutes, before the measurement.
     pub load_average: [f64; 3],
-    /// How much of each period real-time threads may take, as the kernel sets it.
+    /// The share of each period that the kernel leaves to real-time threads.
     pub real_time_throttling: String,
-    /// The highest `SCHED_FIFO` priority that this process may use; nothing when it has no such right.
+    /// The highest `SCHED_FIFO` priority that this process may use, if it has such a right.
     pub max_fifo_priority: Option<u8>,
-    /// How the thread that measures or begins the measurement is scheduled; an experiment's own threads are scheduled
-    /// as it says.
+    /// The scheduling of the thread that measures or begins the measurement. An experiment has its
+    /// own rules for its threads.
     pub scheduling: String,
-    /// How much memory this process may lock.
+    /// The amount of memory that this process may lock.
     pub memory_lock: String,
-    /// The CPUs that the kernel keeps free for those who ask for them.
+    /// The CPUs that the kernel keeps free of other threads.
     pub isolated_cpus: String,
-    /// Who decides how fast the CPUs run.
+    /// The frequency governors of the CPUs.
     pub cpu_frequency: String,
-    /// How many hundredths of the processors' time the hypervisor gave to others, in each phase of
-    /// the measurement; 0 on a machine that is none's guest.
+    /// The share of the processors' time that the hypervisor gave to other guests, in hundredths for
+    /// each phase of the measurement; 0 without a hypervisor.
     pub stolen_percent: Vec<f64>,
 }
 
 impl Environment {
-    /// Looks at this machine and the rights of this process.
+    /// Describes this machine and the rights of this process.
     #[must_use]
     pub fn probe() -> Self {
-        let rights = Rights::probe();
-        let [isolated_cpus, cpu_frequency] = doctor::look_at(["isolated-cpus", "cpu-frequency"]);
-        let build = read("/proc/sys/kernel/version");
+        Self::of(&Machine::this())
+    }
+
+    pub(crate) fn of(machine: &Machine) -> Self {
+        let read = |path| machine.read(path).ok();
+        let found = |id| {
+            let check = CHECKS.iter().find(|check| check.id == id);
+            or_unknown(check.map(|check| check.run(machine).found))
+        };
+        let cpu = read("/proc/cpuinfo");
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        let optimised = if cfg!(debug_assertions) {
+            "not optimised"
+        } else {
+            "optimised"
+        };
         Self {
             chronorb: env!("CARGO_PKG_VERSION").to_owned(),
-            build: match cfg!(debug_assertions) {
-                true => "not optimised".to_owned(),
-                false => "optimised".to_owned(),
-            },
-            date: utc(SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_secs())),
+            build: optimised.to_owned(),
+            date: utc(since_1970.map_or(0, |since| since.as_secs())),
             kernel: or_unknown(read("/proc/sys/kernel/osrelease")),
             preemption: preemption(
-                build.as_deref().unwrap_or_default(),
+                &read("/proc/sys/kernel/version").unwrap_or_default(),
                 read("/sys/kernel/realtime").as_deref() == Some("1"),
                 read("/sys/kernel/debug/sched/preempt").as_deref(),
             ),
-            cpu: or_unknown(
-                read("/proc/cpuinfo")
-                    .and_then(|text| value_of(&text, "model name").map(str::to_owned)),
-            ),
+            cpu: or_unknown(cpu.and_then(|text| value_of(&text, "model name").map(str::to_owned))),
             cpus: thread::available_parallelism().map_or(1, usize::from),
             load_average: load_average(&read("/proc/loadavg").unwrap_or_default()),
             real_time_throttling: throttling(
-                read("/proc/sys/kernel/sched_rt_runtime_us").and_then(|text| text.parse().ok()),
-                read("/proc/sys/kernel/sched_rt_period_us").and_then(|text| text.parse().ok()),
+                machine.value("/proc/sys/kernel/sched_rt_runtime_us").ok(),
+                machine.value("/proc/sys/kernel/sched_rt_period_us").ok(),
             ),
-            max_fifo_priority: rights.max_fifo,
+            max_fifo_priority: machine.rights.max_fifo,
             scheduling: chronorb_rt::current().map_or_else(
                 |_| "a policy of another kind".to_owned(),
                 |scheduling| scheduling.to_string(),
             ),
-            memory_lock: memory_lock(rights.memory_lock),
-            isolated_cpus,
-            cpu_frequency,
+            memory_lock: memory_lock(machine.rights.memory_lock),
+            isolated_cpus: found("isolated-cpus"),
+            cpu_frequency: found("cpu-frequency"),
             stolen_percent: Vec::new(),
         }
     }
 
-    /// A machine for tests, the same everywhere.
-    #[cfg(test)]
-    pub(crate) fn example() -> Self {
+    /// Returns a machine for tests of reports, the same everywhere.
+    #[must_use]
+    pub fn example() -> Self {
         let text = str::to_owned;
         Self {
             chronorb: text("0.1.0"),
@@ -115,19 +122,21 @@ impl Environment {
         }
     }
 
-    /// That a hypervisor disturbed the measurement, where it did so notably.
-    pub(crate) fn stolen_caveat(&self) -> Option<String> {
+    /// Returns a caveat where a hypervisor disturbed the measurement notably.
+    #[must_use]
+    pub fn stolen_caveat(&self) -> Option<String> {
         match self.stolen_percent[..] {
             [stolen] if stolen >= NOTABLE_PERCENT => Some(format!(
-                "This is a virtual machine, and its host took the processors away for {stolen:.1} % of \
-                 the time: no thread in here runs then, whatever its priority."
+                "This is a virtual machine, and its host took the processors away for \
+                 {stolen:.1} % of the time: no thread in here runs then, whatever its priority."
             )),
             _ => None,
         }
     }
 
-    /// The rows of a table: name and value.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
+    /// Returns the rows of a table: name and value.
+    #[must_use]
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
         let [one, five, fifteen] = self.load_average;
         let stolen = match self.stolen_percent[..] {
             [without, with] => {
@@ -165,36 +174,39 @@ impl Environment {
     }
 }
 
-/// What the processors have done since the machine started, in ticks.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct ProcessorTime {
+/// The ticks that the processors have spent since the machine started.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ProcessorTime {
     all: u64,
     idle: u64,
     stolen: u64,
 }
 
 impl ProcessorTime {
-    /// Until now.
-    pub(crate) fn now() -> Self {
-        Self::parse(&read("/proc/stat").unwrap_or_default())
+    /// Reads the ticks until now.
+    #[must_use]
+    pub fn now() -> Self {
+        Self::parse(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
-    /// How many hundredths of the time from `self` to `later` were stolen.
-    pub(crate) fn stolen_percent(self, later: Self) -> f64 {
+    /// Returns the hundredths of the time from `self` to `later` that were stolen.
+    #[must_use]
+    pub fn stolen_percent(self, later: Self) -> f64 {
         let all = later.all.saturating_sub(self.all).max(1);
         let stolen = later.stolen.saturating_sub(self.stolen);
         (stolen as f64 / all as f64 * 1e4).round() / 1e2
     }
 
-    /// How many hundredths of the time from `self` to `later` the processors were at work, here or
-    /// for others.
-    pub(crate) fn busy_percent(self, later: Self) -> f64 {
+    /// Returns the hundredths of the time from `self` to `later` in which the processors were busy,
+    /// for this machine or for others.
+    #[must_use]
+    pub fn busy_percent(self, later: Self) -> f64 {
         let all = later.all.saturating_sub(self.all).max(1);
         let idle = later.idle.saturating_sub(self.idle).min(all);
         ((all - idle) as f64 / all as f64 * 1e4).round() / 1e2
     }
 
-    /// The first line of `/proc/stat`, proc(5): `cpu`, then eight kinds of time, the fourth and
+    /// Parses the first line of `/proc/stat`, proc(5): `cpu`, then eight kinds of time, the fourth and
     /// fifth of them idle and the last stolen, then parts of the first two.
     fn parse(text: &str) -> Self {
         let line = text.lines().next().unwrap_or_default();
@@ -209,7 +221,7 @@ impl ProcessorTime {
 }
 
 /// Names the preemption model, from `uname -v`, `/sys/kernel/realtime` and, where it can be read,
-/// the scheduler's own word, which marks the model in use with parentheses.
+/// the scheduler's list of models, which marks the one in use with parentheses.
 fn preemption(build: &str, real_time: bool, models: Option<&str>) -> String {
     if real_time || build.contains("PREEMPT_RT") {
         return "PREEMPT_RT".to_owned();
@@ -225,15 +237,7 @@ fn preemption(build: &str, real_time: bool, models: Option<&str>) -> String {
     }
 }
 
-/// The one of several words that stands between these marks, by which the kernel says that it is in
-/// use.
-pub(crate) fn marked(words: &str, [begin, end]: [char; 2]) -> Option<&str> {
-    words
-        .split_whitespace()
-        .find_map(|word| word.strip_prefix(begin)?.strip_suffix(end))
-}
-
-/// `sched_rt_runtime_us` and `sched_rt_period_us` in words.
+/// Formats `sched_rt_runtime_us` and `sched_rt_period_us`.
 fn throttling(runtime_us: Option<i64>, period_us: Option<i64>) -> String {
     match (runtime_us, period_us) {
         (Some(runtime), _) if runtime < 0 => "off".to_owned(),
@@ -252,14 +256,6 @@ fn memory_lock(right: MemoryLock) -> String {
     }
 }
 
-/// The value of the first line `name : value`.
-pub(crate) fn value_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(key, _)| key.trim() == name)
-        .map(|(_, value)| value.trim())
-}
-
 fn load_average(text: &str) -> [f64; 3] {
     let mut averages = text
         .split_whitespace()
@@ -267,7 +263,7 @@ fn load_average(text: &str) -> [f64; 3] {
     std::array::from_fn(|_| averages.next().unwrap_or(0.0))
 }
 
-/// Seconds since 1970 as an ISO 8601 date and time.
+/// Formats seconds since 1970 as an ISO 8601 date and time.
 fn utc(seconds: u64) -> String {
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let mut year = 1970;
@@ -298,12 +294,6 @@ fn utc(seconds: u64) -> String {
     )
 }
 
-fn read(path: &str) -> Option<String> {
-    fs::read_to_string(path)
-        .ok()
-        .map(|text| text.trim().to_owned())
-}
-
 fn or_unknown(text: Option<String>) -> String {
     text.unwrap_or_else(|| "unknown".to_owned())
 }
@@ -314,6 +304,7 @@ const NOTABLE_PERCENT: f64 = 0.5;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Fixture;
 
     #[test]
     fn preemption_models_are_told_apart() {
@@ -353,10 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_the_kernel_are_read_even_when_they_are_strange() {
-        let cpuinfo = "processor\t: 0\nmodel name\t: A: fast one\nmodel name\t: other\n";
-        assert_eq!(value_of(cpuinfo, "model name"), Some("A: fast one"));
-        assert_eq!(value_of("", "model name"), None);
+    fn load_averages_are_read_even_when_they_are_strange() {
         assert_eq!(load_average("0.02 0.13 x 1/91 6960"), [0.02, 0.13, 0.0]);
         assert_eq!(load_average(""), [0.0; 3]);
     }
@@ -369,30 +357,18 @@ mod tests {
         assert_eq!(before.stolen_percent(after), 2.5);
         assert_eq!(before.stolen_percent(before), 0.0);
         assert_eq!(before.busy_percent(after), 12.5);
-        assert_eq!(
-            ProcessorTime::parse(""),
-            ProcessorTime {
-                all: 0,
-                idle: 0,
-                stolen: 0
-            }
-        );
+        assert_eq!(ProcessorTime::parse(""), ProcessorTime::default());
     }
 
     #[test]
-    fn this_machine_can_be_described() {
-        let environment = Environment::probe();
-        assert!(environment.cpus >= 1);
-        let checked = [&environment.isolated_cpus, &environment.cpu_frequency];
-        assert!(
-            checked.iter().all(|found| *found != "unknown"),
-            "both are checks of the doctor"
-        );
-        assert!(
-            environment
-                .rows()
-                .iter()
-                .all(|(_, value)| !value.is_empty())
-        );
+    fn a_machine_is_described_by_its_files() {
+        let environment = Environment::of(&Fixture::tuned().machine);
+        assert_eq!(environment.kernel, "6.12.1-rt");
+        assert_eq!(environment.preemption, "PREEMPT_RT");
+        assert_eq!(environment.isolated_cpus, "CPUs 2-3");
+        assert_eq!(environment.cpu_frequency, "performance (CPUs 0)");
+        let rows = environment.rows();
+        assert!(rows.iter().all(|(_, value)| !value.is_empty()));
+        assert!(Environment::probe().cpus >= 1);
     }
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use super::diagnosis::Diagnosis;
-use super::finding::{Finding, Verdict};
-use super::wake_ups::{WakeUps, from_us};
-use crate::stats::Record;
-use crate::units;
+use chronorb_report::stats::Record;
+use chronorb_report::{Table, counted, units};
 
-/// The findings by verdict, what was measured, and last what to do first.
+use crate::diagnosis::Diagnosis;
+use crate::finding::{Finding, Verdict};
+use crate::wake_ups::{WakeUps, from_us};
+
+/// Renders the findings by verdict, the measurement, and as the last line the first step.
 #[must_use]
 pub fn text(diagnosis: &Diagnosis) -> String {
     let environment = &diagnosis.environment;
@@ -33,13 +34,11 @@ pub fn text(diagnosis: &Diagnosis) -> String {
             && stolen > 0.0
         {
             text.push('\n');
-            paragraph(
-                &mut text,
-                &format!(
-                    "The hypervisor took the CPUs away for {stolen:.2} % of the time: no thread \
-                     in here runs then, whatever its priority."
-                ),
+            let stolen = format!(
+                "The hypervisor took the CPUs away for {stolen:.2} % of the time: no thread in \
+                 here runs then, whatever its priority."
             );
+            paragraph(&mut text, &stolen);
         }
     }
     text.push('\n');
@@ -52,30 +51,22 @@ fn finding(text: &mut String, finding: &Finding) {
         text.push('\n');
     }
     entry(text, "  ", finding.title, &finding.found);
+    let (cost_label, mut label) = finding.labels();
     if let Some(cost) = &finding.cost {
-        let label = match finding.verdict {
-            Verdict::CannotBeTold => "may cost",
-            _ => "costs",
-        };
-        entry(text, "    ", label, cost);
+        entry(text, "    ", cost_label, cost);
     }
-    let mut label = match finding.verdict {
-        Verdict::CannotBeTold => "to find out",
-        _ => "to mend",
-    };
     for line in finding.remedy.iter().flat_map(|remedy| remedy.lines()) {
-        match line.starts_with("  ") {
-            // Not wrapped, so that it can be copied.
-            true => {
-                let _ = writeln!(text, "      {}", line.trim_start());
-            }
-            false => entry(text, "    ", label, line),
+        if line.starts_with("  ") {
+            // Commands are not wrapped, so that they can be copied.
+            let _ = writeln!(text, "      {}", line.trim_start());
+        } else {
+            entry(text, "    ", label, line);
         }
         label = "";
     }
 }
 
-/// A label, and beside it a text in a column of its own.
+/// Writes a label, and beside it a text in a column of its own.
 fn entry(text: &mut String, indent: &str, label: &str, content: &str) {
     let mut label = format!("{indent}{label}");
     for line in wrap(content, WIDTH - COLUMN) {
@@ -102,61 +93,53 @@ fn measurement(text: &mut String, wake_ups: &WakeUps) {
         paragraph(text, &caveat);
         text.push('\n');
     }
-    let _ = write!(text, "  {:8}", "");
-    for column in COLUMNS {
-        let _ = write!(text, "{column:>12}");
-    }
-    text.push('\n');
-    for (name, cells) in rows(wake_ups) {
-        let _ = write!(text, "  {name:8}");
-        for cell in cells {
-            let _ = write!(text, "{cell:>12}");
-        }
-        text.push('\n');
-    }
+    text.push_str(&table(wake_ups).text());
     text.push('\n');
     histogram(text, &wake_ups.all());
 }
 
-/// How the threads were scheduled, in words.
-pub(super) fn scheduling(wake_ups: &WakeUps) -> String {
-    match wake_ups.is_real_time() {
-        true => format!("SCHED_FIFO {}", wake_ups.scheduling.priority),
-        false => "SCHED_OTHER".to_owned(),
+/// Returns the name of the scheduling of the threads.
+pub(crate) fn scheduling(wake_ups: &WakeUps) -> String {
+    if wake_ups.is_real_time() {
+        format!("SCHED_FIFO {}", wake_ups.scheduling.priority)
+    } else {
+        "SCHED_OTHER".to_owned()
     }
 }
 
-/// The headings of the figures.
-pub(super) const COLUMNS: [&str; 5] = ["wake-ups", "p50", "p99", "p99.9", "max"];
-
-/// A row for each CPU, and one for all.
-pub(super) fn rows(wake_ups: &WakeUps) -> Vec<(String, [String; 5])> {
+/// Returns the figures: a line for each CPU, and one for all.
+pub(crate) fn table(wake_ups: &WakeUps) -> Table {
     let cells = |record: &Record| {
-        let summary = record.summary();
-        [
-            units::count(summary.calls),
-            units::time(summary.p50_us),
-            units::time(summary.p99_us),
-            units::time(summary.p999_us),
-            units::time(summary.max_us),
-        ]
+        let figures = record.summary();
+        let times = [
+            figures.p50_us,
+            figures.p99_us,
+            figures.p999_us,
+            figures.max_us,
+        ];
+        counted(figures.calls, times)
     };
-    let mut rows: Vec<_> = (wake_ups.cpus.iter())
-        .map(|cpu| (format!("CPU {}", cpu.cpu), cells(&cpu.late)))
-        .collect();
-    if rows.len() > 1 {
-        rows.push(("all".to_owned(), cells(&wake_ups.all())));
-    }
-    rows
+    let cpus = wake_ups.cpus.iter();
+    let cpus = cpus.map(|cpu| (format!("CPU {}", cpu.cpu), cells(&cpu.late)));
+    let all = ("all".to_owned(), cells(&wake_ups.all()));
+    let lines = cpus.chain((wake_ups.cpus.len() > 1).then_some(all));
+    Table::new(
+        "Lateness",
+        ["wake-ups", "p50", "p99", "p99.9", "max"],
+        lines,
+    )
 }
 
-/// A bar for each power of two; from the first that is not empty.
+/// Writes a bar for each power of two, from the first that is not empty.
 fn histogram(text: &mut String, record: &Record) {
     let counts = record.by_powers_of_two();
-    // A step more than the logarithm, so that a single one is seen.
-    let height = |count: u64| match count {
-        0 => 0.0,
-        count => 1.0 + (count as f64).log10(),
+    // A step above the logarithm, so that a single wake-up is visible.
+    let height = |count: u64| {
+        if count == 0 {
+            0.0
+        } else {
+            1.0 + (count as f64).log10()
+        }
     };
     let highest = counts.iter().copied().map(height).fold(1.0, f64::max);
     let first = counts.iter().position(|count| *count > 0).unwrap_or(0);
@@ -174,8 +157,8 @@ fn histogram(text: &mut String, record: &Record) {
     text.push_str("  (bars are logarithmic)\n");
 }
 
-/// A power of two of µs, short.
-pub(super) fn bound(us: u64) -> String {
+/// Formats a power of two of µs.
+pub(crate) fn bound(us: u64) -> String {
     match us {
         0..1024 => format!("{us} µs"),
         1024..1_048_576 => format!("{} ms", us >> 10),
@@ -184,24 +167,12 @@ pub(super) fn bound(us: u64) -> String {
 }
 
 fn bar(eighths: usize) -> String {
-    let mut bar = "█".repeat(eighths / 8);
-    bar.extend(
-        [
-            None,
-            Some('▏'),
-            Some('▎'),
-            Some('▍'),
-            Some('▌'),
-            Some('▋'),
-            Some('▊'),
-            Some('▉'),
-        ][eighths % 8],
-    );
-    bar
+    let parts = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    "█".repeat(eighths / 8) + parts[eighths % 8]
 }
 
-/// Lines of at most `width` characters. Paths longer than that are broken behind a slash; other
-/// words stay whole.
+/// Wraps a text into lines of at most `width` characters. Longer paths are broken behind a slash;
+/// other words stay whole.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -230,7 +201,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Where the last slash stands among the first `width` characters, but for the first one.
+/// Returns the last slash among the first `width` characters, but for the first one.
 fn last_slash(word: &str, width: usize) -> Option<usize> {
     let slashes = word.char_indices().take(width).skip(1);
     let last = slashes.filter(|(_, character)| *character == '/').last();
@@ -238,18 +209,18 @@ fn last_slash(word: &str, width: usize) -> Option<usize> {
 }
 
 const WIDTH: usize = 80;
-/// Where the texts begin.
+/// The column in which texts begin.
 const COLUMN: usize = 24;
 /// The longest bar, in characters.
 const BAR: usize = 40;
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::CHECKS;
-    use super::super::diagnosis::tests::diagnosis;
-    use super::super::fixture::Fixture;
-    use super::super::wake_ups::tests::wake_ups;
     use super::*;
+    use crate::checks::CHECKS;
+    use crate::diagnosis::tests::diagnosis;
+    use crate::tests::Fixture;
+    use crate::wake_ups::tests::wake_ups;
 
     #[test]
     fn findings_are_grouped_by_verdict_and_the_last_line_says_what_to_do() {
@@ -271,44 +242,34 @@ mod tests {
     #[test]
     fn nothing_is_wider_than_the_terminal() {
         let fixture = Fixture::new(&[]);
-        let findings = CHECKS.iter().map(|check| fixture.finding(check.id));
         let mut diagnosis = diagnosis();
+        let findings = CHECKS.iter().map(|check| check.run(&fixture.machine));
         diagnosis.findings = findings.collect();
         diagnosis.measurement = Some(wake_ups());
         let text = text(&diagnosis);
-        for line in text.lines() {
+        // Commands have their own indentation, and are not wrapped.
+        let is_command = |line: &&str| line.len() - line.trim_start().len() == 6;
+        for line in text.lines().filter(|line| !is_command(line)) {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
     }
 
     #[test]
-    fn what_was_measured_is_a_table_and_a_histogram() {
+    fn the_measurement_is_a_table_and_a_histogram() {
         let mut diagnosis = diagnosis();
         diagnosis.measurement = Some(wake_ups());
         let text = text(&diagnosis);
-        let words: Vec<Vec<_>> = text
-            .lines()
-            .map(|line| line.split_whitespace().collect())
-            .collect();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = text.lines().map(words).collect();
         for row in [
-            &["wake-ups", "p50", "p99", "p99.9", "max"][..],
-            &[
-                "CPU", "0", "1", "000", "9.01", "µs", "9.01", "µs", "9.01", "µs", "360", "µs",
-            ],
-            &[
-                "8",
-                "µs",
-                "to",
-                "16",
-                "µs",
-                "999",
-                "████████████████████████████████████████",
-            ],
-            &["16", "µs", "to", "32", "µs", "0"],
-            &["256", "µs", "to", "512", "µs", "1", "██████████"],
-            &["2", "ms", "to", "4", "ms", "1", "██████████"],
+            "Lateness wake-ups p50 p99 p99.9 max",
+            "CPU 0 1 000 9.01 µs 9.01 µs 9.01 µs 360 µs",
+            &format!("8 µs to 16 µs 999 {}", "█".repeat(40)),
+            "16 µs to 32 µs 0",
+            "256 µs to 512 µs 1 ██████████",
+            "2 ms to 4 ms 1 ██████████",
         ] {
-            assert!(words.iter().any(|line| line == row), "{row:?}:\n{text}");
+            assert!(lines.iter().any(|line| line == row), "{row:?}:\n{text}");
         }
         assert!(!text.contains("NOT REAL-TIME"));
         diagnosis.measurement.as_mut().unwrap().scheduling = chronorb_rt::Scheduling::OTHER;

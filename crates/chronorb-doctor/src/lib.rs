@@ -1,20 +1,29 @@
-//! `chronorb doctor`: what costs latency on this machine, and how to mend it.
+//! The doctor of chronorb: everything that costs latency on this machine, and how to mend it.
 //!
-//! [`examine`] looks at the kernel, the rights of the process, CPUs, timers, memory and network,
-//! one check after the other, and says of each what was found, what it costs and how to mend it.
-//! It changes nothing. What cannot be read is said to be unreadable, and why. [`measure`] shows
-//! what comes of it all: how late a thread wakes up that sleeps until a fixed time.
+//! [`examine`] checks the kernel, the rights of the process, CPUs, timers, memory and network. Each
+//! [`Finding`] has what was found, what it costs and how to mend it, and a file that cannot be read
+//! is named with the reason. Nothing is changed. [`measure`] shows the result of it all: the lateness
+//! of threads that sleep until a fixed time.
+//!
+//! | module | content |
+//! |---|---|
+//! | `machine` | one reader of files below a root, and answers of the kernel to calls |
+//! | `check` | a check as data, and the evaluator of its rules |
+//! | `checks` | the checks by subject |
+//! | [`environment`] | the description of the machine beside figures |
+//! | `text`, `page` | the diagnosis for a terminal and as HTML |
 
+mod check;
 mod checks;
 mod cpu_list;
 mod diagnosis;
+pub mod environment;
 mod error;
 mod finding;
-#[cfg(test)]
-mod fixture;
 mod machine;
 mod page;
-mod plot;
+#[cfg(test)]
+mod tests;
 mod text;
 mod wake_ups;
 
@@ -22,35 +31,36 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::environment::{Environment, ProcessorTime};
-use crate::report::{check_writable, write_page};
+use chronorb_report::{check_writable, write_page};
 
 use checks::CHECKS;
+use environment::ProcessorTime;
 use machine::Machine;
 
 pub use diagnosis::{Diagnosis, Figures};
+pub use environment::Environment;
 pub use error::DoctorError;
 pub use finding::{Finding, Verdict};
 pub use page::html;
 pub use text::text;
 pub use wake_ups::{CpuWakeUps, WakeUps, measure};
 
-/// What `chronorb doctor` was asked to do.
+/// The options of `chronorb doctor`.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Print one JSON object instead of the list.
     pub json: bool,
-    /// How long wake-ups are measured; not at all if nothing.
+    /// The length of the measurement of wake-ups, if they are measured.
     pub measure: Option<Duration>,
-    /// Where the HTML report goes; nowhere if nothing.
+    /// The path of the HTML report, if one is written.
     pub report: Option<PathBuf>,
 }
 
-/// Examines this machine, measures it if asked to, prints what was found on standard output and
-/// writes the report.
+/// Examines this machine, measures it on request, prints the diagnosis on standard output and writes
+/// the report.
 ///
 /// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
-/// object. Findings are no failure, however bad.
+/// object. Findings are not errors, however bad.
 ///
 /// # Errors
 ///
@@ -67,30 +77,20 @@ pub fn run(options: &Options) -> Result<(), DoctorError> {
         diagnosis.environment.stolen_percent = vec![stolen];
     }
     if let Some(report) = &options.report {
-        write_page(&html(&diagnosis)?, report)?;
+        write_page(&html(&diagnosis), report)?;
     }
     print(options, &diagnosis).map_err(DoctorError::Output)
 }
 
-/// Makes all checks on this machine, without a measurement.
+/// Runs all checks on this machine, without a measurement.
 #[must_use]
 pub fn examine() -> Diagnosis {
-    let environment = Environment::probe();
     let machine = Machine::this();
     Diagnosis {
-        environment,
+        environment: Environment::of(&machine),
         findings: CHECKS.iter().map(|check| check.run(&machine)).collect(),
         measurement: None,
     }
-}
-
-/// What some of the checks find on this machine, in words, each by its id.
-pub(crate) fn look_at<const N: usize>(ids: [&str; N]) -> [String; N] {
-    let machine = Machine::this();
-    ids.map(|id| {
-        let check = CHECKS.iter().find(|check| check.id == id);
-        check.map_or_else(|| "unknown".to_owned(), |check| check.run(&machine).found)
-    })
 }
 
 fn print(options: &Options, diagnosis: &Diagnosis) -> io::Result<()> {

@@ -5,11 +5,11 @@ use std::fmt;
 
 /// A set of CPUs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct CpuList(BTreeSet<usize>);
+pub(crate) struct CpuList(BTreeSet<usize>);
 
 impl CpuList {
-    /// Reads a list of numbers and ranges; nothing else is understood.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// Parses a list of numbers and ranges.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut cpus = BTreeSet::new();
         let parts = text.split(',').map(str::trim);
         for part in parts.filter(|_| !text.is_empty()) {
@@ -23,35 +23,35 @@ impl CpuList {
         Some(Self(cpus))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The numbers in ascending order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+    /// Returns the numbers in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         self.0.iter().copied()
     }
 
-    pub(super) fn insert(&mut self, cpu: usize) {
+    pub(crate) fn insert(&mut self, cpu: usize) {
         self.0.insert(cpu);
     }
 
-    /// Those of `self` that are not in `other`.
-    pub(super) fn without(&self, other: &Self) -> Self {
+    /// The difference of two sets.
+    pub(crate) fn without(&self, other: &Self) -> Self {
         Self(&self.0 - &other.0)
     }
 
-    /// Those of either.
-    pub(super) fn with(&self, other: &Self) -> Self {
+    /// The union of two sets.
+    pub(crate) fn with(&self, other: &Self) -> Self {
         Self(&self.0 | &other.0)
     }
 
-    /// Whether both have one in common.
-    pub(super) fn meets(&self, other: &Self) -> bool {
+    /// Whether two sets have a CPU in common.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
         !self.0.is_disjoint(&other.0)
     }
 }
@@ -81,7 +81,7 @@ impl fmt::Display for CpuList {
     }
 }
 
-/// More than a kernel can have.
+/// A bound above the number of CPUs of any kernel.
 const MOST: usize = 1 << 14;
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_none() {
+    fn other_texts_are_refused() {
         for wrong in [",", "a", "3-1", "-1", "0-", "0-4000000000", "1 2", "0x3"] {
             assert_eq!(CpuList::parse(wrong), None, "{wrong}");
         }

@@ -1,4 +1,4 @@
-//! What is looked at: files below a root, and what the kernel only tells when it is called.
+//! The machine as the checks read it: files below a root, and answers of the kernel to calls.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,26 +12,26 @@ use chronorb_net::{Coalescing, Netlink, NetlinkError, Offloads};
 use chronorb_rio::PacketRights;
 use chronorb_rt::{Monotonic, Rights};
 
-use super::cpu_list::CpuList;
+use crate::cpu_list::CpuList;
 
-/// A machine that can be examined: this one, or one made up of files.
+/// A machine to examine: this one, or a fixture of files.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     root: PathBuf,
-    pub(super) rights: Rights,
-    pub(super) packets: PacketRights,
-    pub(super) timer_resolution: Duration,
-    /// What the interfaces say of themselves, by name.
-    pub(super) links: BTreeMap<String, Link>,
-    /// The queueing disciplines, the inner ones too: the number of the interface, and the kind.
-    pub(super) disciplines: Result<Vec<(u32, String)>, String>,
+    pub(crate) rights: Rights,
+    pub(crate) packets: PacketRights,
+    pub(crate) timer_resolution: Duration,
+    /// The settings of the interfaces by name.
+    pub(crate) links: BTreeMap<String, Link>,
+    /// The queueing disciplines, inner ones included: the number of the interface, and the kind.
+    pub(crate) disciplines: Result<Vec<(u32, String)>, String>,
 }
 
-/// What ethtool(8) knows of an interface, or why it does not.
+/// The settings of an interface that ethtool(8) shows, or the reasons why they are unknown.
 #[derive(Clone, Debug)]
-pub(super) struct Link {
-    pub(super) offloads: Result<Offloads, String>,
-    pub(super) coalescing: Result<Coalescing, String>,
+pub(crate) struct Link {
+    pub(crate) offloads: Result<Offloads, String>,
+    pub(crate) coalescing: Result<Coalescing, String>,
 }
 
 fn disciplines() -> Result<Vec<(u32, String)>, NetlinkError> {
@@ -41,7 +41,7 @@ fn disciplines() -> Result<Vec<(u32, String)>, NetlinkError> {
 
 impl Machine {
     /// The machine that this process runs on.
-    pub(super) fn this() -> Self {
+    pub(crate) fn this() -> Self {
         let mut machine = Self {
             root: PathBuf::from("/"),
             rights: Rights::probe(),
@@ -60,21 +60,25 @@ impl Machine {
         machine
     }
 
-    /// A machine of files below `root`, whose interfaces are not told.
+    /// A machine of the files below `root`. Its rights are those of this process.
     #[cfg(test)]
-    pub(super) fn below(root: &std::path::Path) -> Self {
+    pub(crate) fn below(root: &std::path::Path) -> Self {
         Self {
             root: root.to_owned(),
             rights: Rights::probe(),
-            packets: PacketRights::probe(),
+            packets: PacketRights {
+                packet_socket: chronorb_rio::PacketAccess::Denied,
+                xdp_socket: chronorb_rio::PacketAccess::Denied,
+                xdp_program: chronorb_rio::PacketAccess::Denied,
+            },
             timer_resolution: Duration::from_nanos(1),
             links: BTreeMap::new(),
             disciplines: Ok(Vec::new()),
         }
     }
 
-    /// The text of a file without white space around it; of a long file, its beginning.
-    pub(super) fn read(&self, path: &str) -> Result<String, Unreadable> {
+    /// Reads the text of a file without white space around it; of a long file, the beginning.
+    pub(crate) fn read(&self, path: &str) -> Result<String, Unreadable> {
         let failed = |error| Unreadable::failed(path, &error);
         let mut octets = Vec::new();
         File::open(self.below_root(path))
@@ -83,23 +87,23 @@ impl Machine {
         Ok(String::from_utf8_lossy(&octets).trim().to_owned())
     }
 
-    /// The one value that a file holds.
-    pub(super) fn value<T: FromStr>(&self, path: &str) -> Result<T, Unreadable> {
+    /// Reads the single value of a file.
+    pub(crate) fn value<T: FromStr>(&self, path: &str) -> Result<T, Unreadable> {
         let text = self.read(path)?;
         text.parse().map_err(|_| Unreadable::rubbish(path, &text))
     }
 
-    /// The list of CPUs that a file holds; empty where it says `(null)`.
-    pub(super) fn cpus(&self, path: &str) -> Result<CpuList, Unreadable> {
+    /// Reads a list of CPUs, which is empty where the file says `(null)`.
+    pub(crate) fn cpus(&self, path: &str) -> Result<CpuList, Unreadable> {
         let text = self.read(path)?;
-        match text.as_str() {
-            "(null)" => Ok(CpuList::default()),
-            list => CpuList::parse(list).ok_or_else(|| Unreadable::rubbish(path, list)),
+        if text == "(null)" {
+            return Ok(CpuList::default());
         }
+        CpuList::parse(&text).ok_or_else(|| Unreadable::rubbish(path, &text))
     }
 
-    /// The sorted names in a directory.
-    pub(super) fn list(&self, path: &str) -> Result<Vec<String>, Unreadable> {
+    /// Lists the names in a directory, sorted.
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Unreadable> {
         let failed = |error| Unreadable::failed(path, &error);
         let mut names = Vec::new();
         for entry in fs::read_dir(self.below_root(path)).map_err(failed)? {
@@ -109,28 +113,24 @@ impl Machine {
         Ok(names)
     }
 
-    /// Whether something is there, readable or not.
-    pub(super) fn exists(&self, path: &str) -> bool {
+    /// Whether a file exists, readable or not.
+    pub(crate) fn exists(&self, path: &str) -> bool {
         self.below_root(path).symlink_metadata().is_ok()
     }
 
-    /// The value of the last `name=` on the kernel's command line; nothing where it is not there.
-    pub(super) fn boot_option(&self, name: &str) -> Result<Option<String>, Unreadable> {
+    /// Returns the value of the last `name=` on the kernel's command line.
+    pub(crate) fn boot_option(&self, name: &str) -> Result<Option<String>, Unreadable> {
         let line = self.read("/proc/cmdline")?;
         let words = line.split_whitespace().take_while(|word| *word != "--");
         let values = words.filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
         Ok(values.last().map(str::to_owned))
     }
 
-    /// The CPUs that this process may use.
-    pub(super) fn allowed_cpus(&self) -> Result<CpuList, Unreadable> {
+    /// Returns the CPUs that this process may use.
+    pub(crate) fn allowed_cpus(&self) -> Result<CpuList, Unreadable> {
         let path = "/proc/self/status";
         let status = self.read(path)?;
-        let list = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
-            .ok_or_else(|| Unreadable::rubbish(path, &status))?;
-        let list = list.trim();
+        let list = value_of(&status, "Cpus_allowed_list").unwrap_or(&status);
         CpuList::parse(list).ok_or_else(|| Unreadable::rubbish(path, list))
     }
 
@@ -139,9 +139,9 @@ impl Machine {
     }
 }
 
-/// Something could not be read, or not be understood.
+/// A file that could not be read, or has no sense.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Unreadable {
+pub(crate) struct Unreadable {
     path: String,
     cause: Cause,
 }
@@ -155,8 +155,8 @@ enum Cause {
 }
 
 impl Unreadable {
-    /// The file says something that it should not.
-    pub(super) fn rubbish(path: &str, text: &str) -> Self {
+    /// A file with a text that it should not have.
+    pub(crate) fn rubbish(path: &str, text: &str) -> Self {
         let line = text.lines().next().unwrap_or_default();
         let shown: String = line.chars().take(LONGEST_QUOTATION).collect();
         Self {
@@ -165,9 +165,9 @@ impl Unreadable {
         }
     }
 
-    /// Whether there is no such file, so that the kernel does not have what it would tell of.
-    pub(super) fn is_absent(&self) -> bool {
-        self.cause == Cause::Absent
+    /// Returns the path of a file that does not exist, because the kernel lacks what it would show.
+    pub(crate) fn absent(&self) -> Option<&str> {
+        (self.cause == Cause::Absent).then_some(&self.path)
     }
 
     fn failed(path: &str, error: &io::Error) -> Self {
@@ -194,32 +194,46 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// More than any file that is read holds of use.
+/// Returns the value of the first line `name : value`.
+pub fn value_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+    let value = pairs.find(|(key, _)| key.trim() == name);
+    value.map(|(_, value)| value.trim())
+}
+
+/// Returns the one of several words that the kernel marks as being in use.
+pub(crate) fn marked(words: &str, [begin, end]: [char; 2]) -> Option<&str> {
+    let mut words = words.split_whitespace();
+    words.find_map(|word| word.strip_prefix(begin)?.strip_suffix(end))
+}
+
+/// A bound above the useful length of all files that are read.
 const LONGEST: u64 = 1 << 20;
 const LONGEST_QUOTATION: usize = 40;
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Fixture, UNREADABLE};
     use super::*;
+    use crate::tests::{Fixture, UNREADABLE};
 
     #[test]
-    fn what_cannot_be_read_is_said_with_its_reason() {
+    fn reasons_why_a_file_cannot_be_read_are_told_apart() {
         let fixture = Fixture::new(&[("/a", "seven"), ("/b", UNREADABLE), ("/c", " 7\n")]);
         let machine = &fixture.machine;
         let error = |path| machine.value::<u32>(path).unwrap_err();
-        assert_eq!(
-            error("/a").to_string(),
-            "/a says \"seven\", which makes no sense"
-        );
+        let text = error("/a").to_string();
+        assert_eq!(text, "/a says \"seven\", which makes no sense");
         assert!(error("/b").to_string().starts_with("/b cannot be read: "));
         assert_eq!(error("/d").to_string(), "/d does not exist");
-        assert!(error("/d").is_absent() && !error("/a").is_absent());
+        assert_eq!(
+            (error("/d").absent(), error("/a").absent()),
+            (Some("/d"), None)
+        );
         assert_eq!(machine.value("/c"), Ok(7));
     }
 
     #[test]
-    fn long_files_and_strange_octets_do_no_harm() {
+    fn long_files_and_control_characters_do_no_harm() {
         let fixture = Fixture::new(&[("/long", &"x\u{1b}".repeat(1 << 20))]);
         let text = fixture.machine.read("/long").unwrap();
         assert_eq!(text.len() as u64, LONGEST);
@@ -228,18 +242,18 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_the_command_line_counts() {
-        let fixture = Fixture::new(&[(
-            "/proc/cmdline",
-            "quiet preempt=none preempt=full xpreempt=lazy -- preempt=voluntary",
-        )]);
+    fn the_last_option_on_the_command_line_counts() {
+        let line = "quiet preempt=none preempt=full xpreempt=lazy -- preempt=voluntary";
+        let fixture = Fixture::new(&[("/proc/cmdline", line)]);
         let option = |name| fixture.machine.boot_option(name).unwrap();
         assert_eq!(option("preempt").as_deref(), Some("full"));
         assert_eq!(option("quiet"), None);
     }
 
     #[test]
-    fn this_machine_says_which_cpus_may_be_used() {
-        assert!(!Machine::this().allowed_cpus().unwrap().is_empty());
+    fn values_are_found_by_name() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: A: fast one\nmodel name\t: other\n";
+        assert_eq!(value_of(cpuinfo, "model name"), Some("A: fast one"));
+        assert_eq!(value_of("", "model name"), None);
     }
 }

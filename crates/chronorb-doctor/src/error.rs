@@ -1,17 +1,16 @@
-//! Why the examination fails.
+//! Errors of the doctor.
 
 use std::io;
 
+use chronorb_report::ReportError;
 use chronorb_rt::SpawnError;
 use thiserror::Error;
 
-use crate::report::{PlotError, ReportError};
-
-/// The machine could not be measured, or what was found could not be told.
+/// The machine could not be measured, or the diagnosis could not be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DoctorError {
-    /// The kernel does not say on which CPUs threads may run.
+    /// The kernel does not tell on which CPUs threads may run.
     #[error("the CPUs to measure are not known: {0}")]
     Cpus(String),
     /// A thread that measures could not be made: a CPU went away, or memory is short.
@@ -22,9 +21,6 @@ pub enum DoctorError {
         /// The cause.
         source: SpawnError,
     },
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
     /// The report could not be written.
     #[error(transparent)]
     Report(#[from] ReportError),

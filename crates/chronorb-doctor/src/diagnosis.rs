@@ -1,55 +1,54 @@
-//! All that was found.
+//! The diagnosis: all findings, and the measurement.
 
+use chronorb_report::units;
 use serde::Serialize;
 
-use super::finding::{Finding, Verdict};
-use super::wake_ups::{self, WakeUps};
 use crate::environment::Environment;
-use crate::units;
+use crate::finding::{Finding, Verdict};
+use crate::wake_ups::{self, WakeUps};
 
-/// What the checks found, and what was measured.
+/// The findings of all checks, and the measurement.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     /// The machine.
     pub environment: Environment,
-    /// One for each check; those first that cost most at worst.
+    /// A finding for each check, by its cost at worst.
     pub findings: Vec<Finding>,
     /// The wake-ups, if they were measured.
     pub measurement: Option<WakeUps>,
 }
 
 impl Diagnosis {
-    /// The findings with this verdict, most costly first.
+    /// Returns the findings with a verdict, most costly first.
     pub fn with(&self, verdict: Verdict) -> impl Iterator<Item = &Finding> {
         let findings = self.findings.iter();
         findings.filter(move |finding| finding.verdict == verdict)
     }
 
-    /// What was found, in one line.
+    /// Summarises the findings in one line.
     #[must_use]
     pub fn headline(&self) -> String {
         let number = |verdict| self.with(verdict).count();
         let (missing, costs) = (number(Verdict::Missing), number(Verdict::CostsLatency));
         let verb = if costs == 1 { "costs" } else { "cost" };
         let findings = format!("{missing} missing for real time, {costs} that {verb} latency");
-        match &self.measurement {
-            None => format!("This machine: {findings}"),
-            Some(wake_ups) => {
-                let all = wake_ups.all();
-                let marked = match wake_ups.is_real_time() {
-                    true => "",
-                    false => " (not real-time)",
-                };
-                format!(
-                    "Wake-ups are late by {} (p99) and {} at most{marked}: {findings}",
-                    units::time(all.quantile_us(0.99)),
-                    units::time(all.max_us()),
-                )
-            }
-        }
+        let Some(wake_ups) = &self.measurement else {
+            return format!("This machine: {findings}");
+        };
+        let all = wake_ups.all();
+        let marked = if wake_ups.is_real_time() {
+            ""
+        } else {
+            " (not real-time)"
+        };
+        format!(
+            "Wake-ups are late by {} (p99) and {} at most{marked}: {findings}",
+            units::time(all.quantile_us(0.99)),
+            units::time(all.max_us()),
+        )
     }
 
-    /// What to do first, in one sentence.
+    /// Returns the first step in one sentence: of all remedies that of the most costly finding.
     #[must_use]
     pub fn advice(&self) -> String {
         let bad = |finding: &&Finding| {
@@ -76,7 +75,7 @@ impl Diagnosis {
         format!("First: {} ({}): {}", first.title, first.id, words.join(" "))
     }
 
-    /// The figures for programs.
+    /// Returns the figures for programs.
     #[must_use]
     pub fn figures(&self) -> Figures<'_> {
         Figures {
@@ -96,12 +95,12 @@ pub struct Figures<'a> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::doctor::wake_ups::tests::wake_ups;
+    use crate::wake_ups::tests::wake_ups;
 
-    /// One finding of each verdict, without a measurement.
-    pub(in crate::doctor) fn diagnosis() -> Diagnosis {
+    /// A diagnosis with a finding of each verdict, without a measurement.
+    pub(crate) fn diagnosis() -> Diagnosis {
         let finding = |id, title, verdict, remedy: Option<&str>| Finding {
             id,
             title,

@@ -15,13 +15,13 @@ pub struct Point {
 ///
 /// When it is full, each two neighbours become one, the longer one: peaks are never lost.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
+pub(crate) struct Course {
     points: Vec<Point>,
     calls_per_point: u64,
     calls_in_last: u64,
 }
 
-impl Series {
+impl Course {
     pub(crate) fn points(&self) -> &[Point] {
         &self.points
     }
@@ -62,7 +62,7 @@ impl Series {
     }
 }
 
-impl Default for Series {
+impl Default for Course {
     fn default() -> Self {
         Self {
             points: Vec::new(),
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn few_calls_are_kept_one_by_one() {
-        let mut series = Series::default();
+        let mut series = Course::default();
         let calls: Vec<_> = (0..200).map(|n| point(n, 1000 - n)).collect();
         for call in &calls {
             series.add(*call);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn many_calls_stay_within_the_capacity_and_keep_every_peak() {
-        let mut series = Series::default();
+        let mut series = Course::default();
         for n in 0..1_000_000 {
             series.add(point(n, if n % 100_000 == 77 { 9000 + n } else { 5 }));
         }
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn merged_courses_are_in_the_order_of_time_and_bounded() {
-        let mut left = Series::default();
-        let mut right = Series::default();
+        let mut left = Course::default();
+        let mut right = Course::default();
         for n in 0..3000 {
             left.add(point(2 * n, 10));
             right.add(point(2 * n + 1, 20));
