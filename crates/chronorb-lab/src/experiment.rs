@@ -5,13 +5,13 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use chronorb_report::{Document, Target};
+use chronorb_report::{Document, ReportError, Target, check_writable, write_page};
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::claim::Claim;
-use crate::report::{PlotError, ReportError, check_writable, folder, write_page};
+use crate::Claim;
+use crate::report::folder;
 
 /// An experiment of the laboratory.
 pub trait Experiment {
@@ -59,9 +59,7 @@ pub trait Findings {
     fn figures(&self) -> Value;
 
     /// The report.
-    fn document(&self) -> Document {
-        Document::new(self.headline())
-    }
+    fn document(&self) -> Document;
 
     /// The report as text.
     fn text(&self) -> String {
@@ -69,11 +67,8 @@ pub trait Findings {
     }
 
     /// The report as one HTML page.
-    ///
-    /// # Errors
-    /// [`PlotError`] when a plot cannot be drawn.
-    fn html(&self) -> Result<String, PlotError> {
-        Ok(self.document().html())
+    fn html(&self) -> String {
+        self.document().html()
     }
 }
 
@@ -105,12 +100,6 @@ pub enum RunError<E> {
     Output(io::Error),
 }
 
-impl<E> From<PlotError> for RunError<E> {
-    fn from(error: PlotError) -> Self {
-        Self::Report(error.into())
-    }
-}
-
 /// Runs an experiment, writes its report with its figures beside it, and prints what was found on standard output.
 ///
 /// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON object. A claim that
@@ -135,7 +124,7 @@ pub(crate) fn measure_and_write<E: Experiment>(
     check_writable(&data)?;
     let findings = E::measure(plan).map_err(RunError::Measure)?;
     let figures = findings.figures();
-    write_page(&findings.html()?, report)?;
+    write_page(&findings.html(), report)?;
     write_page(&format!("{figures:#}\n"), &data)?;
     Ok((findings, figures))
 }

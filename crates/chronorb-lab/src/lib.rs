@@ -51,11 +51,10 @@ mod xdg;
 
 use chronorb_doctor::environment;
 pub use chronorb_report::{Claim, Verdict};
-use chronorb_report::{claim, progress, stats, units};
+use chronorb_report::{progress, stats, units};
 pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
 pub use experiment::{Experiment, Findings, Options, RunError, run};
 pub use pairs::Paired;
 pub use process::ProcessError;
-pub use report::{PlotError, ReportError, html, text_table, write_html};
 pub use stats::{Point, Record, Summary};

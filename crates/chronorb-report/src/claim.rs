@@ -227,19 +227,6 @@ impl Score {
     }
 }
 
-/// Renders claims as text.
-#[must_use]
-pub fn text(claims: &[Claim]) -> String {
-    let document = crate::Document::new("").claims(claims.to_vec());
-    document.text(crate::Target::Plain).trim_start().to_owned()
-}
-
-/// Renders claims as HTML.
-#[must_use]
-pub fn table(claims: &[Claim]) -> String {
-    crate::document::claims(claims)
-}
-
 fn words(counts: &[(usize, &str)]) -> String {
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let words = counts.map(|(count, word)| format!("{count} {word}"));

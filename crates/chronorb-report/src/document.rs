@@ -182,13 +182,12 @@ impl Document {
         let mut sections = 0;
         let mut contents = self.contents();
         for block in &self.blocks {
-            if matches!(
-                block,
-                Block::Section(_) | Block::Environment(_) | Block::Commands(_)
-            ) {
-                // The contents stand before the first section.
+            match block {
+                Block::Section(_) | Block::Environment(_) | Block::Commands(_) => sections += 1,
+                _ => {}
+            }
+            if !matches!(block, Block::Lead(_) | Block::Caveat(_)) {
                 body.push_str(&std::mem::take(&mut contents));
-                sections += 1;
             }
             block.html(&mut body, sections);
         }
@@ -359,13 +358,6 @@ impl Tile {
         }
         text
     }
-}
-
-pub(crate) fn claims(claims: &[Claim]) -> String {
-    let mut body = String::new();
-    let claims: Vec<_> = claims.iter().map(|claim| (None, claim.clone())).collect();
-    claims_html(&mut body, &claims);
-    body
 }
 
 fn claims_html(body: &mut String, claims: &[(Option<String>, Claim)]) {

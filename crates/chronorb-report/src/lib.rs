@@ -5,28 +5,22 @@
 //! measurement is. The crate knows nothing of CORBA or of any experiment.
 
 mod axis;
-pub mod canvas;
 pub mod chart;
-pub mod claim;
+mod claim;
 mod course;
 mod document;
-mod lines;
 mod page;
 pub mod progress;
-mod scale;
 pub mod stats;
 mod table;
 pub mod units;
 mod verdict;
 
 pub use axis::Axis;
-pub use canvas::PlotError;
 pub use chart::{Chart, Mark, Series};
 pub use claim::{Claim, Score};
 pub use document::{Document, Target, Tile};
-pub use lines::{COLOURS, Line, lines, lines_with_legend};
-pub use page::{ReportError, check_writable, document, escape, pairs, write_page};
-pub use scale::Scale;
-pub use table::{Table, counted, figure};
+pub use page::{ReportError, check_writable, write_page};
+pub use table::{Table, counted};
 pub use units::Unit;
 pub use verdict::Verdict;

@@ -9,14 +9,9 @@ use std::path::{Path, PathBuf};
 use html_escape::encode_quoted_attribute;
 use thiserror::Error;
 
-use crate::canvas::PlotError;
-
 /// The report could not be written.
 #[derive(Debug, Error)]
 pub enum ReportError {
-    /// A plot could not be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
     /// Nobody has named a place for the report, and the user has no folder for it.
     #[error(
         "there is no folder for reports: neither XDG_STATE_HOME nor HOME is an absolute path; \
@@ -45,7 +40,7 @@ pub enum ReportError {
 }
 
 /// Escapes text for HTML elements and quoted attributes.
-pub fn escape(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     encode_quoted_attribute(text)
 }
 
@@ -94,8 +89,7 @@ fn write_error(path: &Path, source: io::Error) -> ReportError {
 }
 
 /// A page for light and dark screens, without anything from the network. `body` is HTML.
-#[must_use]
-pub fn document(headline: &str, body: &str) -> String {
+pub(crate) fn document(headline: &str, body: &str) -> String {
     let headline = escape(headline);
     format!(
         r#"<!DOCTYPE html>
@@ -118,8 +112,7 @@ pub fn document(headline: &str, body: &str) -> String {
 }
 
 /// Formats names and values as a table. Lines of a value that begin with two spaces are listings.
-#[must_use]
-pub fn pairs(rows: &[(&str, String)]) -> String {
+pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
     let mut text = String::from("<table>\n");
     for (name, value) in rows {
         let _ = writeln!(
@@ -182,10 +175,9 @@ table:not(.figures) th { color: var(--soft); vertical-align: top; }
 table.figures { width: 100%; margin: 1.25rem 0; font-size: .92rem; }
 table.figures td, table.figures th { padding: .3rem .5rem; white-space: nowrap; }
 table.figures td:not(:first-child), table.figures th:not(:first-child) { text-align: right; }
-table.figures thead th { color: var(--soft); vertical-align: bottom; }
+table.figures thead th { color: var(--soft); vertical-align: bottom; white-space: normal; }
 table.figures th:first-child { font-weight: 600; color: var(--text); }
 table.figures tbody th { padding-top: .8rem; }
-td.missed { font-weight: 600; color: var(--bad); }
 td pre { margin: .3rem 0; padding: .4rem .8rem; }
 figure { margin: 1.5rem 0; }
 figure svg { display: block; width: 100%; min-width: 34rem; height: auto; font-size: 12px; }
@@ -221,7 +213,7 @@ svg circle.dot { opacity: .65; }
 .tiles h3 { margin: 0; }
 .tiles p { margin: .35rem 0; font-size: .93rem; }
 .tiles small { color: var(--soft); }
-nav ol { columns: 18rem; padding-left: 1.3rem; font-size: .95rem; }
+nav ol { columns: 22rem; column-gap: 2rem; padding-left: 1.4rem; font-size: .95rem; }
 nav li { break-inside: avoid; }
 pre { border: 1px solid var(--line); border-radius: .4rem; padding: .75rem 1rem; overflow-x: auto; }
 @media (max-width: 34rem) {

@@ -86,12 +86,6 @@ pub fn counted<const N: usize>(calls: u64, times: [f64; N]) -> Vec<String> {
     [units::count(calls)].into_iter().chain(times).collect()
 }
 
-/// A plot of a page, and what it says.
-pub fn figure(svg: &str, caption: &str) -> String {
-    let caption = escape(caption);
-    format!("<figure>{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n")
-}
-
 fn line(name: &str, first: usize, cells: &[String], widths: &[usize]) -> String {
     let mut text = format!("{name:first$}");
     for (cell, width) in cells.iter().zip(widths) {

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::report::{PlotError, ReportError};
+use chronorb_report::ReportError;
 
 /// Not every experiment that was asked for has a report, or there is no index.
 #[derive(Debug, Error)]
@@ -30,10 +30,4 @@ pub enum AllError {
     /// Experiments failed; why was said when they did, and stands in the index.
     #[error("not all experiments could be measured: {0} failed")]
     Failed(String),
-}
-
-impl From<PlotError> for AllError {
-    fn from(error: PlotError) -> Self {
-        Self::Report(error.into())
-    }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::report;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Findings, plain_data};
 

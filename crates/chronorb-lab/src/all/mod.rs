@@ -13,11 +13,12 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chronorb_report::{check_writable, write_page};
 use chronorb_rt::Monotonic;
 
 use crate::environment::{Environment, ProcessorTime};
 use crate::experiment::Findings;
-use crate::report::{check_writable, folder, write_page};
+use crate::report::folder;
 use crate::units;
 
 pub use error::AllError;
@@ -83,7 +84,7 @@ pub fn run(options: &Options) -> Result<(), AllError> {
         });
         index.environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         // Whoever loses patience has an index of what there is.
-        write_page(&index.html()?, &page)?;
+        write_page(&index.html(), &page)?;
     }
     print(options, &index, &page).map_err(AllError::Output)?;
     match index.failed() {

@@ -3,8 +3,8 @@
 use chronorb_report::{Document, Score, Tile, units};
 
 use super::index::{Index, Visit};
+use crate::Claim;
 use crate::Verdict;
-use crate::claim::Claim;
 use crate::experiment::Findings;
 
 /// The index, whose links are those to the reports beside it.

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::report::{PlotError, ReportError};
+use chronorb_report::ReportError;
 
 /// Two files of figures cannot be compared, or one is worse than the other and was not to be.
 #[derive(Debug, Error)]
@@ -72,10 +72,4 @@ pub enum CompareError {
         /// Which changed most.
         worst: String,
     },
-}
-
-impl From<PlotError> for CompareError {
-    fn from(error: PlotError) -> Self {
-        Self::Report(error.into())
-    }
 }

@@ -15,9 +15,8 @@ mod run;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use chronorb_report::Target;
+use chronorb_report::{Target, check_writable, write_page};
 
-use crate::report::{check_writable, write_page};
 use comparison::Comparison;
 use run::Run;
 

@@ -6,7 +6,7 @@ use std::io;
 use thiserror::Error;
 
 use crate::process::ProcessError;
-use crate::report::ReportError;
+use chronorb_report::ReportError;
 
 /// The demonstration, or one of its processes, failed.
 #[derive(Debug, Error)]

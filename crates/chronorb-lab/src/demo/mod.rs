@@ -13,6 +13,7 @@ mod client;
 mod error;
 mod order;
 mod phase;
+mod report;
 mod server;
 mod work;
 
@@ -20,11 +21,12 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use chronorb_report::{check_writable, write_page};
 use chronorb_rt::Rights;
 
 use crate::comparison::{Comparison, Setup};
 use crate::environment::{Environment, ProcessorTime};
-use crate::report::{check_writable, folder, text_table, write_html};
+use crate::report::folder;
 
 pub use client::client_main;
 pub use error::DemoError;
@@ -56,11 +58,11 @@ pub struct Options {
 ///
 /// See [`DemoError`]. All processes that were started have ended when this returns.
 pub fn run(options: &Options) -> Result<(), DemoError> {
-    let report = folder::file(options.report.as_deref(), "demo")?;
-    check_writable(&report)?;
+    let path = folder::file(options.report.as_deref(), "demo")?;
+    check_writable(&path)?;
     let comparison = compare(&options.setup)?;
-    write_html(&comparison, &report)?;
-    print(options.json, &report, &comparison).map_err(DemoError::Output)
+    write_page(&report::document(&comparison).html(), &path)?;
+    print(options.json, &path, &comparison).map_err(DemoError::Output)
 }
 
 fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
@@ -81,9 +83,9 @@ fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
     })
 }
 
-fn print(json: bool, report: &Path, comparison: &Comparison) -> io::Result<()> {
-    let path = report.canonicalize();
-    let path = path.as_deref().unwrap_or(report).display();
+fn print(json: bool, file: &Path, comparison: &Comparison) -> io::Result<()> {
+    let path = file.canonicalize();
+    let path = path.as_deref().unwrap_or(file).display();
     let caveats = caveats(comparison);
     let mut out = io::stdout().lock();
     if json {
@@ -92,7 +94,7 @@ fn print(json: bool, report: &Path, comparison: &Comparison) -> io::Result<()> {
         writeln!(out)?;
         eprintln!("Report with plots: {path}");
     } else {
-        writeln!(out, "{}", text_table(comparison))?;
+        writeln!(out, "{}", report::table(comparison).text())?;
         writeln!(out, "{}", comparison.meaning())?;
         write!(out, "{caveats}")?;
         writeln!(out, "Report with plots: {path}")?;

@@ -1,7 +1,7 @@
 //! What should be true of the figures, and whether it is.
 
 use super::outcome::{Outcome, Row, Stage};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::units;
 
 /// All claims.

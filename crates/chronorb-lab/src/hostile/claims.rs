@@ -3,7 +3,7 @@
 use super::attack::Attack;
 use super::outcome::{Outcome, Row};
 use super::plan::Phase;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::units;
 
 /// All claims: one for each attack.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::attack::Attack;
 use super::plan::{Phase, Plan};
 use super::{Hostile, claims, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 use crate::stats::Summary;

@@ -4,7 +4,7 @@ use super::architecture::Architecture;
 use super::outcome::{Class, Outcome, Row};
 use super::plan::Mode;
 use super::report;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::units;
 
 /// All claims, of one mode after the other.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::architecture::Architecture;
 use super::plan::{Mode, Periods, Place, Plan};
 use super::{Inversion, claims, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::OmniOrb;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings};

@@ -2,7 +2,7 @@
 
 use super::outcome::{Outcome, Row, summary};
 use super::system::System;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::Placement;
 use crate::stats::median;
 use crate::units;

@@ -9,7 +9,7 @@ use super::idle::IdleConnections;
 use super::plan::Plan;
 use super::system::System;
 use super::{Latency, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};

@@ -5,7 +5,7 @@ use super::class::Class;
 use super::load::Load;
 use super::outcome::{ClassRow, Client, Mode, Outcome, RateRow};
 use super::switch::Switching;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::Placement;
 use crate::report::largest;
 use crate::units;

@@ -11,7 +11,7 @@ use super::load::Load;
 use super::plan::Plan;
 use super::switch::Switching;
 use super::{claims, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::Placement;
 use crate::environment::Environment;
 use crate::experiment::Findings;

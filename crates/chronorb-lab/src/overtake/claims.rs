@@ -2,7 +2,7 @@
 
 use super::case::{Case, Load, Pool, Series, Strategy, Trial};
 use super::outcome::{Figure, Outcome, trial};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::units;
 
 /// All claims.

@@ -8,7 +8,7 @@ use super::case::{Case, Load, Series, Strategy, Trial};
 use super::claims;
 use super::plan::Plan;
 use super::{Overtake, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 use crate::stats::{Record, Summary, median};

@@ -4,7 +4,7 @@ use super::outcome::{Key, Outcome};
 use super::protocol::Protocol;
 use super::system::System;
 use super::trial::{Cell, Trial};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::{Placement, Waits};
 use crate::pairs::Paired;
 use crate::stats::median;

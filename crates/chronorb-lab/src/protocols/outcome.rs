@@ -10,7 +10,7 @@ use super::site::Missing;
 use super::system::System;
 use super::trial::{Cell, Trial};
 use super::{Protocols, Turn, claims, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::{Arrivals, OmniOrb, Sizes, Tapped};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};

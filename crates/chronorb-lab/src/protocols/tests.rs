@@ -2,8 +2,8 @@
 
 use super::outcome::Messages;
 use super::*;
+use crate::Claim;
 use crate::Verdict;
-use crate::claim::Claim;
 use crate::contest::{Arrivals, Sizes, Waits};
 use crate::experiment::Findings;
 use crate::units;

@@ -5,7 +5,7 @@ use super::outcome::{EchoRow, FlowRow, Outcome};
 use super::part::Part;
 use super::published::{SECTION_2, SECTION_3, SECTION_4, SECTION_ORB};
 use super::way::Way;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::inversion::{Class, Mode};
 use crate::stats::median;
 use crate::units;

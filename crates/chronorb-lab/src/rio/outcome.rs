@@ -9,7 +9,7 @@ use super::part::Part;
 use super::plan::Plan;
 use super::way::Way;
 use super::{RealTimeIo, claims, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 use crate::inversion::{Class, Mode};

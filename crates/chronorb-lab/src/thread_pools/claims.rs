@@ -3,7 +3,7 @@
 use super::case::Cell;
 use super::outcome::{Outcome, percent};
 use super::semantics::Promise;
-use crate::claim::Claim;
+use crate::Claim;
 
 /// All claims: of the figures, then of what thread pools do.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {

@@ -8,7 +8,7 @@ use super::case::Cell;
 use super::plan::Plan;
 use super::semantics::Observation;
 use super::{Strategy, ThreadPools, claims, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings};
 use crate::stats::median;

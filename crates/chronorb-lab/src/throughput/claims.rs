@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::report;
 use super::trial::{System, Trial};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::{Operation, Placement};
 
 /// All claims.

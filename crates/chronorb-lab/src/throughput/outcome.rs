@@ -8,7 +8,7 @@ use super::claims;
 use super::plan::Plan;
 use super::trial::{System, Trial};
 use super::{Throughput, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};

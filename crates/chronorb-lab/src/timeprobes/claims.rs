@@ -2,7 +2,7 @@
 
 use super::outcome::Outcome;
 use super::path::Layer;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::Placement;
 use crate::units;
 

@@ -10,7 +10,7 @@ use super::cost::StampCost;
 use super::path::{Layer, PARTS, Side, Way};
 use super::plan::{Missing, Plan, Transport};
 use super::{TimeProbes, claims, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::contest::Placement;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};

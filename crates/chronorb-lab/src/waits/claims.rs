@@ -2,7 +2,7 @@
 
 use super::case::{Processors, Setting, Way};
 use super::outcome::{Outcome, P50, P99, Quantile, Ratio, places};
-use crate::claim::Claim;
+use crate::Claim;
 
 /// All claims.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {

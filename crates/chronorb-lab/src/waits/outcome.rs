@@ -9,7 +9,7 @@ use super::claims;
 use super::order::IoUring;
 use super::plan::Plan;
 use super::{Waits, report};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 use crate::stats::{Summary, median};

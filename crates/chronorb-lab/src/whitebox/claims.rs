@@ -4,7 +4,7 @@ use super::architectures;
 use super::budget::{Allowed, KernelUse};
 use super::outcome::{Outcome, Row, Side, SystemCall};
 use super::report::per_call;
-use crate::claim::Claim;
+use crate::Claim;
 
 /// All claims: two for each side that has a budget, and those by architecture.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {

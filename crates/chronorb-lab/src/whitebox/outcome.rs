@@ -14,8 +14,8 @@ use super::counts::Counts;
 use super::published::{PUBLISHED, Published};
 use super::{Plan, Whitebox};
 use super::{error::BrokenBudgets, report};
+use crate::Claim;
 use crate::Verdict;
-use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
 

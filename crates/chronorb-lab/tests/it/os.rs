@@ -88,7 +88,7 @@ fn assert_told(outcome: &Outcome) {
             assert!(claim[name].is_string(), "{name}: {claim}");
         }
     }
-    let page = outcome.html().expect("it can be drawn");
+    let page = outcome.html();
     assert!(page.contains(&outcome.headline()) && page.ends_with("</html>\n"));
     assert!(outcome.text().contains("short run"));
 }

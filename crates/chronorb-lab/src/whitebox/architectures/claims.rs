@@ -5,7 +5,7 @@ use chronorb_orb::Architecture;
 use super::super::outcome::Side;
 use super::super::report::number;
 use super::outcome::{ArchitectureRow, Use};
-use crate::claim::Claim;
+use crate::Claim;
 
 /// All claims, our own aims first.
 pub(in super::super) fn of(rows: &[ArchitectureRow]) -> Vec<Claim> {
