@@ -824,5 +824,5 @@ Examples:
   chronorb lab whitebox --short --json | jq '.rows[] | select(.architecture)'
 
 System calls are traced (ptrace). Where that is refused they are not counted, and said not to be.
-A budget that is broken is said (MISSED); it is a failure of the command, with exit status 1, only
+A budget that is broken is said (missed); it is a failure of the command, with exit status 1, only
 with --check.";

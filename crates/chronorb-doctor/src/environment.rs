@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_rt::MemoryLock;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::checks::CHECKS;
 use crate::machine::{Machine, marked};
@@ -14,7 +14,7 @@ pub use crate::machine::value_of;
 /// The properties of a machine that bear on latencies measured on it.
 ///
 /// A property that the machine does not tell is `unknown`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Environment {
     /// The version of chronorb.
     pub chronorb: String,

@@ -134,6 +134,24 @@ fn beside(report: &Path) -> PathBuf {
     report.with_extension("json")
 }
 
+/// Returns the figures of an outcome for programs: the name of its experiment, its fields, its claims, and what else
+/// there is to say.
+pub(crate) fn figures<F: Findings + Serialize>(
+    experiment: &str,
+    outcome: &F,
+    more: Value,
+) -> Value {
+    let mut figures = plain_data(outcome);
+    figures["experiment"] = experiment.into();
+    figures["claims"] = plain_data(&outcome.claims());
+    if let Value::Object(more) = more {
+        for (name, value) in more {
+            figures[name] = value;
+        }
+    }
+    figures
+}
+
 /// Figures, which are plain data, as JSON.
 pub(crate) fn plain_data(figures: &impl Serialize) -> Value {
     serde_json::to_value(figures).expect("figures are numbers, words, and names for them")

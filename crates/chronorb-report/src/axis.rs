@@ -177,9 +177,9 @@ pub(crate) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     pub(crate) const WIDTH: f64 = 760.0;
-    pub(crate) const HEIGHT: f64 = 340.0;
+    pub(crate) const HEIGHT: f64 = 350.0;
     const TOP: f64 = 30.0;
-    const BOTTOM: f64 = Self::HEIGHT - 56.0;
+    const BOTTOM: f64 = Self::HEIGHT - 66.0;
     const RIGHT: f64 = Self::WIDTH - 20.0;
 
     /// Axes that show all values. Bars begin below the least of them.
@@ -281,28 +281,27 @@ fn scale_name(axis: &Axis) -> String {
     }
 }
 
-/// A text in at most two lines that fit into the room; where it does not, marks take turns in two
+/// Breaks a text into lines that fit into the room; where a word does not, marks take turns in two
 /// rows.
 fn wrapped(text: &str, room: f64, index: usize) -> Vec<String> {
     let fits = |text: &str| CHARACTER * text.chars().count() as f64 <= room;
-    if fits(text) {
-        return vec![text.to_owned()];
-    }
-    let middle = text.len() / 2;
-    let spaces = text
-        .match_indices([' ', '-', '/'])
-        .map(|(at, of)| at + of.len());
-    let broken = spaces.min_by_key(|at| at.abs_diff(middle));
-    let lines = broken.map(|at| text.split_at(at));
-    match lines {
-        Some((first, second)) if fits(first.trim()) && fits(second.trim()) => {
-            vec![first.trim().to_owned(), second.trim().to_owned()]
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_inclusive([' ', '-', '/']) {
+        match lines.last_mut() {
+            Some(line) if fits(&format!("{line}{}", word.trim_end())) => line.push_str(word),
+            _ => lines.push(word.to_owned()),
         }
-        _ if index.is_multiple_of(2) => vec![text.to_owned()],
-        _ => vec![String::new(), text.to_owned()],
+    }
+    let is_good = lines.len() <= MOST_LINES && lines.iter().all(|line| fits(line.trim_end()));
+    match (is_good, index.is_multiple_of(2)) {
+        (true, _) => lines,
+        (false, true) => vec![text.to_owned()],
+        (false, false) => vec![String::new(), text.to_owned()],
     }
 }
 
+/// The lines below a mark.
+const MOST_LINES: usize = 3;
 /// The width of a character of the text beside axes.
 const CHARACTER: f64 = 6.6;
 
@@ -355,7 +354,7 @@ mod tests {
     #[test]
     fn long_names_take_two_lines() {
         assert_eq!(wrapped("short", 60.0, 1), ["short"]);
-        assert_eq!(wrapped("hogs and I/O", 60.0, 1), ["hogs", "and I/O"]);
+        assert_eq!(wrapped("hogs and I/O", 60.0, 1), ["hogs and ", "I/O"]);
         assert_eq!(wrapped("unbreakable", 30.0, 1), ["", "unbreakable"]);
     }
 }

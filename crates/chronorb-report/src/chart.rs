@@ -268,7 +268,7 @@ impl Chart {
                     };
                     let (centre, top) = (frame.x(*x) + shift, frame.y(to));
                     let bottom = frame.y(from);
-                    let value = self.y.unit().format(*y);
+                    let value = self.y.unit().mark(*y);
                     let _ = write!(
                         svg,
                         "<rect x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\">\
@@ -353,7 +353,7 @@ mod tests {
             "first",
             "second",
             "10 ms",
-            "2.00 ms",
+            "2 ms",
             "Caption",
         ] {
             assert!(html.contains(text), "{text}: {html}");

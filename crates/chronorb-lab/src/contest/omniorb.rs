@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::order::Serving;
 use crate::process::Child;
@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::xdg;
 
 /// What there is of omniORB on this machine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct OmniOrb {
     /// Its version; nothing where it takes no part.
     pub version: Option<String>,

@@ -377,7 +377,12 @@ mod tests {
     use super::super::claims::tests::outcome;
     use super::*;
     use crate::experiment::Experiment;
-    use crate::report::tests::assert_snapshot;
+    use crate::report::tests::{assert_reads_old_file, assert_snapshot};
+
+    #[test]
+    fn files_of_older_versions_are_read() {
+        assert_reads_old_file::<Outcome>("inversion");
+    }
 
     #[test]
     fn the_report_has_all_parts() {

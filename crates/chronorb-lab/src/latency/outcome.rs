@@ -2,7 +2,7 @@
 
 use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::claims;
 use super::idle::IdleConnections;
@@ -12,7 +12,7 @@ use super::{Latency, report};
 use crate::Claim;
 use crate::contest::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary, median};
 
 /// The calls of one system in one place in one round.
@@ -32,7 +32,7 @@ pub struct Row {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -45,8 +45,10 @@ pub struct Outcome {
     /// Every round by itself.
     pub rows: Vec<Row>,
     /// The calls of all rounds together.
+    #[serde(skip)]
     pub pooled: Vec<((System, Placement), Record)>,
     /// What idle connections cost, where that was asked for.
+    #[serde(rename = "idle_connections")]
     pub idle: Option<IdleConnections>,
 }
 
@@ -150,17 +152,7 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Latency::NAME,
-            environment: &self.environment,
-            messages: self.messages,
-            omniorb: &self.omniorb,
-            rows: &self.rows,
-            ratios: self.ratios(),
-            idle_connections: self.idle.as_ref(),
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(Latency::NAME, self, json!({"ratios": self.ratios()}))
     }
 
     fn document(&self) -> Document {
@@ -174,18 +166,4 @@ struct Ratio {
     system: System,
     placement: Placement,
     p50_by_raw: f64,
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    messages: Sizes,
-    omniorb: &'a OmniOrb,
-    rows: &'a [Row],
-    ratios: Vec<Ratio>,
-    idle_connections: Option<&'a IdleConnections>,
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }

@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::{Overtake, report};
 use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary, median};
 
 /// The calls of one trial in one round.
@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -49,6 +49,7 @@ pub struct Outcome {
     /// Every round by itself.
     pub rows: Vec<Row>,
     /// The calls of all rounds together.
+    #[serde(skip)]
     pub pooled: Vec<(Trial, Record)>,
 }
 
@@ -134,32 +135,12 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Overtake::NAME,
-            environment: &self.environment,
-            rows: &self.rows,
-            claims: self.claims(),
-            real_time: self.real_time,
-            memory_locked: self.memory_locked,
-            plan: &self.plan,
-        })
+        figures(Overtake::NAME, self, Value::Null)
     }
 
     fn document(&self) -> Document {
         report::document(self)
     }
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    rows: &'a [Row],
-    claims: Vec<Claim>,
-    real_time: bool,
-    memory_locked: bool,
-    plan: &'a Plan,
 }
 
 pub(super) const fn trial(strategy: Strategy, case: Case, series: Series) -> Trial {

@@ -2,7 +2,7 @@
 
 use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::plan::Plan;
 use super::protocol::Protocol;
@@ -13,7 +13,7 @@ use super::{Protocols, Turn, claims, report};
 use crate::Claim;
 use crate::contest::{Arrivals, OmniOrb, Sizes, Tapped};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::Paired;
 use crate::stats::{Record, Summary, median};
 
@@ -141,7 +141,7 @@ pub(super) fn messages_to_group(
 pub(super) type Key = (Protocol, System, Cell);
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -160,6 +160,7 @@ pub struct Outcome {
     /// Every round of several clients whose messages have no answer.
     pub floods: Vec<Flood>,
     /// The calls of all rounds together.
+    #[serde(skip)]
     pub pooled: Vec<((Protocol, System, Cell), Record)>,
 }
 
@@ -379,19 +380,7 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Protocols::NAME,
-            environment: &self.environment,
-            omniorb: &self.omniorb,
-            missing: &self.missing,
-            messages: &self.messages,
-            rows: &self.rows,
-            rates: &self.rates,
-            floods: &self.floods,
-            ratios: self.ratios(),
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(Protocols::NAME, self, json!({"ratios": self.ratios()}))
     }
 
     fn document(&self) -> Document {
@@ -408,20 +397,4 @@ struct Ratio {
     #[serde(flatten)]
     cell: Cell,
     p50: Paired,
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    omniorb: &'a OmniOrb,
-    missing: &'a [Missing],
-    messages: &'a [Messages],
-    rows: &'a [Row],
-    rates: &'a [Rate],
-    floods: &'a [Flood],
-    ratios: Vec<Ratio>,
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }

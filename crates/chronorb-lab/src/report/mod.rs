@@ -65,7 +65,45 @@ pub(crate) fn largest(values: impl Iterator<Item = f64>) -> f64 {
 pub(crate) mod tests {
     use std::{env, fs};
 
+    use serde::de::DeserializeOwned;
+    use serde_json::Value;
+
     use crate::experiment::Findings;
+
+    /// Reads `tests/outcomes/NAME.json`, which an older version wrote, and sees that the same
+    /// figures and claims are written again, and that the report can be rendered.
+    pub(crate) fn assert_reads_old_file<F: Findings + DeserializeOwned>(name: &str) {
+        let path = format!("{}/tests/outcomes/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(path).unwrap();
+        let mut old: Value = serde_json::from_str(&text).unwrap();
+        let outcome: F = serde_json::from_value(old.clone()).unwrap();
+        let mut new = outcome.figures();
+        // The words and bounds of claims may change, but not what is claimed.
+        let [old_claims, new_claims] = [&mut old, &mut new].map(|of| of["claims"].take());
+        assert_eq!(rounded(new), rounded(old));
+        let ids = |claims: &Value| -> Vec<Value> {
+            let claims = claims.as_array().unwrap().iter();
+            let ids = claims.flat_map(|claim| ["paper", "claim"].map(|id| &claim[id]));
+            ids.cloned().collect()
+        };
+        assert_eq!(ids(&new_claims), ids(&old_claims));
+        assert!(outcome.html().contains("<svg") && outcome.text().contains("reproduced"));
+    }
+
+    /// Rounds fractions, whose last digits depend on the order of sums.
+    fn rounded(value: Value) -> Value {
+        match value {
+            Value::Number(number) if number.is_f64() => {
+                format!("{:.9e}", number.as_f64().unwrap_or_default()).into()
+            }
+            Value::Array(all) => all.into_iter().map(rounded).collect(),
+            Value::Object(all) => {
+                let all = all.into_iter();
+                all.map(|(name, value)| (name, rounded(value))).collect()
+            }
+            other => other,
+        }
+    }
 
     /// Compares the report of a test's findings with `tests/snapshots/NAME.txt`, and sees that
     /// its page can be rendered. With `UPDATE_SNAPSHOTS` in the environment, the file is written.

@@ -11,13 +11,13 @@ use super::way::Way;
 use super::{RealTimeIo, claims, report};
 use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::{Experiment, Findings, figures, plain_data};
 use crate::inversion::{Class, Mode};
 use crate::pairs::Paired;
 use crate::stats::{Record, Summary, median};
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -26,18 +26,24 @@ pub struct Outcome {
     /// Whether threads had real-time priorities.
     pub real_time: bool,
     /// Whether there is but one processor for all.
+    #[serde(skip)]
     pub one_cpu: bool,
     /// The congestion control of bulk traffic beside echoes (E11).
     pub congestion: String,
     /// Echoes, turn by turn (E10 and E11).
+    #[serde(skip)]
     pub echoes: Vec<EchoRow>,
     /// Flows (E12).
+    #[serde(skip)]
     pub flows: Vec<FlowRow>,
     /// Calls of the ORB (E13).
+    #[serde(skip)]
     pub calls: Vec<CallRow>,
     /// How calls of the ORB were not made, and why.
+    #[serde(skip)]
     pub missing: Vec<(Io, String)>,
     /// All echoes of each way.
+    #[serde(skip)]
     pub(super) pooled: Vec<(Part, Way, Record)>,
     /// What came by flows over time.
     pub(super) courses: Vec<Course>,
@@ -208,17 +214,11 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        json!({
-            "experiment": RealTimeIo::NAME,
-            "environment": self.environment,
-            "rows": self.rows(),
-            "claims": self.claims(),
-            "courses": self.courses,
-            "missing": self.missing,
-            "real_time": self.real_time,
-            "congestion": self.congestion,
-            "plan": self.plan,
-        })
+        figures(
+            RealTimeIo::NAME,
+            self,
+            json!({"rows": self.rows(), "missing": self.missing}),
+        )
     }
 
     fn document(&self) -> Document {

@@ -226,7 +226,12 @@ const LEAD: &str = "The same requests, served by a thread pool of Leader/Followe
 #[cfg(test)]
 mod tests {
     use super::super::outcome::tests::outcome;
-    use crate::report::tests::assert_snapshot;
+    use crate::report::tests::{assert_reads_old_file, assert_snapshot};
+
+    #[test]
+    fn files_of_older_versions_are_read() {
+        assert_reads_old_file::<super::super::outcome::Outcome>("thread-pools");
+    }
 
     #[test]
     fn the_report_has_all_parts() {

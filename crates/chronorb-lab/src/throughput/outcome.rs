@@ -11,7 +11,7 @@ use super::{Throughput, report};
 use crate::Claim;
 use crate::contest::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::median;
 
 /// What one system did in one trial in one round.
@@ -43,7 +43,7 @@ pub struct Messages {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -137,32 +137,12 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Throughput::NAME,
-            environment: &self.environment,
-            messages: &self.messages,
-            omniorb: &self.omniorb,
-            rows: &self.rows,
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(Throughput::NAME, self, Value::Null)
     }
 
     fn document(&self) -> Document {
         report::document(self)
     }
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    messages: &'a [Messages],
-    omniorb: &'a OmniOrb,
-    rows: &'a [Row],
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }
 
 fn rounded(rate: f64) -> f64 {

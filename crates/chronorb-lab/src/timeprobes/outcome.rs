@@ -13,7 +13,7 @@ use super::{TimeProbes, claims, report};
 use crate::Claim;
 use crate::contest::Placement;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary};
 
 /// A part of the calls by a transport in a place, a layer of them, or the whole.
@@ -42,7 +42,7 @@ pub struct Row {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -193,34 +193,12 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: TimeProbes::NAME,
-            environment: &self.environment,
-            missing: &self.missing,
-            cost: &self.cost,
-            stamps_of_a_call: self.stamps_of_a_call,
-            rows: &self.rows,
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(TimeProbes::NAME, self, Value::Null)
     }
 
     fn document(&self) -> Document {
         report::document(self)
     }
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    missing: &'a [Missing],
-    cost: &'a StampCost,
-    stamps_of_a_call: u32,
-    rows: &'a [Row],
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }
 
 /// The row of all parts together.

@@ -291,7 +291,7 @@ fn check(claims: &[Claim]) {
 
 fn check_page(page: &str, plots: usize) {
     assert_eq!(page.matches("<svg").count(), plots);
-    for outside in ["src=", "href=", "url(", "@import", "<script"] {
+    for outside in ["src=", "href=\"http", "url(", "@import", "<script"] {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(page.contains("prefers-color-scheme: dark") && page.ends_with("</html>\n"));

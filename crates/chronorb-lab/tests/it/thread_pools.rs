@@ -60,7 +60,7 @@ fn every_cell_is_measured_by_both_strategies() {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
     let page = outcome.html();
-    assert_eq!(page.matches("<svg").count(), 3);
+    assert_eq!(page.matches("<svg").count(), 2);
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "thread-pools");
     assert_eq!(figures["semantics"].as_array().map(Vec::len), Some(10));

@@ -7,7 +7,7 @@ mod site;
 use chronorb::prelude::*;
 use chronorb::{Activity, LaneSnapshot, minor};
 use chronorb_rt::Scheduling;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Strategy;
 use super::error::ThreadPoolsError;
@@ -15,7 +15,7 @@ use floor::Sight;
 use site::Site;
 
 /// What thread pools promise.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promise {
     /// A request for which there is neither a thread nor room gets `TRANSIENT`.
@@ -71,7 +71,7 @@ impl Promise {
 }
 
 /// What a strategy did where something is promised.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct Observation {
     /// How the threads shared the work.
