@@ -90,16 +90,17 @@ impl Axis {
                 (bottom, top.max(bottom + step))
             }
             Scale::Logarithmic => {
-                let mut positive = values.filter(|value| *value > 0.0).map(f64::log10);
-                let (least, most) = ends(&mut positive);
+                let (least, most) = ends(&mut values.filter(|value| *value > 0.0));
                 if least > most {
                     return (0.1, 1.0);
                 }
                 // Bars of the least value are seen, too.
-                let below = f64::from(u8::from(begins_below && least - least.floor() < 0.05));
-                let bottom = least.floor() - below;
-                let top = most.ceil().max(bottom + 1.0);
-                (10_f64.powf(bottom), 10_f64.powf(top))
+                let bottom = match begins_below {
+                    true => below(least * 0.95),
+                    false => below(least),
+                };
+                let top = -below(-most);
+                (bottom, if top > bottom { top } else { bottom * 10.0 })
             }
             Scale::Percentiles => (0.0, ends(&mut values.chain([1.0])).1.ceil()),
             Scale::Groups(names) => (-0.5, names.len().max(1) as f64 - 0.5),
@@ -118,12 +119,19 @@ impl Axis {
                 marks.map(|mark| (mark, self.unit.mark(mark))).collect()
             }
             Scale::Logarithmic => {
-                let (bottom, top) = (least.log10().round() as i32, most.log10().round() as i32);
-                let every = (top - bottom).unsigned_abs() as usize / 8 + 1;
-                let decades = (bottom..=top)
-                    .step_by(every)
-                    .map(|power| 10_f64.powi(power));
-                decades.map(|mark| (mark, self.unit.mark(mark))).collect()
+                let (bottom, top) = (least.log10().floor() as i32, most.log10().ceil() as i32);
+                let decades = top - bottom;
+                let every = decades.unsigned_abs() as usize / 8 + 1;
+                let digits = if decades <= 2 {
+                    &[1.0, 2.0, 5.0][..]
+                } else {
+                    &[1.0]
+                };
+                let marks = (bottom..=top).step_by(every);
+                let marks =
+                    marks.flat_map(|power| digits.iter().map(move |of| of * 10_f64.powi(power)));
+                let shown = marks.filter(|mark| *mark >= least * 0.999 && *mark <= most * 1.001);
+                shown.map(|mark| (mark, self.unit.mark(mark))).collect()
             }
             Scale::Percentiles => {
                 let marks = (0..=most.round() as usize).map(|nines| nines as f64);
@@ -144,6 +152,26 @@ impl Axis {
             _ => (value - least) / (most - least),
         };
         share.clamp(0.0, 1.0)
+    }
+}
+
+/// The next of 1, 2 and 5 by a power of ten that is not above a positive value, or minus the next
+/// that is not below a negative one's.
+fn below(value: f64) -> f64 {
+    let size = value.abs();
+    let power = 10_f64.powf(size.log10().floor());
+    let digit = size / power;
+    let digits = [1.0, 2.0, 5.0, 10.0];
+    let near = |of: &f64| (digit / of - 1.0).abs() < 1e-6;
+    match value > 0.0 {
+        true => {
+            let digit = digits.into_iter().rev().find(|of| digit > *of || near(of));
+            digit.unwrap_or(1.0) * power
+        }
+        false => {
+            let digit = digits.into_iter().find(|of| digit < *of || near(of));
+            -digit.unwrap_or(10.0) * power
+        }
     }
 }
 
@@ -254,10 +282,10 @@ impl<'a> Frame<'a> {
                 );
             }
         }
-        let _ = write!(
+        let _ = writeln!(
             svg,
             "<text class=\"name\" x=\"4\" y=\"16\">{}</text><text class=\"name end\" x=\"{right}\" \
-             y=\"{}\">{}</text></g>\n",
+             y=\"{}\">{}</text></g>",
             escape(&self.y_name()),
             Self::HEIGHT - 6.0,
             escape(&self.x_name())
@@ -328,12 +356,18 @@ mod tests {
             ["-3 %", "-2 %", "-1 %", "0 %", "1 %", "2 %", "3 %"]
         );
         assert_eq!(texts(&linear, &[]).len(), 6);
+        assert_eq!([0.3, 1.0, 700.0].map(below), [0.2, 1.0, 500.0]);
+        assert_eq!([-0.3, -1.0, -700.0].map(below), [-0.5, -1.0, -1_000.0]);
         let time = Axis::log("", Unit::Time);
         assert_eq!(
-            texts(&time, &[0.5, 900.0]),
-            ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms"]
+            texts(&time, &[110.0, 1_900.0]),
+            ["100 µs", "200 µs", "500 µs", "1 ms", "2 ms"]
         );
-        assert_eq!(texts(&time, &[0.0]).len(), 2);
+        assert_eq!(
+            texts(&time, &[0.5, 900.0]),
+            ["1 µs", "10 µs", "100 µs", "1 ms"]
+        );
+        assert_eq!(texts(&time, &[0.0]).len(), 4);
     }
 
     #[test]

@@ -171,14 +171,18 @@ impl Chart {
         );
         frame.draw(&mut svg);
         let places = self.places();
+        let slots = places.iter().filter_map(|(slot, _)| *slot).max();
         let slots = match self.is_stacked {
             true => 1,
-            false => places.iter().map(|(slot, _)| slot + 1).max().unwrap_or(1),
+            false => slots.map_or(1, |last| last + 1),
         };
         let mut stacked: Vec<f64> = Vec::new();
         for (series, (slot, colour)) in self.series.iter().zip(places) {
-            let slot = if self.is_stacked { 0 } else { slot };
-            let shift = frame.slot(slot, slots);
+            let shift = match slot {
+                Some(_) if self.is_stacked => frame.slot(0, 1),
+                Some(slot) => frame.slot(slot, slots),
+                None => (0.0, 0.0),
+            };
             let _ = write!(svg, "<g class=\"c{colour}\">");
             self.draw(&mut svg, series, &frame, shift, &mut stacked);
             svg.push_str("</g>\n");
@@ -187,18 +191,22 @@ impl Chart {
         svg
     }
 
-    /// The place among bars and the colour of each series.
-    fn places(&self) -> Vec<(usize, usize)> {
-        let mut slot = 0;
+    /// The place beside others in a group and the colour of each series. Lines have no place.
+    fn places(&self) -> Vec<(Option<usize>, usize)> {
+        let mut slots = 0;
+        let mut names = 0;
         let mut colour = 0;
-        let place = |(at, series): (usize, &Series)| {
-            if !series.name.is_empty() || at == 0 {
-                slot += usize::from(at > 0);
-                colour = series.colour.unwrap_or(slot % COLOURS);
+        let place = |series: &Series| {
+            let is_line = matches!(series.mark, Mark::Line | Mark::Dashes);
+            if !series.name.is_empty() || names == 0 {
+                names += 1;
+                slots += usize::from(!is_line);
+                colour = series.colour.unwrap_or((names - 1) % COLOURS);
             }
+            let slot = (!is_line).then(|| slots.saturating_sub(1));
             (slot, series.colour.unwrap_or(colour))
         };
-        self.series.iter().enumerate().map(place).collect()
+        self.series.iter().map(place).collect()
     }
 
     /// The values on the vertical axis; those of stacked bars are sums.
@@ -234,7 +242,7 @@ impl Chart {
                     _ => "",
                 };
                 let _ = write!(svg, "<polyline points=\"{}\"{dashes}/>", points.join(" "));
-                if series.points.len() <= MOST_DOTS_ON_A_LINE {
+                if (3..=MOST_DOTS_ON_A_LINE).contains(&series.points.len()) {
                     self.dots(svg, series, at, "r=\"3\"");
                 }
             }
@@ -352,7 +360,7 @@ mod tests {
             "time",
             "first",
             "second",
-            "10 ms",
+            "1 ms",
             "2 ms",
             "Caption",
         ] {
@@ -360,7 +368,7 @@ mod tests {
         }
         assert_eq!(html.matches("<rect").count(), 3);
         assert_eq!(html.matches("<li>").count(), 2);
-        assert_eq!(chart.places(), [(0, 0), (0, 0), (1, 1)]);
+        assert_eq!(chart.places(), [(Some(0), 0), (Some(0), 0), (Some(1), 1)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::units;
 use crate::verdict::Verdict;
 
 /// Something that should be true, held against the figures of an experiment.
@@ -75,6 +76,22 @@ impl Claim {
         };
         self.ratio = Some((ratio * 1e3).round() / 1e3);
         self.holds(Some((holds(ratio), measured)))
+    }
+
+    /// Judges the claim by the ratio of two times in µs. Each `{}` in `words` stands for one of them.
+    #[must_use]
+    pub fn times(
+        self,
+        [first, second]: [Option<f64>; 2],
+        words: &str,
+        holds: impl FnOnce(f64) -> bool,
+    ) -> Self {
+        let measured = first.zip(second).map(|(first, second)| {
+            let words = words.replacen("{}", &units::time(first), 1);
+            let words = words.replacen("{}", &units::time(second), 1);
+            (first / second.max(LEAST_US), words)
+        });
+        self.by_ratio(measured, holds)
     }
 
     /// Whether it is so, and the figures in words.
@@ -233,6 +250,8 @@ fn words(counts: &[(usize, &str)]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// Less than any time that is measured.
+const LEAST_US: f64 = 1e-3;
 const REPRODUCED: &str = "reproduced";
 const MET: &str = "met";
 const MISSED: &str = "missed";

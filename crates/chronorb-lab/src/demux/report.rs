@@ -118,7 +118,7 @@ fn table(outcome: &Outcome, stage: Stage) -> Table {
                 let at = |size: &u32| rows.iter().find(|row| row.entries == *size);
                 let cells = sizes
                     .iter()
-                    .map(|size| at(size).map_or_else(String::new, |row| cell(row)));
+                    .map(|size| at(size).map_or_else(String::new, cell));
                 lines.push((name, cells.collect()));
             }
         }

@@ -62,14 +62,7 @@ fn never_slower(outcome: &Outcome, mode: Mode, (name, figure): Figure) -> Claim 
     let slower: Vec<_> = pairs
         .iter()
         .filter(|(high, low)| figure(high) > figure(low))
-        .map(|(high, low)| {
-            format!(
-                "{} against {} with {}",
-                units::time(figure(high)),
-                units::time(figure(low)),
-                high.low_clients
-            )
-        })
+        .map(|(high, low)| against(high, figure(high), figure(low)))
         .collect();
     let measured = (!pairs.is_empty()).then(|| match slower.is_empty() {
         true => (
@@ -121,13 +114,7 @@ fn slower(outcome: &Outcome, mode: Mode, other: Architecture) -> Claim {
     let both = both.filter(|(own, other)| own.low_clients == other.low_clients);
     let measured = both.map(|(own, other)| {
         let (own_us, other_us) = (own.latency.mean_us, other.latency.mean_us);
-        let text = format!(
-            "{} against {} with {}",
-            units::time(other_us),
-            units::time(own_us),
-            own.low_clients
-        );
-        (other_us / own_us, text)
+        (other_us / own_us, against(own, other_us, own_us))
     });
     of_paper_or_own(claim, FIGURE_7, published)
         .by_ratio(measured, |ratio| ratio >= SLOWER)
@@ -154,12 +141,7 @@ fn jitters(outcome: &Outcome, mode: Mode, other: Architecture) -> Claim {
         .filter(|(own, _)| own.low_clients > FEW && own.latency.jitter_us > 0.0)
         .max_by(|one, another| ratio(*one).total_cmp(&ratio(*another)));
     let measured = worst.map(|(own, other)| {
-        let text = format!(
-            "{} against {} with {}",
-            units::time(other.latency.jitter_us),
-            units::time(own.latency.jitter_us),
-            own.low_clients
-        );
+        let text = against(own, other.latency.jitter_us, own.latency.jitter_us);
         (ratio((own, other)), text)
     });
     of_paper_or_own(claim, FIGURE_8, published)
@@ -210,14 +192,9 @@ fn inverts(outcome: &Outcome, mode: Mode) -> Claim {
     let beyond: Vec<_> = pairs.filter(|(high, _)| high.low_clients > FEW).collect();
     let is_slower = |(high, low): &(&Row, &Row)| high.latency.mean_us > low.latency.mean_us;
     let measured = (!beyond.is_empty()).then(|| {
-        let text = beyond.iter().map(|(high, low)| {
-            format!(
-                "{} against {} with {}",
-                units::time(high.latency.mean_us),
-                units::time(low.latency.mean_us),
-                high.low_clients
-            )
-        });
+        let text = beyond
+            .iter()
+            .map(|(high, low)| against(high, high.latency.mean_us, low.latency.mean_us));
         let text = text.collect::<Vec<_>>().join(", ");
         (beyond.iter().all(is_slower), text)
     });
@@ -226,6 +203,12 @@ fn inverts(outcome: &Outcome, mode: Mode) -> Claim {
         .published("MT-Orbix: 2 to 14 ms from 1 to 50 clients, and slower than they are beyond 10")
         .holds(measured)
         .because(why.map_or_else(String::new, |(high, _)| circumstances(high)))
+}
+
+/// A time and another one, with as many clients as in a trial.
+fn against(row: &Row, us: f64, other_us: f64) -> String {
+    let [time, other] = [us, other_us].map(units::time);
+    format!("{time} against {other} with {}", row.low_clients)
 }
 
 /// What may have kept a finding from showing.

@@ -126,9 +126,12 @@ fn elapsed_by_threads(outcome: &Outcome) -> Chart {
     .series(series)
 }
 
+/// The heading of a table and its cells.
+type Figure = (&'static str, fn(&Row) -> String);
+
 /// A table for each figure of both strategies.
 fn tables(outcome: &Outcome) -> [Table; 4] {
-    let figures: [(&str, fn(&Row) -> String); 4] = [
+    let figures: [Figure; 4] = [
         ("Time for all requests, L/F | HS/HA", |row| {
             units::time(row.elapsed_ms * 1e3)
         }),
