@@ -7,7 +7,6 @@
 mod change;
 mod claims;
 mod comparison;
-mod error;
 mod page;
 mod plot;
 mod rows;
@@ -17,11 +16,10 @@ mod text;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use crate::error::LabError;
 use crate::report::{check_writable, write_page};
 use comparison::Comparison;
 use run::Run;
-
-pub use error::CompareError;
 
 /// What `chronorb lab compare` was asked to do.
 #[derive(Clone, Debug)]
@@ -46,9 +44,8 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// [`CompareError`]; [`CompareError::Worse`] and [`CompareError::Nothing`] only with [`Options::fail_if_worse`], after
-/// all was told.
-pub fn run(options: &Options) -> Result<(), CompareError> {
+/// [`LabError`]; [`LabError::Outcome`] only with [`Options::fail_if_worse`], after all was told.
+pub fn run(options: &Options) -> Result<(), LabError> {
     if let Some(report) = &options.report {
         check_writable(report)?;
     }
@@ -61,7 +58,7 @@ pub fn run(options: &Options) -> Result<(), CompareError> {
     if let Some(report) = &options.report {
         write_page(&page::html(&comparison)?, report)?;
     }
-    print(options, &comparison).map_err(CompareError::Output)?;
+    print(options, &comparison).map_err(LabError::Output)?;
     match options.fail_if_worse {
         Some(percent) => comparison.check(percent),
         None => Ok(()),

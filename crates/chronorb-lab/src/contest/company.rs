@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
-use super::error::ContestError;
 use super::omniorb::{OmniOrb, Programs};
 use super::orb::LOOPBACK;
 use super::order::{
@@ -15,6 +14,7 @@ use super::order::{
 use super::place::{Cpus, Placement, Scheduled};
 use super::raw::SPIN;
 use super::{CLIENT_COMMAND, SERVER_COMMAND};
+use crate::error::LabError;
 use crate::process::Child;
 
 /// A server and its clients, in processes of their own.
@@ -65,7 +65,7 @@ impl OrbSettings {
 
 impl Company {
     /// A server of chronorb.
-    pub(crate) fn orb(waits: Waits, scheduled: Scheduled) -> Result<Self, ContestError> {
+    pub(crate) fn orb(waits: Waits, scheduled: Scheduled) -> Result<Self, LabError> {
         let settings = OrbSettings::of(LOOPBACK.to_owned());
         Self::orb_by(&settings, waits, scheduled)
     }
@@ -75,7 +75,7 @@ impl Company {
         settings: &OrbSettings,
         waits: Waits,
         scheduled: Scheduled,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         Self::start_orb(settings, waits, scheduled, MAX_CONNECTIONS)
     }
 
@@ -85,7 +85,7 @@ impl Company {
         waits: Waits,
         scheduled: Scheduled,
         max_connections: u32,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         let settings = OrbSettings::of(format!("iiop://{address}"));
         Self::start_orb(&settings, waits, scheduled, max_connections)
     }
@@ -95,7 +95,7 @@ impl Company {
         waits: Waits,
         scheduled: Scheduled,
         max_connections: u32,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         let kind = ServerKind::Orb(OrbServing {
             endpoints: settings.endpoints.clone(),
             options: settings.server.clone(),
@@ -113,7 +113,7 @@ impl Company {
         operation: Operation,
         sizes: Sizes,
         scheduled: Scheduled,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         Self::raw_by(&Medium::Tcp, how, operation, sizes, scheduled)
     }
 
@@ -124,7 +124,7 @@ impl Company {
         operation: Operation,
         sizes: Sizes,
         scheduled: Scheduled,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         let exchange = Exchange { operation, sizes };
         let waits = match how {
             RawServing::Threads(waits) => waits,
@@ -143,7 +143,7 @@ impl Company {
     pub(crate) fn omniorb(
         omniorb: &OmniOrb,
         scheduled: Scheduled,
-    ) -> Result<Option<Self>, ContestError> {
+    ) -> Result<Option<Self>, LabError> {
         Self::omniorb_at(omniorb, None, scheduled)
     }
 
@@ -152,7 +152,7 @@ impl Company {
         omniorb: &OmniOrb,
         endpoint: Option<&str>,
         scheduled: Scheduled,
-    ) -> Result<Option<Self>, ContestError> {
+    ) -> Result<Option<Self>, LabError> {
         let Some(programs) = omniorb.contest() else {
             return Ok(None);
         };
@@ -178,7 +178,7 @@ impl Company {
         kind: ServerKind,
         system: System,
         scheduled: Scheduled,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         let order = ServerOrder { kind, scheduled };
         let mut child = Child::start(name, SERVER_COMMAND, &order)?;
         let serving = child.hear(Deadline::after(START_UP))?;
@@ -203,7 +203,7 @@ impl Company {
         &mut self,
         operation: Operation,
         threads: u32,
-    ) -> Result<usize, ContestError> {
+    ) -> Result<usize, LabError> {
         let mut client = self.server.client(operation, threads)?;
         let Ready {} = client.hear(Deadline::after(START_UP))?;
         self.clients.push(client);
@@ -217,7 +217,7 @@ impl Company {
         (cpus, placement): (&Cpus, Placement),
         warm_up: u32,
         calls: u32,
-    ) -> Result<Took, ContestError> {
+    ) -> Result<Took, LabError> {
         let server = self.server();
         let client = &mut self.clients[client];
         cpus.place(placement, client.id(), server)?;
@@ -238,14 +238,14 @@ impl Company {
         place: (&Cpus, Placement),
         warm_up: u32,
         messages: u32,
-    ) -> Result<(Took, Arrivals), ContestError> {
+    ) -> Result<(Took, Arrivals), LabError> {
         let took = self.run(client, place, warm_up, messages)?;
         let arrivals = self.server.arrivals(messages * threads)?;
         Ok((took, arrivals))
     }
 
     /// Ends all processes.
-    pub(crate) fn stop(self) -> Result<(), ContestError> {
+    pub(crate) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         for mut client in self.clients {
             client.tell(&None::<Batch>)?;
@@ -257,7 +257,7 @@ impl Company {
 
 impl Server {
     /// What comes of so many messages: until all are there, or no further one comes.
-    fn arrivals(&mut self, sent: u32) -> Result<Arrivals, ContestError> {
+    fn arrivals(&mut self, sent: u32) -> Result<Arrivals, LabError> {
         let mut arrivals = self.report()?;
         let mut silent = Monotonic::now();
         while arrivals.count() < sent && Monotonic::now().since(silent) < ARRIVAL {
@@ -272,12 +272,12 @@ impl Server {
     }
 
     /// What has come since it was asked last.
-    fn report(&mut self) -> Result<Arrivals, ContestError> {
+    fn report(&mut self) -> Result<Arrivals, LabError> {
         self.child.tell(&Report {})?;
         Ok(self.child.hear(Deadline::after(BATCH))?)
     }
 
-    fn client(&self, operation: Operation, threads: u32) -> Result<Child, ContestError> {
+    fn client(&self, operation: Operation, threads: u32) -> Result<Child, LabError> {
         let place = self.serving.of(operation).to_owned();
         let (name, kind) = match &self.system {
             System::OmniOrb(programs) => {
@@ -287,7 +287,7 @@ impl Server {
                     Operation::Doubles(octets) => ("doubles", octets),
                     Operation::Structs(octets) => ("structs", octets),
                     Operation::Oneway(_) | Operation::Flood => {
-                        return Err(ContestError::work("calling omniORB")(
+                        return Err(LabError::work("calling omniORB")(
                             "its programs have nothing without an answer",
                         ));
                     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 
-use super::error::ContestError;
 use super::order::{CrowdOrder, Ready};
 use super::{CROWD_COMMAND, place};
+use crate::error::LabError;
 use crate::process::{self, Child, Parent, ProcessError};
 
 /// Processes that hold connections to a server, each of which was used once.
@@ -23,7 +23,7 @@ impl Crowd {
         connections: u32,
         request: &[u8],
         mut tick: impl FnMut(u32),
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         let mut processes = Vec::new();
         let mut left = connections;
         while left > 0 {
@@ -43,7 +43,7 @@ impl Crowd {
     }
 
     /// Closes all connections.
-    pub(crate) fn disperse(self) -> Result<(), ContestError> {
+    pub(crate) fn disperse(self) -> Result<(), LabError> {
         for process in self.processes {
             process.stop(Deadline::after(PATIENCE))?;
         }
@@ -52,13 +52,13 @@ impl Crowd {
 }
 
 /// Connects, uses each connection once, and keeps them until the parent closes standard input.
-pub(super) fn main(order: CrowdOrder) -> Result<(), ContestError> {
+pub(super) fn main(order: CrowdOrder) -> Result<(), LabError> {
     place::allow_files(u64::from(order.connections) + OTHER_FILES);
     let parent = Parent::listen(|| {});
     let connections: Vec<TcpStream> = (0..order.connections)
         .map(|_| connect(&order))
         .collect::<io::Result<_>>()
-        .map_err(ContestError::work("connecting to the server"))?;
+        .map_err(LabError::work("connecting to the server"))?;
     process::tell(&Ready {})?;
     // It says nothing any more: its end is what is waited for.
     let over: Result<(), _> = parent.hear();

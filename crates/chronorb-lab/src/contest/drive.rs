@@ -6,17 +6,17 @@ use std::thread;
 
 use chronorb_rt::Monotonic;
 
-use super::error::ContestError;
 use super::order::{Batch, Ready, Took};
+use crate::error::LabError;
 use crate::process::{self, Parent};
 
 /// One who calls again and again, on a connection of its own.
 pub(crate) trait Caller {
     /// Makes one call and checks its answer. What is asked follows from `turn`.
-    fn call(&mut self, turn: u32) -> Result<(), ContestError>;
+    fn call(&mut self, turn: u32) -> Result<(), LabError>;
 
     /// The same before the time counts.
-    fn warm_up(&mut self, turn: u32) -> Result<(), ContestError> {
+    fn warm_up(&mut self, turn: u32) -> Result<(), LabError> {
         self.call(turn)
     }
 }
@@ -26,7 +26,7 @@ pub(crate) fn timed(
     caller: &mut impl Caller,
     warm_up: u32,
     calls: u32,
-) -> Result<Vec<u64>, ContestError> {
+) -> Result<Vec<u64>, LabError> {
     let mut latencies = Vec::with_capacity(calls as usize);
     for turn in 0..warm_up {
         caller.warm_up(turn)?;
@@ -44,8 +44,8 @@ pub(crate) fn timed(
 pub(super) fn batches<C: Caller>(
     parent: &Parent,
     threads: u32,
-    connect: impl Fn() -> Result<C, ContestError> + Sync,
-) -> Result<(), ContestError> {
+    connect: impl Fn() -> Result<C, LabError> + Sync,
+) -> Result<(), LabError> {
     if threads == 1 {
         let mut caller = connect()?;
         process::tell(&Ready {})?;
@@ -74,17 +74,17 @@ pub(super) fn batches<C: Caller>(
 /// as `warm_up`.
 pub(crate) fn elapsed<C: Caller>(
     threads: u32,
-    connect: impl Fn() -> Result<C, ContestError> + Sync,
+    connect: impl Fn() -> Result<C, LabError> + Sync,
     warm_up: u32,
     calls: u32,
-) -> Result<u64, ContestError> {
+) -> Result<u64, LabError> {
     together(threads, connect, |team| team.run(Batch { warm_up, calls }))
 }
 
 /// Several threads, each with a caller.
 struct Team {
     orders: Vec<Sender<Batch>>,
-    spans: Receiver<Result<Span, ContestError>>,
+    spans: Receiver<Result<Span, LabError>>,
 }
 
 /// When a thread's calls began and ended.
@@ -95,7 +95,7 @@ struct Span {
 
 impl Team {
     /// Has every thread make a batch.
-    fn run(&self, batch: Batch) -> Result<u64, ContestError> {
+    fn run(&self, batch: Batch) -> Result<u64, LabError> {
         for order in &self.orders {
             // A thread that is gone has left its error.
             let _ = order.send(batch);
@@ -116,8 +116,8 @@ impl Team {
         Ok(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }
 
-    fn span(&self) -> Result<Span, ContestError> {
-        let gone = |_| ContestError::work("calling the server")("a calling thread is gone");
+    fn span(&self) -> Result<Span, LabError> {
+        let gone = |_| LabError::work("calling the server")("a calling thread is gone");
         self.spans.recv().map_err(gone)?
     }
 }
@@ -125,9 +125,9 @@ impl Team {
 /// Starts callers, each in a thread, and runs `course` when all are connected.
 fn together<C: Caller, R>(
     threads: u32,
-    connect: impl Fn() -> Result<C, ContestError> + Sync,
-    course: impl FnOnce(&Team) -> Result<R, ContestError>,
-) -> Result<R, ContestError> {
+    connect: impl Fn() -> Result<C, LabError> + Sync,
+    course: impl FnOnce(&Team) -> Result<R, LabError>,
+) -> Result<R, LabError> {
     let start = Barrier::new(threads as usize);
     let (reporter, spans) = mpsc::channel();
     thread::scope(|scope| {
@@ -149,10 +149,10 @@ fn together<C: Caller, R>(
 
 /// One calling thread. Reports once when it is connected, and after each batch.
 fn call<C: Caller>(
-    connect: &impl Fn() -> Result<C, ContestError>,
+    connect: &impl Fn() -> Result<C, LabError>,
     start: &Barrier,
     batches: &Receiver<Batch>,
-    reporter: &Sender<Result<Span, ContestError>>,
+    reporter: &Sender<Result<Span, LabError>>,
 ) {
     let now = Monotonic::now();
     let mut caller = match connect() {
@@ -188,7 +188,7 @@ mod tests {
     struct Counter<'a>(&'a AtomicU32);
 
     impl Caller for Counter<'_> {
-        fn call(&mut self, _turn: u32) -> Result<(), ContestError> {
+        fn call(&mut self, _turn: u32) -> Result<(), LabError> {
             self.0.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }
@@ -197,8 +197,8 @@ mod tests {
     struct Wrong;
 
     impl Caller for Wrong {
-        fn call(&mut self, turn: u32) -> Result<(), ContestError> {
-            Err(ContestError::WrongAnswer(turn.to_string()))
+        fn call(&mut self, turn: u32) -> Result<(), LabError> {
+            Err(LabError::WrongAnswer(turn.to_string()))
         }
     }
 
@@ -221,11 +221,11 @@ mod tests {
     fn a_wrong_answer_ends_it_whoever_gets_it() {
         assert!(matches!(
             elapsed(3, || Ok(Wrong), 0, 1),
-            Err(ContestError::WrongAnswer(_))
+            Err(LabError::WrongAnswer(_))
         ));
         assert!(matches!(
             timed(&mut Wrong, 1, 0),
-            Err(ContestError::WrongAnswer(_))
+            Err(LabError::WrongAnswer(_))
         ));
     }
 
@@ -233,7 +233,7 @@ mod tests {
     fn a_caller_that_cannot_connect_ends_it() {
         let outcome = elapsed(
             2,
-            || Err::<Wrong, _>(ContestError::work("connecting")("refused")),
+            || Err::<Wrong, _>(LabError::work("connecting")("refused")),
             0,
             1,
         );

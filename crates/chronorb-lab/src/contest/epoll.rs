@@ -10,22 +10,22 @@ use std::thread;
 use rustix::event::epoll;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::error::ContestError;
 use super::order::Exchange;
 use super::raw;
+use crate::error::LabError;
 
 /// Serves with `threads` threads, each of which has an epoll set and its share of the connections,
 /// until the parent closes standard input.
-pub(super) fn serve(exchange: Exchange, threads: u32) -> Result<(), ContestError> {
+pub(super) fn serve(exchange: Exchange, threads: u32) -> Result<(), LabError> {
     let listener = raw::listen()?;
     let mut shares: Vec<Share> = (0..threads.max(1))
         .map(|_| Share::start(exchange))
         .collect::<io::Result<_>>()
-        .map_err(ContestError::work("making an epoll set"))?;
+        .map_err(LabError::work("making an epoll set"))?;
     let mut turn = 0;
     for stream in listener.incoming() {
         let taken = stream.and_then(|stream| shares[turn].take(stream));
-        taken.map_err(ContestError::work("accepting a connection"))?;
+        taken.map_err(LabError::work("accepting a connection"))?;
         turn = (turn + 1) % shares.len();
     }
     Ok(())

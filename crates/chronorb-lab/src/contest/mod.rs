@@ -16,7 +16,6 @@ mod company;
 mod crowd;
 pub(crate) mod drive;
 mod epoll;
-pub(crate) mod error;
 mod omniorb;
 mod oneway;
 pub(crate) mod orb;
@@ -25,12 +24,12 @@ mod place;
 mod raw;
 mod tap;
 
+use crate::error::LabError;
 use crate::process::{self, Parent};
 
 pub(crate) use certificates::Certificates;
 pub(crate) use company::{Company, OrbSettings};
 pub(crate) use crowd::Crowd;
-pub use error::ContestError;
 pub use omniorb::{OmniOrb, Programs};
 pub(crate) use orb::try_out;
 pub(crate) use order::{Arrivals, Medium, RawServing};
@@ -52,8 +51,8 @@ pub const CROWD_COMMAND: &str = "contest-crowd";
 ///
 /// # Errors
 ///
-/// [`ContestError::Process`] when the order cannot be read, otherwise what the server met.
-pub fn server_main(order: &str) -> Result<(), ContestError> {
+/// [`LabError::Process`] when the order cannot be read, otherwise what the server met.
+pub fn server_main(order: &str) -> Result<(), LabError> {
     let order: ServerOrder = process::order(order)?;
     place::schedule_this_thread(order.scheduled)?;
     match order.kind {
@@ -74,8 +73,8 @@ pub fn server_main(order: &str) -> Result<(), ContestError> {
 ///
 /// # Errors
 ///
-/// [`ContestError::Process`] when the order cannot be read, otherwise what a call met.
-pub fn client_main(order: &str) -> Result<(), ContestError> {
+/// [`LabError::Process`] when the order cannot be read, otherwise what a call met.
+pub fn client_main(order: &str) -> Result<(), LabError> {
     let order: ClientOrder = process::order(order)?;
     place::schedule_this_thread(order.scheduled)?;
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
@@ -95,8 +94,8 @@ pub fn client_main(order: &str) -> Result<(), ContestError> {
 ///
 /// # Errors
 ///
-/// [`ContestError::Process`] when the order cannot be read, otherwise what kept it from connecting.
-pub fn crowd_main(order: &str) -> Result<(), ContestError> {
+/// [`LabError::Process`] when the order cannot be read, otherwise what kept it from connecting.
+pub fn crowd_main(order: &str) -> Result<(), LabError> {
     crowd::main(process::order(order)?)
 }
 

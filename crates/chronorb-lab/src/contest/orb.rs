@@ -8,11 +8,11 @@ use chronorb_rt::Deadline;
 
 use super::company::OrbSettings;
 use super::drive::Caller;
-use super::error::ContestError;
 use super::oneway::{Pace, Recorder};
 use super::order::{Operation, OrbCalling, OrbServing, Serving, Waits};
 use super::place::{Scheduled, schedule_orb_threads};
 use super::raw::SPIN;
+use crate::error::LabError;
 use crate::idl::peers::{
     Clock, ClockServant, ClockSkeleton, Data, DataServant, DataSkeleton, Power, PowerServant,
     PowerSkeleton, Sample,
@@ -20,15 +20,15 @@ use crate::idl::peers::{
 use crate::process::{self, Parent};
 
 /// Serves until the parent closes standard input.
-pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), ContestError> {
+pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), LabError> {
     let mut config = config(&serving.endpoints, &serving.options)?;
     config.max_connections = serving.max_connections;
     config.server_wait = waiting(serving.waits);
-    let orb = Orb::with_config(config).map_err(ContestError::work("starting the ORB"))?;
+    let orb = Orb::with_config(config).map_err(LabError::work("starting the ORB"))?;
     let recorder = Recorder::default();
-    let mut objects = offer(&orb, &recorder).map_err(ContestError::work("offering the objects"))?;
+    let mut objects = offer(&orb, &recorder).map_err(LabError::work("offering the objects"))?;
     if let Some(group) = &serving.group {
-        join(&orb, &recorder, group).map_err(ContestError::work(JOINING))?;
+        join(&orb, &recorder, group).map_err(LabError::work(JOINING))?;
         objects.clock.clone_from(group);
     }
     schedule_orb_threads(scheduled)?;
@@ -44,25 +44,25 @@ pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), Co
 }
 
 /// An ORB for a client.
-pub(super) fn client(waits: Waits, options: &[String]) -> Result<Orb, ContestError> {
+pub(super) fn client(waits: Waits, options: &[String]) -> Result<Orb, LabError> {
     let mut config = config(LOOPBACK, options)?;
     config.client_wait = waiting(waits);
-    Orb::with_config(config).map_err(ContestError::work("starting the ORB"))
+    Orb::with_config(config).map_err(LabError::work("starting the ORB"))
 }
 
 /// Finds out whether calls can be made with these settings.
-pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), ContestError> {
+pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), LabError> {
     let server = Orb::with_config(config(&settings.endpoints, &settings.server)?)
-        .map_err(ContestError::work("starting the ORB"))?;
+        .map_err(LabError::work("starting the ORB"))?;
     let recorder = Recorder::default();
     let called = offer(&server, &recorder)
-        .map_err(ContestError::work("offering the objects"))
+        .map_err(LabError::work("offering the objects"))
         .and_then(|serving| {
             let client = client(Waits::Block, &settings.client)?;
             let called = match &settings.group {
                 None => Calls::of(&client, &serving.power, Operation::Cube).map(drop),
                 Some(group) => join(&server, &recorder, group)
-                    .map_err(ContestError::work(JOINING))
+                    .map_err(LabError::work(JOINING))
                     .and_then(|()| send_until_heard(&client, group, &recorder)),
             };
             let stopped = stop(&client);
@@ -73,34 +73,34 @@ pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), ContestError> {
 }
 
 /// Sends to a group until a message comes.
-fn send_until_heard(orb: &Orb, group: &str, recorder: &Recorder) -> Result<(), ContestError> {
+fn send_until_heard(orb: &Orb, group: &str, recorder: &Recorder) -> Result<(), LabError> {
     let mut messages = Calls::of(orb, group, Operation::Oneway(0))?;
     let deadline = Deadline::after(ARRIVAL);
     while recorder.taken().count() == 0 {
         if deadline.has_passed() {
             let why = format!("nothing of what was sent came within {ARRIVAL:?}");
-            return Err(ContestError::work("calling a group")(why));
+            return Err(LabError::work("calling a group")(why));
         }
         messages.call(0)?;
     }
     Ok(())
 }
 
-fn stop(orb: &Orb) -> Result<(), ContestError> {
+fn stop(orb: &Orb) -> Result<(), LabError> {
     orb.shutdown(false)
-        .map_err(ContestError::work("ending the ORB"))
+        .map_err(LabError::work("ending the ORB"))
 }
 
 /// The settings of all: ordinary scheduling, this machine alone, and calls that are always remote.
-pub(super) fn config(endpoints: &str, options: &[String]) -> Result<OrbConfig, ContestError> {
+pub(super) fn config(endpoints: &str, options: &[String]) -> Result<OrbConfig, LabError> {
     let mut config = OrbConfig::default();
     if !options.is_empty() {
         config = OrbConfig::read(&mut options.to_vec())
-            .map_err(ContestError::work("choosing the settings"))?;
+            .map_err(LabError::work("choosing the settings"))?;
     }
     config.orb_id = "lab".to_owned();
     config.listen_endpoints =
-        parse_endpoints(endpoints).map_err(ContestError::work("choosing an endpoint"))?;
+        parse_endpoints(endpoints).map_err(LabError::work("choosing an endpoint"))?;
     config.real_time = RealTimeMode::Off;
     config.collocation = Collocation::Off;
     Ok(config)
@@ -222,16 +222,12 @@ enum Callee {
 
 impl Calls {
     /// Finds the object, with everything on the way there.
-    pub(super) fn connect(orb: &Orb, calling: &OrbCalling) -> Result<Self, ContestError> {
+    pub(super) fn connect(orb: &Orb, calling: &OrbCalling) -> Result<Self, LabError> {
         Self::paced(orb, &calling.reference, calling.operation, calling.waits)
     }
 
     /// The same by the parts of the order.
-    pub(crate) fn of(
-        orb: &Orb,
-        reference: &str,
-        operation: Operation,
-    ) -> Result<Self, ContestError> {
+    pub(crate) fn of(orb: &Orb, reference: &str, operation: Operation) -> Result<Self, LabError> {
         Self::paced(orb, reference, operation, Waits::Block)
     }
 
@@ -240,10 +236,10 @@ impl Calls {
         reference: &str,
         operation: Operation,
         waits: Waits,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         let object = orb
             .string_to_object(reference)
-            .map_err(ContestError::work("finding the object"))?;
+            .map_err(LabError::work("finding the object"))?;
         let object = match operation {
             Operation::Cube => Callee::Power(Power::unchecked_narrow(&object)),
             Operation::Octets(octets) => {
@@ -273,15 +269,15 @@ impl Calls {
     }
 
     /// Waits until the server has taken all that was sent; only where nothing has an answer.
-    pub(super) fn settle(&self) -> Result<(), ContestError> {
+    pub(super) fn settle(&self) -> Result<(), LabError> {
         match &self.object {
-            Callee::Clock(clock, ..) => clock.settle().map_err(ContestError::work(CALLING)),
+            Callee::Clock(clock, ..) => clock.settle().map_err(LabError::work(CALLING)),
             _ => Ok(()),
         }
     }
 
     /// Makes one call and looks at all of the answer.
-    fn check_all(&mut self) -> Result<(), ContestError> {
+    fn check_all(&mut self) -> Result<(), LabError> {
         let scope = &mut self.scope;
         let same = match &self.object {
             Callee::Power(power) => power.cube(255).map(|cube| cube == 16_581_375),
@@ -291,9 +287,9 @@ impl Calls {
             // It does not count.
             Callee::Clock(clock, load, _) => tell(clock, 0, load).map(|()| true),
         };
-        match same.map_err(ContestError::work(CALLING))? {
+        match same.map_err(LabError::work(CALLING))? {
             true => Ok(()),
-            false => Err(ContestError::WrongAnswer(
+            false => Err(LabError::WrongAnswer(
                 "what came back is not what was sent".to_owned(),
             )),
         }
@@ -301,29 +297,29 @@ impl Calls {
 }
 
 impl Caller for Calls {
-    fn warm_up(&mut self, turn: u32) -> Result<(), ContestError> {
+    fn warm_up(&mut self, turn: u32) -> Result<(), LabError> {
         if let Callee::Clock(.., pace) = &mut self.object {
             pace.leave_out_next();
         }
         self.call(turn)
     }
 
-    fn call(&mut self, turn: u32) -> Result<(), ContestError> {
+    fn call(&mut self, turn: u32) -> Result<(), LabError> {
         let scope = &mut self.scope;
         match &mut self.object {
             Callee::Power(power) => {
                 let value = turn as u8;
-                let cube = power.cube(value).map_err(ContestError::work(CALLING))?;
+                let cube = power.cube(value).map_err(LabError::work(CALLING))?;
                 match cube == i32::from(value).pow(3) {
                     true => Ok(()),
-                    false => Err(ContestError::WrongAnswer(format!("{value}³ is not {cube}"))),
+                    false => Err(LabError::WrongAnswer(format!("{value}³ is not {cube}"))),
                 }
             }
             Callee::Octets(data, v) => same_ends(v, data.echo_octets_in(scope, v)),
             Callee::Doubles(data, v) => same_ends(v, data.echo_doubles_in(scope, v)),
             Callee::Structs(data, v) => same_ends(v, data.echo_samples_in(scope, v)),
             Callee::Clock(clock, load, pace) => {
-                tell(clock, pace.begin(), load).map_err(ContestError::work(CALLING))?;
+                tell(clock, pace.begin(), load).map_err(LabError::work(CALLING))?;
                 pace.keep();
                 Ok(())
             }
@@ -343,11 +339,11 @@ fn tell(clock: &Clock, sent_ns: u64, load: &[u8]) -> Result<(), SystemException>
 fn same_ends<T: PartialEq>(
     sent: &[T],
     echo: Result<&[T], SystemException>,
-) -> Result<(), ContestError> {
-    let echo = echo.map_err(ContestError::work(CALLING))?;
+) -> Result<(), LabError> {
+    let echo = echo.map_err(LabError::work(CALLING))?;
     match sent.len() == echo.len() && sent.first() == echo.first() && sent.last() == echo.last() {
         true => Ok(()),
-        false => Err(ContestError::WrongAnswer(format!(
+        false => Err(LabError::WrongAnswer(format!(
             "{} elements went, and {} others came back",
             sent.len(),
             echo.len()

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use super::error::ContestError;
+use crate::error::LabError;
 
 /// On which CPUs a client and its server run.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -85,8 +85,8 @@ impl Scheduled {
 ///
 /// # Errors
 ///
-/// [`ContestError::Scheduling`] where the process has not got the right.
-pub(crate) fn schedule_this_thread(scheduled: Scheduled) -> Result<(), ContestError> {
+/// [`LabError::Scheduling`] where the process has not got the right.
+pub(crate) fn schedule_this_thread(scheduled: Scheduled) -> Result<(), LabError> {
     match scheduled {
         Scheduled::Other => Ok(()),
         Scheduled::Fifo => set_current(Scheduling::fifo(FIFO)).map_err(refused),
@@ -94,7 +94,7 @@ pub(crate) fn schedule_this_thread(scheduled: Scheduled) -> Result<(), ContestEr
 }
 
 /// Schedules the threads that the ORB has made, which declare their own scheduling.
-pub(super) fn schedule_orb_threads(scheduled: Scheduled) -> Result<(), ContestError> {
+pub(super) fn schedule_orb_threads(scheduled: Scheduled) -> Result<(), LabError> {
     match scheduled {
         Scheduled::Other => Ok(()),
         Scheduled::Fifo => list().iter().try_for_each(|thread| {
@@ -104,15 +104,15 @@ pub(super) fn schedule_orb_threads(scheduled: Scheduled) -> Result<(), ContestEr
 }
 
 /// Finds out whether this process may schedule like that.
-pub(crate) fn check_permitted(scheduled: Scheduled) -> Result<(), ContestError> {
+pub(crate) fn check_permitted(scheduled: Scheduled) -> Result<(), LabError> {
     let trial = std::thread::spawn(move || schedule_this_thread(scheduled));
     trial
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn refused(source: chronorb_rt::SchedulingError) -> ContestError {
-    ContestError::Scheduling {
+fn refused(source: chronorb_rt::SchedulingError) -> LabError {
+    LabError::Scheduling {
         priority: FIFO,
         source,
     }
@@ -124,8 +124,8 @@ pub(crate) struct Cpus(Vec<usize>);
 
 impl Cpus {
     /// Those of this process.
-    pub(crate) fn of_this_process() -> Result<Self, ContestError> {
-        let set = sched_getaffinity(None).map_err(ContestError::work("asking for the CPUs"))?;
+    pub(crate) fn of_this_process() -> Result<Self, LabError> {
+        let set = sched_getaffinity(None).map_err(LabError::work("asking for the CPUs"))?;
         let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
         Ok(Self(cpus.collect()))
     }
@@ -146,7 +146,7 @@ impl Cpus {
         placement: Placement,
         client: u32,
         server: u32,
-    ) -> Result<(), ContestError> {
+    ) -> Result<(), LabError> {
         let last = &self.0[self.0.len().saturating_sub(1)..];
         let first = &self.0[..1.min(self.0.len())];
         let (of_client, of_server) = match placement {
@@ -156,7 +156,7 @@ impl Cpus {
         };
         pin(client, of_client)
             .and_then(|()| pin(server, of_server))
-            .map_err(ContestError::work("pinning a process"))
+            .map_err(LabError::work("pinning a process"))
     }
 }
 

@@ -13,11 +13,11 @@ use chronorb_transport::multicast::Packet;
 
 use super::company::OrbSettings;
 use super::drive::Caller;
-use super::error::ContestError;
 use super::oneway::Recorder;
 use super::orb::{self, Calls};
 use super::order::{Operation, Serving, Sizes, Waits};
 use super::raw;
+use crate::error::LabError;
 
 /// What was heard of one call.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Tapped {
 }
 
 /// Makes calls of these operations, in steady state, and listens to them.
-pub(crate) fn tap(operations: &[Operation]) -> Result<Vec<Tapped>, ContestError> {
+pub(crate) fn tap(operations: &[Operation]) -> Result<Vec<Tapped>, LabError> {
     tap_with(operations, &[])
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn tap(operations: &[Operation]) -> Result<Vec<Tapped>, ContestError>
 pub(crate) fn tap_with(
     operations: &[Operation],
     options: &[String],
-) -> Result<Vec<Tapped>, ContestError> {
+) -> Result<Vec<Tapped>, LabError> {
     let mut attempts = ATTEMPTS;
     let (tap, server, serving) = loop {
         attempts -= 1;
@@ -61,7 +61,7 @@ pub(crate) fn tap_with(
                 }
                 calls.settle()?;
                 let after = tap.heard();
-                Ok::<_, ContestError>((after.0 - before.0, after.1 - before.1))
+                Ok::<_, LabError>((after.0 - before.0, after.1 - before.1))
             };
             listen(&mut calls, false)?;
             let (other, call) = (listen(&mut calls, false)?, listen(&mut calls, true)?);
@@ -76,7 +76,7 @@ pub(crate) fn tap_with(
         .collect();
     for orb in [client, server] {
         orb.shutdown(false)
-            .map_err(ContestError::work("ending the ORB"))?;
+            .map_err(LabError::work("ending the ORB"))?;
     }
     heard
 }
@@ -86,23 +86,23 @@ pub(crate) fn tap_with(
 pub(crate) fn tap_group(
     operations: &[Operation],
     settings: &OrbSettings,
-) -> Result<Vec<(Sizes, u32)>, ContestError> {
+) -> Result<Vec<(Sizes, u32)>, LabError> {
     let group = settings.group.as_deref().unwrap_or_default();
     let (_, address) = group.rsplit_once('/').unwrap_or_default();
     let address = address
         .parse()
-        .map_err(ContestError::work("finding the group"))?;
-    let socket = raw::receiver_at(address).map_err(ContestError::work(LISTENING))?;
+        .map_err(LabError::work("finding the group"))?;
+    let socket = raw::receiver_at(address).map_err(LabError::work(LISTENING))?;
     let client = orb::client(Waits::Block, &settings.client)?;
     let heard = operations.iter().map(|operation| {
         // Its first message comes with it.
         let _calls = Calls::of(&client, group, *operation)?;
-        whole_message(&socket).map_err(ContestError::work(LISTENING))
+        whole_message(&socket).map_err(LabError::work(LISTENING))
     });
     let heard = heard.collect();
     client
         .shutdown(false)
-        .map_err(ContestError::work("ending the ORB"))?;
+        .map_err(LabError::work("ending the ORB"))?;
     heard
 }
 
@@ -127,14 +127,13 @@ fn whole_message(socket: &UdpSocket) -> io::Result<(Sizes, u32)> {
 }
 
 /// A server that is reached through a tap.
-fn offer_behind_tap(options: &[String]) -> Result<(Tap, Orb, Serving), ContestError> {
-    let tap = Tap::open().map_err(ContestError::work(LISTENING))?;
+fn offer_behind_tap(options: &[String]) -> Result<(Tap, Orb, Serving), LabError> {
+    let tap = Tap::open().map_err(LabError::work(LISTENING))?;
     let endpoint = format!("iiop://{BEHIND}:{}/hostname_in_ior={BEFORE}", tap.port);
     let config = orb::config(&endpoint, options)?;
-    let server = Orb::with_config(config).map_err(ContestError::work("starting the ORB"))?;
+    let server = Orb::with_config(config).map_err(LabError::work("starting the ORB"))?;
     let recorder = Recorder::default();
-    let serving =
-        orb::offer(&server, &recorder).map_err(ContestError::work("offering the objects"))?;
+    let serving = orb::offer(&server, &recorder).map_err(LabError::work("offering the objects"))?;
     Ok((tap, server, serving))
 }
 

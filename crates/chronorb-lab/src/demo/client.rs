@@ -6,9 +6,9 @@ use std::thread;
 use chronorb::prelude::*;
 use chronorb_rt::{Monotonic, Policy as SchedulingPolicy};
 
-use super::error::DemoError;
 use super::order::{Class, ClientOrder, Connected, HIGH_PRIORITY, LOW_PRIORITY, Measured, Start};
 use super::server::orb;
+use crate::error::LabError;
 use crate::idl::demo::Work;
 use crate::process::{self, Parent};
 use crate::schedule::{SystemClock, Window, closed_loop, periodic};
@@ -21,8 +21,8 @@ use crate::stats::Record;
 ///
 /// # Errors
 ///
-/// [`DemoError::Process`] when the order cannot be read, [`DemoError::Work`] when a call fails.
-pub fn client_main(order: &str) -> Result<(), DemoError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a call fails.
+pub fn client_main(order: &str) -> Result<(), LabError> {
     let order: ClientOrder = process::order(order)?;
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     let orb = orb(&[
@@ -65,7 +65,7 @@ pub fn client_main(order: &str) -> Result<(), DemoError> {
             all.calls.merge(&measured.calls);
             all.real_time &= measured.real_time;
         }
-        Ok::<_, DemoError>(all)
+        Ok::<_, LabError>(all)
     })?;
     Ok(process::tell(&measured)?)
 }
@@ -76,7 +76,7 @@ fn caller(
     order: &ClientOrder,
     connected: Sender<()>,
     start: &Receiver<Monotonic>,
-) -> Result<Measured, DemoError> {
+) -> Result<Measured, LabError> {
     let setup = &order.setup;
     let (priority, steps) = match order.class {
         Class::High => (HIGH_PRIORITY, order.steps.high),
@@ -85,19 +85,19 @@ fn caller(
     if order.priorities {
         orb.rt_current()
             .set_priority(priority)
-            .map_err(DemoError::work("setting the priority"))?;
+            .map_err(LabError::work("setting the priority"))?;
     }
     let work = orb
         .string_to_object(&order.reference)
         .and_then(|object| Work::narrow(&object))
-        .map_err(DemoError::work("finding the object"))?
-        .ok_or_else(|| DemoError::work("finding the object")("it does no work of this kind"))?;
+        .map_err(LabError::work("finding the object"))?
+        .ok_or_else(|| LabError::work("finding the object")("it does no work of this kind"))?;
     let call = |steps| {
         let cube = work
             .cube(VALUE, steps)
-            .map_err(DemoError::work("calling the server"))?;
+            .map_err(LabError::work("calling the server"))?;
         if cube != CUBE {
-            return Err(DemoError::work("calling the server")(format!(
+            return Err(LabError::work("calling the server")(format!(
                 "{VALUE}³ is not {cube}"
             )));
         }

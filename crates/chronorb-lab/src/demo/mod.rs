@@ -10,7 +10,6 @@
 //! | client | that it is connected, then what it measured | when to start |
 
 mod client;
-mod error;
 mod order;
 mod phase;
 mod server;
@@ -24,10 +23,10 @@ use chronorb_rt::Rights;
 
 use crate::comparison::{Comparison, Setup};
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::report::{check_writable, folder, text_table, write_html};
 
 pub use client::client_main;
-pub use error::DemoError;
 pub use server::server_main;
 
 /// The hidden command that [`run`] uses for the server; its argument goes to [`server_main`].
@@ -54,16 +53,16 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// See [`DemoError`]. All processes that were started have ended when this returns.
-pub fn run(options: &Options) -> Result<(), DemoError> {
+/// See [`LabError`]. All processes that were started have ended when this returns.
+pub fn run(options: &Options) -> Result<(), LabError> {
     let report = folder::file(options.report.as_deref(), "demo")?;
     check_writable(&report)?;
     let comparison = compare(&options.setup)?;
     write_html(&comparison, &report)?;
-    print(options.json, &report, &comparison).map_err(DemoError::Output)
+    print(options.json, &report, &comparison).map_err(LabError::Output)
 }
 
-fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
+fn compare(setup: &Setup) -> Result<Comparison, LabError> {
     let mut environment = Environment::probe();
     let steps = work::Steps::calibrate(setup);
     let start = ProcessorTime::now();

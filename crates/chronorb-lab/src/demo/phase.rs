@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
-use super::error::DemoError;
 use super::order::{Class, ClientOrder, Connected, Measured, ServerOrder, Serving, Start};
 use super::work::Steps;
 use super::{CLIENT_COMMAND, SERVER_COMMAND};
 use crate::comparison::{Phase, Setup};
+use crate::error::LabError;
 use crate::process::Child;
 use crate::progress::Progress;
 
@@ -21,7 +21,7 @@ pub(super) struct Outcome {
 }
 
 /// Runs one phase from the start of its server to its end.
-pub(super) fn run(setup: &Setup, steps: Steps, priorities: bool) -> Result<Outcome, DemoError> {
+pub(super) fn run(setup: &Setup, steps: Steps, priorities: bool) -> Result<Outcome, LabError> {
     let order = ServerOrder {
         priorities,
         setup: setup.clone(),
@@ -81,8 +81,8 @@ fn watch(
     setup: &Setup,
     priorities: bool,
     start: Monotonic,
-    mut check: impl FnMut() -> Result<(), DemoError>,
-) -> Result<(), DemoError> {
+    mut check: impl FnMut() -> Result<(), LabError>,
+) -> Result<(), LabError> {
     let name = if priorities {
         "with priorities"
     } else {

@@ -2,9 +2,9 @@
 
 use chronorb::prelude::*;
 
-use super::error::DemoError;
 use super::order::{HIGH_PRIORITY, LOW_PRIORITY, ServerOrder, Serving};
 use crate::comparison::Setup;
+use crate::error::LabError;
 use crate::idl::demo::{WorkServant, WorkSkeleton};
 use crate::process::{self, Parent};
 use crate::work;
@@ -15,8 +15,8 @@ use crate::work;
 ///
 /// # Errors
 ///
-/// [`DemoError::Process`] when the order cannot be read, [`DemoError::Work`] when the ORB fails.
-pub fn server_main(order: &str) -> Result<(), DemoError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB fails.
+pub fn server_main(order: &str) -> Result<(), LabError> {
     let ServerOrder { priorities, setup } = process::order(order)?;
     let orb = if priorities {
         orb(&["-ORBRealTime", "preferred"])
@@ -25,7 +25,7 @@ pub fn server_main(order: &str) -> Result<(), DemoError> {
         orb(&["-ORBRealTime", "off", "-ORBThreads", &threads])
     }?;
     let reference =
-        offer(&orb, &setup, priorities).map_err(DemoError::work("offering the object"))?;
+        offer(&orb, &setup, priorities).map_err(LabError::work("offering the object"))?;
 
     let stopped = orb.clone();
     let _parent = Parent::listen(move || {
@@ -38,13 +38,13 @@ pub fn server_main(order: &str) -> Result<(), DemoError> {
 }
 
 /// Makes an ORB of the demonstration, for the server or a client.
-pub(super) fn orb(options: &[&str]) -> Result<Orb, DemoError> {
+pub(super) fn orb(options: &[&str]) -> Result<Orb, LabError> {
     let mut args = ["demo", "-ORBListenEndpoints", "iiop://127.0.0.1:0"]
         .iter()
         .chain(options)
         .map(|text| (*text).to_owned())
         .collect();
-    Orb::init(&mut args).map_err(DemoError::work("starting the ORB"))
+    Orb::init(&mut args).map_err(LabError::work("starting the ORB"))
 }
 
 /// Activates the object and returns its reference.

@@ -11,19 +11,19 @@ use rustix::process::nice;
 
 use super::attack::{Attack, CONNECTIONS, Conduct};
 use super::client::{address, read_reply};
-use super::error::HostileError;
 use super::messages;
 use super::order::{Ready, Run, Sent, Target};
 use super::plan::Plan;
 use crate::contest::allow_files;
+use crate::error::LabError;
 use crate::process::{self, Parent};
 
 /// Attacks once. The process ends at once when standard input ends before that.
-pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(), HostileError> {
+pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(), LabError> {
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     allow_files(CONNECTIONS as u64 + OTHER_FILES);
     // What the victim spends counts, and not what making its messages takes of the machine.
-    nice(LEAST_URGENT).map_err(HostileError::work("stepping behind the others"))?;
+    nice(LEAST_URGENT).map_err(LabError::work("stepping behind the others"))?;
     let address = address(target)?;
     let conduct = attack.conduct(&target.key, plan);
     process::tell(&Ready {})?;

@@ -20,7 +20,6 @@ mod attack;
 mod attacker;
 mod claims;
 mod client;
-mod error;
 mod messages;
 mod order;
 mod outcome;
@@ -31,12 +30,12 @@ mod trial;
 mod victim;
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::watch::Watch;
 
 pub use attack::Attack;
-pub use error::HostileError;
 pub use outcome::{Death, Outcome, Row};
 pub use plan::{Phase, Plan};
 
@@ -56,7 +55,6 @@ impl Experiment for Hostile {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = HostileError;
 
     fn full() -> Plan {
         Plan::full()
@@ -66,7 +64,7 @@ impl Experiment for Hostile {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, HostileError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
         let watch = Watch::start("attacks", plan.total());
@@ -94,9 +92,9 @@ impl Experiment for Hostile {
 ///
 /// # Errors
 ///
-/// [`HostileError::Process`] when the order cannot be read, [`HostileError::Work`] when the ORB or the
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB or the
 /// system fails.
-pub fn part_main(order: &str) -> Result<(), HostileError> {
+pub fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
         order::Part::Victim => victim::serve(),
         order::Part::Client(target, plan) => client::call(&target, &plan),

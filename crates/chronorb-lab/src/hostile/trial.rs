@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::PART_COMMAND;
 use super::attack::Attack;
-use super::error::HostileError;
 use super::order::{Measured, Part, Ready, Run, Sent, Target};
 use super::outcome::{Death, Row};
 use super::plan::{Phase, Plan};
+use crate::error::LabError;
 use crate::process::{Child, ProcessError};
 use crate::usage::{computed, resident};
 use crate::watch::Watch;
@@ -21,7 +21,7 @@ pub(super) struct Found {
 }
 
 /// Attacks a new victim. That the victim ends is no failure; all other processes are to do their work.
-pub(super) fn run(plan: &Plan, attack: Attack, watch: &Watch) -> Result<Found, HostileError> {
+pub(super) fn run(plan: &Plan, attack: Attack, watch: &Watch) -> Result<Found, LabError> {
     let mut victim = Child::start("victim", PART_COMMAND, &Part::Victim)?;
     let target: Target = victim.hear(Deadline::after(START_UP))?;
     let part = Part::Client(target.clone(), plan.clone());

@@ -8,9 +8,9 @@ use std::thread;
 use chronorb::prelude::*;
 
 use super::calls::{self, Times};
-use super::error::InversionError;
 use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, Start};
 use super::server::orb;
+use crate::error::LabError;
 use crate::idl::peers::Power;
 use crate::process::{self, Parent, ProcessError};
 use crate::schedule::SystemClock;
@@ -22,8 +22,8 @@ use crate::schedule::SystemClock;
 ///
 /// # Errors
 ///
-/// [`InversionError::Process`] when the order cannot be read, [`InversionError::Work`] when a call fails.
-pub fn client_main(order: &str) -> Result<(), InversionError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a call fails.
+pub fn client_main(order: &str) -> Result<(), LabError> {
     let order: ClientOrder = process::order(order)?;
     let is_done = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_done);
@@ -42,7 +42,7 @@ pub fn client_main(order: &str) -> Result<(), InversionError> {
     }
 }
 
-fn measure(orb: &Orb, order: &ClientOrder, parent: &Parent) -> Result<Measured, InversionError> {
+fn measure(orb: &Orb, order: &ClientOrder, parent: &Parent) -> Result<Measured, LabError> {
     thread::scope(|scope| {
         let (connected, connections) = mpsc::channel();
         let callers: Vec<_> = (0..=order.low_clients)
@@ -96,25 +96,25 @@ fn caller(
     connected: Sender<()>,
     start: &Receiver<Start>,
     times: impl FnOnce(Start) -> (Times, u32),
-) -> Result<Vec<u64>, InversionError> {
+) -> Result<Vec<u64>, LabError> {
     orb.rt_current()
         .set_priority(priority)
-        .map_err(InversionError::work("setting the priority"))?;
+        .map_err(LabError::work("setting the priority"))?;
     let object = orb
         .string_to_object(reference)
-        .map_err(InversionError::work("finding the object"))?;
+        .map_err(LabError::work("finding the object"))?;
     object
         .validate_connection()
-        .map_err(InversionError::work("connecting to the server"))?;
+        .map_err(LabError::work("connecting to the server"))?;
     let power = Power::narrow(&object)
-        .map_err(InversionError::work("finding the object"))?
-        .ok_or_else(|| InversionError::work("finding the object")("it is no power"))?;
+        .map_err(LabError::work("finding the object"))?
+        .ok_or_else(|| LabError::work("finding the object")("it is no power"))?;
     let call = || match power.cube(VALUE) {
         Ok(CUBE) => Ok(()),
-        Ok(wrong) => Err(InversionError::work("calling the server")(format!(
+        Ok(wrong) => Err(LabError::work("calling the server")(format!(
             "{VALUE}³ is not {wrong}"
         ))),
-        Err(exception) => Err(InversionError::work("calling the server")(exception)),
+        Err(exception) => Err(LabError::work("calling the server")(exception)),
     };
     // All threads do this at once, so that what a burst of calls needs is there.
     (0..WARM_UP_CALLS).try_for_each(|_| call())?;

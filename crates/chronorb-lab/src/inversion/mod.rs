@@ -18,7 +18,6 @@ mod architecture;
 mod calls;
 mod claims;
 mod client;
-mod error;
 mod order;
 mod outcome;
 mod page;
@@ -36,13 +35,13 @@ use chronorb_testnet::{Layout, Network};
 use crate::awake::Awake;
 use crate::contest::{Cpus, OmniOrb, Scheduled, check_permitted};
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use architecture::Architecture;
 pub use client::client_main;
-pub use error::InversionError;
 pub use outcome::{Calibration, Class, Outcome, Row};
 pub use plan::{Mode, Place, Plan, Series};
 pub use server::server_main;
@@ -68,7 +67,6 @@ impl Experiment for Inversion {
     const TITLE: &'static str = "Priority inversion by the architecture of the ORB";
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = InversionError;
 
     fn full() -> Plan {
         Plan::full()
@@ -78,7 +76,7 @@ impl Experiment for Inversion {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, InversionError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let cpus = Cpus::of_this_process()?;
         let one_cpu = !cpus.are_several();
@@ -91,7 +89,11 @@ impl Experiment for Inversion {
             network: plan
                 .namespaces
                 .then(|| Network::build(&Layout::default()))
-                .transpose()?,
+                .transpose()
+                .map_err(|source| LabError::Network {
+                    source,
+                    hint: "; without --namespaces all runs over the loopback device",
+                })?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
             omniorb: omniorb.inversion(),
@@ -101,7 +103,7 @@ impl Experiment for Inversion {
             .awake
             .then(|| Awake::on(site.cpus.iter()))
             .transpose()
-            .map_err(InversionError::work("keeping processors awake"))?;
+            .map_err(LabError::work("keeping processors awake"))?;
         let architectures = plan.taking_part(&site);
         let watch = Watch::start(Self::TITLE, plan.length_of(&architectures));
         let run = Run::begin(plan, &site, &watch);
@@ -145,7 +147,7 @@ impl<'a> Run<'a> {
     /// Finds the rates of a mode for which they depend on the machine: how often fifty low-priority clients call when
     /// they keep a processor as busy as wanted, with the real-time architecture. Where client and server have one each
     /// it is the busier one; otherwise both take of the same.
-    pub(crate) fn calibrate(&self, mode: Mode) -> Result<Calibration, InversionError> {
+    pub(crate) fn calibrate(&self, mode: Mode) -> Result<Calibration, LabError> {
         let saturated = Periods {
             high: Duration::from_millis(5),
             low: Duration::ZERO,
@@ -186,7 +188,7 @@ impl<'a> Run<'a> {
     fn series(
         &self,
         architectures: &[Architecture],
-    ) -> Result<(Vec<Row>, Vec<Calibration>), InversionError> {
+    ) -> Result<(Vec<Row>, Vec<Calibration>), LabError> {
         let mut rows = Vec::new();
         let mut calibrations = Vec::new();
         for series in &self.plan.series {
@@ -241,7 +243,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(crate) fn try_one(&self, trial: &Trial) -> Result<Measurement, InversionError> {
+    pub(crate) fn try_one(&self, trial: &Trial) -> Result<Measurement, LabError> {
         self.watch.begin(&trial.name);
         self.site.run(trial, || self.watch.tick())
     }

@@ -4,8 +4,8 @@ use chronorb::prelude::*;
 use chronorb::rtcorba::{Threadpool, ThreadpoolId};
 
 use super::architecture::Pool;
-use super::error::InversionError;
 use super::order::{HIGH, LOW, ServerOrder, Serving};
+use crate::error::LabError;
 use crate::idl::peers::{PowerServant, PowerSkeleton};
 use crate::process::{self, Parent};
 use crate::work::cube;
@@ -16,8 +16,8 @@ use crate::work::cube;
 ///
 /// # Errors
 ///
-/// [`InversionError::Process`] when the order cannot be read, [`InversionError::Work`] when the ORB fails.
-pub fn server_main(order: &str) -> Result<(), InversionError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB fails.
+pub fn server_main(order: &str) -> Result<(), LabError> {
     let order: ServerOrder = process::order(order)?;
     let orb = orb(
         &order.architecture,
@@ -25,7 +25,7 @@ pub fn server_main(order: &str) -> Result<(), InversionError> {
         order.lock_memory,
         &order.options,
     )?;
-    let serving = offer(&orb, &order).map_err(InversionError::work("offering the objects"))?;
+    let serving = offer(&orb, &order).map_err(LabError::work("offering the objects"))?;
     let stopped = orb.clone();
     let _parent = Parent::listen(move || {
         // Without its parent the server has nobody to tell why it could not stop in order.
@@ -44,7 +44,7 @@ pub(super) fn orb(
     host: &str,
     lock_memory: bool,
     options: &[String],
-) -> Result<Orb, InversionError> {
+) -> Result<Orb, LabError> {
     let endpoint = format!("iiop://{host}:0");
     let fixed = [
         "inversion",
@@ -63,7 +63,7 @@ pub(super) fn orb(
     ];
     let mut args = fixed.map(str::to_owned).to_vec();
     args.extend_from_slice(options);
-    Orb::init(&mut args).map_err(InversionError::work("starting the ORB"))
+    Orb::init(&mut args).map_err(LabError::work("starting the ORB"))
 }
 
 /// Activates both objects and returns their references.

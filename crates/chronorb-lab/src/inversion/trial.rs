@@ -9,12 +9,12 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use chronorb_testnet::{Host, Network};
 
 use super::architecture::{Architecture, Make};
-use super::error::InversionError;
 use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, ServerOrder, Serving, Start, fifo};
 use super::plan::{Periods, Place};
 use super::{CLIENT_COMMAND, SERVER_COMMAND};
 use crate::contest::{Cpus, Programs};
 use crate::environment::ProcessorTime;
+use crate::error::LabError;
 use crate::process::{Child, ProcessError};
 use crate::stats::Record;
 use crate::usage;
@@ -75,13 +75,9 @@ pub(crate) struct Calls {
 
 impl Site {
     /// Makes one trial; calls `tick` now and then.
-    pub(crate) fn run(
-        &self,
-        trial: &Trial,
-        tick: impl FnMut(),
-    ) -> Result<Measurement, InversionError> {
+    pub(crate) fn run(&self, trial: &Trial, tick: impl FnMut()) -> Result<Measurement, LabError> {
         let up = Deadline::after(START_UP);
-        let named = |source| InversionError::Trial {
+        let named = |source| LabError::Trial {
             trial: trial.name.clone(),
             source,
         };

@@ -8,9 +8,9 @@ use super::outcome::{self, Row};
 use super::plan::Plan;
 use super::system::System;
 use crate::contest::{
-    Company, ContestError, Cpus, Crowd, Operation, Placement, Scheduled, Waits, allow_files,
-    check_permitted,
+    Company, Cpus, Crowd, Operation, Placement, Scheduled, Waits, allow_files, check_permitted,
 };
+use crate::error::LabError;
 use crate::progress::Progress;
 use crate::stats::median;
 use crate::usage::resident;
@@ -56,7 +56,7 @@ pub(super) fn measure(
     plan: &Plan,
     cpus: &Cpus,
     request: &[u8],
-) -> Result<IdleConnections, ContestError> {
+) -> Result<IdleConnections, LabError> {
     let wanted = plan.connections;
     let files = allow_files(u64::from(wanted) + OTHER_FILES);
     let possible = files.saturating_sub(OTHER_FILES);
@@ -80,7 +80,7 @@ pub(super) fn measure(
             connections + OTHER_CLIENTS,
         )?;
         company.add_client(Operation::Cube, 1)?;
-        Ok::<_, ContestError>(company)
+        Ok::<_, LabError>(company)
     };
     let address = free_address()?;
     let mut servers = [server("127.0.0.1:0")?, server(&address)?];
@@ -133,11 +133,11 @@ pub(super) fn measure(
 }
 
 /// An address that nobody has, as yet.
-fn free_address() -> Result<String, ContestError> {
+fn free_address() -> Result<String, LabError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.to_string())
-        .map_err(ContestError::work("looking for a free port"))
+        .map_err(LabError::work("looking for a free port"))
 }
 
 /// Files of a server that are no connections of the crowd.

@@ -18,10 +18,10 @@ mod table;
 use std::time::Duration;
 
 use crate::contest::{
-    Company, ContestError, Cpus, OmniOrb, Operation, Placement, RawServing, Sizes, Waits,
-    check_permitted, tap,
+    Company, Cpus, OmniOrb, Operation, Placement, RawServing, Sizes, Waits, check_permitted, tap,
 };
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::stats::Record;
@@ -45,7 +45,6 @@ impl Experiment for Latency {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = ContestError;
 
     fn full() -> Plan {
         Plan::full()
@@ -55,7 +54,7 @@ impl Experiment for Latency {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
         let mut environment = Environment::probe();
@@ -103,7 +102,7 @@ fn company(
     plan: &Plan,
     sizes: Sizes,
     omniorb: &OmniOrb,
-) -> Result<Option<Company>, ContestError> {
+) -> Result<Option<Company>, LabError> {
     let raw = |waits| {
         let how = RawServing::Threads(waits);
         Company::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
@@ -124,7 +123,7 @@ fn rounds(
     plan: &Plan,
     cpus: &Cpus,
     systems: &mut [(System, Company)],
-) -> Result<(Vec<Row>, Pooled), ContestError> {
+) -> Result<(Vec<Row>, Pooled), LabError> {
     let mut rows = Vec::new();
     let mut pooled: Pooled = Vec::new();
     let places: Vec<Placement> = Placement::ALL

@@ -5,11 +5,11 @@ use chronorb_rt::{MemoryLock, Rights};
 use super::case::Case;
 use super::class::{Class, HIGH, LOW};
 use super::company::{Company, Members};
-use super::error::OsError;
 use super::order::Pace;
 use super::outcome::{ClassRow, Client};
 use super::plan::Plan;
 use crate::contest::Cpus;
+use crate::error::LabError;
 use crate::stats::Record;
 use crate::watch::Watch;
 use crate::work::Speed;
@@ -19,7 +19,7 @@ pub(super) fn measure(
     plan: &Plan,
     classes: &[Class],
     watch: &Watch,
-) -> Result<Vec<ClassRow>, OsError> {
+) -> Result<Vec<ClassRow>, LabError> {
     let cases: Vec<Case> = cases()?
         .into_iter()
         .filter(|case| classes.contains(&case.class))
@@ -43,8 +43,8 @@ pub(super) fn measure(
 }
 
 /// All that this process can measure, by its rights and processors.
-pub(super) fn cases() -> Result<Vec<Case>, OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+pub(super) fn cases() -> Result<Vec<Case>, LabError> {
+    let cpus = Cpus::of_this_process()?;
     let may_lock = Rights::probe().memory_lock == MemoryLock::Unlimited;
     Ok(Case::all(cpus.are_several(), may_lock))
 }
@@ -85,7 +85,7 @@ impl Pooled {
         }
     }
 
-    fn add_round(&mut self, plan: &Plan, steps: u32) -> Result<(), OsError> {
+    fn add_round(&mut self, plan: &Plan, steps: u32) -> Result<(), LabError> {
         let low = plan.low_clients as usize;
         let mut company = Company::start(&Members {
             class: self.case.class,

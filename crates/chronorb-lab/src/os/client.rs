@@ -7,9 +7,9 @@ use std::thread;
 use chronorb::prelude::*;
 use chronorb_rt::{Monotonic, Usage};
 
-use super::error::OsError;
 use super::order::{ClientOrder, Measured, Pace, Ready, Run};
 use super::server::{orb, priority};
+use crate::error::LabError;
 use crate::idl::demo::Work;
 use crate::process::{self, Parent};
 use crate::schedule::{SystemClock, Window, closed_loop, periodic};
@@ -17,7 +17,7 @@ use crate::stats::Record;
 
 /// Connects, and calls as the parent says, measurement by measurement. The process ends at once when
 /// standard input ends before that.
-pub(super) fn call(order: &ClientOrder) -> Result<(), OsError> {
+pub(super) fn call(order: &ClientOrder) -> Result<(), LabError> {
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     let orb = orb(order.class, order.lock_memory)?;
     thread::scope(|scope| {
@@ -76,15 +76,15 @@ pub(super) fn call(order: &ClientOrder) -> Result<(), OsError> {
 }
 
 /// Gives the thread its priority and its class, and finds the object with everything on the way there.
-fn connect(orb: &Orb, order: &ClientOrder, native: u8) -> Result<Work, OsError> {
+fn connect(orb: &Orb, order: &ClientOrder, native: u8) -> Result<Work, LabError> {
     orb.rt_current()
         .set_priority(priority(native))
-        .map_err(OsError::work("setting the priority"))?;
+        .map_err(LabError::work("setting the priority"))?;
     let work = orb
         .string_to_object(&order.reference)
         .and_then(|object| Work::narrow(&object))
-        .map_err(OsError::work("finding the object"))?
-        .ok_or_else(|| OsError::work("finding the object")("it does no such work"))?;
+        .map_err(LabError::work("finding the object"))?
+        .ok_or_else(|| LabError::work("finding the object")("it does no such work"))?;
     for _ in 0..WARM_UP_CALLS {
         cube(&work, 1)?;
     }
@@ -98,7 +98,7 @@ fn call_in_each(
     index: usize,
     runs: &Receiver<Run>,
     answer: &Sender<(Record, u64)>,
-) -> Result<(), OsError> {
+) -> Result<(), LabError> {
     for run in runs {
         let window = Window {
             start: Monotonic::from_nanos(run.at_ns),
@@ -110,7 +110,7 @@ fn call_in_each(
         let calls = match pace {
             Pace::Rest => Record::new(),
             Pace::WakeEvery(period) => {
-                periodic(&SystemClock, window, period, || Ok::<_, OsError>(()))?
+                periodic(&SystemClock, window, period, || Ok::<_, LabError>(()))?
             }
             Pace::CallEvery(period) => periodic(&SystemClock, window, period, call)?,
             Pace::BackToBack => closed_loop(&SystemClock, window, call)?,
@@ -123,13 +123,13 @@ fn call_in_each(
 }
 
 /// One call; looks at what comes back.
-fn cube(work: &Work, steps: u32) -> Result<(), OsError> {
+fn cube(work: &Work, steps: u32) -> Result<(), LabError> {
     let cube = work
         .cube(VALUE, steps)
-        .map_err(OsError::work("calling the server"))?;
+        .map_err(LabError::work("calling the server"))?;
     match cube {
         CUBE => Ok(()),
-        _ => Err(OsError::work("calling the server")(format!(
+        _ => Err(LabError::work("calling the server")(format!(
             "{VALUE}³ is not {cube}"
         ))),
     }

@@ -7,11 +7,11 @@ use serde::de::DeserializeOwned;
 
 use super::PART_COMMAND;
 use super::class::Class;
-use super::error::OsError;
 use super::load::Load;
 use super::order::{ClientOrder, Measured, Pace, Part, Ready, Run, ServerOrder, Serving};
 use crate::contest::{Cpus, Placement};
 use crate::environment::ProcessorTime;
+use crate::error::LabError;
 use crate::process::Child;
 
 /// Who takes part.
@@ -45,7 +45,7 @@ pub(super) struct Course {
 
 impl Company {
     /// Starts all processes; when this returns, all are connected and in their places, and the load is on.
-    pub(super) fn start(members: &Members) -> Result<Self, OsError> {
+    pub(super) fn start(members: &Members) -> Result<Self, LabError> {
         let up = Deadline::after(START_UP);
         let order = ServerOrder {
             class: members.class,
@@ -65,9 +65,8 @@ impl Company {
         let Ready {} = client.hear(up)?;
         // Where nothing is to be pinned, nothing is: who has a reservation would not have it otherwise.
         if members.placement != Placement::Unpinned {
-            let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
-            cpus.place(members.placement, client.id(), server.id())
-                .map_err(OsError::work("pinning client and server"))?;
+            let cpus = Cpus::of_this_process()?;
+            cpus.place(members.placement, client.id(), server.id())?;
         }
         let load = match members.load {
             Load::Idle => None,
@@ -90,8 +89,8 @@ impl Company {
         paces: &[Pace],
         length: Duration,
         steps: u32,
-        mut soon: impl FnMut(Monotonic) -> Result<(), OsError>,
-    ) -> Result<Course, OsError> {
+        mut soon: impl FnMut(Monotonic) -> Result<(), LabError>,
+    ) -> Result<Course, LabError> {
         let start = Monotonic::now() + LEAD;
         soon(start)?;
         self.client.tell(&Some(Run {
@@ -113,7 +112,7 @@ impl Company {
     }
 
     /// Ends all processes.
-    pub(super) fn stop(mut self) -> Result<(), OsError> {
+    pub(super) fn stop(mut self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         if let Some(load) = self.load {
             load.stop(end)?;
@@ -130,7 +129,7 @@ pub(super) fn ask<T: DeserializeOwned>(
     name: &str,
     part: &Part,
     length: Duration,
-) -> Result<T, OsError> {
+) -> Result<T, LabError> {
     let mut child = Child::start(name, PART_COMMAND, part)?;
     let answer = child.hear(Deadline::after(length + WIND_DOWN))?;
     child.finish(Deadline::after(WIND_DOWN))?;

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use chronorb_rt::{Scheduling, ThreadBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::error::OsError;
 use super::order::Ready;
 use crate::contest::Cpus;
+use crate::error::LabError;
 use crate::process::{self, Parent};
 use crate::work;
 
@@ -43,16 +43,16 @@ impl Load {
 }
 
 /// Makes the load until the parent closes standard input.
-pub(super) fn make(load: Load) -> Result<(), OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+pub(super) fn make(load: Load) -> Result<(), LabError> {
+    let cpus = Cpus::of_this_process()?;
     let parent = Parent::listen(|| std::process::exit(0));
     for cpu in cpus.iter() {
         if load != Load::Idle {
             spawn("hog", cpu, compute)?;
         }
         if load == Load::Mixed {
-            let (near, far) = pair().map_err(OsError::work("connecting the load to itself"))?;
-            let file = Scratch::new(cpu).map_err(OsError::work("making a file for the load"))?;
+            let (near, far) = pair().map_err(LabError::work("connecting the load to itself"))?;
+            let file = Scratch::new(cpu).map_err(LabError::work("making a file for the load"))?;
             spawn("writer", cpu, move || write(file))?;
             spawn("sender", cpu, move || send(near))?;
             spawn("receiver", cpu, move || receive(far))?;
@@ -64,12 +64,14 @@ pub(super) fn make(load: Load) -> Result<(), OsError> {
     Ok(())
 }
 
-fn spawn(name: &str, cpu: usize, work: impl FnOnce() + Send + 'static) -> Result<(), OsError> {
+fn spawn(name: &str, cpu: usize, work: impl FnOnce() + Send + 'static) -> Result<(), LabError> {
     let thread = ThreadBuilder::new(name)
         .scheduling(Scheduling::OTHER)
         .affinity(&[cpu])
         .spawn(work);
-    thread.map(drop).map_err(OsError::work("starting the load"))
+    thread
+        .map(drop)
+        .map_err(LabError::work("starting the load"))
 }
 
 fn compute() {

@@ -23,7 +23,6 @@ mod class;
 mod classes;
 mod client;
 mod company;
-mod error;
 mod headings;
 mod hold;
 mod kernel;
@@ -47,13 +46,13 @@ use std::time::Duration;
 use chronorb_rt::{MemoryLock, Rights};
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::watch::Watch;
 
 pub use case::Case;
 pub use class::Class;
-pub use error::OsError;
 pub use kernel::Kernel;
 pub use load::Load;
 pub use outcome::{
@@ -79,7 +78,6 @@ impl Experiment for OperatingSystem {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = OsError;
 
     fn full() -> Plan {
         Plan::full()
@@ -89,7 +87,7 @@ impl Experiment for OperatingSystem {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, OsError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
         let refused: Vec<_> = Class::ALL
@@ -136,8 +134,8 @@ impl Experiment for OperatingSystem {
 ///
 /// # Errors
 ///
-/// [`OsError::Process`] when the order cannot be read, [`OsError::Work`] when the ORB or the system fails.
-pub fn part_main(order: &str) -> Result<(), OsError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB or the system fails.
+pub fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
         order::Part::Server(order) => server::serve(&order),
         order::Part::Client(order) => client::call(&order),
@@ -149,7 +147,7 @@ pub fn part_main(order: &str) -> Result<(), OsError> {
 }
 
 /// What a plan takes, about.
-fn length(plan: &Plan, classes: &[Class]) -> Result<Duration, OsError> {
+fn length(plan: &Plan, classes: &[Class]) -> Result<Duration, LabError> {
     let cases = classes::cases()?;
     let cases = cases.iter().filter(|case| classes.contains(&case.class));
     let cases = cases.count() as u32 * plan.rounds;

@@ -7,12 +7,12 @@ use chronorb_rt::{Deadline, Monotonic};
 use super::PART_COMMAND;
 use super::class::{Class, HIGH};
 use super::company::{Company, Members};
-use super::error::OsError;
 use super::load::Load;
 use super::order::{Pace, Part, Ready, Scavenge, Scavenged, ScavengerOrder};
 use super::outcome::{ScavengerRow, Side};
 use super::plan::Plan;
 use crate::contest::{Cpus, Placement};
+use crate::error::LabError;
 use crate::process::Child;
 use crate::watch::Watch;
 
@@ -23,8 +23,8 @@ pub(super) fn measure(
     class: Class,
     lock_memory: bool,
     watch: &Watch,
-) -> Result<Vec<ScavengerRow>, OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+) -> Result<Vec<ScavengerRow>, LabError> {
+    let cpus = Cpus::of_this_process()?;
     if !cpus.are_several() {
         return Ok(Vec::new());
     }
@@ -100,7 +100,7 @@ impl Counts {
 struct Scavengers(Child);
 
 impl Scavengers {
-    fn start(cpus: &Cpus) -> Result<Self, OsError> {
+    fn start(cpus: &Cpus) -> Result<Self, LabError> {
         let cpus: Vec<usize> = cpus.iter().collect();
         let order = ScavengerOrder {
             cpus: vec![cpus[0], cpus[cpus.len() - 1]],
@@ -110,18 +110,18 @@ impl Scavengers {
         Ok(Self(child))
     }
 
-    fn count(&mut self, start: Monotonic, length: Duration) -> Result<(), OsError> {
+    fn count(&mut self, start: Monotonic, length: Duration) -> Result<(), LabError> {
         let at_ns = start.as_nanos();
         Ok(self.0.tell(&Some(Scavenge { at_ns, length }))?)
     }
 
-    fn counted(&mut self) -> Result<[u64; 2], OsError> {
+    fn counted(&mut self) -> Result<[u64; 2], LabError> {
         let Scavenged { counts } = self.0.hear(Deadline::after(PATIENCE))?;
         let pair = counts.try_into();
-        pair.map_err(|_| OsError::work("counting beside calls")("a scavenger has ended"))
+        pair.map_err(|_| LabError::work("counting beside calls")("a scavenger has ended"))
     }
 
-    fn stop(mut self) -> Result<(), OsError> {
+    fn stop(mut self) -> Result<(), LabError> {
         self.0.tell(&None::<Scavenge>)?;
         Ok(self.0.finish(Deadline::after(PATIENCE))?)
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::class::Class;
 use super::company::{Company, Members};
-use super::error::OsError;
 use super::load::Load;
 use super::order::Pace;
 use super::outcome::{Mode, RateRow};
 use super::plan::{PAPER_RATES_HZ, Plan, SCALE};
 use crate::contest::Placement;
+use crate::error::LabError;
 use crate::watch::Watch;
 use crate::work::Speed;
 
@@ -19,7 +19,7 @@ pub(super) fn measure(
     classes: &[Class],
     lock_memory: bool,
     watch: &Watch,
-) -> Result<Vec<RateRow>, OsError> {
+) -> Result<Vec<RateRow>, LabError> {
     let mut rows = Vec::new();
     let speed = Speed::measure();
     for class in [Class::Other, Class::Fifo] {

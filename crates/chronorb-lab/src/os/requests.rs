@@ -3,12 +3,12 @@
 use super::class::{Class, HIGH, LOW};
 use super::classes::LOW_THREADS;
 use super::company::{Company, Members};
-use super::error::OsError;
 use super::load::Load;
 use super::order::Pace;
 use super::outcome::RequestRow;
 use super::plan::Plan;
 use crate::contest::{Cpus, Placement};
+use crate::error::LabError;
 use crate::stats::Record;
 use crate::watch::Watch;
 
@@ -18,8 +18,8 @@ pub(super) fn measure(
     class: Class,
     lock_memory: bool,
     watch: &Watch,
-) -> Result<Vec<RequestRow>, OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+) -> Result<Vec<RequestRow>, LabError> {
+    let cpus = Cpus::of_this_process()?;
     let mut rows = Vec::new();
     for placement in [Placement::SameCpu, Placement::AcrossCpus] {
         if placement == Placement::AcrossCpus && !cpus.are_several() {

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use chronorb_rt::{Monotonic, Scheduling, ThreadBuilder, sleep_until};
 use rustix::process::{setpriority_process, setsid};
 
-use super::error::OsError;
 use super::order::{Ready, Scavenge, Scavenged, ScavengerOrder};
+use crate::error::LabError;
 use crate::process::{self, Parent};
 use crate::work;
 
@@ -15,7 +15,7 @@ use crate::work;
 ///
 /// Scavengers are ordinary threads: every real-time thread goes before them. Of the ordinary threads they have the
 /// greatest weight, where that is permitted, so that other programs take little.
-pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), OsError> {
+pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), LabError> {
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     gain_weight();
     let scavengers: Vec<_> = order
@@ -36,7 +36,7 @@ pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), OsError> {
             scavenger.map(|_| (tell, counts))
         })
         .collect::<Result<_, _>>()
-        .map_err(OsError::work("starting a scavenger"))?;
+        .map_err(LabError::work("starting a scavenger"))?;
     process::tell(&Ready {})?;
     while let Some(window) = parent.hear::<Option<Scavenge>>()? {
         for (tell, _) in &scavengers {

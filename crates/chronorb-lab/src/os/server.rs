@@ -3,16 +3,16 @@
 use chronorb::prelude::*;
 
 use super::class::Class;
-use super::error::OsError;
 use super::order::{ServerOrder, Serving};
+use crate::error::LabError;
 use crate::idl::demo::{WorkServant, WorkSkeleton};
 use crate::process::{self, Parent};
 use crate::work::cube;
 
 /// Serves until the parent closes standard input.
-pub(super) fn serve(order: &ServerOrder) -> Result<(), OsError> {
+pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
     let orb = orb(order.class, order.lock_memory)?;
-    let object = offer(&orb, order).map_err(OsError::work("offering the object"))?;
+    let object = offer(&orb, order).map_err(LabError::work("offering the object"))?;
     let priorities: Vec<u8> = order.lanes.iter().map(|(priority, _)| *priority).collect();
     order.class.finish_lanes(&priorities)?;
 
@@ -31,7 +31,7 @@ pub(super) fn serve(order: &ServerOrder) -> Result<(), OsError> {
 /// Makes an ORB of the experiment, for a server or a client. CORBA priorities are native ones.
 ///
 /// What the experiment is about is fixed, whatever the environment says.
-pub(super) fn orb(class: Class, lock_memory: bool) -> Result<Orb, OsError> {
+pub(super) fn orb(class: Class, lock_memory: bool) -> Result<Orb, LabError> {
     let mut args = [
         "os",
         "-ORBListenEndpoints",
@@ -55,7 +55,7 @@ pub(super) fn orb(class: Class, lock_memory: bool) -> Result<Orb, OsError> {
     ]
     .map(str::to_owned)
     .to_vec();
-    Orb::init(&mut args).map_err(OsError::work("starting the ORB"))
+    Orb::init(&mut args).map_err(LabError::work("starting the ORB"))
 }
 
 /// The CORBA priority that is this native one.

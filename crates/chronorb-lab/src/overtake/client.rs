@@ -5,10 +5,10 @@ use std::time::Duration;
 use chronorb::prelude::*;
 use chronorb_rt::{Deadline, Monotonic, Policy as SchedulingPolicy, sleep_until};
 
-use super::error::OvertakeError;
 use super::load;
 use super::order::{ClientOrder, HIGH, Measured, Prepare, Ready, Role, Start};
 use super::server::orb;
+use crate::error::LabError;
 use crate::idl::overtake::Workshop;
 use crate::process::{self, Parent};
 use crate::schedule::{SystemClock, closed_loop, periodic};
@@ -21,9 +21,9 @@ use crate::schedule::{SystemClock, closed_loop, periodic};
 ///
 /// # Errors
 ///
-/// [`OvertakeError::Process`] when the order cannot be read, [`OvertakeError::Work`] when a call
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a call
 /// fails.
-pub fn client_main(order: &str) -> Result<(), OvertakeError> {
+pub fn client_main(order: &str) -> Result<(), LabError> {
     let order: ClientOrder = process::order(order)?;
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     let orb = orb(order.lock_memory, &[])?;
@@ -37,7 +37,7 @@ pub fn client_main(order: &str) -> Result<(), OvertakeError> {
 }
 
 /// Says that everything is connected, and waits for the start.
-pub(super) fn await_start(parent: &Parent) -> Result<Monotonic, OvertakeError> {
+pub(super) fn await_start(parent: &Parent) -> Result<Monotonic, LabError> {
     process::tell(&Ready {})?;
     let Start { at_ns } = parent.hear()?;
     Ok(Monotonic::from_nanos(at_ns))
@@ -48,20 +48,20 @@ pub(super) fn connect(
     orb: &Orb,
     priority: Priority,
     reference: &str,
-) -> Result<Workshop, OvertakeError> {
+) -> Result<Workshop, LabError> {
     orb.rt_current()
         .set_priority(priority)
-        .map_err(OvertakeError::work("setting the priority"))?;
+        .map_err(LabError::work("setting the priority"))?;
     let workshop = orb
         .string_to_object(reference)
         .and_then(|object| Workshop::narrow(&object))
-        .map_err(OvertakeError::work("finding the object"))?
-        .ok_or_else(|| OvertakeError::work("finding the object")("it does no such work"))?;
+        .map_err(LabError::work("finding the object"))?
+        .ok_or_else(|| LabError::work("finding the object")("it does no such work"))?;
     let deadline = Deadline::after(PATIENCE);
     // Many connect at a time, and more than a buffer holds: then some are refused.
     while let Err(exception) = workshop.cube(VALUE, 1) {
         if exception.kind != SystemExceptionKind::Transient || deadline.has_passed() {
-            return Err(OvertakeError::work("calling the server")(exception));
+            return Err(LabError::work("calling the server")(exception));
         }
         sleep_until(Monotonic::now() + Duration::from_millis(1));
     }
@@ -74,15 +74,15 @@ fn measured(
     order: &ClientOrder,
     prepare: &Prepare,
     parent: &Parent,
-) -> Result<Measured, OvertakeError> {
+) -> Result<Measured, LabError> {
     let workshop = connect(orb, HIGH, &prepare.reference)?;
     let call = |steps| {
         let cube = workshop
             .cube(VALUE, steps)
-            .map_err(OvertakeError::work("calling the server"))?;
+            .map_err(LabError::work("calling the server"))?;
         match cube {
             CUBE => Ok(()),
-            _ => Err(OvertakeError::work("calling the server")(format!(
+            _ => Err(LabError::work("calling the server")(format!(
                 "{VALUE}³ is not {cube}"
             ))),
         }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::case::{Case, Strategy};
-use super::error::OvertakeError;
 use super::order::{
     ClientOrder, Fare, Loaded, Measured, Prepare, Ready, Role, ServerOrder, Serving, Start,
 };
 use super::plan::Plan;
 use super::{CLIENT_COMMAND, SERVER_COMMAND};
 use crate::environment::ProcessorTime;
+use crate::error::LabError;
 use crate::process::Child;
 use crate::stats::Record;
 use crate::work::Speed;
@@ -46,7 +46,7 @@ pub(super) struct CaseOutcome {
 
 impl Company {
     /// Starts all processes.
-    pub(super) fn start(plan: &Plan, lock_memory: bool) -> Result<Self, OvertakeError> {
+    pub(super) fn start(plan: &Plan, lock_memory: bool) -> Result<Self, LabError> {
         let up = Deadline::after(START_UP);
         let servers = Strategy::ALL
             .map(|strategy| {
@@ -61,7 +61,7 @@ impl Company {
                 Ok((strategy, server, serving))
             })
             .into_iter()
-            .collect::<Result<Vec<_>, OvertakeError>>()?;
+            .collect::<Result<Vec<_>, LabError>>()?;
         let high_steps = Speed::measure().steps(plan.high_work);
         let client = |name: &str, role| {
             let order = ClientOrder {
@@ -86,7 +86,7 @@ impl Company {
             ]
             .into_iter()
             .map(|(name, role)| Ok((role, client(name, role)?)))
-            .collect::<Result<_, OvertakeError>>()?,
+            .collect::<Result<_, LabError>>()?,
         })
     }
 
@@ -96,7 +96,7 @@ impl Company {
         strategy: Strategy,
         case: Case,
         mut tick: impl FnMut(),
-    ) -> Result<CaseOutcome, OvertakeError> {
+    ) -> Result<CaseOutcome, LabError> {
         let callers = |role| match role {
             Role::High => 1,
             Role::Slow => self.plan.exhausting_callers(case.load),
@@ -110,7 +110,7 @@ impl Company {
             .flat_map(|(.., serving)| &serving.references)
             .find(|(pool, _)| *pool == case.pool)
             .map(|(_, reference)| reference.clone())
-            .ok_or_else(|| OvertakeError::work("finding the object")("there is no such pool"))?;
+            .ok_or_else(|| LabError::work("finding the object")("there is no such pool"))?;
         let mut loaders: Vec<_> = self
             .loaders
             .iter_mut()
@@ -124,7 +124,7 @@ impl Company {
                 callers,
             }))?;
             let Ready {} = child.hear(connected)?;
-            Ok::<_, OvertakeError>(())
+            Ok::<_, LabError>(())
         };
         for (role, child) in &mut loaders {
             prepare(child, callers(*role))?;
@@ -150,7 +150,7 @@ impl Company {
                     .iter_mut()
                     .try_for_each(|(_, child)| child.check())?;
             }
-            Ok::<_, OvertakeError>(ProcessorTime::now())
+            Ok::<_, LabError>(ProcessorTime::now())
         };
         let mut processors = Vec::new();
         for span in &spans {
@@ -190,7 +190,7 @@ impl Company {
     }
 
     /// Ends all processes.
-    pub(super) fn stop(self) -> Result<(), OvertakeError> {
+    pub(super) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         let clients = self.loaders.into_iter().map(|(_, child)| child);
         for mut client in clients.chain([self.high]) {

@@ -9,9 +9,9 @@ use chronorb_rt::{Monotonic, sleep_until};
 
 use super::client::{await_start, connect};
 use super::endless;
-use super::error::OvertakeError;
 use super::order::{ClientOrder, Fare, HIGH, LOW, Loaded, MIDDLE, Prepare, Role};
 use super::plan::{Plan, Span};
+use crate::error::LabError;
 use crate::idl::overtake::Workshop;
 use crate::process::Parent;
 
@@ -21,7 +21,7 @@ pub(super) fn run(
     order: &ClientOrder,
     prepare: &Prepare,
     parent: &Parent,
-) -> Result<Loaded, OvertakeError> {
+) -> Result<Loaded, LabError> {
     thread::scope(|scope| {
         let (connected, connections) = mpsc::channel();
         let callers: Vec<_> = (0..prepare.callers)
@@ -60,7 +60,7 @@ fn caller(
     prepare: &Prepare,
     connected: Sender<()>,
     start: &Receiver<Monotonic>,
-) -> Result<[Fare; 2], OvertakeError> {
+) -> Result<[Fare; 2], LabError> {
     let priority = match order.role {
         Role::High | Role::Slow => HIGH,
         Role::Middle => MIDDLE,
@@ -83,7 +83,7 @@ fn call_while_on(
     role: Role,
     plan: &Plan,
     span: Span,
-) -> Result<Fare, OvertakeError> {
+) -> Result<Fare, LabError> {
     let mut fare = Fare::default();
     let until = span.load_until;
     sleep_until(span.load_from);
@@ -94,7 +94,7 @@ fn call_while_on(
                 fare.refused += 1;
                 sleep_until(until.min(Monotonic::now() + RETRY));
             }
-            Err(exception) => return Err(OvertakeError::work("loading the server")(exception)),
+            Err(exception) => return Err(LabError::work("loading the server")(exception)),
         }
     }
     Ok(fare)

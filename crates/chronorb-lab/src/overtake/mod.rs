@@ -20,7 +20,6 @@ mod claims;
 mod client;
 mod company;
 mod endless;
-mod error;
 mod load;
 mod order;
 mod outcome;
@@ -33,13 +32,13 @@ mod table;
 use chronorb_rt::{MemoryLock, Monotonic, Rights};
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::stats::Record;
 
 pub use case::{Case, Load, Pool, Series, Strategy, Trial};
 pub use client::client_main;
-pub use error::OvertakeError;
 pub use outcome::{Outcome, Row};
 pub use plan::Plan;
 pub use server::server_main;
@@ -62,7 +61,6 @@ impl Experiment for Overtake {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = OvertakeError;
 
     fn full() -> Plan {
         Plan::full()
@@ -72,7 +70,7 @@ impl Experiment for Overtake {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, OvertakeError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let memory_locked = Rights::probe().memory_lock == MemoryLock::Unlimited;
         let before = ProcessorTime::now();

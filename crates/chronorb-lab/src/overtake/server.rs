@@ -8,9 +8,9 @@ use chronorb_rt::{Monotonic, sleep_until};
 
 use super::case::Pool;
 use super::endless;
-use super::error::OvertakeError;
 use super::order::{HIGH, LOW, MIDDLE, ServerOrder, Serving};
 use super::plan::{HIGH_THREADS, Plan};
+use crate::error::LabError;
 use crate::idl::overtake::{WorkshopServant, WorkshopSkeleton};
 use crate::process::{self, Parent};
 use crate::work::cube;
@@ -22,9 +22,9 @@ use crate::work::cube;
 ///
 /// # Errors
 ///
-/// [`OvertakeError::Process`] when the order cannot be read, [`OvertakeError::Work`] when the ORB
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB
 /// fails.
-pub fn server_main(order: &str) -> Result<(), OvertakeError> {
+pub fn server_main(order: &str) -> Result<(), LabError> {
     let ServerOrder {
         strategy,
         lock_memory,
@@ -34,7 +34,7 @@ pub fn server_main(order: &str) -> Result<(), OvertakeError> {
     let mut references = Vec::new();
     for pool in Pool::ALL {
         let reference = offer(&orb, pool, &plan);
-        let reference = reference.map_err(OvertakeError::work("offering an object"))?;
+        let reference = reference.map_err(LabError::work("offering an object"))?;
         references.push((pool, reference));
     }
 
@@ -49,7 +49,7 @@ pub fn server_main(order: &str) -> Result<(), OvertakeError> {
 }
 
 /// Makes an ORB of the experiment, for a server or a client.
-pub(super) fn orb(lock_memory: bool, options: &[&str]) -> Result<Orb, OvertakeError> {
+pub(super) fn orb(lock_memory: bool, options: &[&str]) -> Result<Orb, LabError> {
     let fixed = [
         "overtake",
         "-ORBListenEndpoints",
@@ -64,7 +64,7 @@ pub(super) fn orb(lock_memory: bool, options: &[&str]) -> Result<Orb, OvertakeEr
         .chain(options)
         .map(|text| (*text).to_owned())
         .collect();
-    Orb::init(&mut args).map_err(OvertakeError::work("starting the ORB"))
+    Orb::init(&mut args).map_err(LabError::work("starting the ORB"))
 }
 
 /// Activates an object on a pool and returns its reference.

@@ -22,10 +22,10 @@ mod tests;
 use std::path::Path;
 
 use crate::contest::{
-    Certificates, Company, ContestError, Cpus, OmniOrb, Placement, check_permitted, tap, tap_group,
-    tap_with,
+    Certificates, Company, Cpus, OmniOrb, Placement, check_permitted, tap, tap_group, tap_with,
 };
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::stats::Record;
@@ -53,7 +53,6 @@ impl Experiment for Protocols {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = ContestError;
 
     fn full() -> Plan {
         Plan::full()
@@ -63,7 +62,7 @@ impl Experiment for Protocols {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
         let environment = Environment::probe();
@@ -120,7 +119,7 @@ impl Experiment for Protocols {
 }
 
 /// Finds out how many octets messages to a group have.
-fn add_groups(messages: &mut Vec<Messages>) -> Result<(), ContestError> {
+fn add_groups(messages: &mut Vec<Messages>) -> Result<(), LabError> {
     let trials = Protocol::Miop.trials();
     let operations: Vec<_> = trials.iter().map(|trial| trial.operation()).collect();
     let settings = Protocol::Miop.settings(Path::new(""), false);
@@ -135,7 +134,7 @@ fn rounds(
     mut site: Site,
     cpus: &Cpus,
     outcome: &mut Outcome,
-) -> Result<(), ContestError> {
+) -> Result<(), LabError> {
     let plan = outcome.plan.clone();
     let several = cpus.are_several();
     let cells: Vec<Cell> = Cell::all(&plan)
@@ -178,7 +177,7 @@ impl Turn {
         client: usize,
         cpus: &Cpus,
         outcome: &mut Outcome,
-    ) -> Result<(), ContestError> {
+    ) -> Result<(), LabError> {
         let place = (cpus, self.cell.placement);
         let (trial, plan) = (self.cell.trial, &outcome.plan);
         let clients = trial.clients();

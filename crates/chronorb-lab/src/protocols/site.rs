@@ -9,7 +9,8 @@ use super::plan::Plan;
 use super::protocol::{Protocol, unused_path};
 use super::system::System;
 use super::trial::{Cell, Trial};
-use crate::contest::{Company, ContestError, OmniOrb, RawServing, Sizes, Waits, try_out};
+use crate::contest::{Company, OmniOrb, RawServing, Sizes, Waits, try_out};
+use crate::error::LabError;
 
 /// One that takes no part, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,7 +56,7 @@ impl Site {
     pub(super) fn open(
         protocol: Protocol,
         means: &Means<'_>,
-    ) -> Result<(Self, Vec<Missing>), ContestError> {
+    ) -> Result<(Self, Vec<Missing>), LabError> {
         let mut site = Self {
             protocol,
             teams: Vec::new(),
@@ -113,7 +114,7 @@ impl Site {
         Ok((site, missing))
     }
 
-    fn add_raw(&mut self, certificates: &Path, means: &Means<'_>) -> Result<(), ContestError> {
+    fn add_raw(&mut self, certificates: &Path, means: &Means<'_>) -> Result<(), LabError> {
         let medium = self.protocol.medium(certificates);
         for &waits in &means.plan.waits {
             let how = RawServing::Threads(waits);
@@ -136,7 +137,7 @@ impl Site {
         Ok(())
     }
 
-    fn add_omniorb(&mut self, means: &Means<'_>) -> Result<(), ContestError> {
+    fn add_omniorb(&mut self, means: &Means<'_>) -> Result<(), LabError> {
         let scheduled = means.plan.scheduled;
         if let Some(company) = Company::omniorb(means.omniorb, scheduled)? {
             self.add(System::OmniOrbTcp, Waits::Block, company, means)?;
@@ -158,7 +159,7 @@ impl Site {
         waits: Waits,
         company: Company,
         means: &Means<'_>,
-    ) -> Result<(), ContestError> {
+    ) -> Result<(), LabError> {
         let mut team = Team::of(system, waits, company);
         for (trial, _) in means.sizes {
             if system.is_own() || !trial.is_oneway() {
@@ -191,7 +192,7 @@ impl Site {
     }
 
     /// Ends all processes.
-    pub(super) fn close(self) -> Result<(), ContestError> {
+    pub(super) fn close(self) -> Result<(), LabError> {
         self.teams
             .into_iter()
             .try_for_each(|team| team.company.stop())
@@ -208,7 +209,7 @@ impl Team {
         }
     }
 
-    fn add(&mut self, trial: Trial) -> Result<(), ContestError> {
+    fn add(&mut self, trial: Trial) -> Result<(), LabError> {
         if !trial.waits(self.waits) {
             return Ok(());
         }

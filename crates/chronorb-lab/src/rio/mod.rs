@@ -20,7 +20,6 @@ mod class;
 mod client;
 mod course;
 mod echoes;
-mod error;
 mod guarantees;
 mod order;
 mod outcome;
@@ -41,6 +40,7 @@ use std::time::Duration;
 
 use crate::awake::Awake;
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::stats::Record;
@@ -48,7 +48,6 @@ use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use calls::Io;
-pub use error::RioError;
 pub use outcome::{CallRow, EchoRow, FlowRow, Outcome};
 pub use part::Part;
 pub use plan::Plan;
@@ -74,7 +73,6 @@ impl Experiment for RealTimeIo {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = RioError;
 
     fn full() -> Plan {
         Plan::full()
@@ -84,12 +82,12 @@ impl Experiment for RealTimeIo {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, RioError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let environment = Environment::probe();
         let before = ProcessorTime::now();
         let machine = Machine::probe(&plan.driver)?;
         let awake = Awake::on(machine.cpus.iter());
-        let awake = awake.map_err(RioError::work("keeping processors awake"))?;
+        let awake = awake.map_err(LabError::work("keeping processors awake"))?;
         let outcome = Outcome {
             plan: plan.clone(),
             environment,
@@ -129,8 +127,8 @@ impl Experiment for RealTimeIo {
 ///
 /// # Errors
 ///
-/// [`RioError::Process`] when the order cannot be read, [`RioError::Work`] when the network or the system fails.
-pub fn part_main(order: &str) -> Result<(), RioError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the network or the system fails.
+pub fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
         order::Order::Serve(order) => server::serve(&order),
         order::Order::Echo(order) => client::echo(&order),
@@ -148,7 +146,7 @@ struct Run {
 
 impl Run {
     /// Echoes by all ways of a part, by turns.
-    fn echoes(&mut self, part: Part) -> Result<(), RioError> {
+    fn echoes(&mut self, part: Part) -> Result<(), LabError> {
         let plan = self.outcome.plan.clone();
         let rate = match part {
             Part::Company => plan.bulk_rate,
@@ -160,7 +158,7 @@ impl Run {
         let competitor = (part == Part::Processing)
             .then(|| Awake::competing_on([server].into_iter()))
             .transpose()
-            .map_err(RioError::work("starting a thread that computes"))?;
+            .map_err(LabError::work("starting a thread that computes"))?;
         let steps = Speed::measure().steps(plan.bulk_work);
         for round in 0..plan.rounds {
             for way in plot::ways(part) {
@@ -205,7 +203,7 @@ impl Run {
     }
 
     /// Flows with reservations, and with a limit.
-    fn guarantees(&mut self) -> Result<(), RioError> {
+    fn guarantees(&mut self) -> Result<(), LabError> {
         let watch = &self.watch;
         let found =
             guarantees::measure(&self.outcome.plan, &self.machine, |what| watch.begin(what))?;
@@ -223,7 +221,7 @@ impl Run {
     }
 
     /// Calls of the ORB.
-    fn calls(&mut self) -> Result<(), RioError> {
+    fn calls(&mut self) -> Result<(), LabError> {
         let found = calls::measure(&self.outcome.plan.calls, &self.machine, &self.watch)?;
         self.outcome.calls = found.rows;
         self.outcome.missing = found.missing;

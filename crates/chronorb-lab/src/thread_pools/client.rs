@@ -8,9 +8,9 @@ use std::thread;
 use chronorb::prelude::*;
 use chronorb_rt::Monotonic;
 
-use super::error::ThreadPoolsError;
 use super::order::{Batch, ClientOrder, Go, Ready, Took};
 use super::server::orb;
+use crate::error::LabError;
 use crate::idl::demo::Work;
 use crate::process::{self, Parent};
 
@@ -19,8 +19,8 @@ use crate::process::{self, Parent};
 /// `order` is the argument of [`CLIENT_COMMAND`](super::CLIENT_COMMAND), made by the experiment.
 ///
 /// # Errors
-/// [`ThreadPoolsError::Process`] when the order cannot be read, [`ThreadPoolsError::Work`] when a call fails.
-pub fn client_main(order: &str) -> Result<(), ThreadPoolsError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a call fails.
+pub fn client_main(order: &str) -> Result<(), LabError> {
     let order: ClientOrder = process::order(order)?;
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     let orb = orb(order.terms.lock_memory, &[])?;
@@ -73,7 +73,7 @@ struct Span {
     last: Monotonic,
 }
 
-type Report = Result<Span, ThreadPoolsError>;
+type Report = Result<Span, LabError>;
 
 impl Crew {
     fn new(callers: u32) -> Self {
@@ -88,7 +88,7 @@ impl Crew {
         &self,
         batches: &Receiver<u32>,
         reporter: &Sender<Report>,
-        connect: impl Fn() -> Result<Work, ThreadPoolsError>,
+        connect: impl Fn() -> Result<Work, LabError>,
     ) {
         let connected = Monotonic::now();
         let work = match connect() {
@@ -134,7 +134,7 @@ struct Foreman<'c> {
 
 impl Foreman<'_> {
     /// Has all threads together make so many requests. Returns what that took, in ns.
-    fn run(&self, requests: u32, steps: u32) -> Result<u64, ThreadPoolsError> {
+    fn run(&self, requests: u32, steps: u32) -> Result<u64, LabError> {
         self.crew.left.store(requests, Ordering::Relaxed);
         for order in &self.orders {
             // A thread that is gone has left its error.
@@ -144,12 +144,13 @@ impl Foreman<'_> {
     }
 
     /// From the beginning of the first to the end of the last, in ns.
-    fn gather(&self) -> Result<u64, ThreadPoolsError> {
+    fn gather(&self) -> Result<u64, LabError> {
         let mut all: Option<Span> = None;
         for _ in &self.orders {
-            let Span { first, last } = self.spans.recv().map_err(|_| {
-                ThreadPoolsError::work("calling the server")("a calling thread is gone")
-            })??;
+            let Span { first, last } = self
+                .spans
+                .recv()
+                .map_err(|_| LabError::work("calling the server")("a calling thread is gone"))??;
             // Each takes its own times: who asks might get a processor late.
             all = Some(match all {
                 Some(all) => Span {
@@ -165,27 +166,27 @@ impl Foreman<'_> {
 }
 
 /// Gives the thread its priority and finds the object, with everything on the way there.
-fn connect(orb: &Orb, priority: Priority, reference: &str) -> Result<Work, ThreadPoolsError> {
+fn connect(orb: &Orb, priority: Priority, reference: &str) -> Result<Work, LabError> {
     orb.rt_current()
         .set_priority(priority)
-        .map_err(ThreadPoolsError::work("setting the priority"))?;
+        .map_err(LabError::work("setting the priority"))?;
     let work = orb
         .string_to_object(reference)
         .and_then(|object| Work::narrow(&object))
-        .map_err(ThreadPoolsError::work("finding the object"))?
-        .ok_or_else(|| ThreadPoolsError::work("finding the object")("it does no such work"))?;
+        .map_err(LabError::work("finding the object"))?
+        .ok_or_else(|| LabError::work("finding the object")("it does no such work"))?;
     call(&work, 3, 0)?;
     Ok(work)
 }
 
 /// Makes one call and checks its answer.
-fn call(work: &Work, value: u8, steps: u32) -> Result<(), ThreadPoolsError> {
+fn call(work: &Work, value: u8, steps: u32) -> Result<(), LabError> {
     let cube = work
         .cube(value, steps)
-        .map_err(ThreadPoolsError::work("calling the server"))?;
+        .map_err(LabError::work("calling the server"))?;
     match cube == i32::from(value).pow(3) {
         true => Ok(()),
-        false => Err(ThreadPoolsError::work("calling the server")(format!(
+        false => Err(LabError::work("calling the server")(format!(
             "{value}³ is not {cube}"
         ))),
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use chronorb_rt::Deadline;
 
 use super::case::Cell;
-use super::error::ThreadPoolsError;
 use super::order::{Batch, ClientOrder, Go, Ready, ServerOrder, Serving, Terms, Took};
 use super::outcome::Trial;
 use super::plan::Plan;
 use super::usage::Used;
 use super::{CLIENT_COMMAND, SERVER_COMMAND, Strategy};
 use crate::contest::Cpus;
+use crate::error::LabError;
 use crate::process::Child;
 
 /// A server by each strategy, all of as many threads, each with a client of its own.
@@ -34,7 +34,7 @@ impl Company {
         threads: u32,
         cpus: &Cpus,
         terms: Terms,
-    ) -> Result<Self, ThreadPoolsError> {
+    ) -> Result<Self, LabError> {
         let up = Deadline::after(START_UP);
         let pairs = Strategy::ALL.map(|strategy| {
             let order = ServerOrder {
@@ -60,7 +60,7 @@ impl Company {
                 client,
             })
         });
-        let pairs = pairs.into_iter().collect::<Result<_, ThreadPoolsError>>()?;
+        let pairs = pairs.into_iter().collect::<Result<_, LabError>>()?;
         Ok(Self { pairs })
     }
 
@@ -71,14 +71,14 @@ impl Company {
         batch: Batch,
         cell: Cell,
         round: u32,
-    ) -> Result<Trial, ThreadPoolsError> {
+    ) -> Result<Trial, LabError> {
         let pair = self.pairs.iter_mut().find(|pair| pair.strategy == strategy);
-        let pair = pair.ok_or_else(|| ThreadPoolsError::work("measuring")("there is no server"))?;
+        let pair = pair.ok_or_else(|| LabError::work("measuring")("there is no server"))?;
         let end = Deadline::after(PATIENCE + cell.work() * (batch.requests + batch.warm_up) * 2);
         pair.client.tell(&Some(batch))?;
         let Ready {} = pair.client.hear(end)?;
         let used = |server: &Child| {
-            Used::by(server.id()).map_err(ThreadPoolsError::work("asking what the server used"))
+            Used::by(server.id()).map_err(LabError::work("asking what the server used"))
         };
         let before = used(&pair.server)?;
         pair.client.tell(&Go {})?;
@@ -96,7 +96,7 @@ impl Company {
     }
 
     /// Ends all processes.
-    pub(super) fn stop(self) -> Result<(), ThreadPoolsError> {
+    pub(super) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         for Pair {
             server, mut client, ..

@@ -17,7 +17,6 @@ mod case;
 mod claims;
 mod client;
 mod company;
-mod error;
 mod order;
 mod outcome;
 mod page;
@@ -32,6 +31,7 @@ use chronorb_rt::{MemoryLock, Monotonic, Rights};
 
 use crate::contest::Cpus;
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::work::Speed;
@@ -41,7 +41,6 @@ pub use crate::inversion::Place;
 pub use crate::overtake::Strategy;
 pub use case::{Cell, Threads};
 pub use client::client_main;
-pub use error::ThreadPoolsError;
 pub use outcome::{Outcome, Row, Trial};
 pub use plan::Plan;
 pub use semantics::{Observation, Promise};
@@ -65,7 +64,6 @@ impl Experiment for ThreadPools {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = ThreadPoolsError;
 
     fn full() -> Plan {
         Plan::full()
@@ -75,7 +73,7 @@ impl Experiment for ThreadPools {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, ThreadPoolsError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let rights = Rights::probe();
         let terms = Terms {
@@ -98,7 +96,7 @@ impl Experiment for ThreadPools {
 }
 
 /// Tries all that is promised, by both strategies.
-fn observe() -> Result<Vec<Observation>, ThreadPoolsError> {
+fn observe() -> Result<Vec<Observation>, LabError> {
     let progress = Progress::start("what pools promise", Strategy::ALL.len() as u64);
     let mut observations = Vec::new();
     for strategy in Strategy::ALL {
@@ -109,7 +107,7 @@ fn observe() -> Result<Vec<Observation>, ThreadPoolsError> {
 }
 
 /// Measures every cell in every round, the two strategies one right after the other.
-fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, ThreadPoolsError> {
+fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, LabError> {
     let cpus = Cpus::of_this_process()?;
     let speed = Speed::measure();
     let begun = Monotonic::now();

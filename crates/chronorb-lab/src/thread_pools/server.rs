@@ -2,8 +2,8 @@
 
 use chronorb::prelude::*;
 
-use super::error::ThreadPoolsError;
 use super::order::{ServerOrder, Serving};
+use crate::error::LabError;
 use crate::idl::demo::{WorkServant, WorkSkeleton};
 use crate::process::{self, Parent};
 use crate::work::cube;
@@ -13,8 +13,8 @@ use crate::work::cube;
 /// `order` is the argument of [`SERVER_COMMAND`](super::SERVER_COMMAND), made by the experiment.
 ///
 /// # Errors
-/// [`ThreadPoolsError::Process`] when the order cannot be read, [`ThreadPoolsError::Work`] when the ORB fails.
-pub fn server_main(order: &str) -> Result<(), ThreadPoolsError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB fails.
+pub fn server_main(order: &str) -> Result<(), LabError> {
     let ServerOrder {
         strategy,
         threads,
@@ -25,7 +25,7 @@ pub fn server_main(order: &str) -> Result<(), ThreadPoolsError> {
         &["-ORBThreadpoolStrategy", strategy.option()],
     )?;
     let reference = offer(&orb, threads, terms.priority());
-    let reference = reference.map_err(ThreadPoolsError::work("offering the object"))?;
+    let reference = reference.map_err(LabError::work("offering the object"))?;
 
     let stopped = orb.clone();
     let _parent = Parent::listen(move || {
@@ -38,7 +38,7 @@ pub fn server_main(order: &str) -> Result<(), ThreadPoolsError> {
 }
 
 /// Makes an ORB of the experiment, for a server or a client.
-pub(super) fn orb(lock_memory: bool, options: &[&str]) -> Result<Orb, ThreadPoolsError> {
+pub(super) fn orb(lock_memory: bool, options: &[&str]) -> Result<Orb, LabError> {
     let fixed = [
         "thread-pools",
         "-ORBListenEndpoints",
@@ -53,7 +53,7 @@ pub(super) fn orb(lock_memory: bool, options: &[&str]) -> Result<Orb, ThreadPool
         .chain(options)
         .map(|text| (*text).to_owned())
         .collect();
-    Orb::init(&mut args).map_err(ThreadPoolsError::work("starting the ORB"))
+    Orb::init(&mut args).map_err(LabError::work("starting the ORB"))
 }
 
 /// Activates the object in a lane of so many threads, and returns its reference.

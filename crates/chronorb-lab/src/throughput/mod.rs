@@ -14,10 +14,10 @@ mod table;
 mod trial;
 
 use crate::contest::{
-    Company, ContestError, Cpus, OmniOrb, Operation, Placement, RawServing, Scheduled, Tapped,
-    Waits, tap,
+    Company, Cpus, OmniOrb, Operation, Placement, RawServing, Scheduled, Tapped, Waits, tap,
 };
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 
@@ -39,7 +39,6 @@ impl Experiment for Throughput {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = ContestError;
 
     fn full() -> Plan {
         Plan::full()
@@ -49,7 +48,7 @@ impl Experiment for Throughput {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let cpus = Cpus::of_this_process()?;
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
@@ -93,14 +92,14 @@ impl Team {
         system: System,
         mut company: Company,
         trials: impl IntoIterator<Item = Trial>,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         let clients = trials
             .into_iter()
             .map(|trial| {
                 let client = company.add_client(trial.operation(), trial.clients())?;
                 Ok((trial, client))
             })
-            .collect::<Result<_, ContestError>>()?;
+            .collect::<Result<_, LabError>>()?;
         Ok(Self {
             system,
             company,
@@ -115,11 +114,7 @@ impl Team {
 }
 
 /// Starts all servers and clients.
-fn teams(
-    omniorb: &OmniOrb,
-    trials: &[Trial],
-    tapped: &[Tapped],
-) -> Result<Vec<Team>, ContestError> {
+fn teams(omniorb: &OmniOrb, trials: &[Trial], tapped: &[Tapped]) -> Result<Vec<Team>, LabError> {
     let scheduled = Scheduled::Other;
     let trials = || trials.iter().copied();
     let orb = Company::orb(Waits::Block, scheduled)?;
@@ -150,7 +145,7 @@ fn teams(
 }
 
 /// Has everyone make their calls, by turns.
-fn rounds(plan: &Plan, cpus: &Cpus, teams: &mut [Team]) -> Result<Vec<Row>, ContestError> {
+fn rounds(plan: &Plan, cpus: &Cpus, teams: &mut [Team]) -> Result<Vec<Row>, LabError> {
     let mut rows = Vec::new();
     let places: Vec<(Trial, Placement)> = Trial::ALL
         .into_iter()

@@ -18,7 +18,6 @@
 mod claims;
 mod client;
 mod cost;
-mod error;
 mod order;
 mod outcome;
 mod page;
@@ -31,6 +30,7 @@ mod trial;
 
 use crate::contest::Certificates;
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::progress::Progress;
@@ -38,7 +38,6 @@ use crate::progress::Progress;
 use trial::Trial;
 
 pub use cost::StampCost;
-pub use error::TimeProbesError;
 pub use outcome::{Outcome, Row};
 pub use path::{Layer, Part, Side};
 pub use plan::{Missing, Plan, TRANSPORTS, Transport, transport_named};
@@ -58,7 +57,6 @@ impl Experiment for TimeProbes {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = TimeProbesError;
 
     fn full() -> Plan {
         Plan::full()
@@ -68,7 +66,7 @@ impl Experiment for TimeProbes {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, TimeProbesError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let needs_certificates = plan.only.is_empty() || plan.only.contains(&"ssliop");
         let certificates = match needs_certificates {
             true => Certificates::make(),
@@ -118,8 +116,8 @@ impl Experiment for TimeProbes {
 ///
 /// # Errors
 ///
-/// [`TimeProbesError::Process`] when the order cannot be read, [`TimeProbesError::Work`] when the ORB fails.
-pub fn part_main(order: &str) -> Result<(), TimeProbesError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB fails.
+pub fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
         order::Part::Server(order) => server::serve(&order),
         order::Part::Client(order) => client::call(&order),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use chronorb_rt::Deadline;
 
 use super::PART_COMMAND;
-use super::error::TimeProbesError;
 use super::order::{Begin, ClientOrder, Part, Ready, ServerOrder, Serving, Tell, Timed, Told};
 use super::path::{self, Way};
 use super::plan::{Plan, Transport};
 use crate::contest::{Cpus, Placement};
+use crate::error::LabError;
 use crate::process::Child;
 
 /// A transport in a place.
@@ -32,7 +32,7 @@ pub(super) struct Followed {
 
 impl Trial<'_> {
     /// Lets a client call a server, and follows its calls.
-    pub(super) fn follow(self) -> Result<Followed, TimeProbesError> {
+    pub(super) fn follow(self) -> Result<Followed, LabError> {
         let plan = self.plan;
         let stamps = self.all_calls() as usize * STAMPS_OF_A_CALL;
         let (mut server, mut client) = self.begin(Some(stamps))?;
@@ -45,12 +45,12 @@ impl Trial<'_> {
         let followed = path::follow(&of_client, &of_server);
         // Those that a stamp is missing of, or that something came between, are few or the figures mean nothing.
         if followed.len() < calls / 10 * 9 {
-            return Err(TimeProbesError::Lost {
-                transport: self.transport.scheme,
-                place: self.placement.name(),
-                calls,
-                followed: followed.len(),
-            });
+            return Err(LabError::Outcome(format!(
+                "of {calls} calls by {}, {}, only {} could be followed through both processes",
+                self.transport.scheme,
+                self.placement.name(),
+                followed.len()
+            )));
         }
         // The server tells of the calls before the beginning, too.
         let stamps = of_client.stamps() / u64::from(plan.warm_up + plan.calls)
@@ -63,7 +63,7 @@ impl Trial<'_> {
     }
 
     /// Lets a client call a server where all points are off, and tells how long its calls took, in nanoseconds.
-    pub(super) fn time(self) -> Result<Vec<u64>, TimeProbesError> {
+    pub(super) fn time(self) -> Result<Vec<u64>, LabError> {
         let (server, mut client) = self.begin(None)?;
         let Timed { calls } = client.hear(self.patience())?;
         client.finish(Deadline::after(WIND_DOWN))?;
@@ -72,7 +72,7 @@ impl Trial<'_> {
     }
 
     /// Starts both, in their places; the client has begun.
-    fn begin(self, stamps: Option<usize>) -> Result<(Child, Child), TimeProbesError> {
+    fn begin(self, stamps: Option<usize>) -> Result<(Child, Child), LabError> {
         let up = Deadline::after(START_UP);
         let order = ServerOrder {
             scheme: self.transport.scheme.to_owned(),

@@ -10,9 +10,9 @@ use chronorb_rt::{Deadline, Monotonic, Scheduling, ThreadBuilder};
 use super::SERVER_COMMAND;
 use super::case::{Class, Processors, Trial};
 use super::descriptors;
-use super::error::WaitsError;
 use super::order::{IoUring, Listening, REPLY, REQUEST, Serve, Served, ServerOrder};
 use super::plan::Plan;
+use crate::error::LabError;
 use crate::process::{Child, ProcessError};
 use crate::stats::Record;
 
@@ -34,14 +34,14 @@ impl Company {
         lock_memory: bool,
         processors: [usize; 2],
         priority: Option<u8>,
-    ) -> Result<Self, WaitsError> {
+    ) -> Result<Self, LabError> {
         let idle = plan.most_idle();
         let order = ServerOrder { idle, lock_memory };
         let mut server = Child::start("server", SERVER_COMMAND, &order)?;
         let Listening { address, io_uring } = server.hear(Deadline::after(PATIENCE))?;
         let idle = descriptors::allow(idle)
             .and_then(|()| (0..idle).map(|_| TcpStream::connect(address)).collect())
-            .map_err(WaitsError::work("connecting idle connections"))?;
+            .map_err(LabError::work("connecting idle connections"))?;
         Ok(Self {
             server,
             address,
@@ -53,7 +53,7 @@ impl Company {
     }
 
     /// Measures one trial.
-    pub(super) fn run(&mut self, trial: Trial, plan: &Plan) -> Result<Record, WaitsError> {
+    pub(super) fn run(&mut self, trial: Trial, plan: &Plan) -> Result<Record, LabError> {
         let [client, other] = self.processors;
         let setting = trial.setting;
         let priority = (self.priority).filter(|_| setting.class == Class::RealTime);
@@ -76,15 +76,15 @@ impl Company {
                 // Nobody listens any more after a time-out.
                 let _ = done.send(calls(address, &plan));
             });
-        thread.map_err(WaitsError::work("starting the client's thread"))?;
+        thread.map_err(LabError::work("starting the client's thread"))?;
         let doing = format!("calling: {}", trial.way.name());
         let error = match outcome.recv_timeout(PATIENCE) {
             Ok(Ok(record)) => {
                 let Served {} = self.server.hear(Deadline::after(PATIENCE))?;
                 return Ok(record);
             }
-            Ok(Err(error)) => WaitsError::work(doing)(error),
-            Err(_) => WaitsError::work(doing)("the calls did not end in time"),
+            Ok(Err(error)) => LabError::work(doing)(error),
+            Err(_) => LabError::work(doing)("the calls did not end in time"),
         };
         // A server that failed says why, which the client does not know.
         match self.server.hear::<Served>(Deadline::after(GRACE)) {
@@ -94,7 +94,7 @@ impl Company {
     }
 
     /// Ends the server.
-    pub(super) fn stop(mut self) -> Result<(), WaitsError> {
+    pub(super) fn stop(mut self) -> Result<(), LabError> {
         self.server.tell(&None::<Serve>)?;
         Ok(self.server.finish(Deadline::after(PATIENCE))?)
     }

@@ -13,7 +13,6 @@ mod case;
 mod claims;
 mod client;
 mod descriptors;
-mod error;
 mod order;
 mod outcome;
 mod page;
@@ -29,11 +28,11 @@ use chronorb_rt::{MemoryLock, Rights};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 
 pub use case::{Class, Processors, Setting, Trial, Way};
-pub use error::WaitsError;
 pub use order::IoUring;
 pub use outcome::{Outcome, Row};
 pub use plan::Plan;
@@ -55,7 +54,6 @@ impl Experiment for Waits {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = WaitsError;
 
     fn full() -> Plan {
         Plan::full()
@@ -65,10 +63,10 @@ impl Experiment for Waits {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, WaitsError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let rights = Rights::probe();
-        let processors = processors().map_err(WaitsError::work("finding the processors"))?;
+        let processors = processors().map_err(LabError::work("finding the processors"))?;
         let priority = rights.max_fifo.map(|max| max.min(PRIORITY));
         let lock_memory = rights.memory_lock == MemoryLock::Unlimited;
         let settings = plan.settings(processors.len(), priority.is_some());

@@ -7,9 +7,9 @@ use chronorb_probe::{CompletionWork, Ring};
 use chronorb_rt::{Scheduling, ThreadBuilder};
 
 use super::descriptors;
-use super::error::WaitsError;
 use super::order::{IoUring, Listening, Serve, Served, ServerOrder};
 use super::ways::{Site, serve};
+use crate::error::LabError;
 use crate::process::{self, Parent};
 
 /// Serves as the parent says, trial by trial. The process ends at once when standard input ends
@@ -20,29 +20,29 @@ use crate::process::{self, Parent};
 ///
 /// # Errors
 ///
-/// [`WaitsError::Process`] when the order cannot be read, [`WaitsError::Work`] when a trial fails.
-pub fn server_main(order: &str) -> Result<(), WaitsError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a trial fails.
+pub fn server_main(order: &str) -> Result<(), LabError> {
     let ServerOrder { idle, lock_memory } = process::order(order)?;
     let parent = Parent::listen(|| std::process::exit(ABANDONED));
     if lock_memory {
-        chronorb_rt::lock_all().map_err(WaitsError::work("locking memory"))?;
+        chronorb_rt::lock_all().map_err(LabError::work("locking memory"))?;
     }
     let listening = || -> std::io::Result<_> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         descriptors::allow(idle)?;
         Ok((listener.local_addr()?, listener))
     };
-    let (address, listener) = listening().map_err(WaitsError::work("listening"))?;
+    let (address, listener) = listening().map_err(LabError::work("listening"))?;
     let io_uring = io_uring();
     process::tell(&Listening { address, io_uring })?;
     let connections = (0..idle).map(|_| listener.accept().map(|(connection, _)| connection));
     let connections: Result<Vec<TcpStream>, _> = connections.collect();
-    let connections = connections.map_err(WaitsError::work("accepting idle connections"))?;
+    let connections = connections.map_err(LabError::work("accepting idle connections"))?;
     let (listener, connections) = (Arc::new(listener), Arc::new(connections));
 
     while let Some(trial) = parent.hear::<Option<Serve>>()? {
         let way = trial.way.name();
-        run(trial, &listener, &connections).map_err(WaitsError::work(way))?;
+        run(trial, &listener, &connections).map_err(LabError::work(way))?;
         process::tell(&Served {})?;
     }
     Ok(())

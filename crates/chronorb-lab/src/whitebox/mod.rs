@@ -23,7 +23,6 @@ mod case;
 mod claims;
 mod client;
 mod counts;
-mod error;
 mod ledger;
 mod order;
 mod outcome;
@@ -37,6 +36,7 @@ mod trial;
 use serde::Serialize;
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::progress::Progress;
@@ -44,10 +44,9 @@ use crate::progress::Progress;
 pub use architectures::{
     ArchitectureRow, CLIENTS, CONFIGURATIONS, Configuration, Pool, Shares, Use,
 };
-pub use budget::{Allowed, Budget, KernelUse};
+pub use budget::{Allowed, BrokenBudgets, Budget, KernelUse};
 pub use case::{CASES, Case, Kind, Place};
 pub use counts::Counts;
-pub use error::{BrokenBudgets, WhiteboxError};
 pub use outcome::{Outcome, Row, Side, SystemCall};
 pub use published::{PUBLISHED, Published};
 use trial::Traced;
@@ -102,7 +101,6 @@ impl Experiment for Whitebox {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = WhiteboxError;
 
     fn full() -> Plan {
         Plan::full()
@@ -113,7 +111,7 @@ impl Experiment for Whitebox {
     }
 
     /// Measures all [`CASES`], and calls of ten clients by all architectures ([`CONFIGURATIONS`]).
-    fn measure(plan: &Plan) -> Result<Outcome, WhiteboxError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         check_allocator()?;
         let plan = *plan;
         let mut environment = Environment::probe();
@@ -166,9 +164,9 @@ impl Experiment for Whitebox {
 ///
 /// # Errors
 ///
-/// [`WhiteboxError::Process`] when the order cannot be read, [`WhiteboxError::Work`] when the ORB
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB
 /// fails.
-pub fn part_main(order: &str) -> Result<(), WhiteboxError> {
+pub fn part_main(order: &str) -> Result<(), LabError> {
     check_allocator()?;
     match process::order(order)? {
         order::Part::Server(order) => server::serve(&order),
@@ -179,11 +177,15 @@ pub fn part_main(order: &str) -> Result<(), WhiteboxError> {
 }
 
 /// Counts of a program whose allocator does not count would always be zero.
-fn check_allocator() -> Result<(), WhiteboxError> {
+fn check_allocator() -> Result<(), LabError> {
     let before = chronorb_rt::allocations();
     drop(std::hint::black_box(Box::new(0_u8)));
     match chronorb_rt::allocations() == before {
-        true => Err(WhiteboxError::Allocator),
+        true => Err(LabError::Request(
+            "allocations are not counted: chronorb_rt::CountingAllocator is not the program's \
+             global allocator"
+                .to_owned(),
+        )),
         false => Ok(()),
     }
 }

@@ -6,13 +6,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::architectures::{ArchitectureRow, RowFigures as ArchitectureFigures};
+use super::budget::BrokenBudgets;
 use super::case::Case;
 use super::claims;
 use super::client::RUNS;
 use super::counts::Counts;
 use super::published::{PUBLISHED, Published};
 use super::{Plan, Whitebox};
-use super::{error::BrokenBudgets, page, table};
+use super::{page, table};
 use crate::claim::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};

@@ -1,7 +1,7 @@
 //! The experiment `hostile`, run for real with next to nothing.
 
-use chronorb_lab::hostile::{Attack, Hostile, HostileError, PART_COMMAND, Phase, Plan, part_main};
-use chronorb_lab::{Experiment, Findings, Verdict};
+use chronorb_lab::hostile::{Attack, Hostile, PART_COMMAND, Phase, Plan, part_main};
+use chronorb_lab::{Experiment, Findings, LabError, Verdict};
 
 use crate::harness;
 
@@ -90,7 +90,7 @@ fn a_server_that_ends_is_a_finding() {
 
 fn an_order_that_makes_no_sense_is_refused() {
     let error = part_main("no order").expect_err("it is no order");
-    assert!(matches!(error, HostileError::Process(_)), "{error}");
+    assert!(matches!(error, LabError::Process(_)), "{error}");
     harness::an_unwritable_report_is_refused::<Hostile>(Plan::tiny());
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use chronorb_lab::inversion::{
-    Architecture, CLIENT_COMMAND, Class, Inversion, InversionError, Mode, Outcome, Plan, Row,
-    SERVER_COMMAND, client_main, server_main,
+    Architecture, CLIENT_COMMAND, Class, Inversion, Mode, Outcome, Plan, Row, SERVER_COMMAND,
+    client_main, server_main,
 };
-use chronorb_lab::{Experiment, Findings};
+use chronorb_lab::{Experiment, Findings, LabError};
 
 use crate::harness;
 
@@ -104,7 +104,7 @@ fn client_and_server_can_have_namespaces_of_their_own() {
     }
     match Inversion::measure(&plan) {
         Ok(outcome) => assert!(outcome.rows.iter().all(|row| row.latency.calls > 0)),
-        Err(error @ InversionError::Network(_)) => harness::not_run(&error.to_string()),
+        Err(error @ LabError::Network { .. }) => harness::not_run(&error.to_string()),
         Err(error) => panic!("{error}"),
     }
 }
@@ -112,7 +112,7 @@ fn client_and_server_can_have_namespaces_of_their_own() {
 fn an_order_that_makes_no_sense_is_refused() {
     for outcome in [server_main("{}"), client_main("no order")] {
         let error = outcome.expect_err("it is no order");
-        assert!(matches!(error, InversionError::Process(_)), "{error}");
+        assert!(matches!(error, LabError::Process(_)), "{error}");
     }
 }
 

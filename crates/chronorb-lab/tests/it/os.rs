@@ -1,10 +1,9 @@
 //! The experiment `os`, run for real with next to nothing.
 
 use chronorb_lab::os::{
-    Class, Client, Mode, OperatingSystem, OsError, Outcome, PART_COMMAND, Plan, Switching,
-    part_main,
+    Class, Client, Mode, OperatingSystem, Outcome, PART_COMMAND, Plan, Switching, part_main,
 };
-use chronorb_lab::{Experiment, Findings};
+use chronorb_lab::{Experiment, Findings, LabError};
 
 use crate::harness;
 
@@ -96,7 +95,7 @@ fn assert_told(outcome: &Outcome) {
 fn an_order_that_makes_no_sense_is_refused() {
     for order in ["", "{}", "{\"Server\":{}}"] {
         let error = part_main(order).expect_err("it is no order");
-        assert!(matches!(error, OsError::Process(_)), "{error}");
+        assert!(matches!(error, LabError::Process(_)), "{error}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! The experiment `overtake`, run for real with next to nothing.
 
 use chronorb_lab::overtake::{
-    CLIENT_COMMAND, Case, Load, Overtake, OvertakeError, Plan, Pool, SERVER_COMMAND, Series,
-    Strategy, Trial, client_main, server_main,
+    CLIENT_COMMAND, Case, Load, Overtake, Plan, Pool, SERVER_COMMAND, Series, Strategy, Trial,
+    client_main, server_main,
 };
-use chronorb_lab::{Experiment, Findings, Verdict};
+use chronorb_lab::{Experiment, Findings, LabError, Verdict};
 
 use crate::harness;
 
@@ -118,7 +118,7 @@ fn every_case_is_measured_by_both_strategies() {
 fn an_order_that_makes_no_sense_is_refused() {
     for outcome in [server_main("{}"), client_main("no order")] {
         let error = outcome.expect_err("it is no order");
-        assert!(matches!(error, OvertakeError::Process(_)), "{error}");
+        assert!(matches!(error, LabError::Process(_)), "{error}");
     }
     harness::an_unwritable_report_is_refused::<Overtake>(Plan::tiny());
 }

@@ -1,9 +1,7 @@
 //! The experiment `rio`, run for real with next to nothing.
 
-use chronorb_lab::rio::{
-    Io, Outcome, PART_COMMAND, Part, Plan, RealTimeIo, RioError, Way, part_main,
-};
-use chronorb_lab::{Experiment, Findings};
+use chronorb_lab::rio::{Io, Outcome, PART_COMMAND, Part, Plan, RealTimeIo, Way, part_main};
+use chronorb_lab::{Experiment, Findings, LabError};
 
 use crate::harness;
 
@@ -17,7 +15,7 @@ fn measured(parts: &[Part]) -> Option<Outcome> {
     };
     match RealTimeIo::measure(&plan) {
         Ok(outcome) => Some(outcome),
-        Err(error @ RioError::Network(_)) => {
+        Err(error @ LabError::Network { .. }) => {
             harness::not_run(&error.to_string());
             None
         }
@@ -119,7 +117,7 @@ fn it_can_be_told(outcome: &Outcome, plots: usize) {
 fn an_order_that_makes_no_sense_is_refused() {
     for order in ["", "{}", "{\"Serve\":{}}"] {
         let error = part_main(order).expect_err("it is no order");
-        assert!(matches!(error, RioError::Process(_)), "{error}");
+        assert!(matches!(error, LabError::Process(_)), "{error}");
     }
     harness::an_unwritable_report_is_refused::<RealTimeIo>(Plan::tiny());
 }

@@ -1,10 +1,10 @@
 //! The experiment `thread-pools`, run for real with next to nothing.
 
 use chronorb_lab::thread_pools::{
-    CLIENT_COMMAND, Cell, Plan, Promise, SERVER_COMMAND, Strategy, ThreadPools, ThreadPoolsError,
-    client_main, server_main,
+    CLIENT_COMMAND, Cell, Plan, Promise, SERVER_COMMAND, Strategy, ThreadPools, client_main,
+    server_main,
 };
-use chronorb_lab::{Experiment, Findings, Verdict};
+use chronorb_lab::{Experiment, Findings, LabError, Verdict};
 
 use crate::harness;
 
@@ -69,7 +69,7 @@ fn every_cell_is_measured_by_both_strategies() {
 fn an_order_that_makes_no_sense_is_refused() {
     for outcome in [server_main("{}"), client_main("no order")] {
         let error = outcome.expect_err("it is no order");
-        assert!(matches!(error, ThreadPoolsError::Process(_)), "{error}");
+        assert!(matches!(error, LabError::Process(_)), "{error}");
     }
 }
 

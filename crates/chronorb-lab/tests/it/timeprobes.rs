@@ -1,9 +1,9 @@
 //! The experiment `timeprobes`, run for real with next to nothing.
 
 use chronorb_lab::timeprobes::{
-    Layer, Outcome, PART_COMMAND, Plan, TRANSPORTS, TimeProbes, TimeProbesError, part_main,
+    Layer, Outcome, PART_COMMAND, Plan, TRANSPORTS, TimeProbes, part_main,
 };
-use chronorb_lab::{Experiment, Findings, Verdict};
+use chronorb_lab::{Experiment, Findings, LabError, Verdict};
 
 use crate::harness;
 
@@ -117,7 +117,7 @@ fn one_transport_can_be_asked_for_alone() {
 
 fn what_makes_no_sense_is_refused() {
     let error = part_main("no order").expect_err("it is no order");
-    assert!(matches!(error, TimeProbesError::Process(_)), "{error}");
+    assert!(matches!(error, LabError::Process(_)), "{error}");
     harness::an_unwritable_report_is_refused::<TimeProbes>(Plan::tiny());
 }
 

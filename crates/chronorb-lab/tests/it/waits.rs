@@ -1,9 +1,9 @@
 //! The experiment `waits`, run for real with next to nothing.
 
 use chronorb_lab::waits::{
-    Class, IoUring, Plan, Processors, SERVER_COMMAND, Waits, WaitsError, Way, server_main,
+    Class, IoUring, Plan, Processors, SERVER_COMMAND, Waits, Way, server_main,
 };
-use chronorb_lab::{Experiment, Findings, Verdict};
+use chronorb_lab::{Experiment, Findings, LabError, Verdict};
 
 use crate::harness;
 
@@ -81,7 +81,7 @@ fn every_way_is_measured_where_it_can_be() {
 
 fn what_makes_no_sense_is_refused() {
     let error = server_main("no order").expect_err("it is no order");
-    assert!(matches!(error, WaitsError::Process(_)), "{error}");
+    assert!(matches!(error, LabError::Process(_)), "{error}");
     harness::an_unwritable_report_is_refused::<Waits>(Plan::tiny());
 }
 

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::drive::Caller;
-use super::error::ContestError;
 use super::oneway::{self, Pace, Recorder};
 use super::order::{Exchange, Medium, Operation, RawCalling, Serving, Waits};
+use crate::error::LabError;
 use crate::process::{self, Parent};
 use channel::{Channel, Listener};
 
@@ -21,28 +21,28 @@ pub(super) use multicast::DATAGRAM;
 pub(super) use multicast::receiver_at;
 
 /// Serves every channel with a thread, until the parent closes standard input.
-pub(super) fn serve(medium: &Medium, exchange: Exchange, waits: Waits) -> Result<(), ContestError> {
+pub(super) fn serve(medium: &Medium, exchange: Exchange, waits: Waits) -> Result<(), LabError> {
     let opened = Listener::open(medium);
-    let (mut listener, address) = opened.map_err(ContestError::work("listening"))?;
+    let (mut listener, address) = opened.map_err(LabError::work("listening"))?;
     let recorder = announce(address)?;
     loop {
         let channel = listener.accept(waits);
-        let channel = channel.map_err(ContestError::work("accepting a connection"))?;
+        let channel = channel.map_err(LabError::work("accepting a connection"))?;
         let recorder = recorder.clone();
         thread::spawn(move || answer_all(channel, exchange, &recorder));
     }
 }
 
 /// Listens on a free port, says so, and ends the process with the parent.
-pub(super) fn listen() -> Result<TcpListener, ContestError> {
+pub(super) fn listen() -> Result<TcpListener, LabError> {
     let (listener, address) =
-        channel::listen().map_err(ContestError::work::<io::Error>("listening"))?;
+        channel::listen().map_err(LabError::work::<io::Error>("listening"))?;
     announce(address)?;
     Ok(listener)
 }
 
 /// Says where it serves, and ends the process with the parent.
-fn announce(address: String) -> Result<Recorder, ContestError> {
+fn announce(address: String) -> Result<Recorder, LabError> {
     // What is under way then interests nobody.
     let parent = Parent::listen(|| std::process::exit(0));
     process::tell(&Serving {
@@ -108,10 +108,10 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn connect(calling: &RawCalling) -> Result<Self, ContestError> {
+    pub(super) fn connect(calling: &RawCalling) -> Result<Self, LabError> {
         let channel = Channel::connect(&calling.medium, &calling.address, calling.waits);
         let mut calls = Self {
-            channel: channel.map_err(ContestError::work("connecting"))?,
+            channel: channel.map_err(LabError::work("connecting"))?,
             exchange: calling.exchange,
             frame: frame(calling.exchange),
             pace: Pace::of(calling.exchange.operation, calling.waits),
@@ -142,33 +142,31 @@ impl Calls {
 }
 
 impl Caller for Calls {
-    fn warm_up(&mut self, turn: u32) -> Result<(), ContestError> {
+    fn warm_up(&mut self, turn: u32) -> Result<(), LabError> {
         self.pace.leave_out_next();
         self.call(turn)
     }
 
-    fn call(&mut self, turn: u32) -> Result<(), ContestError> {
+    fn call(&mut self, turn: u32) -> Result<(), LabError> {
         let Exchange { operation, sizes } = self.exchange;
         if is_oneway(operation) {
             let told = self.tell_the_time(turn);
-            return told.map_err(ContestError::work(CALLING));
+            return told.map_err(LabError::work(CALLING));
         }
         let value = turn as u8;
         self.frame[sizes.request - 1] = value;
-        self.exchange(turn).map_err(ContestError::work(CALLING))?;
+        self.exchange(turn).map_err(LabError::work(CALLING))?;
         if operation != Operation::Cube {
             return match self.frame[sizes.reply - 1] {
                 last if last == value => Ok(()),
-                last => Err(ContestError::WrongAnswer(format!("{value} became {last}"))),
+                last => Err(LabError::WrongAnswer(format!("{value} became {last}"))),
             };
         }
         let expected = i32::from(value).pow(3).to_le_bytes();
         let cube = &self.frame[sizes.reply - CUBE_OCTETS..sizes.reply];
         match cube == expected {
             true => Ok(()),
-            false => Err(ContestError::WrongAnswer(format!(
-                "{value}³ is not {cube:?}"
-            ))),
+            false => Err(LabError::WrongAnswer(format!("{value}³ is not {cube:?}"))),
         }
     }
 }
@@ -287,6 +285,6 @@ mod tests {
         let exchange = exchange(Operation::Cube, 60, 28);
         let connected = Calls::connect(&calling(&Medium::Tcp, address, Waits::Block, exchange));
         closer.join().unwrap();
-        assert!(matches!(connected, Err(ContestError::Work { .. })));
+        assert!(matches!(connected, Err(LabError::Work { .. })));
     }
 }

@@ -12,9 +12,9 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::LOW;
 use super::floor::{Floor, Held, PATIENCE, stuck};
+use crate::error::LabError;
 use crate::idl::demo::{Work, WorkSkeleton};
 use crate::thread_pools::Strategy;
-use crate::thread_pools::error::ThreadPoolsError;
 use crate::thread_pools::server::orb;
 
 /// A server with one pool, and clients. Both are in this process, and reach each other over the network.
@@ -31,45 +31,39 @@ pub(super) struct Asked(Receiver<Result<i32, SystemException>>);
 
 impl Asked {
     /// What it came to.
-    pub(super) fn answer(self) -> Result<Result<i32, SystemException>, ThreadPoolsError> {
+    pub(super) fn answer(self) -> Result<Result<i32, SystemException>, LabError> {
         let answer = self.0.recv_timeout(2 * PATIENCE);
         answer.map_err(|_| stuck("a request was never answered"))
     }
 
     /// Waits until it was served.
-    pub(super) fn answered(self) -> Result<(), ThreadPoolsError> {
+    pub(super) fn answered(self) -> Result<(), LabError> {
         let answer = self.answer()?;
         answer
             .map(drop)
-            .map_err(ThreadPoolsError::work("calling the server"))
+            .map_err(LabError::work("calling the server"))
     }
 }
 
 impl Site {
-    pub(super) fn with_lanes(
-        strategy: Strategy,
-        pool: ThreadpoolLanes,
-    ) -> Result<Self, ThreadPoolsError> {
+    pub(super) fn with_lanes(strategy: Strategy, pool: ThreadpoolLanes) -> Result<Self, LabError> {
         Self::new(strategy, |orb| orb.rt().create_threadpool_with_lanes(&pool))
     }
 
-    pub(super) fn without_lanes(
-        strategy: Strategy,
-        pool: &Threadpool,
-    ) -> Result<Self, ThreadPoolsError> {
+    pub(super) fn without_lanes(strategy: Strategy, pool: &Threadpool) -> Result<Self, LabError> {
         Self::new(strategy, |orb| orb.rt().create_threadpool(pool))
     }
 
     fn new(
         strategy: Strategy,
         pool: impl FnOnce(&Orb) -> Result<ThreadpoolId, SystemException>,
-    ) -> Result<Self, ThreadPoolsError> {
+    ) -> Result<Self, LabError> {
         let server = orb(false, &["-ORBThreadpoolStrategy", strategy.option()])?;
         let client = orb(false, &[])?;
         let floor = Arc::new(Floor::new());
-        let pool = pool(&server).map_err(ThreadPoolsError::work("making the pool"))?;
+        let pool = pool(&server).map_err(LabError::work("making the pool"))?;
         let reference = offer(&server, pool, &floor);
-        let reference = reference.map_err(ThreadPoolsError::work("offering the object"))?;
+        let reference = reference.map_err(LabError::work("offering the object"))?;
         Ok(Self {
             server,
             client,
@@ -103,7 +97,7 @@ impl Site {
     }
 
     /// Waits until so many requests are in the buffer.
-    pub(super) fn await_queued(&self, count: u32) -> Result<(), ThreadPoolsError> {
+    pub(super) fn await_queued(&self, count: u32) -> Result<(), LabError> {
         let queued = || self.lanes().iter().map(|lane| lane.queued).sum::<u32>();
         match self.until(|| queued() == count) {
             true => Ok(()),
