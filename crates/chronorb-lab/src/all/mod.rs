@@ -50,7 +50,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON object. A claim that
 /// does not hold is no failure: it is said.
 ///
-/// The program that calls this has to hand on the hidden commands of all experiments.
+/// The program that calls this hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 ///
 /// # Errors
 ///

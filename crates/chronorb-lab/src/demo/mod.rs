@@ -1,19 +1,9 @@
 //! `chronorb demo`: the same load without priorities and with them, each for some seconds.
 //!
-//! [`run`] starts the server and each client as a process of its own: this very program, with the
-//! hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`]. Beside their orders, they exchange
-//! lines of JSON with it:
-//!
-//! | child | says | hears |
-//! |---|---|---|
-//! | server | the reference of its object | the end of its input: shut down |
-//! | client | that it is connected, then what it measured | when to start |
+//! [`run`] runs two phases (`trial`): in each, one client of high priority calls at fixed times, and
+//! others of low priority keep the server saturated.
 
-mod client;
-mod order;
-mod phase;
-mod server;
-mod work;
+mod trial;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -25,14 +15,7 @@ use crate::comparison::{Comparison, Setup};
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::report::{check_writable, folder, text_table, write_html};
-
-pub use client::client_main;
-pub use server::server_main;
-
-/// The hidden command that [`run`] uses for the server; its argument goes to [`server_main`].
-pub const SERVER_COMMAND: &str = "demo-server";
-/// The hidden command that [`run`] uses for a client; its argument goes to [`client_main`].
-pub const CLIENT_COMMAND: &str = "demo-client";
+use crate::work::Speed;
 
 /// What `chronorb demo` was asked to do.
 #[derive(Clone, Debug, Default)]
@@ -64,11 +47,11 @@ pub fn run(options: &Options) -> Result<(), LabError> {
 
 fn compare(setup: &Setup) -> Result<Comparison, LabError> {
     let mut environment = Environment::probe();
-    let steps = work::Steps::calibrate(setup);
+    let speed = Speed::measure();
     let start = ProcessorTime::now();
-    let without = phase::run(setup, steps, false)?;
+    let without = trial::run(setup, speed, false)?;
     let middle = ProcessorTime::now();
-    let with = phase::run(setup, steps, true)?;
+    let with = trial::run(setup, speed, true)?;
     let end = ProcessorTime::now();
     environment.stolen_percent = vec![start.stolen_percent(middle), middle.stolen_percent(end)];
     Ok(Comparison {

@@ -8,19 +8,19 @@ use std::time::Duration;
 use chronorb_rt::{Monotonic, sleep_until};
 
 use super::messages::{self, HEADER};
-use super::order::{Measured, Ready, Run, Target};
+use super::order::{Measured, Run, Target};
 use super::plan::Plan;
 use super::victim::orb;
 use crate::error::LabError;
 use crate::idl::hostile::Victim;
-use crate::process::{self, Parent};
+use crate::process::{self, Parent, Ready};
 use crate::schedule::Window;
 use crate::stats::Record;
 
 /// Calls as the parent says, phase by phase. The process ends at once when standard input ends
 /// before that.
 pub(super) fn call(target: &Target, plan: &Plan) -> Result<(), LabError> {
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     let orb = orb()?;
     let victim = orb
         .string_to_object(&target.reference)
@@ -116,8 +116,6 @@ const LONGEST_REPLY: u32 = 64 * 1024;
 const VALUE: i32 = 42;
 /// Enough to have the code and stack in memory on both sides.
 const WARM_UP_CALLS: i32 = 100;
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;
 
 #[cfg(test)]
 mod tests {

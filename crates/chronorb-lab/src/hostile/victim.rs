@@ -8,9 +8,9 @@ use chronorb_cdr::{Arena, CdrError, Decoder};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::order::Target;
+use crate::bench;
 use crate::error::LabError;
 use crate::idl::hostile::{Big, Item, VictimServant, VictimSkeleton};
-use crate::process::{self, Parent};
 
 /// Serves by the default settings until the parent closes standard input.
 pub(super) fn serve() -> Result<(), LabError> {
@@ -26,14 +26,7 @@ pub(super) fn serve() -> Result<(), LabError> {
     bound(Resource::Core, 0)?;
     let orb = orb()?;
     let target = offer(&orb).map_err(LabError::work("offering the object"))?;
-    let stopped = orb.clone();
-    let _parent = Parent::listen(move || {
-        // Without its parent the server has nobody to tell why it could not stop in order.
-        let _ = stopped.shutdown(false);
-    });
-    process::tell(&target)?;
-    orb.run();
-    Ok(())
+    bench::serve(&orb, &target)
 }
 
 /// An ORB with the default settings, of this machine alone and without priorities.

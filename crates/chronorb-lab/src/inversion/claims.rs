@@ -350,7 +350,7 @@ pub(super) mod tests {
     use super::super::outcome::Calibration;
     use super::super::plan::Plan;
     use super::*;
-    use crate::contest::OmniOrb;
+    use crate::bench::OmniOrb;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Summary;

@@ -6,7 +6,8 @@
 //! 7 and 8 of "Alleviating Priority Inversion and Non-determinism in Real-time CORBA ORB Core Architectures" by Schmidt,
 //! Mungee, Flores-Gaitan and Gokhale (RTAS 1998), with rates and work that keep a server of today busy.
 //!
-//! The processes are this very program, called with the hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`], or
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND), or
 //! programs of omniORB. They exchange lines of JSON with it:
 //!
 //! | child | says | hears |
@@ -23,7 +24,6 @@ mod outcome;
 mod page;
 mod plan;
 mod plot;
-mod server;
 mod table;
 mod trial;
 
@@ -33,7 +33,7 @@ use chronorb_rt::{MemoryLock, Rights};
 use chronorb_testnet::{Layout, Network};
 
 use crate::awake::Awake;
-use crate::contest::{Cpus, OmniOrb, Scheduled, check_permitted};
+use crate::bench::{Cpus, OmniOrb, Scheduled, check_permitted};
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -41,24 +41,18 @@ use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use architecture::Architecture;
-pub use client::client_main;
+pub(crate) use client::{CLIENT, client_main};
 pub use outcome::{Calibration, Class, Outcome, Row};
 pub use plan::{Mode, Place, Plan, Series};
-pub use server::server_main;
 
 use plan::MOST_CLIENTS;
 pub(crate) use plan::Periods;
 pub(crate) use trial::{Measurement, Site, Trial};
 
-/// The hidden command for a server; its argument goes to [`server_main`].
-pub const SERVER_COMMAND: &str = "inversion-server";
-/// The hidden command for a client; its argument goes to [`client_main`].
-pub const CLIENT_COMMAND: &str = "inversion-client";
-
 /// The experiment.
 ///
-/// The program that runs it has to hand its arguments to [`server_main`] and [`client_main`] where the first of them
-/// is [`SERVER_COMMAND`] or [`CLIENT_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct Inversion;
 

@@ -2,8 +2,8 @@
 
 use super::outcome::{Outcome, Row, summary};
 use super::system::System;
+use crate::bench::Placement;
 use crate::claim::Claim;
-use crate::contest::Placement;
 use crate::stats::median;
 use crate::units;
 
@@ -125,7 +125,7 @@ pub(super) mod tests {
     use super::super::idle::IdleConnections;
     use super::super::outcome::row;
     use super::*;
-    use crate::contest::{OmniOrb, Scheduled, Sizes};
+    use crate::bench::{OmniOrb, Scheduled, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::verdict::Verdict;

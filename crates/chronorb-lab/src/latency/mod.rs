@@ -17,8 +17,8 @@ mod table;
 
 use std::time::Duration;
 
-use crate::contest::{
-    Company, Cpus, OmniOrb, Operation, Placement, RawServing, Sizes, Waits, check_permitted, tap,
+use crate::bench::{
+    Cpus, Fleet, OmniOrb, Operation, Placement, RawServing, Sizes, Waits, check_permitted, tap,
 };
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
@@ -33,9 +33,8 @@ pub use system::{System, WaitSet};
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its arguments to
-/// [`server_main`](crate::contest::server_main), [`client_main`](crate::contest::client_main) and
-/// [`crowd_main`](crate::contest::crowd_main) where the first of them is the command of that name.
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Latency;
 
@@ -69,15 +68,15 @@ impl Experiment for Latency {
         for system in System::ALL {
             if plan.waits.includes(system)
                 && (!system.spins() || cpus.are_several())
-                && let Some(mut company) = company(system, plan, tapped.sizes, &omniorb)?
+                && let Some(mut fleet) = fleet(system, plan, tapped.sizes, &omniorb)?
             {
-                company.add_client(Operation::Cube, 1)?;
-                systems.push((system, company));
+                fleet.add_client(Operation::Cube, 1)?;
+                systems.push((system, fleet));
             }
         }
         let (rows, pooled) = rounds(plan, &cpus, &mut systems)?;
-        for (_, company) in systems {
-            company.stop()?;
+        for (_, fleet) in systems {
+            fleet.stop()?;
         }
         let idle = match plan.connections {
             0 => None,
@@ -97,22 +96,22 @@ impl Experiment for Latency {
 }
 
 /// A server of this system; nothing where it is not installed.
-fn company(
+fn fleet(
     system: System,
     plan: &Plan,
     sizes: Sizes,
     omniorb: &OmniOrb,
-) -> Result<Option<Company>, LabError> {
+) -> Result<Option<Fleet>, LabError> {
     let raw = |waits| {
         let how = RawServing::Threads(waits);
-        Company::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
+        Fleet::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
     };
     match system {
         System::RawBlocking => raw(Waits::Block),
         System::RawSpinning => raw(Waits::Spin),
-        System::Chronorb => Company::orb(Waits::Block, plan.scheduled).map(Some),
-        System::ChronorbSpinning => Company::orb(Waits::Spin, plan.scheduled).map(Some),
-        System::OmniOrb => Company::omniorb(omniorb, plan.scheduled),
+        System::Chronorb => Fleet::orb(Waits::Block, plan.scheduled).map(Some),
+        System::ChronorbSpinning => Fleet::orb(Waits::Spin, plan.scheduled).map(Some),
+        System::OmniOrb => Fleet::omniorb(omniorb, plan.scheduled),
     }
 }
 
@@ -122,7 +121,7 @@ type Pooled = Vec<((System, Placement), Record)>;
 fn rounds(
     plan: &Plan,
     cpus: &Cpus,
-    systems: &mut [(System, Company)],
+    systems: &mut [(System, Fleet)],
 ) -> Result<(Vec<Row>, Pooled), LabError> {
     let mut rows = Vec::new();
     let mut pooled: Pooled = Vec::new();
@@ -137,11 +136,11 @@ fn rounds(
             let count = systems.len();
             for index in 0..count {
                 // Nobody always follows the same one.
-                let (system, company) = &mut systems[(index + round as usize) % count];
+                let (system, fleet) = &mut systems[(index + round as usize) % count];
                 if system.spins() && *placement != Placement::AcrossCpus {
                     continue;
                 }
-                let took = company.run(0, (cpus, *placement), plan.warm_up, plan.calls)?;
+                let took = fleet.run(0, (cpus, *placement), plan.warm_up, plan.calls)?;
                 let (row, record) = outcome::row(*system, *placement, round, &took.latencies_ns);
                 rows.push(row);
                 let key = (*system, *placement);

@@ -6,7 +6,7 @@ use super::outcome::{Outcome, Row, summary};
 use super::plot::by_percentile;
 use super::system::System;
 use super::table::telling;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::report::{PlotError, escape, figure};
 use crate::units;
 
@@ -57,7 +57,7 @@ fn finding(outcome: &Outcome, placement: Placement) -> Option<String> {
 mod tests {
     use super::super::claims::tests::outcome;
     use super::*;
-    use crate::contest::OmniOrb;
+    use crate::bench::OmniOrb;
     use crate::experiment::Findings;
 
     #[test]

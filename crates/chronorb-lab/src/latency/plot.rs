@@ -5,7 +5,7 @@ use plotters::prelude::*;
 
 use super::outcome::Outcome;
 use super::system::System;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::report::PlotError;
 use crate::report::canvas::{
     BLUE, DASHES, ORANGE, TEXT, THICK, chart, decades, draw, largest, legend, with_room_above,

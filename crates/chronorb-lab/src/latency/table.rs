@@ -2,7 +2,7 @@
 
 use super::outcome::{Outcome, summary};
 use super::system::System;
-use crate::contest::{Placement, Scheduled};
+use crate::bench::{Placement, Scheduled};
 use crate::experiment::Findings;
 use crate::report::{Table, Telling};
 use crate::stats::Summary;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use chronorb_rt::{MemoryLock, Rights};
 
-use super::company::ask;
+use super::fleet::ask;
 use super::order::{Held, HoldOrder, Part, SwitchOrder, Switched};
 use super::outcome::{SwitchRow, ThrottlingRow};
 use super::plan::Plan;
 use super::switch::Switching;
-use crate::contest::Cpus;
+use crate::bench::Cpus;
 use crate::error::LabError;
 use crate::watch::Watch;
 

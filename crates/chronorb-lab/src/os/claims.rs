@@ -5,8 +5,8 @@ use super::class::Class;
 use super::load::Load;
 use super::outcome::{ClassRow, Client, Mode, Outcome, RateRow};
 use super::switch::Switching;
+use crate::bench::Placement;
 use crate::claim::Claim;
-use crate::contest::Placement;
 use crate::report::canvas::largest;
 use crate::units;
 

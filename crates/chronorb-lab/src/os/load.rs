@@ -8,10 +8,9 @@ use std::path::PathBuf;
 use chronorb_rt::{Scheduling, ThreadBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::order::Ready;
-use crate::contest::Cpus;
+use crate::bench::Cpus;
 use crate::error::LabError;
-use crate::process::{self, Parent};
+use crate::process::{Parent, Ready};
 use crate::work;
 
 /// What others do meanwhile.
@@ -45,7 +44,7 @@ impl Load {
 /// Makes the load until the parent closes standard input.
 pub(super) fn make(load: Load) -> Result<(), LabError> {
     let cpus = Cpus::of_this_process()?;
-    let parent = Parent::listen(|| std::process::exit(0));
+    let parent = Parent::or_exit();
     for cpu in cpus.iter() {
         if load != Load::Idle {
             spawn("hog", cpu, compute)?;
@@ -58,10 +57,7 @@ pub(super) fn make(load: Load) -> Result<(), LabError> {
             spawn("receiver", cpu, move || receive(far))?;
         }
     }
-    process::tell(&Ready {})?;
-    // The end of the input ends the process.
-    let _: Option<()> = parent.hear()?;
-    Ok(())
+    Ok(parent.conclude(&Ready {})?)
 }
 
 fn spawn(name: &str, cpu: usize, work: impl FnOnce() + Send + 'static) -> Result<(), LabError> {

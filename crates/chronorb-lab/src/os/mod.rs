@@ -5,7 +5,8 @@
 //! throttling takes, what a context switch costs and how many a request has, what the ORB leaves of a processor, and
 //! whether four clients of four priorities and rates are served in their order.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Beside their orders they
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they
 //! exchange lines of JSON with it:
 //!
 //! | child | says | hears |
@@ -21,8 +22,7 @@ mod case;
 mod claims;
 mod class;
 mod classes;
-mod client;
-mod company;
+mod fleet;
 mod headings;
 mod hold;
 mod kernel;
@@ -37,7 +37,6 @@ mod published;
 mod rates;
 mod requests;
 mod scavenger;
-mod server;
 mod switch;
 mod table;
 
@@ -62,13 +61,13 @@ pub use outcome::{
 pub use plan::Plan;
 pub use switch::Switching;
 
-/// The hidden command that [`OperatingSystem::measure`] uses for its processes; its argument goes to [`part_main`].
-pub const PART_COMMAND: &str = "os-part";
+/// The part of a process that this experiment starts.
+pub(crate) const PART: &str = "os";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its second argument to [`part_main`] where its first one is
-/// [`PART_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct OperatingSystem;
 
@@ -130,15 +129,13 @@ impl Experiment for OperatingSystem {
 
 /// Does the part of a server, a client or another child, until its parent has heard all.
 ///
-/// `order` is the argument of [`PART_COMMAND`], made by [`OperatingSystem::measure`].
-///
 /// # Errors
 ///
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB or the system fails.
-pub fn part_main(order: &str) -> Result<(), LabError> {
+pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
-        order::Part::Server(order) => server::serve(&order),
-        order::Part::Client(order) => client::call(&order),
+        order::Part::Server(class, lanes, spec) => fleet::serve(class, &lanes, &spec),
+        order::Part::Client(class, spec) => fleet::call(class, &spec),
         order::Part::Load(load) => load::make(load),
         order::Part::Hold(order) => hold::hold(&order),
         order::Part::Scavenger(order) => scavenger::scavenge(&order),
@@ -151,14 +148,14 @@ fn length(plan: &Plan, classes: &[Class]) -> Result<Duration, LabError> {
     let cases = classes::cases()?;
     let cases = cases.iter().filter(|case| classes.contains(&case.class));
     let cases = cases.count() as u32 * plan.rounds;
-    let companies = cases + plan.clients.len() as u32 * 2 + 5;
+    let fleets = cases + plan.clients.len() as u32 * 2 + 5;
     let scavenging = plan.scavenging_rounds * plan.call_rates_hz.len() as u32 * 3;
     Ok(plan.case * cases
         + plan.hold * 2
         + plan.counting * (plan.clients.len() as u32 * 2)
         + plan.scavenging * scavenging
         + (plan.at_paper_rates + plan.at_scaled_rates) * 2
-        + AROUND * companies)
+        + AROUND * fleets)
 }
 
 /// What it takes to start and to stop a server and its clients.

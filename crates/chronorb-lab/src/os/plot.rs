@@ -9,7 +9,7 @@ use super::outcome::{Client, Mode, Outcome, Side};
 use super::published::PUBLISHED;
 use super::switch::Switching;
 use super::table::IN_PAPERS;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::report::canvas::{
     Axis, FONT, TEXT, TEXT_SIZE, chart, decades, draw, largest, legend, with_room_above,
 };

@@ -16,11 +16,11 @@ use chronorb::prelude::*;
 use chronorb_orb::OrbConfig;
 use serde::Serialize;
 
-use crate::contest::drive::{elapsed, timed};
-use crate::contest::orb::{Calls, offer_lines, waiting};
+use crate::bench::drive::{elapsed, timed};
+use crate::bench::orb::{Calls, offer_lines, waiting};
 use crate::error::LabError;
 
-pub use crate::contest::{Operation, Waits};
+pub use crate::bench::{Operation, Waits};
 pub use payload::payload;
 pub use transport::{Transport, UnknownTransport};
 

@@ -150,7 +150,7 @@ pub(super) fn drawn(outcome: &Outcome) -> Vec<Cell> {
 mod tests {
     use super::super::tests::outcome;
     use super::*;
-    use crate::contest::{Placement, Waits};
+    use crate::bench::{Placement, Waits};
 
     #[test]
     fn plots_name_their_axes_and_those_that_take_part() {

@@ -2,8 +2,8 @@
 
 use super::outcome::Messages;
 use super::*;
+use crate::bench::{Arrivals, Sizes, Waits};
 use crate::claim::Claim;
-use crate::contest::{Arrivals, Sizes, Waits};
 use crate::experiment::Findings;
 use crate::units;
 use crate::verdict::Verdict;

@@ -12,21 +12,15 @@ use chronorb_transport::{
 };
 use rustix::net::sockopt;
 
-use super::order::{BLOCK, ECHO, EchoOrder, EchoRun, Echoed, Ready, SendRun, SenderOrder};
-use super::server::{ABANDONED, PATIENCE, hurry};
+use super::order::{BLOCK, ECHO, EchoOrder, EchoRun, Echoed, SendRun, SenderOrder};
+use super::server::{PATIENCE, hurry};
 use crate::error::LabError;
-use crate::process::{self, Parent, ProcessError};
+use crate::process::{self, Parent, Ready};
 use crate::stats::Record;
 
 /// Sends messages of [`ECHO`] octets, each when the one before has come back, and tells what each took.
 pub(super) fn echo(order: &EchoOrder) -> Result<(), LabError> {
-    let is_done = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&is_done);
-    let parent = Parent::listen(move || {
-        if !told.load(Ordering::Relaxed) {
-            std::process::exit(ABANDONED);
-        }
-    });
+    let parent = Parent::or_exit();
     if order.lock_memory {
         lock_all().map_err(LabError::work("locking memory"))?;
     }
@@ -38,9 +32,7 @@ pub(super) fn echo(order: &EchoOrder) -> Result<(), LabError> {
     process::tell(&Ready {})?;
     let run: EchoRun = parent.hear()?;
     let record = echoes(connection.as_ref(), run)?;
-    is_done.store(true, Ordering::Relaxed);
-    process::tell(&Echoed { record })?;
-    until_the_end(&parent)
+    Ok(parent.conclude(&Echoed { record })?)
 }
 
 /// All echoes of a run.
@@ -118,13 +110,6 @@ fn connect(to: SocketAddr, no_delay: bool) -> Result<Box<dyn Connection>, LabErr
     });
     Tcp.connect(&address, setup, Deadline::after(CONNECTING))
         .map_err(LabError::work("connecting to the server"))
-}
-
-fn until_the_end(parent: &Parent) -> Result<(), LabError> {
-    match parent.hear::<()>() {
-        Ok(()) | Err(ProcessError::Orphaned) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 const MESSAGE: [u8; ECHO] = [0x5a; ECHO];

@@ -7,7 +7,7 @@ use chronorb_rt::{Deadline, Monotonic};
 use super::class::{Class, FEW, Processing, of_kernel};
 use super::course::Course;
 use super::order::{
-    Door, EchoOrder, EchoRun, Echoed, Ready, SendRun, SenderOrder, Served, ServerOrder, Service,
+    Door, EchoOrder, EchoRun, Echoed, SendRun, SenderOrder, Served, ServerOrder, Service,
 };
 use super::part::Part;
 use super::plan::Plan;
@@ -15,7 +15,7 @@ use super::site::Site;
 use super::way::Way;
 use crate::awake::Awake;
 use crate::error::LabError;
-use crate::process::{Child, ProcessError};
+use crate::process::{Child, ProcessError, Ready};
 use crate::stats::Record;
 
 /// What is tried: a turn of one way.

@@ -5,7 +5,8 @@
 //! to have protocols processed by scheduled threads, echoes beside bulk traffic that keeps the receiver busy, guarantees
 //! and limits of bandwidth, and calls of the ORB with and without RIO below it. Each [`Part`] can be run alone.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Beside their orders they
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they
 //! exchange lines of JSON with it:
 //!
 //! | child | says | hears |
@@ -57,13 +58,13 @@ use echoes::{Trial, Turn};
 use outcome::Course;
 use site::{Machine, Site};
 
-/// The hidden command that [`RealTimeIo::measure`] uses for its processes; its argument goes to [`part_main`].
-pub const PART_COMMAND: &str = "rio-part";
+/// The part of a process that this experiment starts.
+pub(crate) const PART: &str = "rio";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its second argument to [`part_main`] where its first one is
-/// [`PART_COMMAND`], and those of [`inversion`](crate::inversion) likewise.
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct RealTimeIo;
 
@@ -123,12 +124,10 @@ impl Experiment for RealTimeIo {
 
 /// Does the part of a server or a client, until its parent has heard all.
 ///
-/// `order` is the argument of [`PART_COMMAND`], made by [`RealTimeIo::measure`].
-///
 /// # Errors
 ///
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the network or the system fails.
-pub fn part_main(order: &str) -> Result<(), LabError> {
+pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
         order::Order::Serve(order) => server::serve(&order),
         order::Order::Echo(order) => client::echo(&order),

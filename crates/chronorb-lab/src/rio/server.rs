@@ -22,7 +22,7 @@ use crate::work;
 /// Serves those who come, and tells the parent what came when all have gone. The process ends at once when standard
 /// input ends before that.
 pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
-    let _parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let _parent = Parent::or_exit();
     if order.lock_memory {
         lock_all().map_err(LabError::work("locking memory"))?;
     }
@@ -168,5 +168,3 @@ fn sink(connection: &dyn Connection, steps: u32) -> Result<Course, LabError> {
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a course may be before it takes memory.
 const ROOM: Duration = Duration::from_secs(120);
-/// The exit status of a process whose parent is gone.
-pub(super) const ABANDONED: i32 = 3;

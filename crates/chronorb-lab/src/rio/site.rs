@@ -1,19 +1,18 @@
 //! Where trials are made: two hosts, and processes on them.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
-use chronorb_rt::{Deadline, MemoryLock, Rights};
+use chronorb_rt::{MemoryLock, Rights};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::net::{self, AddressFamily, SocketType, sockopt};
 use serde::de::DeserializeOwned;
 
-use super::PART_COMMAND;
+use super::PART;
 use super::class::Place;
-use super::order::{EchoOrder, Order, Ready, SenderOrder, ServerOrder, Serving};
-use crate::contest::{Cpus, Placement, Scheduled, check_permitted};
+use super::order::{EchoOrder, Order, SenderOrder, ServerOrder, Serving};
+use crate::bench::{Cpus, Placement, Scheduled, check_permitted};
 use crate::error::LabError;
-use crate::process::{Child, ProcessError};
+use crate::process::{Child, ProcessError, Ready};
 
 /// Two hosts with a switch between them: the server on the last CPU, all others on the first.
 #[derive(Debug)]
@@ -130,9 +129,7 @@ impl Site {
         order: &Order,
     ) -> Result<(Child, T), ProcessError> {
         let host = self.network.host(host);
-        let mut child = host.enter(|| Child::start(name, PART_COMMAND, order))?;
-        let heard = child.hear(Deadline::after(START_UP))?;
-        Ok((child, heard))
+        host.enter(|| Child::start(name, PART, order))
     }
 }
 
@@ -150,5 +147,3 @@ fn unyielding() -> Result<String, LabError> {
 }
 
 const BBR: &str = "bbr";
-/// How long processes may take to start, and clients to connect.
-const START_UP: Duration = Duration::from_secs(20);

@@ -3,8 +3,8 @@
 use super::outcome::Outcome;
 use super::table;
 use super::trial::{System, Trial};
+use crate::bench::{Operation, Placement};
 use crate::claim::Claim;
-use crate::contest::{Operation, Placement};
 
 /// All claims.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -67,7 +67,7 @@ const OCTETS: f64 = 0.8;
 pub(super) mod tests {
     use super::super::{Messages, Plan, Row};
     use super::*;
-    use crate::contest::{OmniOrb, Sizes};
+    use crate::bench::{OmniOrb, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::verdict::Verdict;

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::outcome::Outcome;
 use super::trial::{System, Trial};
-use crate::contest::{Operation, Placement};
+use crate::bench::{Operation, Placement};
 use crate::report::PlotError;
 use crate::report::canvas::{BLUE, ORANGE, TEXT, chart, draw, largest, legend};
 use crate::units;

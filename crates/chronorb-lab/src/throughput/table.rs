@@ -2,7 +2,7 @@
 
 use super::outcome::{Outcome, Row};
 use super::trial::{System, Trial, lane_threads};
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::experiment::Findings;
 use crate::report::{Table, Telling};
 use crate::units;

@@ -2,8 +2,8 @@
 
 use super::outcome::Outcome;
 use super::path::Layer;
+use crate::bench::Placement;
 use crate::claim::Claim;
-use crate::contest::Placement;
 use crate::units;
 
 /// All claims.

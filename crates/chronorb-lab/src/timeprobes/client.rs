@@ -4,17 +4,17 @@ use chronorb::prelude::*;
 use chronorb_probe::stamp;
 use chronorb_rt::Monotonic;
 
-use super::order::{Begin, CALL, ClientOrder, RESULT, Ready, Timed, told};
+use super::order::{CALL, ClientOrder, RESULT, Timed, told};
 use super::plan::transport;
 use super::server::probe;
 use crate::error::LabError;
 use crate::idl::peers::Power;
-use crate::process::{self, Parent};
+use crate::process::{self, Begin, Parent, Ready};
 
 /// Connects, warms up, reports, waits for the beginning, calls, and tells its stamps, or, without, how long calls took.
 pub(super) fn call(order: &ClientOrder) -> Result<(), LabError> {
     // Whoever waits for a reply waits as long as the parent lives.
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     let orb = transport(&order.scheme)?
         .orb(order.certificates.as_deref(), |config| {
             config.stage_probe = probe(order.stamps);
@@ -73,6 +73,3 @@ fn calls(power: &Power, calls: u32, is_stamped: bool) -> Result<Vec<u64>, LabErr
     }
     Ok(times)
 }
-
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;

@@ -8,11 +8,11 @@ use chronorb_probe::{Activity, StampClock, doing, keep_stamps, stamp};
 use chronorb_rt::{Deadline, Monotonic};
 use serde::{Deserialize, Serialize};
 
-use super::PART_COMMAND;
+use super::PART;
 use super::order::Part;
 use super::plan::transport;
 use super::server::offer;
-use super::trial::{START_UP, WIND_DOWN};
+use super::trial::WIND_DOWN;
 use crate::error::LabError;
 use crate::process::{self, Child};
 
@@ -39,8 +39,7 @@ impl StampCost {
 
 /// Has a process of its own measure it: who keeps stamps keeps them for good.
 pub(super) fn measure() -> Result<StampCost, LabError> {
-    let mut child = Child::start("cost", PART_COMMAND, &Part::Cost)?;
-    let cost = child.hear(Deadline::after(START_UP))?;
+    let (child, cost) = Child::start("cost", PART, &Part::Cost)?;
     child.finish(Deadline::after(WIND_DOWN))?;
     Ok(cost)
 }

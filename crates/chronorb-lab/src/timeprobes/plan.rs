@@ -6,8 +6,8 @@ use chronorb::prelude::*;
 use chronorb_orb::OrbConfig;
 use serde::Serialize;
 
-use crate::contest::certificates::{AUTHORITY, CERTIFICATE, KEY};
-use crate::contest::{Cpus, Placement};
+use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
+use crate::bench::{Cpus, Placement};
 use crate::error::LabError;
 
 /// What is run, and how often.

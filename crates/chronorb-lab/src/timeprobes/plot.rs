@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::outcome::{Outcome, Row};
 use super::path::{Layer, Side};
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::report::canvas::{FONT, TEXT, TEXT_SIZE, chart, draw, largest, legend};
 use crate::report::{COLOURS, PlotError};
 use crate::units;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 
-use super::PART_COMMAND;
-use super::order::{Begin, ClientOrder, Part, Ready, ServerOrder, Serving, Tell, Timed, Told};
+use super::PART;
+use super::order::{ClientOrder, Part, ServerOrder, Serving, Tell, Timed, Told};
 use super::path::{self, Way};
 use super::plan::{Plan, Transport};
-use crate::contest::{Cpus, Placement};
+use crate::bench::{Cpus, Placement};
 use crate::error::LabError;
-use crate::process::Child;
+use crate::process::{Begin, Child, Ready};
 
 /// A transport in a place.
 #[derive(Clone, Copy)]
@@ -73,14 +73,12 @@ impl Trial<'_> {
 
     /// Starts both, in their places; the client has begun.
     fn begin(self, stamps: Option<usize>) -> Result<(Child, Child), LabError> {
-        let up = Deadline::after(START_UP);
         let order = ServerOrder {
             scheme: self.transport.scheme.to_owned(),
             certificates: self.certificates.map(Path::to_owned),
             stamps,
         };
-        let mut server = Child::start("server", PART_COMMAND, &Part::Server(order))?;
-        let Serving { reference } = server.hear(up)?;
+        let (server, Serving { reference }) = Child::start("server", PART, &Part::Server(order))?;
         let order = ClientOrder {
             scheme: self.transport.scheme.to_owned(),
             certificates: self.certificates.map(Path::to_owned),
@@ -89,8 +87,7 @@ impl Trial<'_> {
             warm_up: self.plan.warm_up,
             calls: self.plan.calls,
         };
-        let mut client = Child::start("client", PART_COMMAND, &Part::Client(order))?;
-        let Ready {} = client.hear(up)?;
+        let (mut client, Ready {}) = Child::start("client", PART, &Part::Client(order))?;
         Cpus::of_this_process()?.place(self.placement, client.id(), server.id())?;
         client.tell(&Begin {})?;
         Ok((server, client))
@@ -109,7 +106,7 @@ impl Trial<'_> {
 /// More than a thread puts down for a call, by any transport.
 const STAMPS_OF_A_CALL: usize = 40;
 /// How long processes may take to start, and to call for the first time.
-pub(super) const START_UP: Duration = Duration::from_secs(20);
+const START_UP: Duration = Duration::from_secs(20);
 /// How long a call may take, on a busy machine.
 const CALL: Duration = Duration::from_millis(20);
 /// How long processes may take to end.

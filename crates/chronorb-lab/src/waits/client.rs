@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, Scheduling, ThreadBuilder};
 
-use super::SERVER_COMMAND;
 use super::case::{Class, Processors, Trial};
 use super::descriptors;
 use super::order::{IoUring, Listening, REPLY, REQUEST, Serve, Served, ServerOrder};
 use super::plan::Plan;
+use super::server::SERVER;
 use crate::error::LabError;
 use crate::process::{Child, ProcessError};
 use crate::stats::Record;
 
 /// A server, the connections to it on which nothing happens, and where both sides may run.
-pub(super) struct Company {
+pub(super) struct WaitsFleet {
     server: Child,
     address: SocketAddr,
     _idle: Vec<TcpStream>,
@@ -27,7 +27,7 @@ pub(super) struct Company {
     pub(super) io_uring: IoUring,
 }
 
-impl Company {
+impl WaitsFleet {
     /// Starts a server and connects what stays idle.
     pub(super) fn start(
         plan: &Plan,
@@ -37,8 +37,7 @@ impl Company {
     ) -> Result<Self, LabError> {
         let idle = plan.most_idle();
         let order = ServerOrder { idle, lock_memory };
-        let mut server = Child::start("server", SERVER_COMMAND, &order)?;
-        let Listening { address, io_uring } = server.hear(Deadline::after(PATIENCE))?;
+        let (server, Listening { address, io_uring }) = Child::start("server", SERVER, &order)?;
         let idle = descriptors::allow(idle)
             .and_then(|()| (0..idle).map(|_| TcpStream::connect(address)).collect())
             .map_err(LabError::work("connecting idle connections"))?;
@@ -94,9 +93,8 @@ impl Company {
     }
 
     /// Ends the server.
-    pub(super) fn stop(mut self) -> Result<(), LabError> {
-        self.server.tell(&None::<Serve>)?;
-        Ok(self.server.finish(Deadline::after(PATIENCE))?)
+    pub(super) fn stop(self) -> Result<(), LabError> {
+        Ok(self.server.dismiss(Deadline::after(PATIENCE))?)
     }
 }
 

@@ -15,15 +15,12 @@ use crate::process::{self, Parent};
 /// Serves as the parent says, trial by trial. The process ends at once when standard input ends
 /// before that.
 ///
-/// `order` is the argument of [`SERVER_COMMAND`](super::SERVER_COMMAND), made by
-/// [`Waits`](super::Waits).
-///
 /// # Errors
 ///
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a trial fails.
-pub fn server_main(order: &str) -> Result<(), LabError> {
+pub(crate) fn server_main(order: &str) -> Result<(), LabError> {
     let ServerOrder { idle, lock_memory } = process::order(order)?;
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     if lock_memory {
         chronorb_rt::lock_all().map_err(LabError::work("locking memory"))?;
     }
@@ -93,5 +90,5 @@ fn io_uring() -> IoUring {
     }
 }
 
-/// The exit status of a server whose parent is gone.
-const ABANDONED: i32 = 3;
+/// The part of a process that is the server.
+pub(crate) const SERVER: &str = "waits-server";

@@ -11,16 +11,16 @@ use chronorb_probe::{Mark, trace_mark};
 
 use super::case::{Case, Kind, MIRRORED, Place};
 use super::counts::Counts;
-use super::order::{Begin, ClientOrder, Counted, Pass, Ready};
+use super::order::{ClientOrder, Counted, Pass};
 use super::server::{PRIORITY, case_named, offer, orb};
 use crate::error::LabError;
 use crate::idl::whitebox::{Bench, Quote};
-use crate::process::{self, Parent};
+use crate::process::{self, Begin, Parent, Ready};
 
 /// Connects, reports, waits for the beginning, calls, and says what it counted.
 pub(super) fn call(order: &ClientOrder) -> Result<(), LabError> {
     // Whoever waits for a reply waits as long as the parent lives.
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     let case = case_named(&order.case)?;
     let orb = orb(case, order.pass)?;
     let mut caller = Caller::connect(&orb, case, order.reference.as_deref())?;
@@ -198,5 +198,3 @@ const QUOTE: Quote<'static> = Quote {
     quantity: -300,
     symbol: "ACME",
 };
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;

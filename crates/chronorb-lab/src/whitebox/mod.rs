@@ -7,7 +7,8 @@
 //! ten clients call at a time, as the papers did, by the architecture of client and server, and there it is also found
 //! out what processor time is spent on.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Each case of the first part is
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Each case of the first part is
 //! run twice with processes of its own: once they count for themselves, and once their system calls
 //! are traced, which changes everything else. They exchange lines of JSON with this program:
 //!
@@ -51,13 +52,13 @@ pub use outcome::{Outcome, Row, Side, SystemCall};
 pub use published::{PUBLISHED, Published};
 use trial::Traced;
 
-/// The hidden command that [`Whitebox`] uses for its processes; its argument goes to [`part_main`].
-pub const PART_COMMAND: &str = "whitebox-part";
+/// The part of a process that this experiment starts.
+pub(crate) const PART: &str = "whitebox";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its argument to [`part_main`] where its first one is
-/// [`PART_COMMAND`], and its allocator has to be [`chronorb_rt::CountingAllocator`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Whitebox;
 
@@ -160,15 +161,14 @@ impl Experiment for Whitebox {
 
 /// Does the part of a server or of a client, until its parent has heard all.
 ///
-/// `order` is the argument of [`PART_COMMAND`], made by [`Whitebox`].
-///
 /// # Errors
 ///
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB
 /// fails.
-pub fn part_main(order: &str) -> Result<(), LabError> {
+pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
+    let part = process::order(order)?;
     check_allocator()?;
-    match process::order(order)? {
+    match part {
         order::Part::Server(order) => server::serve(&order),
         order::Part::Client(order) => client::call(&order),
         order::Part::ServerOfMany(order) => architectures::serve(&order),

@@ -16,9 +16,9 @@ use super::case::{Case, Place};
 use super::counts::Counts;
 use super::ledger;
 use super::order::{Pass, ServerOrder, Serving};
+use crate::bench;
 use crate::error::LabError;
 use crate::idl::whitebox::{self, BenchServant, BenchSkeleton, Quote};
-use crate::process::{self, Parent};
 
 /// The priority of the lane, and of the client that calls it.
 pub(super) const PRIORITY: Priority = Priority::new(20_000).expect("not negative");
@@ -28,16 +28,8 @@ pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
     let case = case_named(&order.case)?;
     let orb = orb(case, order.pass)?;
     let object = offer(&orb, case.place).map_err(LabError::work("offering the object"))?;
-    let stopped = orb.clone();
-    let _parent = Parent::listen(move || {
-        // Without its parent the server has nobody to tell why it could not stop in order.
-        let _ = stopped.shutdown(false);
-    });
-    process::tell(&Serving {
-        reference: orb.object_to_string(&object),
-    })?;
-    orb.run();
-    Ok(())
+    let reference = orb.object_to_string(&object);
+    bench::serve(&orb, &Serving { reference })
 }
 
 pub(super) fn case_named(name: &str) -> Result<&'static Case, LabError> {

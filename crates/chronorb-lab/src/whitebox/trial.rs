@@ -7,11 +7,11 @@ use chronorb_probe::{SystemCalls, TraceError, Tracer};
 use chronorb_rt::Deadline;
 
 use super::case::{Case, Kind, Place};
-use super::order::{Begin, ClientOrder, Counted, Part, Pass, Ready, ServerOrder, Serving};
+use super::order::{ClientOrder, Counted, Part, Pass, ServerOrder, Serving};
 use super::outcome::SystemCall;
-use super::{PART_COMMAND, Plan};
+use super::{PART, Plan};
 use crate::error::LabError;
-use crate::process::Child;
+use crate::process::{Begin, Child, Ready};
 
 /// What came of tracing a case.
 pub(super) enum Traced {
@@ -84,15 +84,14 @@ struct Pair {
 impl Pair {
     /// Starts both, and waits until they are ready.
     fn start(case: &Case, plan: Plan, pass: Pass) -> Result<Self, LabError> {
-        let up = Deadline::after(START_UP);
         let (mut server, mut reference) = (None, None);
         if case.place != Place::Collocated {
             let order = ServerOrder {
                 case: case.name.to_owned(),
                 pass,
             };
-            let mut child = Child::start("server", PART_COMMAND, &Part::Server(order))?;
-            let serving: Serving = child.hear(up)?;
+            let (child, serving): (_, Serving) =
+                Child::start("server", PART, &Part::Server(order))?;
             (server, reference) = (Some(child), Some(serving.reference));
         }
         let order = ClientOrder {
@@ -101,8 +100,7 @@ impl Pair {
             reference,
             calls: plan.calls,
         };
-        let mut client = Child::start("client", PART_COMMAND, &Part::Client(order))?;
-        let Ready {} = client.hear(up)?;
+        let (client, Ready {}) = Child::start("client", PART, &Part::Client(order))?;
         Ok(Self {
             server,
             client,

@@ -7,7 +7,7 @@ use chronorb::prelude::*;
 use chronorb_rt::{Deadline, Gate, PiMutex, Scheduling};
 
 use crate::error::LabError;
-use crate::idl::demo::WorkServant;
+use crate::idl::lab::WorkServant;
 
 /// Who is at work, and who may go on.
 #[derive(Debug)]
@@ -144,6 +144,24 @@ impl WorkServant for Held {
         self.0.hold(value);
         Ok(i32::from(value).pow(3))
     }
+
+    fn work_until(
+        &self,
+        _call: &Call<'_>,
+        _until_ns: u64,
+        _compute_us: u32,
+        _rest_us: u32,
+    ) -> Result<u32, SystemException> {
+        Err(not_offered())
+    }
+
+    fn occupy(&self, _call: &Call<'_>, _length_us: u32) -> Result<(), SystemException> {
+        Err(not_offered())
+    }
+}
+
+fn not_offered() -> SystemException {
+    SystemException::no(SystemExceptionKind::NoImplement, 0)
 }
 
 /// What was waited for did not happen.

@@ -12,10 +12,10 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::LOW;
 use super::floor::{Floor, Held, PATIENCE, stuck};
+use crate::bench::{real_time_options, start_orb};
 use crate::error::LabError;
-use crate::idl::demo::{Work, WorkSkeleton};
+use crate::idl::lab::{Work, WorkSkeleton};
 use crate::thread_pools::Strategy;
-use crate::thread_pools::server::orb;
 
 /// A server with one pool, and clients. Both are in this process, and reach each other over the network.
 pub(super) struct Site {
@@ -58,8 +58,10 @@ impl Site {
         strategy: Strategy,
         pool: impl FnOnce(&Orb) -> Result<ThreadpoolId, SystemException>,
     ) -> Result<Self, LabError> {
-        let server = orb(false, &["-ORBThreadpoolStrategy", strategy.option()])?;
-        let client = orb(false, &[])?;
+        let mut options = real_time_options(false);
+        let client = start_orb(&options)?;
+        options.extend(["-ORBThreadpoolStrategy", strategy.option()].map(str::to_owned));
+        let server = start_orb(&options)?;
         let floor = Arc::new(Floor::new());
         let pool = pool(&server).map_err(LabError::work("making the pool"))?;
         let reference = offer(&server, pool, &floor);

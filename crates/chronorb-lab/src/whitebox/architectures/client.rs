@@ -4,18 +4,17 @@ use chronorb_probe::{ActivityTimes, Mark, trace_mark};
 use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
 
 use super::super::counts::Counts;
-use super::super::order::{Begin, Ready};
 use super::crowd::{Signals, connect, with_all_connected};
 use super::order::{ClientOrder, Done, Found, Pass, Times};
 use super::server::{HIGH, orb};
 use crate::error::LabError;
 use crate::idl::whitebox::Bench;
-use crate::process::{self, Parent};
+use crate::process::{self, Begin, Parent, Ready};
 
 /// Connects, reports, waits for the beginning, calls, and says what was found.
 pub(in super::super) fn call(order: &ClientOrder) -> Result<(), LabError> {
     // Whoever waits for a reply waits as long as the parent lives.
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     let (_, orb) = orb(&order.server)?;
     // This thread has done before the others begin, and is asleep while they call.
     let bench = connect(&orb, HIGH, &order.objects.high)?;
@@ -91,6 +90,3 @@ fn asked(bench: &Bench) -> Result<(Counts, Times), LabError> {
     let counts = bench.so_far().map_err(&failed)?;
     Ok((Counts::of_idl(&counts), Times::of_idl(&times)))
 }
-
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;

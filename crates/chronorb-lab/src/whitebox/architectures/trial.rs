@@ -5,16 +5,16 @@ use std::time::Duration;
 use chronorb_probe::{SystemCalls, TraceError, Tracer};
 use chronorb_rt::Deadline;
 
-use super::super::order::{Begin, Part, Ready};
+use super::super::order::Part;
 use super::super::outcome::{Side, SystemCall};
 use super::super::trial::{ByName, Traced, by_name, least, without};
-use super::super::{PART_COMMAND, Plan};
+use super::super::{PART, Plan};
 use super::configuration::Configuration;
 use super::order::{ClientOrder, Done, Objects, Pass, ServerOrder};
 use super::outcome::ArchitectureRow;
 use super::{CLIENTS, CONFIGURATIONS};
 use crate::error::LabError;
-use crate::process::Child;
+use crate::process::{Begin, Child, Ready};
 use crate::progress::Progress;
 
 /// How often each architecture is run.
@@ -111,7 +111,6 @@ struct Pair {
 impl Pair {
     /// Starts both, and waits until they are ready.
     fn start(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Self, LabError> {
-        let up = Deadline::after(START_UP);
         let calls = match pass {
             Pass::Counted | Pass::Timed => plan.calls_of_each,
             Pass::Traced => plan.traced_of_each(),
@@ -121,15 +120,13 @@ impl Pair {
             pass,
         };
         let part = Part::ServerOfMany(order());
-        let mut server = Child::start("server", PART_COMMAND, &part)?;
-        let objects: Objects = server.hear(up)?;
+        let (server, objects): (_, Objects) = Child::start("server", PART, &part)?;
         let part = Part::ManyClients(ClientOrder {
             server: order(),
             objects,
             calls,
         });
-        let mut client = Child::start("client", PART_COMMAND, &part)?;
-        let Ready {} = client.hear(up)?;
+        let (client, Ready {}) = Child::start("client", PART, &part)?;
         Ok(Self {
             server,
             client,

@@ -11,8 +11,8 @@ use chronorb::prelude::*;
 use chronorb_rt::PiMutex;
 use chronorb_transport::multicast::Packet;
 
-use super::company::OrbSettings;
 use super::drive::Caller;
+use super::fleet::OrbSettings;
 use super::oneway::Recorder;
 use super::orb::{self, Calls};
 use super::order::{Operation, Serving, Sizes, Waits};
@@ -233,7 +233,7 @@ mod tests {
     fn messages_to_a_group_are_cut_into_packets_which_raw_datagrams_equal() {
         let group = std::net::Ipv4Addr::new(239, 255, 67, 83);
         let free = UdpSocket::bind((group, 0)).unwrap().local_addr().unwrap();
-        let mut settings = OrbSettings::of(orb::LOOPBACK.to_owned());
+        let mut settings = OrbSettings::of(super::super::server::LOOPBACK.to_owned());
         settings.client = ["-ORBMulticast", "interface=lo&ttl=0"]
             .map(str::to_owned)
             .to_vec();

@@ -12,7 +12,7 @@ use rustls::{
 };
 
 use super::channel::Socket;
-use crate::contest::certificates::{AUTHORITY, CERTIFICATE, KEY};
+use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
 
 /// A connection after its handshake.
 pub(crate) enum Stream {

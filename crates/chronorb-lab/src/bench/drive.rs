@@ -1,14 +1,13 @@
 //! Making calls, and taking their times: the same for every system.
 
 use std::sync::Barrier;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
 
 use chronorb_rt::Monotonic;
 
-use super::order::{Batch, Ready, Took};
+use super::callers::{elapsed_ns, with_callers};
+use super::order::{Batch, Took};
 use crate::error::LabError;
-use crate::process::{self, Parent};
+use crate::process::{self, Parent, Ready};
 
 /// One who calls again and again, on a connection of its own.
 pub(crate) trait Caller {
@@ -58,11 +57,11 @@ pub(super) fn batches<C: Caller>(
         }
         return Ok(());
     }
-    together(threads, connect, |team| {
+    together(threads, connect, |run| {
         process::tell(&Ready {})?;
         while let Some(batch) = parent.hear()? {
             process::tell(&Took {
-                elapsed_ns: team.run(batch)?,
+                elapsed_ns: run(&batch)?,
                 latencies_ns: Vec::new(),
             })?;
         }
@@ -70,113 +69,36 @@ pub(super) fn batches<C: Caller>(
     })
 }
 
-/// How long it takes `threads` callers at once to make `calls` calls each, in ns, after as many
-/// as `warm_up`.
+/// How long the calls of so many threads take together, each with a caller of its own.
 pub(crate) fn elapsed<C: Caller>(
     threads: u32,
     connect: impl Fn() -> Result<C, LabError> + Sync,
     warm_up: u32,
     calls: u32,
 ) -> Result<u64, LabError> {
-    together(threads, connect, |team| team.run(Batch { warm_up, calls }))
+    together(threads, connect, |run| run(&Batch { warm_up, calls }))
 }
 
-/// Several threads, each with a caller.
-struct Team {
-    orders: Vec<Sender<Batch>>,
-    spans: Receiver<Result<Span, LabError>>,
-}
-
-/// When a thread's calls began and ended.
-struct Span {
-    first: Monotonic,
-    last: Monotonic,
-}
-
-impl Team {
-    /// Has every thread make a batch.
-    fn run(&self, batch: Batch) -> Result<u64, LabError> {
-        for order in &self.orders {
-            // A thread that is gone has left its error.
-            let _ = order.send(batch);
-        }
-        let mut all: Option<Span> = None;
-        for _ in &self.orders {
-            let Span { first, last } = self.span()?;
-            // Each caller takes its own times: the one that asks might get a processor late.
-            all = Some(match all {
-                Some(all) => Span {
-                    first: all.first.min(first),
-                    last: all.last.max(last),
-                },
-                None => Span { first, last },
-            });
-        }
-        let elapsed = all.map_or(0, |span| span.last.since(span.first).as_nanos());
-        Ok(u64::try_from(elapsed).unwrap_or(u64::MAX))
-    }
-
-    fn span(&self) -> Result<Span, LabError> {
-        let gone = |_| LabError::work("calling the server")("a calling thread is gone");
-        self.spans.recv().map_err(gone)?
-    }
-}
-
-/// Starts callers, each in a thread, and runs `course` when all are connected.
-fn together<C: Caller, R>(
+/// Connects a caller for each thread; `course` runs batches, and gets the time that each takes.
+fn together<C: Caller, X>(
     threads: u32,
     connect: impl Fn() -> Result<C, LabError> + Sync,
-    course: impl FnOnce(&Team) -> Result<R, LabError>,
-) -> Result<R, LabError> {
+    course: impl FnOnce(&dyn Fn(&Batch) -> Result<u64, LabError>) -> Result<X, LabError>,
+) -> Result<X, LabError> {
     let start = Barrier::new(threads as usize);
-    let (reporter, spans) = mpsc::channel();
-    thread::scope(|scope| {
-        let mut orders = Vec::new();
-        for _ in 0..threads {
-            let (order, batches) = mpsc::channel();
-            let (connect, start, reporter) = (&connect, &start, reporter.clone());
-            scope.spawn(move || call(connect, start, &batches, &reporter));
-            orders.push(order);
-        }
-        drop(reporter);
-        let team = Team { orders, spans };
-        for _ in 0..threads {
-            team.span()?;
-        }
-        course(&team)
-    })
-}
-
-/// One calling thread. Reports once when it is connected, and after each batch.
-fn call<C: Caller>(
-    connect: &impl Fn() -> Result<C, LabError>,
-    start: &Barrier,
-    batches: &Receiver<Batch>,
-    reporter: &Sender<Result<Span, LabError>>,
-) {
-    let now = Monotonic::now();
-    let mut caller = match connect() {
-        Ok(caller) => caller,
-        Err(error) => {
-            let _ = reporter.send(Err(error));
-            return;
-        }
-    };
-    let _ = reporter.send(Ok(Span {
-        first: now,
-        last: now,
-    }));
-    while let Ok(Batch { warm_up, calls }) = batches.recv() {
-        let warmed = (0..warm_up).try_for_each(|turn| caller.warm_up(turn));
+    let call = |caller: &mut C, _: usize, batch: &Batch| {
+        let warmed = (0..batch.warm_up).try_for_each(|turn| caller.warm_up(turn));
         start.wait();
         let first = Monotonic::now();
-        let done = warmed.and_then(|()| (0..calls).try_for_each(|turn| caller.call(turn)));
-        let span = done.map(|()| Span {
-            first,
-            last: Monotonic::now(),
-        });
-        let _ = reporter.send(span);
-    }
+        warmed.and_then(|()| (0..batch.calls).try_for_each(|turn| caller.call(turn)))?;
+        Ok((first, Monotonic::now()))
+    };
+    with_callers(
+        threads as usize,
+        |_| connect(),
+        call,
+        |callers| course(&|batch| Ok(elapsed_ns(&callers.run(batch)?))),
+    )
 }
 
 #[cfg(test)]

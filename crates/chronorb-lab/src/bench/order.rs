@@ -175,10 +175,6 @@ pub(super) struct RawCalling {
     pub(super) exchange: Exchange,
 }
 
-/// From a client or a crowd, when it is connected.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Ready {}
-
 /// To a client; the end of its work is `None`.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Batch {
@@ -243,13 +239,4 @@ impl Arrivals {
     pub(crate) const fn elapsed_ns(&self) -> u64 {
         self.last_came_ns.saturating_sub(self.first_sent_ns)
     }
-}
-
-/// To a crowd, as its argument.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct CrowdOrder {
-    pub(super) address: String,
-    pub(super) connections: u32,
-    /// What each connection sends once, a whole message.
-    pub(super) request: Vec<u8>,
 }

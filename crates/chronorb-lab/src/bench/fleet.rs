@@ -1,4 +1,4 @@
-//! A server and a client of it, whatever system they are of.
+//! A server of one of several systems, and its clients.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::omniorb::{OmniOrb, Programs};
-use super::orb::LOOPBACK;
 use super::order::{
     Arrivals, Batch, ClientKind, ClientOrder, Exchange, Medium, Operation, OrbCalling, OrbServing,
-    RawCalling, RawServing, Ready, Report, ServerKind, ServerOrder, Serving, Sizes, Took, Waits,
+    RawCalling, RawServing, Report, ServerKind, ServerOrder, Serving, Sizes, Took, Waits,
 };
 use super::place::{Cpus, Placement, Scheduled};
 use super::raw::SPIN;
-use super::{CLIENT_COMMAND, SERVER_COMMAND};
+use super::server::LOOPBACK;
+use super::{SYSTEM_CLIENT, SYSTEM_SERVER};
 use crate::error::LabError;
-use crate::process::Child;
+use crate::process::{Child, Ready};
 
 /// A server and its clients, in processes of their own.
-pub(crate) struct Company {
+pub(crate) struct Fleet {
     server: Server,
     clients: Vec<Child>,
 }
@@ -63,7 +63,7 @@ impl OrbSettings {
     }
 }
 
-impl Company {
+impl Fleet {
     /// A server of chronorb.
     pub(crate) fn orb(waits: Waits, scheduled: Scheduled) -> Result<Self, LabError> {
         let settings = OrbSettings::of(LOOPBACK.to_owned());
@@ -180,8 +180,7 @@ impl Company {
         scheduled: Scheduled,
     ) -> Result<Self, LabError> {
         let order = ServerOrder { kind, scheduled };
-        let mut child = Child::start(name, SERVER_COMMAND, &order)?;
-        let serving = child.hear(Deadline::after(START_UP))?;
+        let (child, serving) = Child::start(name, SYSTEM_SERVER, &order)?;
         Ok(Self {
             server: Server {
                 child,
@@ -204,8 +203,7 @@ impl Company {
         operation: Operation,
         threads: u32,
     ) -> Result<usize, LabError> {
-        let mut client = self.server.client(operation, threads)?;
-        let Ready {} = client.hear(Deadline::after(START_UP))?;
+        let client = self.server.client(operation, threads)?;
         self.clients.push(client);
         Ok(self.clients.len() - 1)
     }
@@ -247,9 +245,8 @@ impl Company {
     /// Ends all processes.
     pub(crate) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
-        for mut client in self.clients {
-            client.tell(&None::<Batch>)?;
-            client.finish(end)?;
+        for client in self.clients {
+            client.dismiss(end)?;
         }
         Ok(self.server.child.stop(end)?)
     }
@@ -295,7 +292,9 @@ impl Server {
                 let mut command = Command::new(&programs.client);
                 command.args([&place, operation, &octets.to_string(), &threads.to_string()]);
                 let command = scheduling(&mut command, self.scheduled);
-                return Ok(Child::run("omniORB client", command)?);
+                let mut client = Child::run("omniORB client", command)?;
+                let Ready {} = client.hear(Deadline::after(START_UP))?;
+                return Ok(client);
             }
             System::Orb(waits, options) => (
                 "chronorb client",
@@ -321,7 +320,8 @@ impl Server {
             threads,
             scheduled: self.scheduled,
         };
-        Ok(Child::start(name, CLIENT_COMMAND, &order)?)
+        let (client, Ready {}) = Child::start(name, SYSTEM_CLIENT, &order)?;
+        Ok(client)
     }
 }
 
@@ -344,7 +344,7 @@ fn scheduling(command: &mut Command, scheduled: Scheduled) -> &mut Command {
 
 /// More than there are clients.
 const MAX_CONNECTIONS: u32 = 1024;
-/// How long a process may take to start and to connect.
+/// The time that a program of omniORB may take to start and to connect.
 const START_UP: Duration = Duration::from_secs(30);
 /// How long a batch may take.
 const BATCH: Duration = Duration::from_secs(300);

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 
+use super::Strategy;
 use super::case::Cell;
-use super::order::{Batch, ClientOrder, Go, Ready, ServerOrder, Serving, Terms, Took};
+use super::client::{Batch, CLIENT, ClientOrder, Terms, Took};
 use super::outcome::Trial;
 use super::plan::Plan;
-use super::usage::Used;
-use super::{CLIENT_COMMAND, SERVER_COMMAND, Strategy};
-use crate::contest::Cpus;
+use crate::bench::{Cpus, Model, OBJECT, PoolSpec, SERVER, ServerSpec, Serving, real_time_options};
 use crate::error::LabError;
-use crate::process::Child;
+use crate::process::{Begin, Child, Ready};
+use crate::usage;
 
 /// A server by each strategy, all of as many threads, each with a client of its own.
 #[derive(Debug)]
-pub(super) struct Company {
+pub(super) struct StrategyFleet {
     pairs: Vec<Pair>,
 }
 
@@ -27,7 +27,7 @@ struct Pair {
     client: Child,
 }
 
-impl Company {
+impl StrategyFleet {
     /// Starts all processes, and puts them in their places.
     pub(super) fn start(
         plan: &Plan,
@@ -35,24 +35,21 @@ impl Company {
         cpus: &Cpus,
         terms: Terms,
     ) -> Result<Self, LabError> {
-        let up = Deadline::after(START_UP);
         let pairs = Strategy::ALL.map(|strategy| {
-            let order = ServerOrder {
-                strategy,
-                threads,
-                terms,
-            };
+            let mut options = real_time_options(terms.lock_memory);
+            options.extend(["-ORBThreadpoolStrategy", strategy.option()].map(str::to_owned));
+            let priority = terms.priority();
+            let lane = PoolSpec::lanes([(priority, threads)]);
+            let spec = ServerSpec::of_work(options, lane, Model::Declared(priority));
             let name = format!("{} server", strategy.title());
-            let mut server = Child::start(name, SERVER_COMMAND, &order)?;
-            let Serving { reference } = server.hear(up)?;
+            let (server, serving): (_, Serving) = Child::start(name, SERVER, &spec)?;
             let order = ClientOrder {
-                reference,
+                reference: serving[OBJECT].clone(),
                 callers: plan.callers,
                 terms,
             };
             let name = format!("client of the {} server", strategy.title());
-            let mut client = Child::start(name, CLIENT_COMMAND, &order)?;
-            let Ready {} = client.hear(up)?;
+            let (client, Ready {}) = Child::start(name, CLIENT, &order)?;
             cpus.place(plan.place.placement(), client.id(), server.id())?;
             Ok(Pair {
                 strategy,
@@ -77,13 +74,10 @@ impl Company {
         let end = Deadline::after(PATIENCE + cell.work() * (batch.requests + batch.warm_up) * 2);
         pair.client.tell(&Some(batch))?;
         let Ready {} = pair.client.hear(end)?;
-        let used = |server: &Child| {
-            Used::by(server.id()).map_err(LabError::work("asking what the server used"))
-        };
-        let before = used(&pair.server)?;
-        pair.client.tell(&Go {})?;
+        let before = usage::of(pair.server.id());
+        pair.client.tell(&Begin {})?;
         let Took { elapsed_ns } = pair.client.hear(end)?;
-        let used = used(&pair.server)?.since(before);
+        let used = usage::of(pair.server.id()).since(before);
         Ok(Trial {
             cell,
             strategy,
@@ -98,20 +92,14 @@ impl Company {
     /// Ends all processes.
     pub(super) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
-        for Pair {
-            server, mut client, ..
-        } in self.pairs
-        {
-            client.tell(&None::<Batch>)?;
-            client.finish(end)?;
+        for Pair { server, client, .. } in self.pairs {
+            client.dismiss(end)?;
             server.stop(end)?;
         }
         Ok(())
     }
 }
 
-/// How long processes may take to start, and clients to connect.
-const START_UP: Duration = Duration::from_secs(20);
 /// How long requests may take, besides their work: about a hundred times what they do.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long processes may take to end.

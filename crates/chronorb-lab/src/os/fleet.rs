@@ -5,14 +5,17 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use serde::de::DeserializeOwned;
 
-use super::PART_COMMAND;
+use super::PART;
 use super::class::Class;
 use super::load::Load;
-use super::order::{ClientOrder, Measured, Pace, Part, Ready, Run, ServerOrder, Serving};
-use crate::contest::{Cpus, Placement};
+use super::order::Part;
+use crate::bench::{
+    self, ClientSpec, Cpus, Measured, Model, OBJECT, Pace, PacedRun, Placement, PoolSpec,
+    ServerSpec, Serving, real_time_options,
+};
 use crate::environment::ProcessorTime;
 use crate::error::LabError;
-use crate::process::Child;
+use crate::process::{Child, Ready};
 
 /// Who takes part.
 #[derive(Clone, Debug)]
@@ -29,7 +32,7 @@ pub(super) struct Members {
 
 /// The running processes.
 #[derive(Debug)]
-pub(super) struct Company {
+pub(super) struct OsFleet {
     server: Child,
     client: Child,
     load: Option<Child>,
@@ -43,26 +46,79 @@ pub(super) struct Course {
     pub(super) stolen_percent: f64,
 }
 
-impl Company {
+impl Members {
+    /// Returns the server: an object that has a lane for each priority.
+    fn server(&self) -> ServerSpec {
+        let lanes = self
+            .lanes
+            .iter()
+            .map(|(native, threads)| (i16::from(*native), *threads));
+        let lanes: Vec<(i16, u32)> = lanes.collect();
+        let least = lanes.iter().map(|(priority, _)| *priority).min();
+        let model = Model::Propagated(least.unwrap_or_default());
+        ServerSpec::of_work(self.options(), PoolSpec::lanes(lanes), model)
+    }
+
+    /// Returns the options of the ORBs: nothing spins, and priorities are those of the system.
+    fn options(&self) -> Vec<String> {
+        let mut options = real_time_options(self.lock_memory);
+        options.extend(bench::options(&[
+            "-ORBSchedulingPolicy",
+            self.class.option(),
+            "-ORBPriorityMapping",
+            "direct",
+            "-ORBThreadpoolStrategy",
+            "leader-followers",
+            "-ORBClientConnection",
+            "exclusive",
+            "-ORBClientWait",
+            "block",
+            "-ORBServerWait",
+            "block",
+        ]));
+        options
+    }
+}
+
+/// Runs the server; the threads of its lanes get what a priority cannot give them.
+pub(super) fn serve(class: Class, lanes: &[u8], spec: &ServerSpec) -> Result<(), LabError> {
+    let orb = bench::start_orb(&spec.options)?;
+    let serving = spec.offer(&orb)?;
+    class.finish_lanes(lanes)?;
+    bench::serve(&orb, &serving)
+}
+
+/// Runs the client; its threads get what a priority cannot give them.
+pub(super) fn call(class: Class, spec: &ClientSpec) -> Result<(), LabError> {
+    spec.run(|index| match spec.threads[index] {
+        Some(native) => class.finish_this_thread(u8::try_from(native).unwrap_or_default()),
+        None => Ok(()),
+    })
+}
+
+impl OsFleet {
     /// Starts all processes; when this returns, all are connected and in their places, and the load is on.
     pub(super) fn start(members: &Members) -> Result<Self, LabError> {
-        let up = Deadline::after(START_UP);
-        let order = ServerOrder {
-            class: members.class,
-            lock_memory: members.lock_memory,
-            lanes: members.lanes.clone(),
+        let lanes: Vec<u8> = members
+            .lanes
+            .iter()
+            .map(|(priority, _)| *priority)
+            .collect();
+        let part = Part::Server(members.class, lanes, members.server());
+        let (server, serving): (_, Serving) = Child::start("server", PART, &part)?;
+        let spec = ClientSpec {
+            options: members.options(),
+            reference: serving[OBJECT].clone(),
+            threads: members
+                .callers
+                .iter()
+                .map(|native| Some((*native).into()))
+                .collect(),
+            warm_up: WARM_UP_CALLS,
+            server: Some(server.id()),
         };
-        let mut server = Child::start("server", PART_COMMAND, &Part::Server(order))?;
-        let serving: Serving = server.hear(up)?;
-        let order = ClientOrder {
-            class: members.class,
-            lock_memory: members.lock_memory,
-            reference: serving.reference,
-            server: server.id(),
-            callers: members.callers.clone(),
-        };
-        let mut client = Child::start("client", PART_COMMAND, &Part::Client(order))?;
-        let Ready {} = client.hear(up)?;
+        let part = Part::Client(members.class, spec);
+        let (client, Ready {}) = Child::start("client", PART, &part)?;
         // Where nothing is to be pinned, nothing is: who has a reservation would not have it otherwise.
         if members.placement != Placement::Unpinned {
             let cpus = Cpus::of_this_process()?;
@@ -71,8 +127,7 @@ impl Company {
         let load = match members.load {
             Load::Idle => None,
             load => {
-                let mut child = Child::start("load", PART_COMMAND, &Part::Load(load))?;
-                let Ready {} = child.hear(up)?;
+                let (child, Ready {}) = Child::start("load", PART, &Part::Load(load))?;
                 Some(child)
             }
         };
@@ -93,12 +148,8 @@ impl Company {
     ) -> Result<Course, LabError> {
         let start = Monotonic::now() + LEAD;
         soon(start)?;
-        self.client.tell(&Some(Run {
-            at_ns: start.as_nanos(),
-            length,
-            paces: paces.to_vec(),
-            steps,
-        }))?;
+        self.client
+            .tell(&Some(PacedRun::new(start, length, paces, steps)))?;
         sleep_until(start);
         let before = ProcessorTime::now();
         sleep_until(start + length);
@@ -112,13 +163,12 @@ impl Company {
     }
 
     /// Ends all processes.
-    pub(super) fn stop(mut self) -> Result<(), LabError> {
+    pub(super) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         if let Some(load) = self.load {
             load.stop(end)?;
         }
-        self.client.tell(&None::<Run>)?;
-        self.client.finish(end)?;
+        self.client.dismiss(end)?;
         self.server.stop(end)?;
         Ok(())
     }
@@ -130,15 +180,15 @@ pub(super) fn ask<T: DeserializeOwned>(
     part: &Part,
     length: Duration,
 ) -> Result<T, LabError> {
-    let mut child = Child::start(name, PART_COMMAND, part)?;
+    let mut child = Child::launch(name, PART, part)?;
     let answer = child.hear(Deadline::after(length + WIND_DOWN))?;
     child.finish(Deadline::after(WIND_DOWN))?;
     Ok(answer)
 }
 
-/// How long processes may take to start, and clients to connect.
-const START_UP: Duration = Duration::from_secs(20);
 /// From the telling of the clients to the start.
 const LEAD: Duration = Duration::from_millis(40);
 /// How long clients may take to answer, and servers to shut down, after the end.
 const WIND_DOWN: Duration = Duration::from_secs(20);
+/// The calls of each thread that are not measured.
+const WARM_UP_CALLS: u32 = 100;

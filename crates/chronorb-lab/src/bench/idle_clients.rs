@@ -5,20 +5,31 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use chronorb_rt::Deadline;
+use serde::{Deserialize, Serialize};
 
-use super::order::{CrowdOrder, Ready};
-use super::{CROWD_COMMAND, place};
+use super::place;
 use crate::error::LabError;
-use crate::process::{self, Child, Parent, ProcessError};
+use crate::process::{self, Child, Parent, Ready};
 
-/// Processes that hold connections to a server, each of which was used once.
-pub(crate) struct Crowd {
+/// Processes that hold connections and do nothing with them.
+pub(crate) struct IdleClients {
     processes: Vec<Child>,
 }
 
-impl Crowd {
-    /// Connects `connections` times to `address`; calls `tick` when a process has done its part.
-    pub(crate) fn gather(
+/// The connections of one process.
+#[derive(Debug, Deserialize, Serialize)]
+struct Connections {
+    /// The address of the server.
+    address: String,
+    /// The number of connections.
+    count: u32,
+    /// The request that each makes once, so that the server has fully set it up.
+    request: Vec<u8>,
+}
+
+impl IdleClients {
+    /// Connects them all; `tick` hears of each part of them.
+    pub(crate) fn connect(
         address: &str,
         connections: u32,
         request: &[u8],
@@ -28,12 +39,12 @@ impl Crowd {
         let mut left = connections;
         while left > 0 {
             let part = left.min(EACH);
-            let order = CrowdOrder {
+            let order = Connections {
                 address: address.to_owned(),
-                connections: part,
+                count: part,
                 request: request.to_owned(),
             };
-            let mut child = Child::start("crowd of connections", CROWD_COMMAND, &order)?;
+            let mut child = Child::launch("idle clients", IDLE_CLIENTS, &order)?;
             let Ready {} = child.hear(Deadline::after(PATIENCE))?;
             processes.push(child);
             left -= part;
@@ -43,7 +54,7 @@ impl Crowd {
     }
 
     /// Closes all connections.
-    pub(crate) fn disperse(self) -> Result<(), LabError> {
+    pub(crate) fn disconnect(self) -> Result<(), LabError> {
         for process in self.processes {
             process.stop(Deadline::after(PATIENCE))?;
         }
@@ -51,26 +62,22 @@ impl Crowd {
     }
 }
 
-/// Connects, uses each connection once, and keeps them until the parent closes standard input.
-pub(super) fn main(order: CrowdOrder) -> Result<(), LabError> {
-    place::allow_files(u64::from(order.connections) + OTHER_FILES);
-    let parent = Parent::listen(|| {});
-    let connections: Vec<TcpStream> = (0..order.connections)
+/// Connects, and holds the connections until the parent ends the input.
+pub(crate) fn idle_clients_main(order: &str) -> Result<(), LabError> {
+    let order: Connections = process::order(order)?;
+    place::allow_files(u64::from(order.count) + OTHER_FILES);
+    let parent = Parent::or_exit();
+    let connections: Vec<TcpStream> = (0..order.count)
         .map(|_| connect(&order))
         .collect::<io::Result<_>>()
         .map_err(LabError::work("connecting to the server"))?;
-    process::tell(&Ready {})?;
-    // It says nothing any more: its end is what is waited for.
-    let over: Result<(), _> = parent.hear();
+    parent.conclude(&Ready {})?;
     drop(connections);
-    match over {
-        Ok(()) | Err(ProcessError::Orphaned) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    Ok(())
 }
 
-/// One connection, which has sent a request and has an answer, whatever it says.
-fn connect(order: &CrowdOrder) -> io::Result<TcpStream> {
+/// A connection on which a call was made.
+fn connect(order: &Connections) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(&order.address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(&order.request)?;
@@ -94,3 +101,5 @@ const EACH: u32 = 2_500;
 const OTHER_FILES: u64 = 32;
 const LONGEST_REPLY: u32 = 4096;
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The part of a process that holds idle connections.
+pub(crate) const IDLE_CLIENTS: &str = "idle-clients";

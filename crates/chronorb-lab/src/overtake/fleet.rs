@@ -4,21 +4,23 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
-use super::case::{Case, Strategy};
-use super::order::{
-    ClientOrder, Fare, Loaded, Measured, Prepare, Ready, Role, ServerOrder, Serving, Start,
+use super::case::{Case, Pool, Strategy};
+use super::client::{
+    CLIENT, ClientOrder, HIGH, LOW, Loads, MIDDLE, Measured, Prepare, Role, Start,
 };
-use super::plan::Plan;
-use super::{CLIENT_COMMAND, SERVER_COMMAND};
+use super::plan::{HIGH_THREADS, Plan};
+use crate::bench::{
+    Model, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec, Serving, real_time_options,
+};
 use crate::environment::ProcessorTime;
 use crate::error::LabError;
-use crate::process::Child;
+use crate::process::{Child, Ready};
 use crate::stats::Record;
 use crate::work::Speed;
 
 /// A server by each strategy, and the clients that call whichever they are told.
 #[derive(Debug)]
-pub(super) struct Company {
+pub(super) struct OvertakeFleet {
     plan: Plan,
     servers: Vec<(Strategy, Child, Serving)>,
     high: Child,
@@ -44,20 +46,14 @@ pub(super) struct CaseOutcome {
     pub(super) real_time: bool,
 }
 
-impl Company {
+impl OvertakeFleet {
     /// Starts all processes.
     pub(super) fn start(plan: &Plan, lock_memory: bool) -> Result<Self, LabError> {
-        let up = Deadline::after(START_UP);
         let servers = Strategy::ALL
             .map(|strategy| {
-                let order = ServerOrder {
-                    strategy,
-                    lock_memory,
-                    plan: plan.clone(),
-                };
+                let spec = server_spec(plan, strategy, lock_memory);
                 let name = format!("{} server", strategy.title());
-                let mut server = Child::start(name, SERVER_COMMAND, &order)?;
-                let serving = server.hear(up)?;
+                let (server, serving) = Child::start(name, SERVER, &spec)?;
                 Ok((strategy, server, serving))
             })
             .into_iter()
@@ -72,7 +68,7 @@ impl Company {
                 plan: plan.clone(),
                 high_steps,
             };
-            Child::start(name, CLIENT_COMMAND, &order)
+            Child::launch(name, CLIENT, &order)
         };
         Ok(Self {
             plan: plan.clone(),
@@ -107,9 +103,7 @@ impl Company {
             .servers
             .iter()
             .filter(|(of, ..)| *of == strategy)
-            .flat_map(|(.., serving)| &serving.references)
-            .find(|(pool, _)| *pool == case.pool)
-            .map(|(_, reference)| reference.clone())
+            .find_map(|(.., serving)| serving.get(&object_name(case.pool)).cloned())
             .ok_or_else(|| LabError::work("finding the object")("there is no such pool"))?;
         let mut loaders: Vec<_> = self
             .loaders
@@ -163,13 +157,13 @@ impl Company {
             spans: calls,
             real_time,
         } = self.high.hear(end)?;
-        let mut fares = [Fare::default(); 2];
+        let mut loads = Loads::default();
         let mut middle = [None; 2];
         for (role, child) in loaders {
-            let Loaded { spans } = child.hear(end)?;
-            fares = [fares[0].and(spans[0]), fares[1].and(spans[1])];
+            let of_child: Loads = child.hear(end)?;
+            loads = [loads[0].and(of_child[0]), loads[1].and(of_child[1])];
             if *role == Role::Middle {
-                middle = spans.map(|fare| Some(fare.longest_stop_us));
+                middle = of_child.map(|load| Some(load.longest_stop_us));
             }
         }
         let mut outcomes = calls.into_iter().enumerate().map(|(index, calls)| {
@@ -178,7 +172,7 @@ impl Company {
                 calls,
                 busy_percent: before.busy_percent(after),
                 stolen_percent: before.stolen_percent(after),
-                refused: fares[index].refused,
+                refused: loads[index].refused,
                 middle_longest_stop_us: middle[index],
             }
         });
@@ -193,15 +187,47 @@ impl Company {
     pub(super) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         let clients = self.loaders.into_iter().map(|(_, child)| child);
-        for mut client in clients.chain([self.high]) {
-            client.tell(&None::<Prepare>)?;
-            client.finish(end)?;
+        for client in clients.chain([self.high]) {
+            client.dismiss(end)?;
         }
         for (_, server, _) in self.servers {
             server.stop(end)?;
         }
         Ok(())
     }
+}
+
+/// Returns the server by a strategy: four thread pools, and an object on each.
+fn server_spec(plan: &Plan, strategy: Strategy, lock_memory: bool) -> ServerSpec {
+    let mut options = real_time_options(lock_memory);
+    options.extend(["-ORBThreadpoolStrategy", strategy.option()].map(str::to_owned));
+    let lower = plan.lower_threads;
+    let pool = |pool| match pool {
+        Pool::NoLanes => PoolSpec::Shared {
+            priority: LOW,
+            threads: plan.threads(),
+        },
+        _ => PoolSpec::Lanes {
+            lanes: vec![(LOW, lower), (MIDDLE, lower), (HIGH, HIGH_THREADS)],
+            allow_borrowing: pool == Pool::Borrowing,
+            buffered: (pool == Pool::Buffering).then(|| plan.buffered()),
+        },
+    };
+    let object = |(index, pool)| ObjectSpec {
+        name: object_name(pool),
+        pool: Some((index, Model::Propagated(LOW))),
+        servant: ServantSpec::Work,
+    };
+    ServerSpec {
+        options,
+        pools: Pool::ALL.map(pool).to_vec(),
+        objects: Pool::ALL.into_iter().enumerate().map(object).collect(),
+    }
+}
+
+/// Returns the name of the object on a pool.
+fn object_name(pool: Pool) -> String {
+    format!("{pool:?}")
 }
 
 /// How long processes may take to start, and clients to connect.

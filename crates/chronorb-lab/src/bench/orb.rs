@@ -6,12 +6,13 @@ use chronorb::prelude::*;
 use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, Waiting, parse_endpoints};
 use chronorb_rt::Deadline;
 
-use super::company::OrbSettings;
 use super::drive::Caller;
+use super::fleet::OrbSettings;
 use super::oneway::{Pace, Recorder};
 use super::order::{Operation, OrbCalling, OrbServing, Serving, Waits};
 use super::place::{Scheduled, schedule_orb_threads};
 use super::raw::SPIN;
+use super::server::LOOPBACK;
 use crate::error::LabError;
 use crate::idl::peers::{
     Clock, ClockServant, ClockSkeleton, Data, DataServant, DataSkeleton, Power, PowerServant,
@@ -365,8 +366,6 @@ fn sample(n: u32) -> Sample {
     }
 }
 
-/// A free endpoint that this machine alone can reach.
-pub(super) const LOOPBACK: &str = "iiop://127.0.0.1:0";
 const CALLING: &str = "calling the server";
 const JOINING: &str = "joining the group";
 /// Longer than a message is under way on any machine.
