@@ -1,16 +1,15 @@
 //! What all experiments have in common: how they are run, and how they tell what they found.
 
 use std::env;
-use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use chronorb_report::{Document, ReportError, Target, check_writable, write_page};
+use chronorb_report::{Document, Target, check_writable, write_page};
 use serde::Serialize;
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::Claim;
+use crate::error::LabError;
 use crate::report::folder;
 
 /// An experiment of the laboratory.
@@ -27,9 +26,6 @@ pub trait Experiment {
     /// What was found.
     type Findings: Findings;
 
-    /// Why it can fail.
-    type Error: Error + Send + Sync + 'static;
-
     /// All of it.
     fn full() -> Self::Plan;
 
@@ -40,7 +36,7 @@ pub trait Experiment {
     ///
     /// # Errors
     /// As the experiment says. All processes that were started have ended when this returns.
-    fn measure(plan: &Self::Plan) -> Result<Self::Findings, Self::Error>;
+    fn measure(plan: &Self::Plan) -> Result<Self::Findings, LabError>;
 }
 
 /// What an experiment found.
@@ -85,32 +81,17 @@ pub struct Options<P> {
     pub plan: P,
 }
 
-/// An experiment failed, or could not be told.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunError<E> {
-    /// It could not be measured.
-    #[error(transparent)]
-    Measure(E),
-    /// The report could not be written.
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    /// Standard output cannot be written to.
-    #[error("standard output cannot be written to: {0}")]
-    Output(io::Error),
-}
-
 /// Runs an experiment, writes its report with its figures beside it, and prints what was found on standard output.
 ///
 /// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON object. A claim that
 /// does not hold is no failure: it is said.
 ///
 /// # Errors
-/// [`RunError`]. Whether the report can be written is found out before anything is measured.
-pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, RunError<E::Error>> {
+/// [`LabError`]. Whether the report can be written is found out before anything is measured.
+pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, LabError> {
     let report = folder::file(options.report.as_deref(), E::NAME)?;
     let (findings, figures) = measure_and_write::<E>(&options.plan, &report)?;
-    print(options.json, &report, &findings, &figures).map_err(RunError::Output)?;
+    print(options.json, &report, &findings, &figures).map_err(LabError::Output)?;
     Ok(findings)
 }
 
@@ -118,11 +99,11 @@ pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, Run
 pub(crate) fn measure_and_write<E: Experiment>(
     plan: &E::Plan,
     report: &Path,
-) -> Result<(E::Findings, Value), RunError<E::Error>> {
+) -> Result<(E::Findings, Value), LabError> {
     let data = beside(report);
     check_writable(report)?;
     check_writable(&data)?;
-    let findings = E::measure(plan).map_err(RunError::Measure)?;
+    let findings = E::measure(plan)?;
     let figures = findings.figures();
     write_page(&findings.html(), report)?;
     write_page(&format!("{figures:#}\n"), &data)?;

@@ -6,7 +6,7 @@
 //! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
 //! target of a request; [`hostile`] measures what a client notices of attacks on its server; [`overtake`] measures calls of high priority while all lower lanes are
 //! saturated; [`inversion`] compares architectures of ORBs by how they invert priorities; [`latency`] and
-//! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`contest`], and
+//! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`bench`], and
 //! [`peer`] takes part in comparisons that others make; [`protocols`] measures what the ORB adds to what its protocols
 //! stand on, and what GIOPlite spares; [`thread_pools`] compares the strategies of thread
 //! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
@@ -15,8 +15,8 @@
 //! [`compare`] holds two runs of one against each other.
 
 pub mod all;
+pub mod bench;
 pub mod compare;
-pub mod contest;
 pub mod demo;
 pub mod demux;
 pub mod hostile;
@@ -36,9 +36,11 @@ pub mod whitebox;
 mod awake;
 
 mod comparison;
+mod error;
 mod experiment;
 mod idl;
 mod pairs;
+mod part;
 mod process;
 mod report;
 mod schedule;
@@ -54,7 +56,9 @@ pub use chronorb_report::{Claim, Verdict};
 use chronorb_report::{progress, stats, units};
 pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
-pub use experiment::{Experiment, Findings, Options, RunError, run};
+pub use error::LabError;
+pub use experiment::{Experiment, Findings, Options, run};
 pub use pairs::Paired;
+pub use part::{CHILD_COMMAND, child_main};
 pub use process::ProcessError;
 pub use stats::{Point, Record, Summary};

@@ -7,7 +7,6 @@
 mod change;
 mod claims;
 mod comparison;
-mod error;
 mod report;
 mod rows;
 mod run;
@@ -17,10 +16,9 @@ use std::path::PathBuf;
 
 use chronorb_report::{Target, check_writable, write_page};
 
+use crate::error::LabError;
 use comparison::Comparison;
 use run::Run;
-
-pub use error::CompareError;
 
 /// What `chronorb lab compare` was asked to do.
 #[derive(Clone, Debug)]
@@ -45,9 +43,8 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// [`CompareError`]; [`CompareError::Worse`] and [`CompareError::Nothing`] only with [`Options::fail_if_worse`], after
-/// all was told.
-pub fn run(options: &Options) -> Result<(), CompareError> {
+/// [`LabError`]; [`LabError::Outcome`] only with [`Options::fail_if_worse`], after all was told.
+pub fn run(options: &Options) -> Result<(), LabError> {
     if let Some(report) = &options.report {
         check_writable(report)?;
     }
@@ -60,7 +57,7 @@ pub fn run(options: &Options) -> Result<(), CompareError> {
     if let Some(report) = &options.report {
         write_page(&report::document(&comparison, usize::MAX).html(), report)?;
     }
-    print(options, &comparison).map_err(CompareError::Output)?;
+    print(options, &comparison).map_err(LabError::Output)?;
     match options.fail_if_worse {
         Some(percent) => comparison.check(percent),
         None => Ok(()),

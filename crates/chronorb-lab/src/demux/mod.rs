@@ -8,7 +8,6 @@
 
 mod cache;
 mod claims;
-mod error;
 mod operations;
 mod outcome;
 mod plan;
@@ -21,10 +20,10 @@ mod sequence;
 mod setup;
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 
 pub use cache::Caches;
-pub use error::DemuxError;
 pub use outcome::{Outcome, Row, Stage};
 pub use plan::Plan;
 pub use scale::{Many, MemoryUse, Scale};
@@ -42,7 +41,6 @@ impl Experiment for Demux {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = DemuxError;
 
     fn full() -> Plan {
         Plan::full()
@@ -52,7 +50,7 @@ impl Experiment for Demux {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, DemuxError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
         // First, so that what the other experiment leaves behind is not counted.

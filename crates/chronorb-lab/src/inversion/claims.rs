@@ -334,7 +334,7 @@ pub(super) mod tests {
     use super::super::plan::Plan;
     use super::*;
     use crate::Verdict;
-    use crate::contest::OmniOrb;
+    use crate::bench::OmniOrb;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Summary;

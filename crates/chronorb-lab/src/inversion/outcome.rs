@@ -10,7 +10,7 @@ use super::architecture::Architecture;
 use super::plan::{Mode, Periods, Place, Plan};
 use super::{Inversion, claims, report};
 use crate::Claim;
-use crate::contest::OmniOrb;
+use crate::bench::OmniOrb;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::Summary;

@@ -3,7 +3,7 @@
 use super::outcome::{Outcome, Row, summary};
 use super::system::System;
 use crate::Claim;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::stats::median;
 use crate::units;
 
@@ -126,7 +126,7 @@ pub(super) mod tests {
     use super::super::outcome::row;
     use super::*;
     use crate::Verdict;
-    use crate::contest::{OmniOrb, Scheduled, Sizes};
+    use crate::bench::{OmniOrb, Scheduled, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
 

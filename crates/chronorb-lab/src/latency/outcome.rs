@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::system::System;
 use super::{Latency, report};
 use crate::Claim;
-use crate::contest::{OmniOrb, Placement, Sizes};
+use crate::bench::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary, median};

@@ -5,7 +5,7 @@ use chronorb_report::{Axis, Chart, Document, Mark, Table, counted, units};
 
 use super::outcome::{Outcome, Row, summary};
 use super::system::System;
-use crate::contest::{Placement, Scheduled};
+use crate::bench::{Placement, Scheduled};
 use crate::report::{begin, curve, end, latency};
 use crate::stats::Summary;
 

@@ -6,7 +6,7 @@ use super::load::Load;
 use super::outcome::{Client, Mode, Outcome, RateRow};
 use super::switch::Switching;
 use crate::Claim;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::report::largest;
 use crate::units;
 

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::switch::Switching;
 use super::{OperatingSystem, claims, report};
 use crate::Claim;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::Summary;

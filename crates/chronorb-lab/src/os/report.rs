@@ -10,7 +10,7 @@ use super::outcome::{Client, Mode, Outcome, ScavengerRow, Side};
 use super::plan::SCALE;
 use super::published::{PUBLISHED, SOURCE, Time};
 use super::switch::Switching;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::report::{begin, largest, latency};
 use crate::stats::Summary;
 

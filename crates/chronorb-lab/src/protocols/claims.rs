@@ -5,7 +5,7 @@ use super::protocol::Protocol;
 use super::system::System;
 use super::trial::{Cell, Trial};
 use crate::Claim;
-use crate::contest::{Placement, Waits};
+use crate::bench::{Placement, Waits};
 use crate::pairs::Paired;
 use crate::stats::median;
 use crate::units;

@@ -11,7 +11,7 @@ use super::system::System;
 use super::trial::{Cell, Trial};
 use super::{Protocols, Turn, claims, report};
 use crate::Claim;
-use crate::contest::{Arrivals, OmniOrb, Sizes, Tapped};
+use crate::bench::{Arrivals, OmniOrb, Sizes, Tapped};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::Paired;

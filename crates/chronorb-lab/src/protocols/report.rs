@@ -9,7 +9,7 @@ use super::outcome::{Flood, Key, Outcome};
 use super::protocol::Protocol;
 use super::system::System;
 use super::trial::{Cell, Trial};
-use crate::contest::Sizes;
+use crate::bench::Sizes;
 use crate::experiment::Experiment;
 use crate::pairs::Paired;
 use crate::report::{begin, curve, end, latency};

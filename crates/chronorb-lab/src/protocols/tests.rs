@@ -4,7 +4,7 @@ use super::outcome::Messages;
 use super::*;
 use crate::Claim;
 use crate::Verdict;
-use crate::contest::{Arrivals, Sizes, Waits};
+use crate::bench::{Arrivals, Sizes, Waits};
 use crate::experiment::Findings;
 use crate::units;
 

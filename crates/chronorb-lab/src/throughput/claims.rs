@@ -4,7 +4,7 @@ use super::outcome::Outcome;
 use super::report;
 use super::trial::{System, Trial};
 use crate::Claim;
-use crate::contest::{Operation, Placement};
+use crate::bench::{Operation, Placement};
 
 /// All claims.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -68,7 +68,7 @@ pub(super) mod tests {
     use super::super::{Messages, Plan, Row};
     use super::*;
     use crate::Verdict;
-    use crate::contest::{OmniOrb, Sizes};
+    use crate::bench::{OmniOrb, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
 

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::trial::{System, Trial};
 use super::{Throughput, report};
 use crate::Claim;
-use crate::contest::{OmniOrb, Placement, Sizes};
+use crate::bench::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::median;

@@ -5,7 +5,7 @@ use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 
 use super::outcome::{Outcome, Row};
 use super::trial::{System, Trial, lane_threads};
-use crate::contest::{Operation, Placement};
+use crate::bench::{Operation, Placement};
 use crate::report::{begin, end};
 
 pub(super) fn document(outcome: &Outcome) -> Document {

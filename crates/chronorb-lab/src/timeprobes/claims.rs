@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::path::Layer;
 use crate::Claim;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::units;
 
 /// All claims.

@@ -11,7 +11,7 @@ use super::path::{Layer, PARTS, Side, Way};
 use super::plan::{Missing, Plan, Transport};
 use super::{TimeProbes, claims, report};
 use crate::Claim;
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary};

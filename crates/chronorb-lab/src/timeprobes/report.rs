@@ -4,7 +4,7 @@ use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 
 use super::outcome::{Outcome, Row};
 use super::path::{Layer, PARTS, Side};
-use crate::contest::Placement;
+use crate::bench::Placement;
 use crate::report::{begin, end};
 
 pub(super) fn document(outcome: &Outcome) -> Document {

@@ -7,13 +7,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::architectures::{ArchitectureRow, RowFigures as ArchitectureFigures};
+use super::budget::BrokenBudgets;
 use super::case::Case;
 use super::claims;
 use super::client::RUNS;
 use super::counts::Counts;
 use super::published::{PUBLISHED, Published};
+use super::report;
 use super::{Plan, Whitebox};
-use super::{error::BrokenBudgets, report};
 use crate::Claim;
 use crate::Verdict;
 use crate::environment::Environment;

@@ -3,22 +3,13 @@
 use std::env;
 use std::fs;
 
-use chronorb_lab::contest::{
-    CLIENT_COMMAND, CROWD_COMMAND, ContestError, OmniOrb, Placement, SERVER_COMMAND, Scheduled,
-    client_main, crowd_main, server_main,
-};
+use chronorb_lab::bench::{OmniOrb, Placement, Scheduled};
 use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::protocols::{self, Protocols};
 use chronorb_lab::throughput::{self, Throughput};
-use chronorb_lab::{Claim, Experiment, Findings, Options, Verdict, run};
+use chronorb_lab::{Claim, Experiment, Findings, LabError, Options, Verdict, run};
 
 use crate::harness;
-
-pub(crate) const COMMANDS: &[harness::Command] = &[
-    (SERVER_COMMAND, |order| Ok(server_main(order)?)),
-    (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
-    (CROWD_COMMAND, |order| Ok(crowd_main(order)?)),
-];
 
 pub(crate) const TESTS: &[harness::Test] = &[
     (
@@ -38,8 +29,8 @@ pub(crate) const TESTS: &[harness::Test] = &[
         real_time_priorities_are_for_all_or_for_none,
     ),
     (
-        "an_order_that_makes_no_sense_is_refused",
-        an_order_that_makes_no_sense_is_refused,
+        "an_unwritable_report_is_refused",
+        an_unwritable_report_is_refused,
     ),
 ];
 
@@ -241,17 +232,13 @@ fn real_time_priorities_are_for_all_or_for_none() {
     ) {
         (Ok(outcome), Some(_)) => assert!(outcome.text().contains("SCHED_FIFO 20")),
         (Err(error), _) => {
-            assert!(matches!(error, ContestError::Scheduling { .. }), "{error}");
+            assert!(matches!(error, LabError::Scheduling { .. }), "{error}");
         }
         (Ok(_), None) => panic!("there is no such right"),
     }
 }
 
-fn an_order_that_makes_no_sense_is_refused() {
-    for outcome in [server_main("{}"), client_main("no order"), crowd_main("[]")] {
-        let error = outcome.expect_err("it is no order");
-        assert!(matches!(error, ContestError::Process(_)), "{error}");
-    }
+fn an_unwritable_report_is_refused() {
     let folder = tempfile::tempdir().expect("a directory");
     let error = run::<Latency>(&Options {
         json: false,

@@ -10,7 +10,7 @@ use chronorb_rt::Scheduling;
 use serde::{Deserialize, Serialize};
 
 use super::Strategy;
-use super::error::ThreadPoolsError;
+use crate::error::LabError;
 use floor::Sight;
 use site::Site;
 
@@ -85,7 +85,7 @@ pub struct Observation {
 }
 
 /// Tries all that is promised.
-pub(super) fn observe(strategy: Strategy) -> Result<Vec<Observation>, ThreadPoolsError> {
+pub(super) fn observe(strategy: Strategy) -> Result<Vec<Observation>, LabError> {
     let try_out = |promise| {
         let (kept, seen) = match promise {
             Promise::Buffering => buffering(strategy),
@@ -104,7 +104,7 @@ pub(super) fn observe(strategy: Strategy) -> Result<Vec<Observation>, ThreadPool
     Promise::ALL.into_iter().map(try_out).collect()
 }
 
-type Seen = Result<(Option<bool>, String), ThreadPoolsError>;
+type Seen = Result<(Option<bool>, String), LabError>;
 
 /// One thread, room for two, and four requests.
 fn buffering(strategy: Strategy) -> Seen {
