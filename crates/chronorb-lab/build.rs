@@ -2,9 +2,8 @@
 
 fn main() -> Result<(), chronorb_build::BuildError> {
     chronorb_build::configure().compile(&[
-        "idl/demo.idl",
+        "idl/lab.idl",
         "idl/hostile.idl",
-        "idl/overtake.idl",
         "idl/whitebox.idl",
         "idl/peers.idl",
     ])

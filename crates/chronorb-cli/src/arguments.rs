@@ -3,11 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chronorb_lab::Setup;
-use chronorb_lab::demo::{CLIENT_COMMAND, Options, SERVER_COMMAND};
-use chronorb_lab::{
-    contest, doctor, hostile, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
-};
+use chronorb_lab::demo::Options;
+use chronorb_lab::{CHILD_COMMAND, Setup};
 use clap::{Args, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
 
@@ -86,56 +83,8 @@ pub(crate) enum Command {
     #[command(name = rio::GUARDIAN_COMMAND, hide = true)]
     RioGuardian,
 
-    #[command(name = SERVER_COMMAND, hide = true)]
-    DemoServer { order: String },
-
-    #[command(name = CLIENT_COMMAND, hide = true)]
-    DemoClient { order: String },
-
-    #[command(name = contest::SERVER_COMMAND, hide = true)]
-    ContestServer { order: String },
-
-    #[command(name = contest::CLIENT_COMMAND, hide = true)]
-    ContestClient { order: String },
-
-    #[command(name = contest::CROWD_COMMAND, hide = true)]
-    ContestCrowd { order: String },
-
-    #[command(name = hostile::PART_COMMAND, hide = true)]
-    HostilePart { order: String },
-
-    #[command(name = inversion::SERVER_COMMAND, hide = true)]
-    InversionServer { order: String },
-
-    #[command(name = inversion::CLIENT_COMMAND, hide = true)]
-    InversionClient { order: String },
-
-    #[command(name = os::PART_COMMAND, hide = true)]
-    OsPart { order: String },
-
-    #[command(name = overtake::SERVER_COMMAND, hide = true)]
-    OvertakeServer { order: String },
-
-    #[command(name = overtake::CLIENT_COMMAND, hide = true)]
-    OvertakeClient { order: String },
-
-    #[command(name = chronorb_lab::rio::PART_COMMAND, hide = true)]
-    RioPart { order: String },
-
-    #[command(name = thread_pools::SERVER_COMMAND, hide = true)]
-    ThreadPoolsServer { order: String },
-
-    #[command(name = thread_pools::CLIENT_COMMAND, hide = true)]
-    ThreadPoolsClient { order: String },
-
-    #[command(name = timeprobes::PART_COMMAND, hide = true)]
-    TimeprobesPart { order: String },
-
-    #[command(name = waits::SERVER_COMMAND, hide = true)]
-    WaitsServer { order: String },
-
-    #[command(name = whitebox::PART_COMMAND, hide = true)]
-    WhiteboxPart { order: String },
+    #[command(name = CHILD_COMMAND, hide = true)]
+    LabChild { part: String, order: String },
 }
 
 #[derive(Args, Debug)]
@@ -200,7 +149,7 @@ pub(crate) struct DoctorArguments {
     report: Option<PathBuf>,
 }
 
-impl From<DoctorArguments> for doctor::Options {
+impl From<DoctorArguments> for chronorb_doctor::Options {
     fn from(arguments: DoctorArguments) -> Self {
         Self {
             json: arguments.json,

@@ -19,7 +19,7 @@ use chronorb_lab::throughput::Throughput;
 use chronorb_lab::timeprobes::{self, TimeProbes};
 use chronorb_lab::waits::Waits;
 use chronorb_lab::whitebox::Whitebox;
-use chronorb_lab::{Experiment, Options, contest, peer};
+use chronorb_lab::{Experiment, Options, bench, peer};
 use chronorb_orb::OrbConfig;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
@@ -473,8 +473,8 @@ impl LatencyArguments {
         let mut plan = self.common.plan::<Latency>();
         plan.waits = self.wait;
         plan.scheduled = match self.fifo {
-            true => contest::Scheduled::Fifo,
-            false => contest::Scheduled::Other,
+            true => bench::Scheduled::Fifo,
+            false => bench::Scheduled::Other,
         };
         plan.connections = self.connections.unwrap_or(plan.connections);
         status(chronorb_lab::run::<Latency>(&self.common.options::<Latency>(plan)).map(drop))
@@ -497,7 +497,7 @@ pub(crate) struct ProtocolsArguments {
     /// Where client and server run: on the same CPU, across two, or unpinned; without it on the same and
     /// across. Who spins does so across alone.
     #[arg(long, value_name = "PLACE,…", value_delimiter = ',')]
-    place: Vec<contest::Placement>,
+    place: Vec<bench::Placement>,
 
     /// Schedule all clients and servers with SCHED_FIFO, instead of SCHED_OTHER.
     #[arg(long)]
@@ -519,14 +519,14 @@ impl ProtocolsArguments {
             plan.protocols = self.protocol;
         }
         plan.waits.retain(|waits| match waits {
-            contest::Waits::Block => self.wait.block,
-            contest::Waits::Spin => self.wait.spin,
+            bench::Waits::Block => self.wait.block,
+            bench::Waits::Spin => self.wait.spin,
         });
         if !self.place.is_empty() {
             plan.places = self.place;
         }
         if self.fifo {
-            plan.scheduled = contest::Scheduled::Fifo;
+            plan.scheduled = bench::Scheduled::Fifo;
         }
         plan.rounds = self.rounds.unwrap_or(plan.rounds);
         plan.calls = self.calls.unwrap_or(plan.calls);
@@ -824,5 +824,5 @@ Examples:
   chronorb lab whitebox --short --json | jq '.rows[] | select(.architecture)'
 
 System calls are traced (ptrace). Where that is refused they are not counted, and said not to be.
-A budget that is broken is said (MISSED); it is a failure of the command, with exit status 1, only
+A budget that is broken is said (missed); it is a failure of the command, with exit status 1, only
 with --check.";

@@ -13,9 +13,6 @@ use std::env;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use chronorb_lab::{
-    contest, hostile, inversion, os, overtake, thread_pools, timeprobes, waits, whitebox,
-};
 use chronorb_orb::{ConfigError, OrbConfig};
 use chronorb_rt::CountingAllocator;
 use clap::Parser;
@@ -39,7 +36,7 @@ fn main() -> ExitCode {
     let command = arguments.command;
     match command.unwrap_or_else(|| Command::Demo(DemoArguments::default())) {
         Command::Demo(arguments) => status(chronorb_lab::demo::run(&arguments.into())),
-        Command::Doctor(arguments) => status(chronorb_lab::doctor::run(&arguments.into())),
+        Command::Doctor(arguments) => status(chronorb_doctor::run(&arguments.into())),
         Command::Top(arguments) => status(top::run(&arguments.into())),
         Command::Lab(command) => command.run(config),
         Command::Idl(command) => command.run(),
@@ -47,23 +44,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => status(generated::completions(shell)),
         Command::ManPages { dir } => status(generated::man_pages(&dir)),
         Command::RioGuardian => status(rio::guardian_main()),
-        Command::ContestServer { order } => status(contest::server_main(&order)),
-        Command::ContestClient { order } => status(contest::client_main(&order)),
-        Command::ContestCrowd { order } => status(contest::crowd_main(&order)),
-        Command::DemoServer { order } => status(chronorb_lab::demo::server_main(&order)),
-        Command::DemoClient { order } => status(chronorb_lab::demo::client_main(&order)),
-        Command::HostilePart { order } => status(hostile::part_main(&order)),
-        Command::InversionServer { order } => status(inversion::server_main(&order)),
-        Command::InversionClient { order } => status(inversion::client_main(&order)),
-        Command::OsPart { order } => status(os::part_main(&order)),
-        Command::OvertakeServer { order } => status(overtake::server_main(&order)),
-        Command::OvertakeClient { order } => status(overtake::client_main(&order)),
-        Command::RioPart { order } => status(chronorb_lab::rio::part_main(&order)),
-        Command::ThreadPoolsServer { order } => status(thread_pools::server_main(&order)),
-        Command::ThreadPoolsClient { order } => status(thread_pools::client_main(&order)),
-        Command::TimeprobesPart { order } => status(timeprobes::part_main(&order)),
-        Command::WaitsServer { order } => status(waits::server_main(&order)),
-        Command::WhiteboxPart { order } => status(whitebox::part_main(&order)),
+        Command::LabChild { part, order } => status(chronorb_lab::child_main(&part, &order)),
     }
 }
 

@@ -8,6 +8,8 @@ use std::time::Duration;
 use chronorb_rt::{Scheduling, SpawnError, Thread, ThreadBuilder};
 use rustix::process::setpriority_process;
 
+use crate::usage;
+
 /// Threads that do nothing but keep a processor each awake, with what nobody else wants of it, until this is dropped.
 ///
 /// Where a processor sleeps as soon as nobody has anything to do, waking it up can take longer than a call does, above
@@ -34,11 +36,7 @@ impl Awake {
     /// How long nobody else has wanted this processor by now; nothing where that is not known.
     pub(crate) fn unwanted(&self, cpu: usize) -> Option<Duration> {
         let (_, thread) = self.threads.iter().find(|(of, _)| *of == cpu)?;
-        let path = format!("/proc/self/task/{}/schedstat", thread.tid());
-        let text = std::fs::read_to_string(path).ok()?;
-        // The time that it has run, in nanoseconds, comes first (proc_pid_schedstat(5)).
-        let ran = text.split_whitespace().next()?.parse().ok()?;
-        Some(Duration::from_nanos(ran))
+        usage::of_own_thread(thread.tid())
     }
 
     fn with_niceness(cpus: impl Iterator<Item = usize>, niceness: i32) -> Result<Self, SpawnError> {

@@ -214,7 +214,7 @@ pub(crate) mod tests {
             setup: Setup::default(),
             without_priorities: phase(high_without_us, 20_000),
             with_priorities: phase(high_with_us, 21_000),
-            environment: Environment::probe(),
+            environment: Environment::example(),
         }
     }
 

@@ -1,15 +1,16 @@
 //! What all experiments have in common: how they are run, and how they tell what they found.
 
-use std::error::Error;
-use std::io::{self, Write};
+use std::env;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use chronorb_report::{Document, Target, check_writable, write_page};
 use serde::Serialize;
 use serde_json::Value;
-use thiserror::Error;
 
-use crate::claim::Claim;
-use crate::report::{PlotError, ReportError, check_writable, folder, write_page};
+use crate::Claim;
+use crate::error::LabError;
+use crate::report::folder;
 
 /// An experiment of the laboratory.
 pub trait Experiment {
@@ -25,9 +26,6 @@ pub trait Experiment {
     /// What was found.
     type Findings: Findings;
 
-    /// Why it can fail.
-    type Error: Error + Send + Sync + 'static;
-
     /// All of it.
     fn full() -> Self::Plan;
 
@@ -38,7 +36,7 @@ pub trait Experiment {
     ///
     /// # Errors
     /// As the experiment says. All processes that were started have ended when this returns.
-    fn measure(plan: &Self::Plan) -> Result<Self::Findings, Self::Error>;
+    fn measure(plan: &Self::Plan) -> Result<Self::Findings, LabError>;
 }
 
 /// What an experiment found.
@@ -56,14 +54,18 @@ pub trait Findings {
     /// units in their names) and `claims`, and what else there is to say.
     fn figures(&self) -> Value;
 
-    /// The figures for terminals: tables, claims, and notes.
-    fn text(&self) -> String;
+    /// The report.
+    fn document(&self) -> Document;
 
-    /// The report: one HTML page that needs nothing else.
-    ///
-    /// # Errors
-    /// [`PlotError`] when a plot cannot be drawn.
-    fn html(&self) -> Result<String, PlotError>;
+    /// The report as text.
+    fn text(&self) -> String {
+        self.document().text(Target::Plain)
+    }
+
+    /// The report as one HTML page.
+    fn html(&self) -> String {
+        self.document().html()
+    }
 }
 
 /// What an experiment was asked to do.
@@ -79,38 +81,17 @@ pub struct Options<P> {
     pub plan: P,
 }
 
-/// An experiment failed, or could not be told.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunError<E> {
-    /// It could not be measured.
-    #[error(transparent)]
-    Measure(E),
-    /// The report could not be written.
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    /// Standard output cannot be written to.
-    #[error("standard output cannot be written to: {0}")]
-    Output(io::Error),
-}
-
-impl<E> From<PlotError> for RunError<E> {
-    fn from(error: PlotError) -> Self {
-        Self::Report(error.into())
-    }
-}
-
 /// Runs an experiment, writes its report with its figures beside it, and prints what was found on standard output.
 ///
 /// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON object. A claim that
 /// does not hold is no failure: it is said.
 ///
 /// # Errors
-/// [`RunError`]. Whether the report can be written is found out before anything is measured.
-pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, RunError<E::Error>> {
+/// [`LabError`]. Whether the report can be written is found out before anything is measured.
+pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, LabError> {
     let report = folder::file(options.report.as_deref(), E::NAME)?;
     let (findings, figures) = measure_and_write::<E>(&options.plan, &report)?;
-    print(options.json, &report, &findings, &figures).map_err(RunError::Output)?;
+    print(options.json, &report, &findings, &figures).map_err(LabError::Output)?;
     Ok(findings)
 }
 
@@ -118,13 +99,13 @@ pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, Run
 pub(crate) fn measure_and_write<E: Experiment>(
     plan: &E::Plan,
     report: &Path,
-) -> Result<(E::Findings, Value), RunError<E::Error>> {
+) -> Result<(E::Findings, Value), LabError> {
     let data = beside(report);
     check_writable(report)?;
     check_writable(&data)?;
-    let findings = E::measure(plan).map_err(RunError::Measure)?;
+    let findings = E::measure(plan)?;
     let figures = findings.figures();
-    write_page(&findings.html()?, report)?;
+    write_page(&findings.html(), report)?;
     write_page(&format!("{figures:#}\n"), &data)?;
     Ok((findings, figures))
 }
@@ -132,6 +113,24 @@ pub(crate) fn measure_and_write<E: Experiment>(
 /// Where the figures of a report are.
 fn beside(report: &Path) -> PathBuf {
     report.with_extension("json")
+}
+
+/// Returns the figures of an outcome for programs: the name of its experiment, its fields, its claims, and what else
+/// there is to say.
+pub(crate) fn figures<F: Findings + Serialize>(
+    experiment: &str,
+    outcome: &F,
+    more: Value,
+) -> Value {
+    let mut figures = plain_data(outcome);
+    figures["experiment"] = experiment.into();
+    figures["claims"] = plain_data(&outcome.claims());
+    if let Value::Object(more) = more {
+        for (name, value) in more {
+            figures[name] = value;
+        }
+    }
+    figures
 }
 
 /// Figures, which are plain data, as JSON.
@@ -150,7 +149,11 @@ fn print(json: bool, report: &Path, findings: &impl Findings, figures: &Value) -
         writeln!(out, "{figures}")?;
         eprintln!("Report with plots: {}", report.display());
     } else {
-        writeln!(out, "{}", findings.text())?;
+        let colours = out.is_terminal() && env::var_os("NO_COLOR").is_none();
+        match colours {
+            true => writeln!(out, "{}", findings.document().text(Target::Terminal))?,
+            false => writeln!(out, "{}", findings.text())?,
+        }
         writeln!(out, "Report with plots: {}", report.display())?;
         writeln!(out, "Its figures: {}", data.display())?;
     }

@@ -5,8 +5,7 @@
     reason = "value types are public in a module that is not"
 )]
 
-chronorb::include_idl!("demo");
+chronorb::include_idl!("lab");
 chronorb::include_idl!("hostile");
-chronorb::include_idl!("overtake");
 chronorb::include_idl!("whitebox");
 chronorb::include_idl!("peers");

@@ -1,4 +1,4 @@
-//! The processor time and the memory of a process.
+//! The processor time, the memory and the context switches of processes, by proc(5).
 
 use std::fs;
 use std::time::Duration;
@@ -7,6 +7,43 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::environment::value_of;
 
+/// The processor time and the context switches of the threads that a process has.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Used {
+    /// The processor time, in nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// The context switches, voluntary or not.
+    pub(crate) switches: u64,
+}
+
+impl Used {
+    /// Returns the usage since an earlier one.
+    pub(crate) const fn since(self, before: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            switches: self.switches.saturating_sub(before.switches),
+        }
+    }
+}
+
+/// Returns the usage of all threads that a process has now; none for a process that is gone.
+pub(crate) fn of(process: u32) -> Used {
+    let threads = fs::read_dir(format!("/proc/{process}/task"));
+    let mut used = Used::default();
+    for thread in threads.into_iter().flatten().flatten() {
+        let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+        used.cpu_ns += run_ns(&read("schedstat"));
+        used.switches += switches(&read("status"));
+    }
+    used
+}
+
+/// Returns the processor time of a thread of this process, where it is known.
+pub(crate) fn of_own_thread(tid: u32) -> Option<Duration> {
+    let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
+    Some(Duration::from_nanos(run_ns(&text)))
+}
+
 /// The time that all threads of a process have computed so far, those that have ended too; nothing when it is gone.
 pub(crate) fn computed(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -14,11 +51,27 @@ pub(crate) fn computed(process: u32) -> Duration {
     Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second() as f64)
 }
 
-/// The resident memory of a process in octets; 0 where it cannot be read.
+/// The resident memory of a process in bytes; 0 where it cannot be read.
 pub(crate) fn resident(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let kib = value_of(&status, "VmRSS").and_then(|value| value.split_whitespace().next());
     kib.and_then(|kib| kib.parse().ok()).unwrap_or(0_u64) * 1024
+}
+
+/// The first word of `/proc/PID/task/TID/schedstat`: the time that it has run, in nanoseconds.
+fn run_ns(schedstat: &str) -> u64 {
+    let first = schedstat.split_whitespace().next();
+    first.and_then(|ns| ns.parse().ok()).unwrap_or(0)
+}
+
+/// The context switches of `/proc/PID/task/TID/status`, of both kinds.
+fn switches(status: &str) -> u64 {
+    let lines = status
+        .lines()
+        .filter_map(|line| line.split_once("ctxt_switches:"));
+    lines
+        .filter_map(|(_, number)| number.trim().parse::<u64>().ok())
+        .sum()
 }
 
 /// `utime` and `stime` of `/proc/PID/stat`, proc(5): the 14th and the 15th word. The second is a name in parentheses,
@@ -44,13 +97,25 @@ mod tests {
     }
 
     #[test]
+    fn what_the_kernel_counts_is_read() {
+        assert_eq!(run_ns("1500 20 3\n"), 1500);
+        assert_eq!(run_ns(""), 0);
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n";
+        assert_eq!(switches(status), 12);
+        let before = of(std::process::id());
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(of(std::process::id()).since(before).switches > 0);
+    }
+
+    #[test]
     fn this_process_has_memory() {
         assert!(resident(std::process::id()) > 100_000);
         assert_eq!(resident(u32::MAX), 0);
     }
 
     #[test]
-    fn a_process_that_is_gone_has_computed_nothing() {
+    fn a_process_that_is_gone_has_used_nothing() {
         assert_eq!(computed(u32::MAX), Duration::ZERO);
+        assert_eq!(of(u32::MAX), Used::default());
     }
 }

@@ -1,7 +1,6 @@
 //! `chronorb demo`, with real processes.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
@@ -93,17 +92,4 @@ fn a_report_that_cannot_be_written_is_found_out_before_the_measurement() {
     );
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(report), "{}", stderr(&output));
-}
-
-#[test]
-fn a_process_of_the_demonstration_that_makes_no_sense_of_its_order_says_so() {
-    for command in ["demo-server", "demo-client"] {
-        let output = chronorb(Path::new("."), &[command, "{}"]);
-        assert_eq!(output.status.code(), Some(1), "{command}");
-        assert!(
-            stderr(&output).contains("makes no sense"),
-            "{}",
-            stderr(&output)
-        );
-    }
 }

@@ -14,7 +14,7 @@ fn completions_offer_the_commands_that_are_for_people() {
         for offered in ["doctor", "preprocess", "extern-path"] {
             assert!(text.contains(offered), "{shell}: {offered}");
         }
-        for hidden in ["demo-server", "man-pages"] {
+        for hidden in ["lab-child", "man-pages"] {
             assert!(!text.contains(hidden), "{shell}: {hidden}");
         }
     }
@@ -30,5 +30,5 @@ fn each_command_has_a_manual_page() {
         let text = page(name).expect(name);
         assert!(text.contains(".SH DESCRIPTION"), "{name}");
     }
-    assert!(page("chronorb-demo-server.1").is_err());
+    assert!(page("chronorb-lab-child.1").is_err());
 }

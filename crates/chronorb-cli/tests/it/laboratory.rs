@@ -74,7 +74,7 @@ fn an_experiment_that_fails_is_told_and_stops_nobody() {
         stderr(&output)
             .ends_with("chronorb: not all experiments could be measured: latency failed\n")
     );
-    assert!(stdout(&output).contains("FAILED: the report cannot be written"));
+    assert!(stdout(&output).contains("failed: the report cannot be written"));
     let page = fs::read_to_string(folder.path().join("chronorb/reports/all/index.html"));
     let page = page.expect("it was written");
     assert!(page.contains("failed: latency") && page.contains("whitebox.html"));

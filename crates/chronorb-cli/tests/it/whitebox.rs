@@ -97,9 +97,9 @@ fn a_report_that_cannot_be_written_is_found_out_before_the_measurement() {
 }
 
 #[test]
-fn a_process_of_the_experiment_that_makes_no_sense_of_its_order_says_so() {
+fn a_process_that_makes_no_sense_of_its_order_says_so() {
     let folder = tempfile::tempdir().expect("a directory");
-    let output = chronorb(folder.path(), &["whitebox-part", "{}"]);
+    let output = chronorb(folder.path(), &["lab-child", "whitebox", "{}"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stderr(&output).contains("makes no sense"),

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use chronorb_report::{Document, Score};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{page, text};
-use crate::claim::Claim;
+use super::report;
+use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Findings, plain_data};
-use crate::report::PlotError;
-use crate::verdict::Verdict;
 
 /// The experiments that were run, and what came of them.
 #[derive(Clone, Debug)]
@@ -37,60 +36,6 @@ pub(super) struct Told {
     pub(super) headline: String,
     pub(super) caveats: Vec<String>,
     pub(super) claims: Vec<Claim>,
-}
-
-/// How many claims there are, by what became of them.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
-pub(super) struct Score {
-    pub(super) reproduced: usize,
-    pub(super) not_reproduced: usize,
-    pub(super) not_measured: usize,
-    pub(super) aims_passed: usize,
-    pub(super) aims_missed: usize,
-    pub(super) aims_not_measured: usize,
-}
-
-impl Score {
-    /// That of these claims.
-    pub(super) fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
-        let mut score = Self::default();
-        for claim in claims {
-            let count = match (claim.paper.is_some(), claim.verdict()) {
-                (true, Verdict::Pass) => &mut score.reproduced,
-                (true, Verdict::Missed) => &mut score.not_reproduced,
-                (true, Verdict::NotMeasured) => &mut score.not_measured,
-                (false, Verdict::Pass) => &mut score.aims_passed,
-                (false, Verdict::Missed) => &mut score.aims_missed,
-                (false, Verdict::NotMeasured) => &mut score.aims_not_measured,
-            };
-            *count += 1;
-        }
-        score
-    }
-
-    /// What became of the papers' claims, in words; nothing where there are none.
-    pub(super) fn of_papers(&self) -> String {
-        told([
-            (self.reproduced, "reproduced"),
-            (self.not_reproduced, "not reproduced"),
-            (self.not_measured, "not measured"),
-        ])
-    }
-
-    /// What became of chronorb's own aims, in words; nothing where there are none.
-    pub(super) fn of_aims(&self) -> String {
-        told([
-            (self.aims_passed, "met"),
-            (self.aims_missed, "missed"),
-            (self.aims_not_measured, "not measured"),
-        ])
-    }
-}
-
-fn told(counts: [(usize, &str); 3]) -> String {
-    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let words = counts.map(|(count, what)| format!("{count} {what}"));
-    words.collect::<Vec<_>>().join(", ")
 }
 
 impl Visit {
@@ -179,12 +124,8 @@ impl Findings for Index {
         })
     }
 
-    fn text(&self) -> String {
-        text::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        Ok(page::html(self))
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
@@ -269,7 +210,7 @@ pub(super) mod tests {
             Claim::aim("quicker").holds(Some((false, "2 µs".to_owned()))),
         ];
         Index {
-            environment: Environment::probe(),
+            environment: Environment::example(),
             short: true,
             visits: vec![
                 visit("inversion", 61_000, Ok(told("Nothing is inverted", claims))),
@@ -283,7 +224,7 @@ pub(super) mod tests {
     fn the_headline_counts_what_became_of_all_claims() {
         assert_eq!(
             index().headline(),
-            "3 experiments; claims of the papers: 1 reproduced, 1 not reproduced, 1 not measured; aims of chronorb: \
+            "3 experiments; claims of the papers: 1 reproduced, 1 missed, 1 not measured; aims of chronorb: \
              1 met, 1 missed; failed: waits"
         );
         let mut index = index();

@@ -4,24 +4,23 @@
 //! what it found, and puts what the papers claim beside what is so here. An experiment that fails is told, and does
 //! not stop the others.
 
-mod error;
 mod index;
-mod page;
 mod registry;
-mod text;
+mod report;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chronorb_report::{check_writable, write_page};
 use chronorb_rt::Monotonic;
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Findings;
-use crate::report::{check_writable, folder, write_page};
+use crate::report::folder;
 use crate::units;
 
-pub use error::AllError;
 use index::{Index, Visit};
 use registry::{EXPERIMENTS, Entry};
 
@@ -51,13 +50,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON object. A claim that
 /// does not hold is no failure: it is said.
 ///
-/// The program that calls this has to hand on the hidden commands of all experiments.
+/// The program that calls this hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 ///
 /// # Errors
 ///
-/// [`AllError::Unknown`] and [`AllError::Nothing`] before anything is measured, [`AllError::Failed`] when all that
-/// could be measured was, and otherwise why nothing can be written.
-pub fn run(options: &Options) -> Result<(), AllError> {
+/// [`LabError::Request`] before anything is measured, [`LabError::Outcome`] after an experiment
+/// failed and all others were measured, and otherwise the reason why nothing can be written.
+pub fn run(options: &Options) -> Result<(), LabError> {
     let chosen = choose(&options.only, &options.skip)?;
     let out = folder::folder(options.out.as_deref(), "all")?;
     let page = out.join("index.html");
@@ -84,23 +84,26 @@ pub fn run(options: &Options) -> Result<(), AllError> {
         });
         index.environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         // Whoever loses patience has an index of what there is.
-        write_page(&index.html()?, &page)?;
+        write_page(&index.html(), &page)?;
     }
-    print(options, &index, &page).map_err(AllError::Output)?;
+    print(options, &index, &page).map_err(LabError::Output)?;
     match index.failed() {
         failed if failed.is_empty() => Ok(()),
-        failed => Err(AllError::Failed(failed.join(", "))),
+        failed => Err(LabError::Outcome(format!(
+            "not all experiments could be measured: {} failed",
+            failed.join(", ")
+        ))),
     }
 }
 
 /// The experiments that were asked for, each once, in the order in which they run.
-fn choose(only: &[String], skip: &[String]) -> Result<Vec<&'static Entry>, AllError> {
+fn choose(only: &[String], skip: &[String]) -> Result<Vec<&'static Entry>, LabError> {
     for name in only.iter().chain(skip) {
         if !names().any(|known| known == name) {
-            return Err(AllError::Unknown {
-                name: name.clone(),
-                known: names().collect::<Vec<_>>().join(", "),
-            });
+            let known = names().collect::<Vec<_>>().join(", ");
+            return Err(LabError::Request(format!(
+                "no experiment is called {name:?}; there are {known}"
+            )));
         }
     }
     let names = |list: &[String], entry: &Entry| list.iter().any(|name| name == entry.name);
@@ -109,7 +112,9 @@ fn choose(only: &[String], skip: &[String]) -> Result<Vec<&'static Entry>, AllEr
         .filter(|entry| (only.is_empty() || names(only, entry)) && !names(skip, entry))
         .collect();
     match chosen.is_empty() {
-        true => Err(AllError::Nothing),
+        true => Err(LabError::Request(
+            "there is no experiment to run: all that were asked for are to be skipped".to_owned(),
+        )),
         false => Ok(chosen),
     }
 }
@@ -149,7 +154,7 @@ fn print(options: &Options, index: &Index, page: &std::path::Path) -> io::Result
 mod tests {
     use super::*;
 
-    fn chosen(only: &[&str], skip: &[&str]) -> Result<Vec<&'static str>, AllError> {
+    fn chosen(only: &[&str], skip: &[&str]) -> Result<Vec<&'static str>, LabError> {
         let owned = |list: &[&str]| {
             list.iter()
                 .map(|name| (*name).to_owned())
@@ -182,6 +187,6 @@ mod tests {
             );
         }
         let error = chosen(&["demux"], &["demux"]).unwrap_err();
-        assert!(matches!(error, AllError::Nothing), "{error}");
+        assert!(matches!(error, LabError::Request(_)), "{error}");
     }
 }

@@ -1,10 +1,10 @@
 //! One figure in both runs.
 
+use chronorb_report::Unit;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::rows::{Key, Kind};
-use crate::units;
 
 /// A figure of a row that both runs have.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,28 +101,15 @@ fn row_name(row: &Key) -> String {
 
 /// A figure with its unit.
 fn value(name: &str, number: f64) -> String {
-    let by = |factor: f64| units::time(number * factor);
-    match (Kind::of(name), name.rsplit('_').next().unwrap_or_default()) {
-        (Kind::Time, "ns") => by(1e-3),
-        (Kind::Time, "us") => by(1.0),
-        (Kind::Time, "ms") => by(1e3),
-        (Kind::Time, "s") => by(1e6),
-        (Kind::Share, _) => format!("{} %", digits(number)),
-        _ => digits(number),
+    let (unit, factor) = Unit::of_figure(name);
+    match number.abs() < MOST {
+        true => unit.format(number * factor),
+        false => format!("{number:e}"),
     }
 }
 
-/// As many digits as say something.
-fn digits(number: f64) -> String {
-    match number.abs() {
-        // The cast is exact up to here.
-        ..1e15 if number == number.trunc() && number >= 0.0 => units::count(number as u64),
-        1e15.. => format!("{number:e}"),
-        100.0.. => format!("{number:.0}"),
-        1.0.. => format!("{number:.2}"),
-        _ => format!("{number:.4}"),
-    }
-}
+/// More would be a row of digits.
+const MOST: f64 = 1e15;
 
 #[cfg(test)]
 mod tests {
@@ -172,11 +159,11 @@ mod tests {
         );
         assert_eq!(
             change("p50_ns", 20.0, 0.0).cells()[..2],
-            ["0.02 µs", "0.00 µs"]
+            ["20.0 ns", "0 µs"]
         );
         assert_eq!(
             change("busy_percent", 99.5, -1.5).cells()[..2],
-            ["99.50 %", "-1.50 %"]
+            ["99.5 %", "-1.50 %"]
         );
         assert_eq!(
             change("calls", 12_345.0, 1e300).cells()[..2],

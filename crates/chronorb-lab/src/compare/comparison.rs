@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::change::Change;
 use super::claims::{Turned, turned};
-use super::error::CompareError;
 use super::rows::matched;
 use super::run::{Fields, Run};
+use crate::error::LabError;
 use crate::experiment::plain_data;
 
 /// Two runs of one experiment, side by side.
@@ -48,18 +48,19 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// [`CompareError::Different`], or [`CompareError::Figure`] for a figure that is in no row of both.
+    /// [`LabError::Request`] for files of different experiments, and for a figure that is in no row
+    /// of both.
     pub(super) fn new(
         first: Run,
         second: Run,
         figures: &[String],
         threshold: f64,
-    ) -> Result<Self, CompareError> {
+    ) -> Result<Self, LabError> {
         if first.experiment != second.experiment {
-            return Err(CompareError::Different {
-                first: first.experiment,
-                second: second.experiment,
-            });
+            return Err(LabError::Request(format!(
+                "the files are of different experiments, {:?} and {:?}",
+                first.experiment, second.experiment
+            )));
         }
         let [a, mut b] = matched(&first.rows, &second.rows);
         let mut changes = Vec::new();
@@ -78,10 +79,10 @@ impl Comparison {
         }
         let known: BTreeSet<String> = changes.iter().map(|change| change.figure.clone()).collect();
         if let Some(name) = figures.iter().find(|name| !known.contains(*name)) {
-            return Err(CompareError::Figure {
-                name: name.clone(),
-                known: known.into_iter().collect::<Vec<_>>().join(", "),
-            });
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(LabError::Request(format!(
+                "no row of both files has a figure {name:?}; there are {known}"
+            )));
         }
         changes.retain(|change| match figures.is_empty() {
             true => change.figure != STOLEN,
@@ -167,10 +168,13 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// [`CompareError::Worse`] where something is, [`CompareError::Nothing`] where nothing could be compared.
-    pub(super) fn check(&self, percent: f64) -> Result<(), CompareError> {
+    /// [`LabError::Outcome`] if something is, or if nothing could be compared.
+    pub(super) fn check(&self, percent: f64) -> Result<(), LabError> {
         if self.changes.is_empty() {
-            return Err(CompareError::Nothing);
+            return Err(LabError::Outcome(
+                "nothing can be said to be no worse: no row of one file has a match in the other"
+                    .to_owned(),
+            ));
         }
         let is_worse = |change: &&Change| change.worse_by_percent().is_some_and(|by| by > percent);
         let worse: Vec<&Change> = self.changes.iter().filter(is_worse).collect();
@@ -178,11 +182,13 @@ impl Comparison {
             None => Ok(()),
             Some(worst) => {
                 let [a, b, _] = worst.cells();
-                Err(CompareError::Worse {
-                    count: worse.len(),
-                    percent,
-                    worst: format!("{} of {}: {a}, then {b}", worst.figure, worst.row_name()),
-                })
+                Err(LabError::Outcome(format!(
+                    "figures that are worse by more than {percent} %: {}, most of all {} of {}: \
+                     {a}, then {b}",
+                    worse.len(),
+                    worst.figure,
+                    worst.row_name()
+                )))
             }
         }
     }
@@ -279,7 +285,8 @@ pub(super) mod tests {
 
         let mut nothing = comparison;
         nothing.changes.clear();
-        assert!(matches!(nothing.check(49.0), Err(CompareError::Nothing)));
+        let error = nothing.check(49.0).unwrap_err().to_string();
+        assert!(error.starts_with("nothing can be said"), "{error}");
     }
 
     #[test]

@@ -7,21 +7,18 @@
 mod change;
 mod claims;
 mod comparison;
-mod error;
-mod page;
-mod plot;
+mod report;
 mod rows;
 mod run;
-mod text;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::report::{check_writable, write_page};
+use chronorb_report::{Target, check_writable, write_page};
+
+use crate::error::LabError;
 use comparison::Comparison;
 use run::Run;
-
-pub use error::CompareError;
 
 /// What `chronorb lab compare` was asked to do.
 #[derive(Clone, Debug)]
@@ -46,9 +43,8 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// [`CompareError`]; [`CompareError::Worse`] and [`CompareError::Nothing`] only with [`Options::fail_if_worse`], after
-/// all was told.
-pub fn run(options: &Options) -> Result<(), CompareError> {
+/// [`LabError`]; [`LabError::Outcome`] only with [`Options::fail_if_worse`], after all was told.
+pub fn run(options: &Options) -> Result<(), LabError> {
     if let Some(report) = &options.report {
         check_writable(report)?;
     }
@@ -59,9 +55,9 @@ pub fn run(options: &Options) -> Result<(), CompareError> {
         options.threshold,
     )?;
     if let Some(report) = &options.report {
-        write_page(&page::html(&comparison)?, report)?;
+        write_page(&report::document(&comparison, usize::MAX).html(), report)?;
     }
-    print(options, &comparison).map_err(CompareError::Output)?;
+    print(options, &comparison).map_err(LabError::Output)?;
     match options.fail_if_worse {
         Some(percent) => comparison.check(percent),
         None => Ok(()),
@@ -69,17 +65,21 @@ pub fn run(options: &Options) -> Result<(), CompareError> {
 }
 
 fn print(options: &Options, comparison: &Comparison) -> io::Result<()> {
-    let report = options.report.as_ref().map(|report| {
+    let path = options.report.as_ref().map(|report| {
         let path = report.canonicalize();
         format!("Report: {}\n", path.as_ref().unwrap_or(report).display())
     });
-    let report = report.unwrap_or_default();
+    let report_line = path.unwrap_or_default();
     let mut out = io::stdout().lock();
     if options.json {
         writeln!(out, "{}", comparison.figures())?;
-        eprint!("{report}");
+        eprint!("{report_line}");
     } else {
-        write!(out, "{}{report}", text::text(comparison))?;
+        let text = report::document(comparison, MOST).text(Target::Plain);
+        write!(out, "{text}{report_line}")?;
     }
     out.flush()
 }
+
+/// The changes that a terminal shows.
+const MOST: usize = 40;

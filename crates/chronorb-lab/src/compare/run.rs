@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::claims::Said;
-use super::error::CompareError;
+use crate::error::LabError;
 
 /// What a file says of one run.
 #[derive(Clone, Debug)]
@@ -37,24 +37,22 @@ pub(super) enum Field {
 
 impl Run {
     /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Self, CompareError> {
+    pub(super) fn read(path: &Path) -> Result<Self, LabError> {
         let name = path.display().to_string();
-        let octets = fs::read(path).map_err(|source| CompareError::Read {
-            path: name.clone(),
-            source,
-        })?;
-        let value = serde_json::from_slice(&octets).map_err(|source| CompareError::NotJson {
-            path: name.clone(),
-            source,
-        })?;
+        let octets = fs::read(path);
+        let octets = octets.map_err(LabError::work(format!("{name} cannot be read")))?;
+        let value = serde_json::from_slice(&octets);
+        let value = value.map_err(LabError::work(format!("{name} is no JSON")))?;
         Self::parse(&name, &value)
     }
 
     /// Reads the figures of an experiment.
-    pub(super) fn parse(name: &str, value: &Value) -> Result<Self, CompareError> {
-        let missing = |missing: &str| CompareError::NotFigures {
-            path: name.to_owned(),
-            missing: missing.to_owned(),
+    pub(super) fn parse(name: &str, value: &Value) -> Result<Self, LabError> {
+        let missing = |missing: &str| {
+            LabError::Request(format!(
+                "{name} has no figures of an experiment: {missing}. `chronorb lab EXPERIMENT \
+                 --json` writes them, and each report has them beside it"
+            ))
         };
         let experiment = value["experiment"].as_str();
         let experiment = experiment.ok_or_else(|| missing("its \"experiment\" is no text"))?;
@@ -172,11 +170,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
         let error = Run::read(&path).unwrap_err();
-        assert!(matches!(error, CompareError::Read { .. }), "{error}");
+        assert!(error.to_string().contains("cannot be read"), "{error}");
         for rubbish in [&b"{\"experiment\": "[..], b"\xff\xfe", b"", b"[[1e999]]"] {
             fs::write(&path, rubbish).unwrap();
             let error = Run::read(&path).unwrap_err();
-            assert!(matches!(error, CompareError::NotJson { .. }), "{error}");
+            assert!(error.to_string().contains("no JSON"), "{error}");
             assert!(error.to_string().contains("a.json"), "{error}");
         }
     }

@@ -1,39 +1,23 @@
 //! `chronorb demo`: the same load without priorities and with them, each for some seconds.
 //!
-//! [`run`] starts the server and each client as a process of its own: this very program, with the
-//! hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`]. Beside their orders, they exchange
-//! lines of JSON with it:
-//!
-//! | child | says | hears |
-//! |---|---|---|
-//! | server | the reference of its object | the end of its input: shut down |
-//! | client | that it is connected, then what it measured | when to start |
+//! [`run`] runs two phases (`trial`): in each, one client of high priority calls at fixed times, and
+//! others of low priority keep the server saturated.
 
-mod client;
-mod error;
-mod order;
-mod phase;
-mod server;
-mod work;
+mod report;
+mod trial;
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use chronorb_report::{check_writable, write_page};
 use chronorb_rt::Rights;
 
 use crate::comparison::{Comparison, Setup};
 use crate::environment::{Environment, ProcessorTime};
-use crate::report::{check_writable, folder, text_table, write_html};
-
-pub use client::client_main;
-pub use error::DemoError;
-pub use server::server_main;
-
-/// The hidden command that [`run`] uses for the server; its argument goes to [`server_main`].
-pub const SERVER_COMMAND: &str = "demo-server";
-/// The hidden command that [`run`] uses for a client; its argument goes to [`client_main`].
-pub const CLIENT_COMMAND: &str = "demo-client";
+use crate::error::LabError;
+use crate::report::folder;
+use crate::work::Speed;
 
 /// What `chronorb demo` was asked to do.
 #[derive(Clone, Debug, Default)]
@@ -54,22 +38,22 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// See [`DemoError`]. All processes that were started have ended when this returns.
-pub fn run(options: &Options) -> Result<(), DemoError> {
-    let report = folder::file(options.report.as_deref(), "demo")?;
-    check_writable(&report)?;
+/// See [`LabError`]. All processes that were started have ended when this returns.
+pub fn run(options: &Options) -> Result<(), LabError> {
+    let path = folder::file(options.report.as_deref(), "demo")?;
+    check_writable(&path)?;
     let comparison = compare(&options.setup)?;
-    write_html(&comparison, &report)?;
-    print(options.json, &report, &comparison).map_err(DemoError::Output)
+    write_page(&report::document(&comparison).html(), &path)?;
+    print(options.json, &path, &comparison).map_err(LabError::Output)
 }
 
-fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
+fn compare(setup: &Setup) -> Result<Comparison, LabError> {
     let mut environment = Environment::probe();
-    let steps = work::Steps::calibrate(setup);
+    let speed = Speed::measure();
     let start = ProcessorTime::now();
-    let without = phase::run(setup, steps, false)?;
+    let without = trial::run(setup, speed, false)?;
     let middle = ProcessorTime::now();
-    let with = phase::run(setup, steps, true)?;
+    let with = trial::run(setup, speed, true)?;
     let end = ProcessorTime::now();
     environment.stolen_percent = vec![start.stolen_percent(middle), middle.stolen_percent(end)];
     Ok(Comparison {
@@ -81,9 +65,9 @@ fn compare(setup: &Setup) -> Result<Comparison, DemoError> {
     })
 }
 
-fn print(json: bool, report: &Path, comparison: &Comparison) -> io::Result<()> {
-    let path = report.canonicalize();
-    let path = path.as_deref().unwrap_or(report).display();
+fn print(json: bool, file: &Path, comparison: &Comparison) -> io::Result<()> {
+    let path = file.canonicalize();
+    let path = path.as_deref().unwrap_or(file).display();
     let caveats = caveats(comparison);
     let mut out = io::stdout().lock();
     if json {
@@ -92,7 +76,7 @@ fn print(json: bool, report: &Path, comparison: &Comparison) -> io::Result<()> {
         writeln!(out)?;
         eprintln!("Report with plots: {path}");
     } else {
-        writeln!(out, "{}", text_table(comparison))?;
+        writeln!(out, "{}", report::table(comparison).text())?;
         writeln!(out, "{}", comparison.meaning())?;
         write!(out, "{caveats}")?;
         writeln!(out, "Report with plots: {path}")?;

@@ -1,7 +1,7 @@
 //! What should be true of the figures, and whether it is.
 
 use super::outcome::{Outcome, Row, Stage};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::units;
 
 /// All claims.
@@ -153,9 +153,9 @@ const USUAL_L2: u64 = 512 << 10;
 pub(super) mod tests {
     use super::super::{Caches, Many, MemoryUse, Plan, Scale};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {
@@ -201,7 +201,7 @@ pub(super) mod tests {
                 l2: Some(512 << 10),
                 l3: Some(32 << 20),
             },
-            environment: Environment::probe(),
+            environment: Environment::example(),
             hot: hot.copied().collect(),
             rows,
             scale: Scale {

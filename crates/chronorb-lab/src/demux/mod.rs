@@ -8,25 +8,22 @@
 
 mod cache;
 mod claims;
-mod error;
 mod operations;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
 mod population;
 mod probe;
+mod report;
 mod scale;
 mod schedule;
 mod sequence;
 mod setup;
-mod table;
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 
 pub use cache::Caches;
-pub use error::DemuxError;
 pub use outcome::{Outcome, Row, Stage};
 pub use plan::Plan;
 pub use scale::{Many, MemoryUse, Scale};
@@ -44,7 +41,6 @@ impl Experiment for Demux {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = DemuxError;
 
     fn full() -> Plan {
         Plan::full()
@@ -54,7 +50,7 @@ impl Experiment for Demux {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, DemuxError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
         // First, so that what the other experiment leaves behind is not counted.

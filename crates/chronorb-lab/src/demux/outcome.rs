@@ -1,13 +1,13 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Caches, Demux, Plan, Scale, claims, page, table};
-use crate::claim::Claim;
+use super::{Caches, Demux, Plan, Scale, claims, report};
+use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 
 /// A stage of the way from a message to its servant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -104,7 +104,7 @@ pub struct Row {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was measured.
     pub plan: Plan,
@@ -119,6 +119,7 @@ pub struct Outcome {
     /// What many objects and POAs take.
     pub scale: Scale,
     /// Numbers of operations, each with the octets of the perfect hash table for them.
+    #[serde(skip)]
     pub operation_octets: Vec<(u32, u64)>,
 }
 
@@ -149,7 +150,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -161,24 +162,11 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Demux::NAME,
-            environment: &self.environment,
-            rows: &self.rows,
-            hot: &self.hot,
-            scale: &self.scale,
-            claims: self.claims(),
-            caches: self.caches,
-            plan: &self.plan,
-        })
+        figures(Demux::NAME, self, Value::Null)
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
@@ -188,19 +176,6 @@ pub(super) fn series(rows: &[Row], stage: Stage, strategy: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = rows.iter().filter(is_its).copied().collect();
     rows.sort_by_key(|row| row.entries);
     rows
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    rows: &'a [Row],
-    hot: &'a [Row],
-    scale: &'a Scale,
-    claims: Vec<Claim>,
-    caches: Caches,
-    plan: &'a Plan,
 }
 
 /// The best first.

@@ -4,8 +4,8 @@ use chronorb_orb::poa::{IdAssignment, Lifespan, ObjectId, Poa, Policy};
 use chronorb_orb::stages::{Frame, Stages, object_key};
 use chronorb_orb::{Demultiplexing, Object, Orb, OrbConfig, RealTimeMode, parse_endpoints};
 
-use super::DemuxError;
 use super::operations::{Empty, Find};
+use crate::error::LabError;
 
 /// Octets of many things, one after the other: object keys, messages, names.
 #[derive(Clone, Debug, Default)]
@@ -57,33 +57,33 @@ pub(super) struct Home {
 
 impl Home {
     /// An ORB whose requests find POA and servant by this strategy, with an active root POA.
-    pub(super) fn new(strategy: Demultiplexing) -> Result<Self, DemuxError> {
+    pub(super) fn new(strategy: Demultiplexing) -> Result<Self, LabError> {
         let mut config = OrbConfig::default();
         config.orb_id = "lab".to_owned();
         config.listen_endpoints =
-            parse_endpoints("iiop://127.0.0.1:0").map_err(DemuxError::orb("the endpoint"))?;
+            parse_endpoints("iiop://127.0.0.1:0").map_err(LabError::work("the endpoint"))?;
         config.threads = 1;
         config.real_time = RealTimeMode::Off;
         config.arena_size = 64 << 10;
         config.poa_demultiplexing = strategy;
         config.servant_demultiplexing = strategy;
-        let orb = Orb::with_config(config).map_err(DemuxError::orb("the ORB could not be made"))?;
-        let root = orb.root_poa().map_err(DemuxError::orb("the root POA"))?;
+        let orb = Orb::with_config(config).map_err(LabError::work("the ORB could not be made"))?;
+        let root = orb.root_poa().map_err(LabError::work("the root POA"))?;
         root.manager()
             .activate()
-            .map_err(DemuxError::orb("the POA manager"))?;
+            .map_err(LabError::work("the POA manager"))?;
         Ok(Self { orb, root })
     }
 
     /// The stages of its requests.
-    pub(super) fn stages(&self) -> Result<Stages, DemuxError> {
+    pub(super) fn stages(&self) -> Result<Stages, LabError> {
         let any = self.root.create_reference("");
-        let any = any.map_err(DemuxError::orb("a reference could not be made"))?;
+        let any = any.map_err(LabError::work("a reference could not be made"))?;
         Ok(Stages::new(&any))
     }
 
     /// So many POAs in all, of which the root is one.
-    pub(super) fn poas(&self, count: u32) -> Result<Vec<Poa>, DemuxError> {
+    pub(super) fn poas(&self, count: u32) -> Result<Vec<Poa>, LabError> {
         let mut poas = vec![self.root.clone()];
         for n in 1..count {
             poas.push(self.poa(&format!("adapter_{n}"), &[])?);
@@ -92,10 +92,10 @@ impl Home {
     }
 
     /// A POA of its own.
-    pub(super) fn poa(&self, name: &str, policies: &[Policy]) -> Result<Poa, DemuxError> {
+    pub(super) fn poa(&self, name: &str, policies: &[Policy]) -> Result<Poa, LabError> {
         let manager = Some(self.root.manager());
         let made = self.root.create_poa(name, manager, policies);
-        made.map_err(DemuxError::orb("a POA could not be made"))
+        made.map_err(LabError::work("a POA could not be made"))
     }
 }
 
@@ -134,27 +134,27 @@ pub(super) fn activate<F: Find>(
     count: u32,
     find: F,
     mut each: impl FnMut(&Object),
-) -> Result<(), DemuxError> {
+) -> Result<(), LabError> {
     for n in 0..count {
         let servant = Empty(find);
         let id = if ids == Ids::System {
             poa.activate_object(servant)
-                .map_err(DemuxError::orb("an object could not be activated"))?
+                .map_err(LabError::work("an object could not be activated"))?
         } else {
             let id = ObjectId::new(format!("object-{n:06}"));
             poa.activate_object_with_id(id.clone(), servant)
-                .map_err(DemuxError::orb("an object could not be activated"))?;
+                .map_err(LabError::work("an object could not be activated"))?;
             id
         };
         let reference = poa.id_to_reference(&id);
-        each(&reference.map_err(DemuxError::orb("a reference could not be made"))?);
+        each(&reference.map_err(LabError::work("a reference could not be made"))?);
     }
     Ok(())
 }
 
 /// An object key that names the POA, and an object that need not be there.
-pub(super) fn key_within(poa: &Poa) -> Result<Vec<u8>, DemuxError> {
-    let failed = DemuxError::orb("a reference could not be made");
+pub(super) fn key_within(poa: &Poa) -> Result<Vec<u8>, LabError> {
+    let failed = LabError::work("a reference could not be made");
     let reference = poa.create_reference("").map_err(failed)?;
     Ok(key_of(&reference).to_vec())
 }
@@ -169,10 +169,10 @@ pub(super) fn message(
     stages: &Stages,
     target: &Object,
     operation: &str,
-) -> Result<Vec<u8>, DemuxError> {
+) -> Result<Vec<u8>, LabError> {
     let mut frame = Frame::new(256, 64 << 10);
     stages
         .write_request(&mut frame, target, operation)
-        .map_err(DemuxError::orb("a request could not be written"))?;
+        .map_err(LabError::work("a request could not be written"))?;
     Ok(frame.as_slice().to_vec())
 }

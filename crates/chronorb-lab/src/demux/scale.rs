@@ -9,9 +9,10 @@ use chronorb_orb::poa::ObjectId;
 use chronorb_rt::{allocations, live_octets};
 use serde::Serialize;
 
+use super::Plan;
 use super::operations::{Empty, Operations};
 use super::population::Home;
-use super::{DemuxError, Plan};
+use crate::error::LabError;
 use crate::progress::Progress;
 
 /// What very many objects in one POA take, and very many POAs.
@@ -77,7 +78,7 @@ impl Memory {
 }
 
 /// Activates and makes as many as the plan says, and ends them.
-pub(super) fn measure(plan: &Plan) -> Result<Scale, DemuxError> {
+pub(super) fn measure(plan: &Plan) -> Result<Scale, LabError> {
     let progress = Progress::start("activating and making many", 2);
     let home = Home::new(Demultiplexing::Active)?;
     let objects = objects(&home, plan.scale_objects)?;
@@ -86,12 +87,12 @@ pub(super) fn measure(plan: &Plan) -> Result<Scale, DemuxError> {
     Ok(Scale { objects, poas })
 }
 
-fn objects(home: &Home, count: u32) -> Result<Many, DemuxError> {
+fn objects(home: &Home, count: u32) -> Result<Many, LabError> {
     let find = Operations::new(1).perfect;
     let poa = home.poa("many", &[])?;
     let activate = || {
         let id = poa.activate_object(Empty(find));
-        id.map_err(DemuxError::orb("an object could not be activated"))
+        id.map_err(LabError::work("an object could not be activated"))
     };
     // What comes with the first object of a POA is none of the many, nor are their ids.
     activate()?;
@@ -107,14 +108,14 @@ fn objects(home: &Home, count: u32) -> Result<Many, DemuxError> {
         |ids| {
             for id in ids {
                 let ended = poa.deactivate_object(id);
-                ended.map_err(DemuxError::orb("an object could not be deactivated"))?;
+                ended.map_err(LabError::work("an object could not be deactivated"))?;
             }
             Ok(())
         },
     )
 }
 
-fn poas(home: &Home, count: u32) -> Result<Many, DemuxError> {
+fn poas(home: &Home, count: u32) -> Result<Many, LabError> {
     let names: Vec<String> = (0..count).map(|n| format!("many_{n:05}")).collect();
     let mut poas = Vec::with_capacity(names.len());
     many(
@@ -128,7 +129,7 @@ fn poas(home: &Home, count: u32) -> Result<Many, DemuxError> {
         |poas| {
             for poa in poas.drain(..) {
                 let ended = poa.destroy(false, false);
-                ended.map_err(DemuxError::orb("a POA could not be destroyed"))?;
+                ended.map_err(LabError::work("a POA could not be destroyed"))?;
             }
             Ok(())
         },
@@ -138,9 +139,9 @@ fn poas(home: &Home, count: u32) -> Result<Many, DemuxError> {
 /// Makes many, ends them, and looks at clock and memory before, between and after.
 fn many<T>(
     count: u32,
-    begin: impl FnOnce() -> Result<T, DemuxError>,
-    end: impl FnOnce(&mut T) -> Result<(), DemuxError>,
-) -> Result<Many, DemuxError> {
+    begin: impl FnOnce() -> Result<T, LabError>,
+    end: impl FnOnce(&mut T) -> Result<(), LabError>,
+) -> Result<Many, LabError> {
     let each = |start: Instant| tenths(start.elapsed().as_nanos() as f64 / f64::from(count));
     let before = Memory::now();
     let start = Instant::now();

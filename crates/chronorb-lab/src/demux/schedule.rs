@@ -5,11 +5,12 @@
 
 use std::time::{Duration, Instant};
 
+use super::Plan;
 use super::outcome::Row;
 use super::probe::clock_cost;
 use super::sequence::Sequence;
 use super::setup::{Case, Cases};
-use super::{DemuxError, Plan};
+use crate::error::LabError;
 use crate::progress::Progress;
 
 /// Rows for entries drawn at random, rows for always the same entry, and numbers of operations with
@@ -17,7 +18,7 @@ use crate::progress::Progress;
 pub(super) type Measured = (Vec<Row>, Vec<Row>, Vec<(u32, u64)>);
 
 /// Measures all cases.
-pub(super) fn measure(plan: &Plan) -> Result<Measured, DemuxError> {
+pub(super) fn measure(plan: &Plan) -> Result<Measured, LabError> {
     let progress = Progress::start("making POAs and objects", Cases::steps(plan));
     let Cases {
         cases,
@@ -83,7 +84,7 @@ impl Turns {
         }
     }
 
-    fn take(&mut self, plan: &Plan, clock: f64) -> Result<(), DemuxError> {
+    fn take(&mut self, plan: &Plan, clock: f64) -> Result<(), LabError> {
         let entries = self.case.entries as usize;
         self.drawn.take(&mut self.case, entries, plan.turn, clock)?;
         if self.case.stage.is_look_up() {
@@ -115,7 +116,7 @@ impl Walk {
         entries: usize,
         turn: Duration,
         clock: f64,
-    ) -> Result<(), DemuxError> {
+    ) -> Result<(), LabError> {
         let size = self.warm_up(case, entries.min(WARM_UP), turn);
         let mut samples = Vec::new();
         let end = Instant::now() + turn;
@@ -123,7 +124,10 @@ impl Walk {
             let sample = case.probe.run(self.sequence.take(size));
             if sample.found != size {
                 let missing = size - sample.found;
-                return Err(DemuxError::NotFound(missing, size, case.stage.name()));
+                let stage = case.stage.name();
+                return Err(LabError::Outcome(format!(
+                    "{missing} of {size} look-ups of the stage {stage} found nothing"
+                )));
             }
             samples.push((sample.ns - clock).max(0.0) / size as f64);
         }

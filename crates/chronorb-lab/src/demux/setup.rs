@@ -3,11 +3,12 @@
 use chronorb_orb::Demultiplexing;
 use chronorb_orb::poa::Poa;
 
+use super::Plan;
 use super::operations::{Find, Operations};
 use super::outcome::Stage;
 use super::population::{Home, Ids, Octets, activate, key_of, key_within, message};
 use super::probe::{MessageProbe, OperationProbe, PoaProbe, Probe, ServantProbe};
-use super::{DemuxError, Plan};
+use crate::error::LabError;
 
 /// One case: look-ups of one kind in one table.
 pub(super) struct Case {
@@ -29,7 +30,7 @@ pub(super) struct Cases {
 
 impl Cases {
     /// Makes all that a plan needs.
-    pub(super) fn new(plan: &Plan, mut made: impl FnMut()) -> Result<Self, DemuxError> {
+    pub(super) fn new(plan: &Plan, mut made: impl FnMut()) -> Result<Self, LabError> {
         let mut all = Self::default();
         let aside = Home::new(Demultiplexing::Active)?;
         for &size in &plan.sizes {
@@ -104,7 +105,7 @@ impl Cases {
         strategy: Demultiplexing,
         names: &[&str],
         find: F,
-    ) -> Result<(), DemuxError> {
+    ) -> Result<(), LabError> {
         let home = Home::new(strategy)?;
         let poas = home.poas(size)?;
         let keys: Octets = poas.iter().map(key_within).collect::<Result<_, _>>()?;
@@ -173,7 +174,7 @@ impl Cases {
         home: &Home,
         poa: &Poa,
         keys: Octets,
-    ) -> Result<(), DemuxError> {
+    ) -> Result<(), LabError> {
         let probe = ServantProbe {
             stages: home.stages()?,
             poa: poa.clone(),
@@ -210,12 +211,7 @@ impl Cases {
 }
 
 /// Activates objects, and gives their keys.
-fn keys_of_objects<F: Find>(
-    poa: &Poa,
-    ids: Ids,
-    count: u32,
-    find: F,
-) -> Result<Octets, DemuxError> {
+fn keys_of_objects<F: Find>(poa: &Poa, ids: Ids, count: u32, find: F) -> Result<Octets, LabError> {
     let mut keys = Octets::default();
     activate(poa, ids, count, find, |reference| {
         keys.push(key_of(reference));

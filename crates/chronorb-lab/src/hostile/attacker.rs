@@ -11,19 +11,19 @@ use rustix::process::nice;
 
 use super::attack::{Attack, CONNECTIONS, Conduct};
 use super::client::{address, read_reply};
-use super::error::HostileError;
 use super::messages;
-use super::order::{Ready, Run, Sent, Target};
+use super::order::{Run, Sent, Target};
 use super::plan::Plan;
-use crate::contest::allow_files;
-use crate::process::{self, Parent};
+use crate::bench::allow_files;
+use crate::error::LabError;
+use crate::process::{self, Parent, Ready};
 
 /// Attacks once. The process ends at once when standard input ends before that.
-pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(), HostileError> {
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(), LabError> {
+    let parent = Parent::or_exit();
     allow_files(CONNECTIONS as u64 + OTHER_FILES);
     // What the victim spends counts, and not what making its messages takes of the machine.
-    nice(LEAST_URGENT).map_err(HostileError::work("stepping behind the others"))?;
+    nice(LEAST_URGENT).map_err(LabError::work("stepping behind the others"))?;
     let address = address(target)?;
     let conduct = attack.conduct(&target.key, plan);
     process::tell(&Ready {})?;
@@ -229,4 +229,3 @@ const STEP: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(10);
 const LEAST_URGENT: i32 = 19;
 const OTHER_FILES: u64 = 32;
-const ABANDONED: i32 = 3;

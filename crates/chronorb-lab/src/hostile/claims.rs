@@ -3,7 +3,7 @@
 use super::attack::Attack;
 use super::outcome::{Outcome, Row};
 use super::plan::Phase;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::units;
 
 /// All claims: one for each attack.
@@ -60,10 +60,10 @@ pub(super) mod tests {
     use super::super::outcome::Death;
     use super::super::plan::Plan;
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Record;
-    use crate::verdict::Verdict;
 
     /// One in which all attacks are withstood but one, which ends the server.
     pub(in super::super) fn outcome() -> Outcome {
@@ -97,7 +97,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan,
-            environment: Environment::probe(),
+            environment: Environment::example(),
             rows,
             deaths: vec![Death {
                 attack: Attack::OwnAlias,

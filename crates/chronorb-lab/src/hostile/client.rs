@@ -7,32 +7,32 @@ use std::time::Duration;
 
 use chronorb_rt::{Monotonic, sleep_until};
 
-use super::error::HostileError;
 use super::messages::{self, HEADER};
-use super::order::{Measured, Ready, Run, Target};
+use super::order::{Measured, Run, Target};
 use super::plan::Plan;
 use super::victim::orb;
+use crate::error::LabError;
 use crate::idl::hostile::Victim;
-use crate::process::{self, Parent};
+use crate::process::{self, Parent, Ready};
 use crate::schedule::Window;
 use crate::stats::Record;
 
 /// Calls as the parent says, phase by phase. The process ends at once when standard input ends
 /// before that.
-pub(super) fn call(target: &Target, plan: &Plan) -> Result<(), HostileError> {
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+pub(super) fn call(target: &Target, plan: &Plan) -> Result<(), LabError> {
+    let parent = Parent::or_exit();
     let orb = orb()?;
     let victim = orb
         .string_to_object(&target.reference)
         .and_then(|object| Victim::narrow(&object.with_timeout(plan.timeout)))
-        .map_err(HostileError::work("finding the object"))?
-        .ok_or_else(|| HostileError::work("finding the object")("it is of another type"))?;
+        .map_err(LabError::work("finding the object"))?
+        .ok_or_else(|| LabError::work("finding the object")("it is of another type"))?;
     let request = messages::store(&target.key, plan.newcomer_octets as usize);
     let address = address(target)?;
     for value in 0..WARM_UP_CALLS {
         victim
             .ping(value)
-            .map_err(HostileError::work("calling the server"))?;
+            .map_err(LabError::work("calling the server"))?;
     }
     process::tell(&Ready {})?;
     while let Some(run) = parent.hear::<Option<Run>>()? {
@@ -57,9 +57,9 @@ pub(super) fn call(target: &Target, plan: &Plan) -> Result<(), HostileError> {
 }
 
 /// The address of the victim.
-pub(super) fn address(target: &Target) -> Result<SocketAddr, HostileError> {
+pub(super) fn address(target: &Target) -> Result<SocketAddr, LabError> {
     let address = target.address.parse();
-    address.map_err(HostileError::work("reading the server's address"))
+    address.map_err(LabError::work("reading the server's address"))
 }
 
 /// Calls at multiples of a period, but for those at which a call is still under way. The calls
@@ -116,8 +116,6 @@ const LONGEST_REPLY: u32 = 64 * 1024;
 const VALUE: i32 = 42;
 /// Enough to have the code and stack in memory on both sides.
 const WARM_UP_CALLS: i32 = 100;
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;
 
 #[cfg(test)]
 mod tests {

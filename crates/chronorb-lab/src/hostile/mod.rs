@@ -5,7 +5,8 @@
 //! attack and alone again; of the server, its memory, its processor time, and whether it lives. A
 //! server that an attack ends is a finding: the next attack has a new one.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Beside their
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their
 //! orders they exchange lines of JSON with it:
 //!
 //! | child | says | hears |
@@ -20,33 +21,31 @@ mod attack;
 mod attacker;
 mod claims;
 mod client;
-mod error;
 mod messages;
 mod order;
 mod outcome;
-mod page;
 mod plan;
-mod table;
+mod report;
 mod trial;
 mod victim;
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::watch::Watch;
 
 pub use attack::Attack;
-pub use error::HostileError;
 pub use outcome::{Death, Outcome, Row};
 pub use plan::{Phase, Plan};
 
-/// The hidden command that [`Hostile`] uses for its processes; its argument goes to [`part_main`].
-pub const PART_COMMAND: &str = "hostile-part";
+/// The part of a process that this experiment starts.
+pub(crate) const PART: &str = "hostile";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its second argument to [`part_main`] where its first one is
-/// [`PART_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Hostile;
 
@@ -56,7 +55,6 @@ impl Experiment for Hostile {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = HostileError;
 
     fn full() -> Plan {
         Plan::full()
@@ -66,7 +64,7 @@ impl Experiment for Hostile {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, HostileError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
         let watch = Watch::start("attacks", plan.total());
@@ -90,13 +88,11 @@ impl Experiment for Hostile {
 
 /// Does the part of a server, a client or an attacker.
 ///
-/// `order` is the argument of [`PART_COMMAND`], made by [`Hostile::measure`].
-///
 /// # Errors
 ///
-/// [`HostileError::Process`] when the order cannot be read, [`HostileError::Work`] when the ORB or the
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB or the
 /// system fails.
-pub fn part_main(order: &str) -> Result<(), HostileError> {
+pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
         order::Part::Victim => victim::serve(),
         order::Part::Client(target, plan) => client::call(&target, &plan),

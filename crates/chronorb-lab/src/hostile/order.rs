@@ -26,10 +26,6 @@ pub(super) struct Target {
     pub(super) key: Vec<u8>,
 }
 
-/// From a client or an attacker, when it is ready to begin.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Ready {}
-
 /// To a client or an attacker: when to begin, and how long to go on.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Run {

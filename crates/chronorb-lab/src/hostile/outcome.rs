@@ -1,15 +1,15 @@
 //! The figures of the experiment.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::attack::Attack;
 use super::plan::{Phase, Plan};
-use super::{Hostile, claims, page, table};
-use crate::claim::Claim;
+use super::{Hostile, claims, report};
+use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::Summary;
 
 /// A phase of one attack.
@@ -58,7 +58,7 @@ pub struct Death {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The plan of the run.
     pub plan: Plan,
@@ -99,7 +99,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -111,32 +111,10 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Hostile::NAME,
-            environment: &self.environment,
-            rows: &self.rows,
-            claims: self.claims(),
-            deaths: &self.deaths,
-            plan: &self.plan,
-        })
+        figures(Hostile::NAME, self, Value::Null)
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
+    fn document(&self) -> Document {
+        report::document(self)
     }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
-    }
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    rows: &'a [Row],
-    claims: Vec<Claim>,
-    deaths: &'a [Death],
-    plan: &'a Plan,
 }

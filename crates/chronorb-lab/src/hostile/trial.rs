@@ -3,13 +3,13 @@
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use std::time::Duration;
 
-use super::PART_COMMAND;
+use super::PART;
 use super::attack::Attack;
-use super::error::HostileError;
-use super::order::{Measured, Part, Ready, Run, Sent, Target};
+use super::order::{Measured, Part, Run, Sent, Target};
 use super::outcome::{Death, Row};
 use super::plan::{Phase, Plan};
-use crate::process::{Child, ProcessError};
+use crate::error::LabError;
+use crate::process::{Child, ProcessError, Ready};
 use crate::usage::{computed, resident};
 use crate::watch::Watch;
 
@@ -21,15 +21,12 @@ pub(super) struct Found {
 }
 
 /// Attacks a new victim. That the victim ends is no failure; all other processes are to do their work.
-pub(super) fn run(plan: &Plan, attack: Attack, watch: &Watch) -> Result<Found, HostileError> {
-    let mut victim = Child::start("victim", PART_COMMAND, &Part::Victim)?;
-    let target: Target = victim.hear(Deadline::after(START_UP))?;
+pub(super) fn run(plan: &Plan, attack: Attack, watch: &Watch) -> Result<Found, LabError> {
+    let (mut victim, target): (_, Target) = Child::start("victim", PART, &Part::Victim)?;
     let part = Part::Client(target.clone(), plan.clone());
-    let mut client = Child::start("client", PART_COMMAND, &part)?;
-    let Ready {} = client.hear(Deadline::after(START_UP))?;
+    let (mut client, Ready {}) = Child::start("client", PART, &part)?;
     let part = Part::Attacker(target, plan.clone(), attack);
-    let mut attacker = Child::start("attacker", PART_COMMAND, &part)?;
-    let Ready {} = attacker.hear(Deadline::after(START_UP))?;
+    let (mut attacker, Ready {}) = Child::start("attacker", PART, &part)?;
 
     let mut found = Found {
         rows: Vec::new(),
@@ -88,9 +85,8 @@ pub(super) fn run(plan: &Plan, attack: Attack, watch: &Watch) -> Result<Found, H
             survived_percent: if found.death.is_none() { 100.0 } else { 0.0 },
         });
     }
-    client.tell(&None::<Run>)?;
     let end = Deadline::after(WIND_DOWN);
-    client.finish(end)?;
+    client.dismiss(end)?;
     attacker.finish(end)?;
     // What it is still at is not waited for: dropping it ends it.
     drop(victim);
@@ -120,8 +116,6 @@ impl Death {
     }
 }
 
-/// The time within which processes start.
-const START_UP: Duration = Duration::from_secs(30);
 /// From the order to the beginning of a phase.
 const LEAD: Duration = Duration::from_millis(20);
 /// The time within which processes answer and end, beside that of calls.

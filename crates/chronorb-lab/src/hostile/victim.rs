@@ -7,42 +7,35 @@ use chronorb::{Any, OrbConfig, RealTimeMode, TypeCode, parse_endpoints};
 use chronorb_cdr::{Arena, CdrError, Decoder};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use super::error::HostileError;
 use super::order::Target;
+use crate::bench;
+use crate::error::LabError;
 use crate::idl::hostile::{Big, Item, VictimServant, VictimSkeleton};
-use crate::process::{self, Parent};
 
 /// Serves by the default settings until the parent closes standard input.
-pub(super) fn serve() -> Result<(), HostileError> {
+pub(super) fn serve() -> Result<(), LabError> {
     // The machine and its disk are to outlive the victim.
     let bound = |resource, octets| {
         let limit = Rlimit {
             current: Some(octets),
             maximum: Some(octets),
         };
-        setrlimit(resource, limit).map_err(HostileError::work("limiting the victim's memory"))
+        setrlimit(resource, limit).map_err(LabError::work("limiting the victim's memory"))
     };
     bound(Resource::As, MEMORY)?;
     bound(Resource::Core, 0)?;
     let orb = orb()?;
-    let target = offer(&orb).map_err(HostileError::work("offering the object"))?;
-    let stopped = orb.clone();
-    let _parent = Parent::listen(move || {
-        // Without its parent the server has nobody to tell why it could not stop in order.
-        let _ = stopped.shutdown(false);
-    });
-    process::tell(&target)?;
-    orb.run();
-    Ok(())
+    let target = offer(&orb).map_err(LabError::work("offering the object"))?;
+    bench::serve(&orb, &target)
 }
 
 /// An ORB with the default settings, of this machine alone and without priorities.
-pub(super) fn orb() -> Result<Orb, HostileError> {
+pub(super) fn orb() -> Result<Orb, LabError> {
     let mut config = OrbConfig::default();
-    config.listen_endpoints = parse_endpoints("iiop://127.0.0.1:0")
-        .map_err(HostileError::work("choosing an endpoint"))?;
+    config.listen_endpoints =
+        parse_endpoints("iiop://127.0.0.1:0").map_err(LabError::work("choosing an endpoint"))?;
     config.real_time = RealTimeMode::Off;
-    Orb::with_config(config).map_err(HostileError::work("starting the ORB"))
+    Orb::with_config(config).map_err(LabError::work("starting the ORB"))
 }
 
 fn offer(orb: &Orb) -> Result<Target, Box<dyn std::error::Error + Send + Sync>> {

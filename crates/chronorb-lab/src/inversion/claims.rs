@@ -3,8 +3,8 @@
 use super::architecture::Architecture;
 use super::outcome::{Class, Outcome, Row};
 use super::plan::Mode;
-use super::table;
-use crate::claim::Claim;
+use super::report;
+use crate::Claim;
 use crate::units;
 
 /// All claims, of one mode after the other.
@@ -62,14 +62,7 @@ fn never_slower(outcome: &Outcome, mode: Mode, (name, figure): Figure) -> Claim 
     let slower: Vec<_> = pairs
         .iter()
         .filter(|(high, low)| figure(high) > figure(low))
-        .map(|(high, low)| {
-            format!(
-                "{} against {} with {}",
-                units::time(figure(high)),
-                units::time(figure(low)),
-                high.low_clients
-            )
-        })
+        .map(|(high, low)| against(high, figure(high), figure(low)))
         .collect();
     let measured = (!pairs.is_empty()).then(|| match slower.is_empty() {
         true => (
@@ -121,13 +114,7 @@ fn slower(outcome: &Outcome, mode: Mode, other: Architecture) -> Claim {
     let both = both.filter(|(own, other)| own.low_clients == other.low_clients);
     let measured = both.map(|(own, other)| {
         let (own_us, other_us) = (own.latency.mean_us, other.latency.mean_us);
-        let text = format!(
-            "{} against {} with {}",
-            units::time(other_us),
-            units::time(own_us),
-            own.low_clients
-        );
-        (other_us / own_us, text)
+        (other_us / own_us, against(own, other_us, own_us))
     });
     of_paper_or_own(claim, FIGURE_7, published)
         .by_ratio(measured, |ratio| ratio >= SLOWER)
@@ -154,12 +141,7 @@ fn jitters(outcome: &Outcome, mode: Mode, other: Architecture) -> Claim {
         .filter(|(own, _)| own.low_clients > FEW && own.latency.jitter_us > 0.0)
         .max_by(|one, another| ratio(*one).total_cmp(&ratio(*another)));
     let measured = worst.map(|(own, other)| {
-        let text = format!(
-            "{} against {} with {}",
-            units::time(other.latency.jitter_us),
-            units::time(own.latency.jitter_us),
-            own.low_clients
-        );
+        let text = against(own, other.latency.jitter_us, own.latency.jitter_us);
         (ratio((own, other)), text)
     });
     of_paper_or_own(claim, FIGURE_8, published)
@@ -210,14 +192,9 @@ fn inverts(outcome: &Outcome, mode: Mode) -> Claim {
     let beyond: Vec<_> = pairs.filter(|(high, _)| high.low_clients > FEW).collect();
     let is_slower = |(high, low): &(&Row, &Row)| high.latency.mean_us > low.latency.mean_us;
     let measured = (!beyond.is_empty()).then(|| {
-        let text = beyond.iter().map(|(high, low)| {
-            format!(
-                "{} against {} with {}",
-                units::time(high.latency.mean_us),
-                units::time(low.latency.mean_us),
-                high.low_clients
-            )
-        });
+        let text = beyond
+            .iter()
+            .map(|(high, low)| against(high, high.latency.mean_us, low.latency.mean_us));
         let text = text.collect::<Vec<_>>().join(", ");
         (beyond.iter().all(is_slower), text)
     });
@@ -228,13 +205,19 @@ fn inverts(outcome: &Outcome, mode: Mode) -> Claim {
         .because(why.map_or_else(String::new, |(high, _)| circumstances(high)))
 }
 
+/// A time and another one, with as many clients as in a trial.
+fn against(row: &Row, us: f64, other_us: f64) -> String {
+    let [time, other] = [us, other_us].map(units::time);
+    format!("{time} against {other} with {}", row.low_clients)
+}
+
 /// What may have kept a finding from showing.
 fn circumstances(row: &Row) -> String {
     let (server, client) = (row.server_cpu_percent, row.client_cpu_percent);
     let mut why = format!(
         "with {} the server took {server:.0} % of a processor, the client {client:.0} %, and the host {:.1} % of \
          all",
-        table::clients(row.low_clients),
+        report::clients(row.low_clients),
         row.stolen_percent
     );
     if server < IDLE_PERCENT {
@@ -350,11 +333,11 @@ pub(super) mod tests {
     use super::super::outcome::Calibration;
     use super::super::plan::Plan;
     use super::*;
-    use crate::contest::OmniOrb;
+    use crate::Verdict;
+    use crate::bench::OmniOrb;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Summary;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed: real-time calls of high priority take 100 µs, whatever else
     /// there is, others ten times that for each client.
@@ -379,7 +362,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan: Plan::full(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             real_time: true,
             memory_locked: true,
             one_cpu: false,

@@ -1,137 +1,64 @@
 //! The client of the experiment: one thread of high priority, and many of low.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
-
-use chronorb::prelude::*;
-
 use super::calls::{self, Times};
-use super::error::InversionError;
-use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, Start};
-use super::server::orb;
+use super::order::{ClientOrder, HIGH, LOW, Measured, Start, orb_options};
+use crate::bench::work::{VALUE, check, set_priority};
+use crate::bench::{start_orb, with_callers};
+use crate::error::LabError;
 use crate::idl::peers::Power;
-use crate::process::{self, Parent, ProcessError};
+use crate::process::{self, Parent, Ready};
 use crate::schedule::SystemClock;
 
-/// Connects all threads, lets them call as the parent says, and tells it what each call took. The process ends with
-/// its standard input.
-///
-/// `order` is the argument of [`CLIENT_COMMAND`](super::CLIENT_COMMAND).
+/// Runs the client.
 ///
 /// # Errors
-///
-/// [`InversionError::Process`] when the order cannot be read, [`InversionError::Work`] when a call fails.
-pub fn client_main(order: &str) -> Result<(), InversionError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a call fails.
+pub(crate) fn client_main(order: &str) -> Result<(), LabError> {
     let order: ClientOrder = process::order(order)?;
-    let is_done = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&is_done);
-    let parent = Parent::listen(move || {
-        if !told.load(Ordering::Relaxed) {
-            std::process::exit(ABANDONED);
-        }
-    });
-    let orb = orb(&order.architecture, "127.0.0.1", order.lock_memory, &[])?;
-    let measured = measure(&orb, &order, &parent)?;
-    is_done.store(true, Ordering::Relaxed);
-    process::tell(&measured)?;
-    match parent.hear::<()>() {
-        Ok(()) | Err(ProcessError::Orphaned) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn measure(orb: &Orb, order: &ClientOrder, parent: &Parent) -> Result<Measured, InversionError> {
-    thread::scope(|scope| {
-        let (connected, connections) = mpsc::channel();
-        let callers: Vec<_> = (0..=order.low_clients)
-            .map(|number| {
-                let (start, starts) = mpsc::channel();
-                let connected = connected.clone();
-                let caller = scope.spawn(move || match number {
-                    0 => caller(
-                        orb,
-                        HIGH,
-                        &order.serving.high,
-                        connected,
-                        &starts,
-                        |start| (Times::of_high(start), 1),
-                    ),
-                    _ => caller(orb, LOW, &order.serving.low, connected, &starts, |start| {
-                        (Times::of_low(start), order.low_clients)
-                    }),
-                });
-                (start, caller)
-            })
-            .collect();
-        drop(connected);
-        // A caller that fails to connect does not report: then nobody is started, and it says what is wrong.
-        if connections.iter().count() == callers.len() {
-            process::tell(&Ready {})?;
-            let at: Start = parent.hear()?;
-            for (start, _) in &callers {
-                let _ = start.send(at);
-            }
-        }
-        let mut taken = Vec::new();
-        for (start, caller) in callers {
-            drop(start);
-            let calls = caller.join();
-            taken.push(calls.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-        }
+    let parent = Parent::or_exit();
+    let orb = start_orb(&orb_options(&order.architecture, order.lock_memory))?;
+    let connect = |number| {
+        let (priority, reference) = match number {
+            0 => (HIGH, &order.serving.high),
+            _ => (LOW, &order.serving.low),
+        };
+        set_priority(&orb, priority)?;
+        let object = orb
+            .string_to_object(reference)
+            .map_err(LabError::work("finding the object"))?;
+        object
+            .validate_connection()
+            .map_err(LabError::work("connecting to the server"))?;
+        let power = Power::narrow(&object)
+            .map_err(LabError::work("finding the object"))?
+            .ok_or_else(|| LabError::work("finding the object")("it is no power"))?;
+        // All threads do this at once, so that the resources for a burst of calls are there.
+        (0..WARM_UP_CALLS).try_for_each(|_| check(VALUE, power.cube(VALUE)))?;
+        Ok(power)
+    };
+    let call = |power: &mut Power, number: usize, start: &Start| {
+        let (times, threads) = match number {
+            0 => (Times::of_high(*start), 1),
+            _ => (Times::of_low(*start), order.low_clients),
+        };
+        calls::make(&SystemClock, times, threads, || {
+            check(VALUE, power.cube(VALUE))
+        })
+    };
+    let threads = order.low_clients as usize + 1;
+    let measured = with_callers(threads, connect, call, |callers| {
+        process::tell(&Ready {})?;
+        let mut taken = callers.run(&parent.hear()?)?;
         let low = taken.split_off(1).concat();
         Ok(Measured {
             high: taken.concat(),
             low,
         })
-    })
+    })?;
+    Ok(parent.conclude(&measured)?)
 }
 
-/// One thread: connects, reports, waits for the start, calls.
-fn caller(
-    orb: &Orb,
-    priority: Priority,
-    reference: &str,
-    connected: Sender<()>,
-    start: &Receiver<Start>,
-    times: impl FnOnce(Start) -> (Times, u32),
-) -> Result<Vec<u64>, InversionError> {
-    orb.rt_current()
-        .set_priority(priority)
-        .map_err(InversionError::work("setting the priority"))?;
-    let object = orb
-        .string_to_object(reference)
-        .map_err(InversionError::work("finding the object"))?;
-    object
-        .validate_connection()
-        .map_err(InversionError::work("connecting to the server"))?;
-    let power = Power::narrow(&object)
-        .map_err(InversionError::work("finding the object"))?
-        .ok_or_else(|| InversionError::work("finding the object")("it is no power"))?;
-    let call = || match power.cube(VALUE) {
-        Ok(CUBE) => Ok(()),
-        Ok(wrong) => Err(InversionError::work("calling the server")(format!(
-            "{VALUE}³ is not {wrong}"
-        ))),
-        Err(exception) => Err(InversionError::work("calling the server")(exception)),
-    };
-    // All threads do this at once, so that what a burst of calls needs is there.
-    (0..WARM_UP_CALLS).try_for_each(|_| call())?;
-
-    // Nobody waits for this caller any more when the parent is gone.
-    let _ = connected.send(());
-    drop(connected);
-    let Ok(start) = start.recv() else {
-        // Another caller could not connect.
-        return Ok(Vec::new());
-    };
-    let (times, threads) = times(start);
-    calls::make(&SystemClock, times, threads, call)
-}
-
-const VALUE: u8 = 11;
-const CUBE: i32 = 1331;
+/// The part of a process that is a client of this experiment.
+pub(crate) const CLIENT: &str = "inversion-client";
+/// The calls of each thread that are not measured.
 const WARM_UP_CALLS: u32 = 20;
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;

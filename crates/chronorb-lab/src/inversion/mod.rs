@@ -6,7 +6,8 @@
 //! 7 and 8 of "Alleviating Priority Inversion and Non-determinism in Real-time CORBA ORB Core Architectures" by Schmidt,
 //! Mungee, Flores-Gaitan and Gokhale (RTAS 1998), with rates and work that keep a server of today busy.
 //!
-//! The processes are this very program, called with the hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`], or
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND), or
 //! programs of omniORB. They exchange lines of JSON with it:
 //!
 //! | child | says | hears |
@@ -18,14 +19,10 @@ mod architecture;
 mod calls;
 mod claims;
 mod client;
-mod error;
 mod order;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
-mod server;
-mod table;
+mod report;
 mod trial;
 
 use std::time::Duration;
@@ -34,32 +31,26 @@ use chronorb_rt::{MemoryLock, Rights};
 use chronorb_testnet::{Layout, Network};
 
 use crate::awake::Awake;
-use crate::contest::{Cpus, OmniOrb, Scheduled, check_permitted};
+use crate::bench::{Cpus, OmniOrb, Scheduled, check_permitted};
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use architecture::Architecture;
-pub use client::client_main;
-pub use error::InversionError;
+pub(crate) use client::{CLIENT, client_main};
 pub use outcome::{Calibration, Class, Outcome, Row};
 pub use plan::{Mode, Place, Plan, Series};
-pub use server::server_main;
 
 use plan::MOST_CLIENTS;
 pub(crate) use plan::Periods;
 pub(crate) use trial::{Measurement, Site, Trial};
 
-/// The hidden command for a server; its argument goes to [`server_main`].
-pub const SERVER_COMMAND: &str = "inversion-server";
-/// The hidden command for a client; its argument goes to [`client_main`].
-pub const CLIENT_COMMAND: &str = "inversion-client";
-
 /// The experiment.
 ///
-/// The program that runs it has to hand its arguments to [`server_main`] and [`client_main`] where the first of them
-/// is [`SERVER_COMMAND`] or [`CLIENT_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct Inversion;
 
@@ -68,7 +59,6 @@ impl Experiment for Inversion {
     const TITLE: &'static str = "Priority inversion by the architecture of the ORB";
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = InversionError;
 
     fn full() -> Plan {
         Plan::full()
@@ -78,7 +68,7 @@ impl Experiment for Inversion {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, InversionError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let cpus = Cpus::of_this_process()?;
         let one_cpu = !cpus.are_several();
@@ -91,7 +81,11 @@ impl Experiment for Inversion {
             network: plan
                 .namespaces
                 .then(|| Network::build(&Layout::default()))
-                .transpose()?,
+                .transpose()
+                .map_err(|source| LabError::Network {
+                    source,
+                    hint: "; without --namespaces all runs over the loopback device",
+                })?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
             omniorb: omniorb.inversion(),
@@ -101,7 +95,7 @@ impl Experiment for Inversion {
             .awake
             .then(|| Awake::on(site.cpus.iter()))
             .transpose()
-            .map_err(InversionError::work("keeping processors awake"))?;
+            .map_err(LabError::work("keeping processors awake"))?;
         let architectures = plan.taking_part(&site);
         let watch = Watch::start(Self::TITLE, plan.length_of(&architectures));
         let run = Run::begin(plan, &site, &watch);
@@ -145,7 +139,7 @@ impl<'a> Run<'a> {
     /// Finds the rates of a mode for which they depend on the machine: how often fifty low-priority clients call when
     /// they keep a processor as busy as wanted, with the real-time architecture. Where client and server have one each
     /// it is the busier one; otherwise both take of the same.
-    pub(crate) fn calibrate(&self, mode: Mode) -> Result<Calibration, InversionError> {
+    pub(crate) fn calibrate(&self, mode: Mode) -> Result<Calibration, LabError> {
         let saturated = Periods {
             high: Duration::from_millis(5),
             low: Duration::ZERO,
@@ -186,7 +180,7 @@ impl<'a> Run<'a> {
     fn series(
         &self,
         architectures: &[Architecture],
-    ) -> Result<(Vec<Row>, Vec<Calibration>), InversionError> {
+    ) -> Result<(Vec<Row>, Vec<Calibration>), LabError> {
         let mut rows = Vec::new();
         let mut calibrations = Vec::new();
         for series in &self.plan.series {
@@ -228,7 +222,7 @@ impl<'a> Run<'a> {
         };
         Trial {
             architecture,
-            name: format!("{architecture}, {name}, {}", table::clients(low_clients)),
+            name: format!("{architecture}, {name}, {}", report::clients(low_clients)),
             low_clients,
             length: Duration::ZERO,
             place: self.plan.place_in(mode),
@@ -241,7 +235,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(crate) fn try_one(&self, trial: &Trial) -> Result<Measurement, InversionError> {
+    pub(crate) fn try_one(&self, trial: &Trial) -> Result<Measurement, LabError> {
         self.watch.begin(&trial.name);
         self.site.run(trial, || self.watch.tick())
     }

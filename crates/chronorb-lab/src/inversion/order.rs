@@ -3,7 +3,7 @@
 use chronorb::rtcorba::{LinearMapping, Priority, PriorityMapping};
 use serde::{Deserialize, Serialize};
 
-use super::architecture::Pool;
+use crate::bench::{self, real_time_options};
 
 /// Real-time priorities of Linux, where they may be used.
 pub(super) const HIGH: Priority = Priority::new(24_000).expect("not negative");
@@ -14,21 +14,18 @@ pub(super) fn fifo(priority: Priority) -> u8 {
     LinearMapping.to_native(priority).unwrap_or_default()
 }
 
-/// To a server, as its argument.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ServerOrder {
-    /// The value of `-ORBArchitecture`.
-    pub(super) architecture: String,
-    /// Where it listens.
-    pub(super) host: String,
-    pub(super) lock_memory: bool,
-    /// More options of its ORB.
-    pub(super) options: Vec<String>,
-    pub(super) pool: Pool,
-    /// The threads for each servant.
-    pub(super) threads: u32,
-    /// What a call computes.
-    pub(super) steps: u32,
+/// Returns the options of the ORBs: nothing spins.
+pub(super) fn orb_options(architecture: &str, lock_memory: bool) -> Vec<String> {
+    let mut options = real_time_options(lock_memory);
+    options.extend(bench::options(&[
+        "-ORBClientWait",
+        "block",
+        "-ORBServerWait",
+        "block",
+        "-ORBArchitecture",
+        architecture,
+    ]));
+    options
 }
 
 /// From a server, when it serves: its objects, as `IOR:…`.
@@ -47,10 +44,6 @@ pub(super) struct ClientOrder {
     pub(super) serving: Serving,
     pub(super) low_clients: u32,
 }
-
-/// From a client, when all its threads are connected.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Ready {}
 
 /// To a client: when to call.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use chronorb_report::Document;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::architecture::Architecture;
 use super::plan::{Mode, Periods, Place, Plan};
-use super::{Inversion, claims, page, table};
-use crate::claim::Claim;
-use crate::contest::OmniOrb;
+use super::{Inversion, claims, report};
+use crate::Claim;
+use crate::bench::OmniOrb;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::Summary;
 
 /// The class of a client.
@@ -40,7 +40,7 @@ impl Class {
 }
 
 /// The calls of one class in one trial.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Row {
     /// How the ORB was built.
     pub architecture: Architecture,
@@ -76,7 +76,7 @@ pub struct Row {
 }
 
 /// What was found out before a mode whose rates depend on the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Calibration {
     /// The mode.
     pub mode: Mode,
@@ -103,7 +103,7 @@ impl Calibration {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -114,6 +114,7 @@ pub struct Outcome {
     /// Whether they had their memory locked.
     pub memory_locked: bool,
     /// Whether there was but one processor for them, whatever was planned.
+    #[serde(skip)]
     pub one_cpu: bool,
     /// The omniORB that took part, or why none did.
     pub omniorb: OmniOrb,
@@ -160,11 +161,11 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        table::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
-        table::caveats(self)
+        report::caveats(self)
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -181,25 +182,14 @@ impl Findings for Outcome {
                 "meaning": description.meaning,
             })
         });
-        json!({
-            "experiment": Inversion::NAME,
-            "environment": self.environment,
-            "rows": self.rows,
-            "claims": self.claims(),
-            "architectures": architectures.collect::<Vec<_>>(),
-            "calibrations": self.calibrations,
-            "omniorb": self.omniorb,
-            "real_time": self.real_time,
-            "memory_locked": self.memory_locked,
-            "plan": self.plan,
-        })
+        figures(
+            Inversion::NAME,
+            self,
+            json!({"architectures": architectures.collect::<Vec<_>>()}),
+        )
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::architecture::Architecture;
 use super::trial::Site;
-use crate::contest::Placement;
+use crate::bench::Placement;
 
 /// How often clients call, and what the server does for them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

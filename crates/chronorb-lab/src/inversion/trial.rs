@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use chronorb::rtcorba::Priority;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use chronorb_testnet::{Host, Network};
 
-use super::architecture::{Architecture, Make};
-use super::error::InversionError;
-use super::order::{ClientOrder, HIGH, LOW, Measured, Ready, ServerOrder, Serving, Start, fifo};
+use super::architecture::{Architecture, Make, Pool};
+use super::client::CLIENT;
+use super::order::{ClientOrder, HIGH, LOW, Measured, Serving, Start, fifo, orb_options};
 use super::plan::{Periods, Place};
-use super::{CLIENT_COMMAND, SERVER_COMMAND};
-use crate::contest::{Cpus, Programs};
+use crate::bench::{Cpus, Model, ObjectSpec, PoolSpec, Programs, SERVER, ServantSpec, ServerSpec};
 use crate::environment::ProcessorTime;
-use crate::process::{Child, ProcessError};
+use crate::error::LabError;
+use crate::process::{Child, ProcessError, Ready};
 use crate::stats::Record;
 use crate::usage;
 
@@ -73,15 +74,36 @@ pub(crate) struct Calls {
     pub(crate) from_call: Record,
 }
 
+impl Trial {
+    /// Returns the server: two servants, one of high and one of low priority.
+    fn server(&self, pool: Pool, host: &str, lock_memory: bool) -> ServerSpec {
+        let mut options = orb_options(self.architecture.name(), lock_memory);
+        options.extend(["-ORBListenEndpoints".to_owned(), format!("iiop://{host}:0")]);
+        options.extend_from_slice(&self.options);
+        let object = |(name, priority): (&str, Priority)| ObjectSpec {
+            name: name.to_owned(),
+            pool: Some((0, Model::Declared(priority.value()))),
+            servant: ServantSpec::Power { steps: self.steps },
+        };
+        ServerSpec {
+            options,
+            pools: vec![match pool {
+                Pool::Lanes => PoolSpec::lanes([LOW, HIGH].map(|of| (of.value(), self.threads))),
+                Pool::Shared => PoolSpec::Shared {
+                    priority: HIGH.value(),
+                    threads: SERVANTS * self.threads,
+                },
+            }],
+            objects: [("high", HIGH), ("low", LOW)].map(object).to_vec(),
+        }
+    }
+}
+
 impl Site {
     /// Makes one trial; calls `tick` now and then.
-    pub(crate) fn run(
-        &self,
-        trial: &Trial,
-        tick: impl FnMut(),
-    ) -> Result<Measurement, InversionError> {
+    pub(crate) fn run(&self, trial: &Trial, tick: impl FnMut()) -> Result<Measurement, LabError> {
         let up = Deadline::after(START_UP);
-        let named = |source| InversionError::Trial {
+        let named = |source| LabError::Trial {
             trial: trial.name.clone(),
             source,
         };
@@ -102,16 +124,8 @@ impl Site {
         let host = self.host();
         match trial.architecture.description().make {
             Make::Chronorb(pool) => {
-                let order = ServerOrder {
-                    architecture: trial.architecture.name().to_owned(),
-                    host,
-                    lock_memory: self.lock_memory,
-                    options: trial.options.clone(),
-                    pool,
-                    threads: trial.threads,
-                    steps: trial.steps,
-                };
-                self.on(Host::B, || Child::start("server", SERVER_COMMAND, &order))
+                let spec = trial.server(pool, &host, self.lock_memory);
+                self.on(Host::B, || Child::launch("server", SERVER, &spec))
             }
             Make::OmniOrb { .. } => {
                 let mut command = Command::new(self.omniorb(|of| &of.server));
@@ -135,7 +149,7 @@ impl Site {
                     serving,
                     low_clients: trial.low_clients,
                 };
-                self.on(Host::A, || Child::start("client", CLIENT_COMMAND, &order))
+                self.on(Host::A, || Child::launch("client", CLIENT, &order))
             }
             Make::OmniOrb { is_tuned } => {
                 let mut command = Command::new(self.omniorb(|of| &of.client));
@@ -259,6 +273,8 @@ const LEAD: Duration = Duration::from_millis(500);
 /// How long late calls may take, beside as long again as all of them should.
 const WIND_DOWN: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(200);
+/// The servants of a server.
+const SERVANTS: u32 = 2;
 
 #[cfg(test)]
 mod tests {

@@ -2,8 +2,8 @@
 
 use super::outcome::{Outcome, Row, summary};
 use super::system::System;
-use crate::claim::Claim;
-use crate::contest::Placement;
+use crate::Claim;
+use crate::bench::Placement;
 use crate::stats::median;
 use crate::units;
 
@@ -125,10 +125,10 @@ pub(super) mod tests {
     use super::super::idle::IdleConnections;
     use super::super::outcome::row;
     use super::*;
-    use crate::contest::{OmniOrb, Scheduled, Sizes};
+    use crate::Verdict;
+    use crate::bench::{OmniOrb, Scheduled, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {
@@ -160,7 +160,7 @@ pub(super) mod tests {
         let some = vec![row(System::Chronorb, Placement::SameCpu, 1, &calls).0];
         Outcome {
             plan: Plan::full(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             messages: Sizes {
                 request: 60,
                 reply: 28,

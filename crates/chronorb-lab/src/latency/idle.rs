@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::outcome::{self, Row};
 use super::plan::Plan;
 use super::system::System;
-use crate::contest::{
-    Company, ContestError, Cpus, Crowd, Operation, Placement, Scheduled, Waits, allow_files,
-    check_permitted,
+use crate::bench::{
+    Cpus, Fleet, IdleClients, Operation, Placement, Scheduled, Waits, allow_files, check_permitted,
 };
+use crate::error::LabError;
 use crate::progress::Progress;
 use crate::stats::median;
 use crate::usage::resident;
@@ -56,7 +56,7 @@ pub(super) fn measure(
     plan: &Plan,
     cpus: &Cpus,
     request: &[u8],
-) -> Result<IdleConnections, ContestError> {
+) -> Result<IdleConnections, LabError> {
     let wanted = plan.connections;
     let files = allow_files(u64::from(wanted) + OTHER_FILES);
     let possible = files.saturating_sub(OTHER_FILES);
@@ -73,14 +73,14 @@ pub(super) fn measure(
         Err(_) => Scheduled::Other,
     };
     let server = |address: &str| {
-        let mut company = Company::orb_at(
+        let mut fleet = Fleet::orb_at(
             address,
             Waits::Block,
             scheduled,
             connections + OTHER_CLIENTS,
         )?;
-        company.add_client(Operation::Cube, 1)?;
-        Ok::<_, ContestError>(company)
+        fleet.add_client(Operation::Cube, 1)?;
+        Ok::<_, LabError>(fleet)
     };
     let address = free_address()?;
     let mut servers = [server("127.0.0.1:0")?, server(&address)?];
@@ -91,7 +91,7 @@ pub(super) fn measure(
     }
     let resident_before = resident(servers[1].server());
     let progress = Progress::start("idle connections", connections.into());
-    let crowd = Crowd::gather(&address, connections, request, |part| {
+    let idle = IdleClients::connect(&address, connections, request, |part| {
         progress.advance(part.into());
     })?;
     drop(progress);
@@ -115,7 +115,7 @@ pub(super) fn measure(
         progress.advance(1);
     }
     drop(progress);
-    crowd.disperse()?;
+    idle.disconnect()?;
     for server in servers {
         server.stop()?;
     }
@@ -133,14 +133,14 @@ pub(super) fn measure(
 }
 
 /// An address that nobody has, as yet.
-fn free_address() -> Result<String, ContestError> {
+fn free_address() -> Result<String, LabError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.to_string())
-        .map_err(ContestError::work("looking for a free port"))
+        .map_err(LabError::work("looking for a free port"))
 }
 
-/// Files of a server that are no connections of the crowd.
+/// Files of a server that are no connections of the idle clients.
 const OTHER_FILES: u64 = 100;
-/// Connections of a server that are none of the crowd.
+/// Connections of a server that are none of the idle clients.
 const OTHER_CLIENTS: u32 = 16;

@@ -9,19 +9,17 @@
 mod claims;
 mod idle;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
+mod report;
 mod system;
-mod table;
 
 use std::time::Duration;
 
-use crate::contest::{
-    Company, ContestError, Cpus, OmniOrb, Operation, Placement, RawServing, Sizes, Waits,
-    check_permitted, tap,
+use crate::bench::{
+    Cpus, Fleet, OmniOrb, Operation, Placement, RawServing, Sizes, Waits, check_permitted, tap,
 };
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::stats::Record;
@@ -33,9 +31,8 @@ pub use system::{System, WaitSet};
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its arguments to
-/// [`server_main`](crate::contest::server_main), [`client_main`](crate::contest::client_main) and
-/// [`crowd_main`](crate::contest::crowd_main) where the first of them is the command of that name.
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Latency;
 
@@ -45,7 +42,6 @@ impl Experiment for Latency {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = ContestError;
 
     fn full() -> Plan {
         Plan::full()
@@ -55,7 +51,7 @@ impl Experiment for Latency {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
         let mut environment = Environment::probe();
@@ -70,15 +66,15 @@ impl Experiment for Latency {
         for system in System::ALL {
             if plan.waits.includes(system)
                 && (!system.spins() || cpus.are_several())
-                && let Some(mut company) = company(system, plan, tapped.sizes, &omniorb)?
+                && let Some(mut fleet) = fleet(system, plan, tapped.sizes, &omniorb)?
             {
-                company.add_client(Operation::Cube, 1)?;
-                systems.push((system, company));
+                fleet.add_client(Operation::Cube, 1)?;
+                systems.push((system, fleet));
             }
         }
         let (rows, pooled) = rounds(plan, &cpus, &mut systems)?;
-        for (_, company) in systems {
-            company.stop()?;
+        for (_, fleet) in systems {
+            fleet.stop()?;
         }
         let idle = match plan.connections {
             0 => None,
@@ -98,22 +94,22 @@ impl Experiment for Latency {
 }
 
 /// A server of this system; nothing where it is not installed.
-fn company(
+fn fleet(
     system: System,
     plan: &Plan,
     sizes: Sizes,
     omniorb: &OmniOrb,
-) -> Result<Option<Company>, ContestError> {
+) -> Result<Option<Fleet>, LabError> {
     let raw = |waits| {
         let how = RawServing::Threads(waits);
-        Company::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
+        Fleet::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
     };
     match system {
         System::RawBlocking => raw(Waits::Block),
         System::RawSpinning => raw(Waits::Spin),
-        System::Chronorb => Company::orb(Waits::Block, plan.scheduled).map(Some),
-        System::ChronorbSpinning => Company::orb(Waits::Spin, plan.scheduled).map(Some),
-        System::OmniOrb => Company::omniorb(omniorb, plan.scheduled),
+        System::Chronorb => Fleet::orb(Waits::Block, plan.scheduled).map(Some),
+        System::ChronorbSpinning => Fleet::orb(Waits::Spin, plan.scheduled).map(Some),
+        System::OmniOrb => Fleet::omniorb(omniorb, plan.scheduled),
     }
 }
 
@@ -123,8 +119,8 @@ type Pooled = Vec<((System, Placement), Record)>;
 fn rounds(
     plan: &Plan,
     cpus: &Cpus,
-    systems: &mut [(System, Company)],
-) -> Result<(Vec<Row>, Pooled), ContestError> {
+    systems: &mut [(System, Fleet)],
+) -> Result<(Vec<Row>, Pooled), LabError> {
     let mut rows = Vec::new();
     let mut pooled: Pooled = Vec::new();
     let places: Vec<Placement> = Placement::ALL
@@ -138,11 +134,11 @@ fn rounds(
             let count = systems.len();
             for index in 0..count {
                 // Nobody always follows the same one.
-                let (system, company) = &mut systems[(index + round as usize) % count];
+                let (system, fleet) = &mut systems[(index + round as usize) % count];
                 if system.spins() && *placement != Placement::AcrossCpus {
                     continue;
                 }
-                let took = company.run(0, (cpus, *placement), plan.warm_up, plan.calls)?;
+                let took = fleet.run(0, (cpus, *placement), plan.warm_up, plan.calls)?;
                 let (row, record) = outcome::row(*system, *placement, round, &took.latencies_ns);
                 rows.push(row);
                 let key = (*system, *placement);

@@ -1,18 +1,18 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::claims;
 use super::idle::IdleConnections;
 use super::plan::Plan;
 use super::system::System;
-use super::{Latency, page, table};
-use crate::claim::Claim;
-use crate::contest::{OmniOrb, Placement, Sizes};
+use super::{Latency, report};
+use crate::Claim;
+use crate::bench::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary, median};
 
 /// The calls of one system in one place in one round.
@@ -32,7 +32,7 @@ pub struct Row {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -45,8 +45,10 @@ pub struct Outcome {
     /// Every round by itself.
     pub rows: Vec<Row>,
     /// The calls of all rounds together.
+    #[serde(skip)]
     pub pooled: Vec<((System, Placement), Record)>,
     /// What idle connections cost, where that was asked for.
+    #[serde(rename = "idle_connections")]
     pub idle: Option<IdleConnections>,
 }
 
@@ -127,7 +129,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -150,25 +152,11 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Latency::NAME,
-            environment: &self.environment,
-            messages: self.messages,
-            omniorb: &self.omniorb,
-            rows: &self.rows,
-            ratios: self.ratios(),
-            idle_connections: self.idle.as_ref(),
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(Latency::NAME, self, json!({"ratios": self.ratios()}))
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
@@ -178,18 +166,4 @@ struct Ratio {
     system: System,
     placement: Placement,
     p50_by_raw: f64,
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    messages: Sizes,
-    omniorb: &'a OmniOrb,
-    rows: &'a [Row],
-    ratios: Vec<Ratio>,
-    idle_connections: Option<&'a IdleConnections>,
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::system::WaitSet;
-use crate::contest::Scheduled;
+use crate::bench::Scheduled;
 
 /// What is run, and how often.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use chronorb_rt::{MemoryLock, Rights};
 
-use super::company::ask;
-use super::error::OsError;
+use super::fleet::ask;
 use super::order::{Held, HoldOrder, Part, SwitchOrder, Switched};
 use super::outcome::{SwitchRow, ThrottlingRow};
 use super::plan::Plan;
 use super::switch::Switching;
-use crate::contest::Cpus;
+use crate::bench::Cpus;
+use crate::error::LabError;
 use crate::watch::Watch;
 
 /// What the kernel takes from a real-time thread that computes without end, alone and while somebody waits.
-pub(super) fn throttling(plan: &Plan, watch: &Watch) -> Result<Vec<ThrottlingRow>, OsError> {
+pub(super) fn throttling(plan: &Plan, watch: &Watch) -> Result<Vec<ThrottlingRow>, LabError> {
     let cpu = cpus()?.last().copied().unwrap_or_default();
     [false, true]
         .into_iter()
@@ -40,7 +40,7 @@ pub(super) fn throttling(plan: &Plan, watch: &Watch) -> Result<Vec<ThrottlingRow
 }
 
 /// What a context switch costs, on one processor by all means, and on two where there are two.
-pub(super) fn switches(plan: &Plan, watch: &Watch) -> Result<Vec<SwitchRow>, OsError> {
+pub(super) fn switches(plan: &Plan, watch: &Watch) -> Result<Vec<SwitchRow>, LabError> {
     let cpus = cpus()?;
     let first = cpus.first().copied().unwrap_or_default();
     let last = cpus.last().copied().unwrap_or_default();
@@ -82,8 +82,8 @@ pub(super) fn switches(plan: &Plan, watch: &Watch) -> Result<Vec<SwitchRow>, OsE
         .collect()
 }
 
-fn cpus() -> Result<Vec<usize>, OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+fn cpus() -> Result<Vec<usize>, LabError> {
+    let cpus = Cpus::of_this_process()?;
     Ok(cpus.iter().collect())
 }
 

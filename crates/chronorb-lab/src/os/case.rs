@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::class::Class;
 use super::load::Load;
-use crate::contest::Placement;
+use crate::bench::Placement;
 
 /// How client and server are scheduled, where they are, and what competes with them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chronorb_rt::{Reservation, Scheduling, list, reserve_for, set_current, thread_id};
 use serde::{Deserialize, Serialize};
 
-use super::error::OsError;
+use crate::error::LabError;
 
 /// How the threads of client and server are scheduled, all alike.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -65,17 +65,17 @@ impl Class {
     }
 
     /// Gives the calling thread what a priority cannot: a reservation, where that is the class.
-    pub(super) fn finish_this_thread(self, priority: u8) -> Result<(), OsError> {
+    pub(super) fn finish_this_thread(self, priority: u8) -> Result<(), LabError> {
         match self {
             Self::Deadline => reserve_for(thread_id(), reservation(priority))
-                .map_err(OsError::work("reserving processor time for a client")),
+                .map_err(LabError::work("reserving processor time for a client")),
             _ => Ok(()),
         }
     }
 
     /// The same for the threads that the ORB has made for its lanes. Those that only wait for connections and signals
     /// stay as they are.
-    pub(super) fn finish_lanes(self, priorities: &[u8]) -> Result<(), OsError> {
+    pub(super) fn finish_lanes(self, priorities: &[u8]) -> Result<(), LabError> {
         if self != Self::Deadline {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Class {
             let of_lane = |priority: &&u8| thread.scheduling == Scheduling::fifo(**priority);
             if let Some(priority) = priorities.find(of_lane) {
                 reserve_for(thread.tid, reservation(*priority))
-                    .map_err(OsError::work("reserving processor time for a lane"))?;
+                    .map_err(LabError::work("reserving processor time for a lane"))?;
             }
         }
         Ok(())

@@ -4,13 +4,12 @@ use chronorb_rt::{MemoryLock, Rights};
 
 use super::case::Case;
 use super::class::{Class, HIGH, LOW};
-use super::company::{Company, Members};
-use super::error::OsError;
-use super::order::Pace;
+use super::fleet::{Members, OsFleet};
 use super::outcome::{ClassRow, Client};
 use super::plan::Plan;
-use crate::contest::Cpus;
-use crate::stats::Record;
+use crate::bench::{Cpus, Pace};
+use crate::error::LabError;
+use crate::stats::{Record, median};
 use crate::watch::Watch;
 use crate::work::Speed;
 
@@ -19,7 +18,7 @@ pub(super) fn measure(
     plan: &Plan,
     classes: &[Class],
     watch: &Watch,
-) -> Result<Vec<ClassRow>, OsError> {
+) -> Result<Vec<ClassRow>, LabError> {
     let cases: Vec<Case> = cases()?
         .into_iter()
         .filter(|case| classes.contains(&case.class))
@@ -43,8 +42,8 @@ pub(super) fn measure(
 }
 
 /// All that this process can measure, by its rights and processors.
-pub(super) fn cases() -> Result<Vec<Case>, OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+pub(super) fn cases() -> Result<Vec<Case>, LabError> {
+    let cpus = Cpus::of_this_process()?;
     let may_lock = Rights::probe().memory_lock == MemoryLock::Unlimited;
     Ok(Case::all(cpus.are_several(), may_lock))
 }
@@ -85,9 +84,9 @@ impl Pooled {
         }
     }
 
-    fn add_round(&mut self, plan: &Plan, steps: u32) -> Result<(), OsError> {
+    fn add_round(&mut self, plan: &Plan, steps: u32) -> Result<(), LabError> {
         let low = plan.low_clients as usize;
-        let mut company = Company::start(&Members {
+        let mut fleet = OsFleet::start(&Members {
             class: self.case.class,
             lock_memory: self.case.memory_locked,
             placement: self.case.placement,
@@ -97,8 +96,8 @@ impl Pooled {
         })?;
         let mut paces = vec![Pace::CallEvery(plan.low_period); low + 1];
         paces[0] = Pace::CallEvery(plan.high_period);
-        let course = company.run(&paces, plan.case, steps, |_| Ok(()))?;
-        company.stop()?;
+        let course = fleet.run(&paces, plan.case, steps, |_| Ok(()))?;
+        fleet.stop()?;
         let (high, low) = course.measured.calls.split_at(1);
         self.high.add(high.iter());
         self.low.add(low.iter());
@@ -108,39 +107,17 @@ impl Pooled {
     }
 
     fn rows(&self) -> [ClassRow; 2] {
+        let middle = |values: &[f64]| median(values.iter().copied()).unwrap_or_default();
         [(Client::High, &self.high), (Client::Low, &self.low)].map(|(client, pool)| ClassRow {
             case: self.case,
             client,
             latency: pool.calls.summary(),
-            p99_of_rounds_us: median(&pool.p99_us),
-            cpu_busy_percent: median(&self.busy_percent),
-            cpu_stolen_percent: median(&self.stolen_percent),
+            p99_of_rounds_us: middle(&pool.p99_us),
+            cpu_busy_percent: middle(&self.busy_percent),
+            cpu_stolen_percent: middle(&self.stolen_percent),
         })
-    }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        n if n.is_multiple_of(2) => f64::midpoint(values[middle - 1], values[middle]),
-        _ => values[middle],
     }
 }
 
 /// The threads of the low lane; the high lane has one.
 pub(super) const LOW_THREADS: u32 = 2;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn medians_lie_in_the_middle() {
-        assert_eq!(median(&[]), 0.0);
-        assert_eq!(median(&[9.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0]), 2.5);
-    }
-}

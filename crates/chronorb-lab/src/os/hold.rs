@@ -9,15 +9,15 @@ use chronorb_rt::{Monotonic, Scheduling, ThreadBuilder};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::class::HIGH;
-use super::error::OsError;
 use super::order::{Held, HoldOrder};
+use crate::error::LabError;
 use crate::process;
 use crate::work;
 
 /// Computes for its time, and tells how long it was kept from it.
-pub(super) fn hold(order: &HoldOrder) -> Result<(), OsError> {
+pub(super) fn hold(order: &HoldOrder) -> Result<(), LabError> {
     let is_over = Arc::new(AtomicBool::new(false));
-    let failed = OsError::work("starting a thread that computes");
+    let failed = LabError::work("starting a thread that computes");
     let ordinary = match order.contended {
         true => {
             let is_over = Arc::clone(&is_over);

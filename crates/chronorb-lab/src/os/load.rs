@@ -8,10 +8,9 @@ use std::path::PathBuf;
 use chronorb_rt::{Scheduling, ThreadBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::error::OsError;
-use super::order::Ready;
-use crate::contest::Cpus;
-use crate::process::{self, Parent};
+use crate::bench::Cpus;
+use crate::error::LabError;
+use crate::process::{Parent, Ready};
 use crate::work;
 
 /// What others do meanwhile.
@@ -43,33 +42,32 @@ impl Load {
 }
 
 /// Makes the load until the parent closes standard input.
-pub(super) fn make(load: Load) -> Result<(), OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
-    let parent = Parent::listen(|| std::process::exit(0));
+pub(super) fn make(load: Load) -> Result<(), LabError> {
+    let cpus = Cpus::of_this_process()?;
+    let parent = Parent::or_exit();
     for cpu in cpus.iter() {
         if load != Load::Idle {
             spawn("hog", cpu, compute)?;
         }
         if load == Load::Mixed {
-            let (near, far) = pair().map_err(OsError::work("connecting the load to itself"))?;
-            let file = Scratch::new(cpu).map_err(OsError::work("making a file for the load"))?;
+            let (near, far) = pair().map_err(LabError::work("connecting the load to itself"))?;
+            let file = Scratch::new(cpu).map_err(LabError::work("making a file for the load"))?;
             spawn("writer", cpu, move || write(file))?;
             spawn("sender", cpu, move || send(near))?;
             spawn("receiver", cpu, move || receive(far))?;
         }
     }
-    process::tell(&Ready {})?;
-    // The end of the input ends the process.
-    let _: Option<()> = parent.hear()?;
-    Ok(())
+    Ok(parent.conclude(&Ready {})?)
 }
 
-fn spawn(name: &str, cpu: usize, work: impl FnOnce() + Send + 'static) -> Result<(), OsError> {
+fn spawn(name: &str, cpu: usize, work: impl FnOnce() + Send + 'static) -> Result<(), LabError> {
     let thread = ThreadBuilder::new(name)
         .scheduling(Scheduling::OTHER)
         .affinity(&[cpu])
         .spawn(work);
-    thread.map(drop).map_err(OsError::work("starting the load"))
+    thread
+        .map(drop)
+        .map_err(LabError::work("starting the load"))
 }
 
 fn compute() {

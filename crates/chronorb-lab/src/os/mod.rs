@@ -5,7 +5,8 @@
 //! throttling takes, what a context switch costs and how many a request has, what the ORB leaves of a processor, and
 //! whether four clients of four priorities and rates are served in their order.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Beside their orders they
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they
 //! exchange lines of JSON with it:
 //!
 //! | child | says | hears |
@@ -21,39 +22,33 @@ mod case;
 mod claims;
 mod class;
 mod classes;
-mod client;
-mod company;
-mod error;
-mod headings;
+mod fleet;
 mod hold;
 mod kernel;
 mod load;
 mod order;
 mod outcome;
 mod overhead;
-mod page;
 mod plan;
-mod plot;
 mod published;
 mod rates;
+mod report;
 mod requests;
 mod scavenger;
-mod server;
 mod switch;
-mod table;
 
 use std::time::Duration;
 
 use chronorb_rt::{MemoryLock, Rights};
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::watch::Watch;
 
 pub use case::Case;
 pub use class::Class;
-pub use error::OsError;
 pub use kernel::Kernel;
 pub use load::Load;
 pub use outcome::{
@@ -63,13 +58,13 @@ pub use outcome::{
 pub use plan::Plan;
 pub use switch::Switching;
 
-/// The hidden command that [`OperatingSystem::measure`] uses for its processes; its argument goes to [`part_main`].
-pub const PART_COMMAND: &str = "os-part";
+/// The part of a process that this experiment starts.
+pub(crate) const PART: &str = "os";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its second argument to [`part_main`] where its first one is
-/// [`PART_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct OperatingSystem;
 
@@ -79,7 +74,6 @@ impl Experiment for OperatingSystem {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = OsError;
 
     fn full() -> Plan {
         Plan::full()
@@ -89,7 +83,7 @@ impl Experiment for OperatingSystem {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, OsError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
         let refused: Vec<_> = Class::ALL
@@ -132,15 +126,13 @@ impl Experiment for OperatingSystem {
 
 /// Does the part of a server, a client or another child, until its parent has heard all.
 ///
-/// `order` is the argument of [`PART_COMMAND`], made by [`OperatingSystem::measure`].
-///
 /// # Errors
 ///
-/// [`OsError::Process`] when the order cannot be read, [`OsError::Work`] when the ORB or the system fails.
-pub fn part_main(order: &str) -> Result<(), OsError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB or the system fails.
+pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
-        order::Part::Server(order) => server::serve(&order),
-        order::Part::Client(order) => client::call(&order),
+        order::Part::Server(class, lanes, spec) => fleet::serve(class, &lanes, &spec),
+        order::Part::Client(class, spec) => fleet::call(class, &spec),
         order::Part::Load(load) => load::make(load),
         order::Part::Hold(order) => hold::hold(&order),
         order::Part::Scavenger(order) => scavenger::scavenge(&order),
@@ -149,18 +141,18 @@ pub fn part_main(order: &str) -> Result<(), OsError> {
 }
 
 /// What a plan takes, about.
-fn length(plan: &Plan, classes: &[Class]) -> Result<Duration, OsError> {
+fn length(plan: &Plan, classes: &[Class]) -> Result<Duration, LabError> {
     let cases = classes::cases()?;
     let cases = cases.iter().filter(|case| classes.contains(&case.class));
     let cases = cases.count() as u32 * plan.rounds;
-    let companies = cases + plan.clients.len() as u32 * 2 + 5;
+    let fleets = cases + plan.clients.len() as u32 * 2 + 5;
     let scavenging = plan.scavenging_rounds * plan.call_rates_hz.len() as u32 * 3;
     Ok(plan.case * cases
         + plan.hold * 2
         + plan.counting * (plan.clients.len() as u32 * 2)
         + plan.scavenging * scavenging
         + (plan.at_paper_rates + plan.at_scaled_rates) * 2
-        + AROUND * companies)
+        + AROUND * fleets)
 }
 
 /// What it takes to start and to stop a server and its clients.

@@ -1,5 +1,6 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -9,16 +10,15 @@ use super::kernel::Kernel;
 use super::load::Load;
 use super::plan::Plan;
 use super::switch::Switching;
-use super::{claims, headings, page, table};
-use crate::claim::Claim;
-use crate::contest::Placement;
+use super::{OperatingSystem, claims, report};
+use crate::Claim;
+use crate::bench::Placement;
 use crate::environment::Environment;
-use crate::experiment::Findings;
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::Summary;
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -27,18 +27,25 @@ pub struct Outcome {
     /// What the kernel of this machine is set to.
     pub kernel: Kernel,
     /// The classes that this process may not use, and why.
+    #[serde(skip)]
     pub refused: Vec<(Class, String)>,
     /// The ORB under each class and load.
+    #[serde(skip)]
     pub classes: Vec<ClassRow>,
     /// What throttling takes from a real-time thread.
+    #[serde(skip)]
     pub throttling: Vec<ThrottlingRow>,
     /// What a context switch costs.
+    #[serde(skip)]
     pub switches: Vec<SwitchRow>,
     /// How many of them a request has.
+    #[serde(skip)]
     pub requests: Vec<RequestRow>,
     /// What the ORB leaves of processors.
+    #[serde(skip)]
     pub scavengers: Vec<ScavengerRow>,
     /// Four clients at four rates.
+    #[serde(skip)]
     pub rates: Vec<RateRow>,
 }
 
@@ -252,7 +259,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        headings::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -278,23 +285,15 @@ impl Findings for Outcome {
             .refused
             .iter()
             .map(|(class, why)| json!({"class": class, "why": why}));
-        json!({
-            "experiment": "os",
-            "environment": self.environment,
-            "kernel": self.kernel,
-            "refused": refused.collect::<Vec<_>>(),
-            "rows": self.rows(),
-            "claims": self.claims(),
-            "plan": self.plan,
-        })
+        figures(
+            OperatingSystem::NAME,
+            self,
+            json!({"refused": refused.collect::<Vec<_>>(), "rows": self.rows()}),
+        )
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 

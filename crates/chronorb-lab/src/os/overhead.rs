@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic};
 
-use super::PART_COMMAND;
+use super::PART;
 use super::class::{Class, HIGH};
-use super::company::{Company, Members};
-use super::error::OsError;
+use super::fleet::{Members, OsFleet};
 use super::load::Load;
-use super::order::{Pace, Part, Ready, Scavenge, Scavenged, ScavengerOrder};
+use super::order::{Part, Scavenge, Scavenged, ScavengerOrder};
 use super::outcome::{ScavengerRow, Side};
 use super::plan::Plan;
-use crate::contest::{Cpus, Placement};
-use crate::process::Child;
+use crate::bench::{Cpus, Pace, Placement};
+use crate::error::LabError;
+use crate::process::{Child, Ready};
 use crate::watch::Watch;
 
 /// Lets a thread of lowest priority count on the processors of client and server, while nothing is called, while
@@ -23,12 +23,12 @@ pub(super) fn measure(
     class: Class,
     lock_memory: bool,
     watch: &Watch,
-) -> Result<Vec<ScavengerRow>, OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+) -> Result<Vec<ScavengerRow>, LabError> {
+    let cpus = Cpus::of_this_process()?;
     if !cpus.are_several() {
         return Ok(Vec::new());
     }
-    let mut company = Company::start(&Members {
+    let mut fleet = OsFleet::start(&Members {
         class,
         lock_memory,
         placement: Placement::AcrossCpus,
@@ -45,7 +45,7 @@ pub(super) fn measure(
             let paces = [Pace::Rest, Pace::WakeEvery(period), Pace::CallEvery(period)];
             for (index, pace) in paces.into_iter().enumerate() {
                 let tell = |start| scavengers.count(start, plan.scavenging);
-                let course = company.run(&[pace], plan.scavenging, 1, tell)?;
+                let course = fleet.run(&[pace], plan.scavenging, 1, tell)?;
                 let counted = scavengers.counted()?;
                 counts.of_pace[index][0] += counted[0];
                 counts.of_pace[index][1] += counted[1];
@@ -56,7 +56,7 @@ pub(super) fn measure(
         }
     }
     scavengers.stop()?;
-    company.stop()?;
+    fleet.stop()?;
     let time = plan.scavenging * plan.scavenging_rounds;
     let counted = plan.call_rates_hz.iter().zip(&counts);
     Ok(counted
@@ -100,30 +100,28 @@ impl Counts {
 struct Scavengers(Child);
 
 impl Scavengers {
-    fn start(cpus: &Cpus) -> Result<Self, OsError> {
+    fn start(cpus: &Cpus) -> Result<Self, LabError> {
         let cpus: Vec<usize> = cpus.iter().collect();
         let order = ScavengerOrder {
             cpus: vec![cpus[0], cpus[cpus.len() - 1]],
         };
-        let mut child = Child::start("scavengers", PART_COMMAND, &Part::Scavenger(order))?;
-        let Ready {} = child.hear(Deadline::after(PATIENCE))?;
+        let (child, Ready {}) = Child::start("scavengers", PART, &Part::Scavenger(order))?;
         Ok(Self(child))
     }
 
-    fn count(&mut self, start: Monotonic, length: Duration) -> Result<(), OsError> {
+    fn count(&mut self, start: Monotonic, length: Duration) -> Result<(), LabError> {
         let at_ns = start.as_nanos();
         Ok(self.0.tell(&Some(Scavenge { at_ns, length }))?)
     }
 
-    fn counted(&mut self) -> Result<[u64; 2], OsError> {
+    fn counted(&mut self) -> Result<[u64; 2], LabError> {
         let Scavenged { counts } = self.0.hear(Deadline::after(PATIENCE))?;
         let pair = counts.try_into();
-        pair.map_err(|_| OsError::work("counting beside calls")("a scavenger has ended"))
+        pair.map_err(|_| LabError::work("counting beside calls")("a scavenger has ended"))
     }
 
-    fn stop(mut self) -> Result<(), OsError> {
-        self.0.tell(&None::<Scavenge>)?;
-        Ok(self.0.finish(Deadline::after(PATIENCE))?)
+    fn stop(self) -> Result<(), LabError> {
+        Ok(self.0.dismiss(Deadline::after(PATIENCE))?)
     }
 }
 

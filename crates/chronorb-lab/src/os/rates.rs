@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use super::class::Class;
-use super::company::{Company, Members};
-use super::error::OsError;
+use super::fleet::{Members, OsFleet};
 use super::load::Load;
-use super::order::Pace;
 use super::outcome::{Mode, RateRow};
 use super::plan::{PAPER_RATES_HZ, Plan, SCALE};
-use crate::contest::Placement;
+use crate::bench::{Pace, Placement};
+use crate::error::LabError;
 use crate::watch::Watch;
 use crate::work::Speed;
 
@@ -19,7 +18,7 @@ pub(super) fn measure(
     classes: &[Class],
     lock_memory: bool,
     watch: &Watch,
-) -> Result<Vec<RateRow>, OsError> {
+) -> Result<Vec<RateRow>, LabError> {
     let mut rows = Vec::new();
     let speed = Speed::measure();
     for class in [Class::Other, Class::Fifo] {
@@ -33,7 +32,7 @@ pub(super) fn measure(
                 Mode::Scaled => (Load::Hogs, SCALE, plan.scaled_work, plan.at_scaled_rates),
             };
             let rates = PAPER_RATES_HZ.map(|rate| rate * scale);
-            let mut company = Company::start(&Members {
+            let mut fleet = OsFleet::start(&Members {
                 class,
                 lock_memory,
                 placement: Placement::SameCpu,
@@ -42,8 +41,8 @@ pub(super) fn measure(
                 callers: PRIORITIES.to_vec(),
             })?;
             let paces = rates.map(|rate| Pace::CallEvery(Duration::from_secs(1) / rate));
-            let course = company.run(&paces, length, speed.steps(work), |_| Ok(()))?;
-            company.stop()?;
+            let course = fleet.run(&paces, length, speed.steps(work), |_| Ok(()))?;
+            fleet.stop()?;
             let clients = course.measured.calls.iter().zip(PRIORITIES).zip(rates);
             rows.extend(
                 (1..)

@@ -2,13 +2,12 @@
 
 use super::class::{Class, HIGH, LOW};
 use super::classes::LOW_THREADS;
-use super::company::{Company, Members};
-use super::error::OsError;
+use super::fleet::{Members, OsFleet};
 use super::load::Load;
-use super::order::Pace;
 use super::outcome::RequestRow;
 use super::plan::Plan;
-use crate::contest::{Cpus, Placement};
+use crate::bench::{Cpus, Pace, Placement};
+use crate::error::LabError;
 use crate::stats::Record;
 use crate::watch::Watch;
 
@@ -18,8 +17,8 @@ pub(super) fn measure(
     class: Class,
     lock_memory: bool,
     watch: &Watch,
-) -> Result<Vec<RequestRow>, OsError> {
-    let cpus = Cpus::of_this_process().map_err(OsError::work("asking for the CPUs"))?;
+) -> Result<Vec<RequestRow>, LabError> {
+    let cpus = Cpus::of_this_process()?;
     let mut rows = Vec::new();
     for placement in [Placement::SameCpu, Placement::AcrossCpus] {
         if placement == Placement::AcrossCpus && !cpus.are_several() {
@@ -28,7 +27,7 @@ pub(super) fn measure(
         for &clients in &plan.clients {
             watch.begin("context switches of requests");
             let low = clients.saturating_sub(1) as usize;
-            let mut company = Company::start(&Members {
+            let mut fleet = OsFleet::start(&Members {
                 class,
                 lock_memory,
                 placement,
@@ -37,8 +36,8 @@ pub(super) fn measure(
                 callers: [vec![HIGH], vec![LOW; low]].concat(),
             })?;
             let paces = vec![Pace::BackToBack; clients as usize];
-            let course = company.run(&paces, plan.counting, 1, |_| Ok(()))?;
-            company.stop()?;
+            let course = fleet.run(&paces, plan.counting, 1, |_| Ok(()))?;
+            fleet.stop()?;
             let measured = course.measured;
             let requests: u64 = measured.calls.iter().map(Record::calls).sum();
             let each = |switches: u64| per_request(switches, requests);

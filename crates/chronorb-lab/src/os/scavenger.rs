@@ -6,17 +6,17 @@ use std::sync::mpsc;
 use chronorb_rt::{Monotonic, Scheduling, ThreadBuilder, sleep_until};
 use rustix::process::{setpriority_process, setsid};
 
-use super::error::OsError;
-use super::order::{Ready, Scavenge, Scavenged, ScavengerOrder};
-use crate::process::{self, Parent};
+use super::order::{Scavenge, Scavenged, ScavengerOrder};
+use crate::error::LabError;
+use crate::process::{self, Parent, Ready};
 use crate::work;
 
 /// Counts on each processor, measurement by measurement.
 ///
 /// Scavengers are ordinary threads: every real-time thread goes before them. Of the ordinary threads they have the
 /// greatest weight, where that is permitted, so that other programs take little.
-pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), OsError> {
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), LabError> {
+    let parent = Parent::or_exit();
     gain_weight();
     let scavengers: Vec<_> = order
         .cpus
@@ -36,7 +36,7 @@ pub(super) fn scavenge(order: &ScavengerOrder) -> Result<(), OsError> {
             scavenger.map(|_| (tell, counts))
         })
         .collect::<Result<_, _>>()
-        .map_err(OsError::work("starting a scavenger"))?;
+        .map_err(LabError::work("starting a scavenger"))?;
     process::tell(&Ready {})?;
     while let Some(window) = parent.hear::<Option<Scavenge>>()? {
         for (tell, _) in &scavengers {
@@ -75,5 +75,3 @@ fn count(window: Scavenge) -> u64 {
 /// Work of about a µs, so that a count tells a share of the time well.
 const STEPS: u32 = 500;
 const LEAST_NICE: i32 = -20;
-/// The exit status of scavengers whose parent is gone.
-const ABANDONED: i32 = 3;

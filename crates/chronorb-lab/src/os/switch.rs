@@ -12,8 +12,8 @@ use rustix::thread::futex;
 use serde::{Deserialize, Serialize};
 
 use super::class::HIGH;
-use super::error::OsError;
 use super::order::{SwitchOrder, Switched};
+use crate::error::LabError;
 use crate::process;
 use crate::stats::Record;
 
@@ -53,9 +53,9 @@ impl Switching {
 }
 
 /// Lets two threads take turns, and tells how long that took.
-pub(super) fn measure(order: &SwitchOrder) -> Result<(), OsError> {
+pub(super) fn measure(order: &SwitchOrder) -> Result<(), LabError> {
     if order.lock_memory {
-        lock_all().map_err(OsError::work("locking the memory"))?;
+        lock_all().map_err(LabError::work("locking the memory"))?;
     }
     let shared = Arc::new(Shared::default());
     let (to_first, from_second) = mpsc::channel();
@@ -73,7 +73,7 @@ pub(super) fn measure(order: &SwitchOrder) -> Result<(), OsError> {
         own,
         shared: Arc::clone(shared),
     };
-    let failed = OsError::work("starting two threads");
+    let failed = LabError::work("starting two threads");
     let second = seat(1, &shared);
     let second = spawn("second", order.cpus[1])
         .spawn(move || second.follow(&to_first, &from_first))

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Load, Pool, Series, Strategy, Trial};
 use super::outcome::{Figure, Outcome, trial};
-use crate::claim::Claim;
+use crate::Claim;
 use crate::units;
 
 /// All claims.
@@ -139,10 +139,10 @@ pub(super) mod tests {
 
     use super::super::{Plan, Row};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Record;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed: calls take 100 µs, in an exhausted lane 6 ms,
     /// and without lanes as long as the load lasts.
@@ -182,7 +182,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan: Plan::full(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             real_time: true,
             memory_locked: true,
             rows,

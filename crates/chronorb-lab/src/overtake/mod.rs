@@ -7,8 +7,8 @@
 //! cases take turns in each round, so that each is compared with the idle machine of the same
 //! minute.
 //!
-//! The processes are this very program, called with the hidden commands [`SERVER_COMMAND`] and
-//! [`CLIENT_COMMAND`]. Beside their orders they exchange lines of JSON with it:
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with it:
 //!
 //! | child | says | hears |
 //! |---|---|---|
@@ -18,41 +18,28 @@
 mod case;
 mod claims;
 mod client;
-mod company;
-mod endless;
-mod error;
-mod load;
-mod order;
+mod fleet;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
-mod server;
-mod table;
+mod report;
 
 use chronorb_rt::{MemoryLock, Monotonic, Rights};
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::stats::Record;
 
 pub use case::{Case, Load, Pool, Series, Strategy, Trial};
-pub use client::client_main;
-pub use error::OvertakeError;
+pub(crate) use client::{CLIENT, client_main};
 pub use outcome::{Outcome, Row};
 pub use plan::Plan;
-pub use server::server_main;
-
-/// The hidden command that [`Overtake`] uses for a server; its argument goes to [`server_main`].
-pub const SERVER_COMMAND: &str = "overtake-server";
-/// The hidden command that [`Overtake`] uses for a client; its argument goes to [`client_main`].
-pub const CLIENT_COMMAND: &str = "overtake-client";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its arguments to [`server_main`] and [`client_main`]
-/// where the first of them is [`SERVER_COMMAND`] or [`CLIENT_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Overtake;
 
@@ -62,7 +49,6 @@ impl Experiment for Overtake {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = OvertakeError;
 
     fn full() -> Plan {
         Plan::full()
@@ -72,11 +58,11 @@ impl Experiment for Overtake {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, OvertakeError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let memory_locked = Rights::probe().memory_lock == MemoryLock::Unlimited;
         let before = ProcessorTime::now();
-        let mut company = company::Company::start(plan, memory_locked)?;
+        let mut fleet = fleet::OvertakeFleet::start(plan, memory_locked)?;
         let mut rows = Vec::new();
         let mut pooled: Vec<(Trial, Record)> = Vec::new();
         let mut real_time = true;
@@ -94,7 +80,7 @@ impl Experiment for Overtake {
                 let strategy = Strategy::ALL[index % Strategy::ALL.len()];
                 let case = Case::ALL[index / Strategy::ALL.len()];
                 let tick = || progress.show(Monotonic::now().since(begun));
-                let outcome = company.run(strategy, case, tick)?;
+                let outcome = fleet.run(strategy, case, tick)?;
                 real_time &= outcome.real_time;
                 for (series, span) in Series::ALL.into_iter().zip(outcome.spans) {
                     let trial = outcome::trial(strategy, case, series);
@@ -115,7 +101,7 @@ impl Experiment for Overtake {
             }
         }
         drop(progress);
-        company.stop()?;
+        fleet.stop()?;
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
             plan: plan.clone(),

@@ -1,16 +1,16 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::case::{Case, Load, Series, Strategy, Trial};
 use super::claims;
 use super::plan::Plan;
-use super::{Overtake, page, table};
-use crate::claim::Claim;
+use super::{Overtake, report};
+use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary, median};
 
 /// The calls of one trial in one round.
@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -49,6 +49,7 @@ pub struct Outcome {
     /// Every round by itself.
     pub rows: Vec<Row>,
     /// The calls of all rounds together.
+    #[serde(skip)]
     pub pooled: Vec<(Trial, Record)>,
 }
 
@@ -112,7 +113,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -134,36 +135,12 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Overtake::NAME,
-            environment: &self.environment,
-            rows: &self.rows,
-            claims: self.claims(),
-            real_time: self.real_time,
-            memory_locked: self.memory_locked,
-            plan: &self.plan,
-        })
+        figures(Overtake::NAME, self, Value::Null)
     }
 
-    fn text(&self) -> String {
-        table::text(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
-    }
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    rows: &'a [Row],
-    claims: Vec<Claim>,
-    real_time: bool,
-    memory_locked: bool,
-    plan: &'a Plan,
 }
 
 pub(super) const fn trial(strategy: Strategy, case: Case, series: Series) -> Trial {

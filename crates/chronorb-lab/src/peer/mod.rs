@@ -5,7 +5,6 @@
 //! and prints one line of JSON. The interface is `Peers::Power` of `idl/peers.idl`: an octet, and its
 //! cube as the answer. `Peers::Data` is there too, which gives back data.
 
-mod error;
 mod payload;
 mod transport;
 
@@ -17,11 +16,11 @@ use chronorb::prelude::*;
 use chronorb_orb::OrbConfig;
 use serde::Serialize;
 
-use crate::contest::drive::{elapsed, timed};
-use crate::contest::orb::{Calls, offer_lines, waiting};
+use crate::bench::drive::{elapsed, timed};
+use crate::bench::orb::{Calls, offer_lines, waiting};
+use crate::error::LabError;
 
-pub use crate::contest::{Operation, Waits};
-pub use error::PeerError;
+pub use crate::bench::{Operation, Waits};
 pub use payload::payload;
 pub use transport::{Transport, UnknownTransport};
 
@@ -62,8 +61,8 @@ pub struct Client {
 ///
 /// # Errors
 ///
-/// See [`PeerError`].
-pub fn serve(server: Server) -> Result<(), PeerError> {
+/// See [`LabError`].
+pub fn serve(server: Server) -> Result<(), LabError> {
     let mut config = server.config;
     if config.listen_endpoints.is_empty() {
         config.listen_endpoints = server.transport.endpoints();
@@ -72,21 +71,21 @@ pub fn serve(server: Server) -> Result<(), PeerError> {
         config.server_wait = waiting(waits);
     }
     let orb = Orb::with_config(config)?;
-    orb.catch_signals().map_err(PeerError::Serve)?;
-    let references = offer_lines(&orb).map_err(PeerError::Offer)?;
-    write_in_one_step(&server.file, &references).map_err(|source| PeerError::Write {
-        file: server.file.clone(),
-        source,
-    })?;
-    orb.run_until_signal().map_err(PeerError::Serve)
+    orb.catch_signals().map_err(LabError::work(SERVING))?;
+    let references = offer_lines(&orb).map_err(LabError::work("the objects cannot be offered"))?;
+    let file = server.file.display();
+    write_in_one_step(&server.file, &references).map_err(LabError::work(format!(
+        "the references cannot be written to {file}"
+    )))?;
+    orb.run_until_signal().map_err(LabError::work(SERVING))
 }
 
 /// Makes the calls, and prints what they took: one JSON object.
 ///
 /// # Errors
 ///
-/// See [`PeerError`].
-pub fn call(client: Client) -> Result<(), PeerError> {
+/// See [`LabError`].
+pub fn call(client: Client) -> Result<(), LabError> {
     let reference = reference(&client.file, client.operation)?;
     let mut config = client.config;
     if let Some(waits) = client.waits {
@@ -109,16 +108,16 @@ pub fn call(client: Client) -> Result<(), PeerError> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
-        .map_err(PeerError::Output)
+        .map_err(LabError::Output)
 }
 
 /// The reference of the object with this operation.
-fn reference(file: &Path, operation: Operation) -> Result<String, PeerError> {
-    let read = |source| PeerError::Read {
-        file: file.to_owned(),
-        source,
-    };
-    let text = fs::read_to_string(file).map_err(read)?;
+fn reference(file: &Path, operation: Operation) -> Result<String, LabError> {
+    let read = LabError::work(format!(
+        "no reference can be read from {}, which the server writes",
+        file.display()
+    ));
+    let text = fs::read_to_string(file).map_err(&read)?;
     let line = match operation {
         Operation::Cube => 0,
         _ => 1,
@@ -199,6 +198,7 @@ impl Throughput {
 }
 
 const NAME: &str = "chronorb";
+const SERVING: &str = "the server cannot serve";
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! What a call carries, as people write it.
 
-use crate::contest::Operation;
+use crate::bench::Operation;
 
 /// Reads `octets:1MiB`, `doubles:64KiB` or `structs:65536`: what kind of data, and how many octets of
 /// it, 24 octets to 8 MiB.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::ProcessError;
+use crate::part::CHILD_COMMAND;
 
 /// A running child. Dropping it kills it.
 #[derive(Debug)]
@@ -24,16 +25,30 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Runs this very program with a hidden command and an order.
-    pub(crate) fn start(
+    /// Runs this very program as a part of an experiment, and waits for its first message.
+    pub(crate) fn start<T: DeserializeOwned>(
         name: impl Into<String>,
-        command: &str,
+        part: &str,
+        order: &impl Serialize,
+    ) -> Result<(Self, T), ProcessError> {
+        let mut child = Self::launch(name, part, order)?;
+        let first = child.hear(Deadline::after(START_UP))?;
+        Ok((child, first))
+    }
+
+    /// Runs this very program as a part of an experiment.
+    pub(crate) fn launch(
+        name: impl Into<String>,
+        part: &str,
         order: &impl Serialize,
     ) -> Result<Self, ProcessError> {
         let name = name.into();
         let order = serde_json::to_string(order).expect("orders are plain data");
         match env::current_exe() {
-            Ok(program) => Self::run(name, Command::new(program).args([command, &order])),
+            Ok(program) => Self::run(
+                name,
+                Command::new(program).args([CHILD_COMMAND, part, &order]),
+            ),
             Err(source) => Err(ProcessError::Start {
                 child: name,
                 source,
@@ -131,6 +146,12 @@ impl Child {
         self.finish(deadline)
     }
 
+    /// Tells the child that no further order follows, and waits until it has ended well.
+    pub(crate) fn dismiss(mut self, deadline: Deadline) -> Result<(), ProcessError> {
+        self.tell(&None::<()>)?;
+        self.finish(deadline)
+    }
+
     /// Waits until the child has ended well.
     pub(crate) fn finish(mut self, deadline: Deadline) -> Result<(), ProcessError> {
         loop {
@@ -207,6 +228,8 @@ fn beginning(mut text: impl Read) -> String {
     String::from_utf8_lossy(&kept).trim_end().to_owned()
 }
 
+/// The time that a process may take to start and to connect.
+const START_UP: Duration = Duration::from_secs(30);
 /// How long a child whose output has ended may take to end itself.
 const GRACE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(5);

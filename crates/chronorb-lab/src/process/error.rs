@@ -44,6 +44,12 @@ pub enum ProcessError {
         /// What is wrong with it.
         source: serde_json::Error,
     },
+    /// There is no such part of an experiment.
+    #[error("there is no part {part:?} of an experiment")]
+    UnknownPart {
+        /// The part that was asked for.
+        part: String,
+    },
     /// The parent is gone, and with it whoever would say what to do.
     #[error("the parent is gone")]
     Orphaned,

@@ -12,4 +12,4 @@ mod parent;
 
 pub(crate) use child::Child;
 pub use error::ProcessError;
-pub(crate) use parent::{Parent, order, tell};
+pub(crate) use parent::{Begin, Parent, Ready, order, tell};

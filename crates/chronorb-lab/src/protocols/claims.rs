@@ -4,8 +4,8 @@ use super::outcome::{Key, Outcome};
 use super::protocol::Protocol;
 use super::system::System;
 use super::trial::{Cell, Trial};
-use crate::claim::Claim;
-use crate::contest::{Placement, Waits};
+use crate::Claim;
+use crate::bench::{Placement, Waits};
 use crate::pairs::Paired;
 use crate::stats::median;
 use crate::units;
@@ -81,10 +81,7 @@ fn ahead_of_omniorb(outcome: &Outcome) -> Claim {
     );
     let own = (Protocol::Shmiop, System::Giop, spinning());
     let others = (Protocol::Shmiop, System::OmniOrbTcp, two_cpus());
-    let measured = outcome.p50_by(others, own).and_then(|by_own| {
-        let figures = format!("{} and {}", p50(outcome, others)?, p50(outcome, own)?);
-        Some((by_own.ratio, figures))
-    });
+    let measured = p50_by(outcome, others, own);
     Claim::aim(claim).by_ratio(measured, |ratio| ratio >= AHEAD)
 }
 
@@ -161,10 +158,7 @@ pub(super) fn percent(ratio: f64) -> f64 {
 fn local_is_quicker(outcome: &Outcome) -> Claim {
     let of = |protocol| (protocol, System::Giop, one_cpu());
     let (uiop, iiop) = (of(Protocol::Uiop), of(Protocol::Iiop));
-    let measured = outcome.p50_by(uiop, iiop).and_then(|by_iiop| {
-        let figures = format!("{} and {}", p50(outcome, uiop)?, p50(outcome, iiop)?);
-        Some((by_iiop.ratio, figures))
-    });
+    let measured = p50_by(outcome, uiop, iiop);
     Claim::of_paper(
         PLUGGABLE,
         "a call by Unix-domain sockets takes less than one by TCP",
@@ -191,6 +185,13 @@ fn share_of_the_orb(outcome: &Outcome) -> Claim {
     )
     .published("some 90 µs of 189 µs")
     .holds(measured)
+}
+
+/// The p50 of one by that of another in the same round, with both in words.
+fn p50_by(outcome: &Outcome, of: Key, to: Key) -> Option<(f64, String)> {
+    let by = outcome.p50_by(of, to)?;
+    let figures = format!("{} and {}", p50(outcome, of)?, p50(outcome, to)?);
+    Some((by.ratio, figures))
 }
 
 fn p50(outcome: &Outcome, key: Key) -> Option<String> {

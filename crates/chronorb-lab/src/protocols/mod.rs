@@ -7,13 +7,11 @@
 
 mod claims;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
 mod protocol;
+mod report;
 mod site;
 mod system;
-mod table;
 mod trial;
 
 #[cfg(test)]
@@ -21,11 +19,11 @@ mod tests;
 
 use std::path::Path;
 
-use crate::contest::{
-    Certificates, Company, ContestError, Cpus, OmniOrb, Placement, check_permitted, tap, tap_group,
-    tap_with,
+use crate::bench::{
+    Certificates, Cpus, Fleet, OmniOrb, Placement, check_permitted, tap, tap_group, tap_with,
 };
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::stats::Record;
@@ -41,9 +39,8 @@ use site::{Means, Site};
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its arguments to
-/// [`server_main`](crate::contest::server_main) and [`client_main`](crate::contest::client_main)
-/// where the first of them is the command of that name.
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Protocols;
 
@@ -53,7 +50,6 @@ impl Experiment for Protocols {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = ContestError;
 
     fn full() -> Plan {
         Plan::full()
@@ -63,7 +59,7 @@ impl Experiment for Protocols {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
         let environment = Environment::probe();
@@ -120,7 +116,7 @@ impl Experiment for Protocols {
 }
 
 /// Finds out how many octets messages to a group have.
-fn add_groups(messages: &mut Vec<Messages>) -> Result<(), ContestError> {
+fn add_groups(messages: &mut Vec<Messages>) -> Result<(), LabError> {
     let trials = Protocol::Miop.trials();
     let operations: Vec<_> = trials.iter().map(|trial| trial.operation()).collect();
     let settings = Protocol::Miop.settings(Path::new(""), false);
@@ -135,7 +131,7 @@ fn rounds(
     mut site: Site,
     cpus: &Cpus,
     outcome: &mut Outcome,
-) -> Result<(), ContestError> {
+) -> Result<(), LabError> {
     let plan = outcome.plan.clone();
     let several = cpus.are_several();
     let cells: Vec<Cell> = Cell::all(&plan)
@@ -147,14 +143,14 @@ fn rounds(
     let progress = Progress::start(&format!("turns by {}", protocol.scheme()), steps);
     for round in 1..=plan.rounds {
         for &cell in &cells {
-            for (system, company, client) in site.in_turn(cell, round) {
+            for (system, fleet, client) in site.in_turn(cell, round) {
                 let turn = Turn {
                     protocol,
                     system,
                     cell,
                     round,
                 };
-                turn.take(company, client, cpus, outcome)?;
+                turn.take(fleet, client, cpus, outcome)?;
             }
             progress.advance(1);
         }
@@ -174,11 +170,11 @@ struct Turn {
 impl Turn {
     fn take(
         self,
-        company: &mut Company,
+        fleet: &mut Fleet,
         client: usize,
         cpus: &Cpus,
         outcome: &mut Outcome,
-    ) -> Result<(), ContestError> {
+    ) -> Result<(), LabError> {
         let place = (cpus, self.cell.placement);
         let (trial, plan) = (self.cell.trial, &outcome.plan);
         let clients = trial.clients();
@@ -186,19 +182,19 @@ impl Turn {
         let warm_up = (calls / plan.warm_up_part.max(1)).max(1);
         match trial {
             Trial::Clients(_) => {
-                let took = company.run(client, place, warm_up, calls)?;
+                let took = fleet.run(client, place, warm_up, calls)?;
                 outcome.add_rate(self, calls * clients, took.elapsed_ns);
             }
             Trial::Call(_) => {
-                let took = company.run(client, place, warm_up, calls)?;
+                let took = fleet.run(client, place, warm_up, calls)?;
                 outcome.add_row(self, calls, &took.latencies_ns);
             }
             Trial::Oneway(_) => {
-                let (_, came) = company.run_oneway((client, clients), place, warm_up, calls)?;
+                let (_, came) = fleet.run_oneway((client, clients), place, warm_up, calls)?;
                 outcome.add_row(self, calls, &came.latencies_ns);
             }
             Trial::Flood(_) => {
-                let (took, came) = company.run_oneway((client, clients), place, warm_up, calls)?;
+                let (took, came) = fleet.run_oneway((client, clients), place, warm_up, calls)?;
                 outcome.add_flood(self, calls * clients, took.elapsed_ns, &came);
             }
         }

@@ -1,20 +1,20 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::plan::Plan;
 use super::protocol::Protocol;
 use super::site::Missing;
 use super::system::System;
 use super::trial::{Cell, Trial};
-use super::{Protocols, Turn, claims, page, table};
-use crate::claim::Claim;
-use crate::contest::{Arrivals, OmniOrb, Sizes, Tapped};
+use super::{Protocols, Turn, claims, report};
+use crate::Claim;
+use crate::bench::{Arrivals, OmniOrb, Sizes, Tapped};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::Paired;
-use crate::report::PlotError;
 use crate::stats::{Record, Summary, median};
 
 /// The calls, or messages without an answer, of one system in one cell in one round.
@@ -141,7 +141,7 @@ pub(super) fn messages_to_group(
 pub(super) type Key = (Protocol, System, Cell);
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -160,6 +160,7 @@ pub struct Outcome {
     /// Every round of several clients whose messages have no answer.
     pub floods: Vec<Flood>,
     /// The calls of all rounds together.
+    #[serde(skip)]
     pub pooled: Vec<((Protocol, System, Cell), Record)>,
 }
 
@@ -355,7 +356,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -379,27 +380,11 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Protocols::NAME,
-            environment: &self.environment,
-            omniorb: &self.omniorb,
-            missing: &self.missing,
-            messages: &self.messages,
-            rows: &self.rows,
-            rates: &self.rates,
-            floods: &self.floods,
-            ratios: self.ratios(),
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(Protocols::NAME, self, json!({"ratios": self.ratios()}))
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 
@@ -412,20 +397,4 @@ struct Ratio {
     #[serde(flatten)]
     cell: Cell,
     p50: Paired,
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    omniorb: &'a OmniOrb,
-    missing: &'a [Missing],
-    messages: &'a [Messages],
-    rows: &'a [Row],
-    rates: &'a [Rate],
-    floods: &'a [Flood],
-    ratios: Vec<Ratio>,
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }

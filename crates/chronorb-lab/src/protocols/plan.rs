@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::protocol::Protocol;
 use super::trial::Trial;
-use crate::contest::{Placement, Scheduled, Waits};
+use crate::bench::{Placement, Scheduled, Waits};
 
 /// What is run, and how often.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -11,8 +11,8 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::trial::Trial;
-use crate::contest::certificates::{AUTHORITY, CERTIFICATE, KEY};
-use crate::contest::{Medium, OrbSettings};
+use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
+use crate::bench::{Medium, OrbSettings};
 
 /// A protocol of the ORB, by the scheme of its endpoints.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]

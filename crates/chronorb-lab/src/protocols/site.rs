@@ -9,7 +9,8 @@ use super::plan::Plan;
 use super::protocol::{Protocol, unused_path};
 use super::system::System;
 use super::trial::{Cell, Trial};
-use crate::contest::{Company, ContestError, OmniOrb, RawServing, Sizes, Waits, try_out};
+use crate::bench::{Fleet, OmniOrb, RawServing, Sizes, Waits, try_out};
+use crate::error::LabError;
 
 /// One that takes no part, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,7 +47,7 @@ pub(super) struct Site {
 struct Team {
     system: System,
     waits: Waits,
-    company: Company,
+    fleet: Fleet,
     clients: Vec<(Trial, usize)>,
 }
 
@@ -55,7 +56,7 @@ impl Site {
     pub(super) fn open(
         protocol: Protocol,
         means: &Means<'_>,
-    ) -> Result<(Self, Vec<Missing>), ContestError> {
+    ) -> Result<(Self, Vec<Missing>), LabError> {
         let mut site = Self {
             protocol,
             teams: Vec::new(),
@@ -101,8 +102,8 @@ impl Site {
                 break;
             }
             for &waits in &means.plan.waits {
-                let company = Company::orb_by(&settings(), waits, means.plan.scheduled)?;
-                site.add(system, waits, company, means)?;
+                let fleet = Fleet::orb_by(&settings(), waits, means.plan.scheduled)?;
+                site.add(system, waits, fleet, means)?;
             }
         }
         // Its programs make calls.
@@ -113,7 +114,7 @@ impl Site {
         Ok((site, missing))
     }
 
-    fn add_raw(&mut self, certificates: &Path, means: &Means<'_>) -> Result<(), ContestError> {
+    fn add_raw(&mut self, certificates: &Path, means: &Means<'_>) -> Result<(), LabError> {
         let medium = self.protocol.medium(certificates);
         for &waits in &means.plan.waits {
             let how = RawServing::Threads(waits);
@@ -125,8 +126,8 @@ impl Site {
                     continue;
                 }
                 served.push(operation);
-                let company = Company::raw_by(&medium, how, operation, *sizes, scheduled)?;
-                let mut team = Team::of(System::Raw, waits, company);
+                let fleet = Fleet::raw_by(&medium, how, operation, *sizes, scheduled)?;
+                let mut team = Team::of(System::Raw, waits, fleet);
                 let alike = means.sizes.iter().map(|(trial, _)| *trial);
                 let mut alike = alike.filter(|other| other.operation() == operation);
                 alike.try_for_each(|trial| team.add(trial))?;
@@ -136,16 +137,16 @@ impl Site {
         Ok(())
     }
 
-    fn add_omniorb(&mut self, means: &Means<'_>) -> Result<(), ContestError> {
+    fn add_omniorb(&mut self, means: &Means<'_>) -> Result<(), LabError> {
         let scheduled = means.plan.scheduled;
-        if let Some(company) = Company::omniorb(means.omniorb, scheduled)? {
-            self.add(System::OmniOrbTcp, Waits::Block, company, means)?;
+        if let Some(fleet) = Fleet::omniorb(means.omniorb, scheduled)? {
+            self.add(System::OmniOrbTcp, Waits::Block, fleet, means)?;
         }
         if self.protocol == Protocol::Uiop {
             let endpoint = format!("giop:unix:{}", unused_path());
-            let company = Company::omniorb_at(means.omniorb, Some(&endpoint), scheduled)?;
-            if let Some(company) = company {
-                self.add(System::OmniOrbUnix, Waits::Block, company, means)?;
+            let fleet = Fleet::omniorb_at(means.omniorb, Some(&endpoint), scheduled)?;
+            if let Some(fleet) = fleet {
+                self.add(System::OmniOrbUnix, Waits::Block, fleet, means)?;
             }
         }
         Ok(())
@@ -156,10 +157,10 @@ impl Site {
         &mut self,
         system: System,
         waits: Waits,
-        company: Company,
+        fleet: Fleet,
         means: &Means<'_>,
-    ) -> Result<(), ContestError> {
-        let mut team = Team::of(system, waits, company);
+    ) -> Result<(), LabError> {
+        let mut team = Team::of(system, waits, fleet);
         for (trial, _) in means.sizes {
             if system.is_own() || !trial.is_oneway() {
                 team.add(*trial)?;
@@ -174,7 +175,7 @@ impl Site {
         &mut self,
         cell: Cell,
         round: u32,
-    ) -> impl Iterator<Item = (System, &mut Company, usize)> {
+    ) -> impl Iterator<Item = (System, &mut Fleet, usize)> {
         let mut taking_part: Vec<_> = self
             .teams
             .iter_mut()
@@ -182,7 +183,7 @@ impl Site {
             .filter_map(|team| {
                 let mut clients = team.clients.iter();
                 let (_, client) = clients.find(|(trial, _)| *trial == cell.trial)?;
-                Some((team.system, &mut team.company, *client))
+                Some((team.system, &mut team.fleet, *client))
             })
             .collect();
         let others = taking_part.len().max(1);
@@ -191,30 +192,28 @@ impl Site {
     }
 
     /// Ends all processes.
-    pub(super) fn close(self) -> Result<(), ContestError> {
+    pub(super) fn close(self) -> Result<(), LabError> {
         self.teams
             .into_iter()
-            .try_for_each(|team| team.company.stop())
+            .try_for_each(|team| team.fleet.stop())
     }
 }
 
 impl Team {
-    const fn of(system: System, waits: Waits, company: Company) -> Self {
+    const fn of(system: System, waits: Waits, fleet: Fleet) -> Self {
         Self {
             system,
             waits,
-            company,
+            fleet,
             clients: Vec::new(),
         }
     }
 
-    fn add(&mut self, trial: Trial) -> Result<(), ContestError> {
+    fn add(&mut self, trial: Trial) -> Result<(), LabError> {
         if !trial.waits(self.waits) {
             return Ok(());
         }
-        let client = self
-            .company
-            .add_client(trial.operation(), trial.clients())?;
+        let client = self.fleet.add_client(trial.operation(), trial.clients())?;
         self.clients.push((trial, client));
         Ok(())
     }

@@ -2,17 +2,17 @@
 
 use super::outcome::Messages;
 use super::*;
-use crate::claim::Claim;
-use crate::contest::{Arrivals, Sizes, Waits};
+use crate::Claim;
+use crate::Verdict;
+use crate::bench::{Arrivals, Sizes, Waits};
 use crate::experiment::Findings;
 use crate::units;
-use crate::verdict::Verdict;
 
 /// One of which everything holds that is claimed.
 pub(super) fn outcome() -> Outcome {
     let mut outcome = Outcome {
         plan: Plan::full(),
-        environment: Environment::probe(),
+        environment: Environment::example(),
         omniorb: OmniOrb {
             version: Some("4.2.5".to_owned()),
             missing: String::new(),

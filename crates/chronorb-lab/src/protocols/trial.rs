@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::plan::Plan;
-use crate::contest::{Operation, Placement, Waits};
+use crate::bench::{Operation, Placement, Waits};
 
 /// What is tried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]

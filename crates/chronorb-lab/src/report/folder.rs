@@ -4,8 +4,8 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::document::ReportError;
 use crate::xdg;
+use chronorb_report::ReportError;
 
 /// Returns the file of a report: the given one, or `NAME.html` in the folder of reports, which is
 /// made.

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::class::{Class, FEW, Place, Processing};
 use super::echoes::PORT;
-use super::error::RioError;
 use super::outcome::CallRow;
 use super::site::Machine;
 use super::{LINK_MTU, LINK_RATE};
+use crate::error::LabError;
 use crate::inversion::{self, Architecture, Measurement, Mode, Run, Series, Site, Trial};
 use crate::watch::Watch;
 
@@ -61,7 +61,7 @@ pub(super) fn measure(
     plan: &inversion::Plan,
     machine: &Machine,
     watch: &Watch,
-) -> Result<Found, RioError> {
+) -> Result<Found, LabError> {
     let site = Site {
         cpus: machine.cpus.clone(),
         network: Some(machine.network(LINK_RATE, LINK_MTU)?),
@@ -120,9 +120,9 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn of(site: &'a Site, machine: &Machine) -> Result<Self, RioError> {
+    fn of(site: &'a Site, machine: &Machine) -> Result<Self, LabError> {
         let network = site.network.as_ref();
-        let network = network.ok_or_else(|| RioError::work("finding the server")("no network"))?;
+        let network = network.ok_or_else(|| LabError::work("finding the server")("no network"))?;
         Ok(Self {
             host: network.host(Host::B),
             place: machine.place(network),

@@ -5,7 +5,7 @@ use super::outcome::{EchoRow, FlowRow, Outcome};
 use super::part::Part;
 use super::published::{SECTION_2, SECTION_3, SECTION_4, SECTION_ORB};
 use super::way::Way;
-use crate::claim::Claim;
+use crate::Claim;
 use crate::inversion::{Class, Mode};
 use crate::stats::median;
 use crate::units;
@@ -34,11 +34,7 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
     }
     if asked(Part::Orb) {
         for mode in outcome.modes() {
-            claims.extend([
-                high_calls_are_quicker(outcome, mode),
-                high_calls_are_steadier(outcome, mode),
-                low_calls_are_not_punished(outcome, mode),
-            ]);
+            claims.extend(calls(outcome, mode));
         }
     }
     claims
@@ -46,8 +42,12 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
 
 /// A thread of its own for the protocol takes hardly longer.
 fn scheduling_costs_little(outcome: &Outcome) -> Claim {
-    let mean = |row: &EchoRow| row.latency.mean_us;
-    let by = outcome.by(Part::Processing, [Way::Scheduled, Way::Arrival], mean);
+    let by = compared(
+        outcome,
+        Part::Processing,
+        [Way::Scheduled, Way::Arrival],
+        MEAN,
+    );
     Claim::of_paper(
         SECTION_2,
         format!(
@@ -55,10 +55,7 @@ fn scheduling_costs_little(outcome: &Outcome) -> Claim {
         ),
     )
     .published("665 and 653 µs, 1.8 %")
-    .by_ratio(
-        by.map(|by| (by.ratio, means(outcome, Part::Processing, [Way::Scheduled, Way::Arrival], &by.text()))),
-        |ratio| ratio <= 1.0 + COST_PERCENT / 100.0,
-    )
+    .by_ratio(by, |ratio| ratio <= 1.0 + COST_PERCENT / 100.0)
     .because(
         "a wake-up of one more thread on each packet is a greater part of an echo where the rest of it takes a tenth of what \
          it took then",
@@ -67,24 +64,28 @@ fn scheduling_costs_little(outcome: &Outcome) -> Claim {
 
 /// And is as predictable.
 fn jitter_is_not_worse(outcome: &Outcome) -> Claim {
-    let jitter = |row: &EchoRow| row.latency.jitter_us;
-    let by = outcome.by(Part::Processing, [Way::Scheduled, Way::Arrival], jitter);
+    let ways = [Way::Scheduled, Way::Arrival];
+    let by = outcome.by(Part::Processing, ways, JITTER);
+    let words = compared(outcome, Part::Processing, ways, JITTER);
     Claim::of_paper(
         SECTION_2,
         "the jitter of echoes that a scheduled thread processes is not greater than of those processed on arrival, but by \
          chance",
     )
     .published("18.8 and 19.6 µs, a factor of 0.96")
-    .holds(by.map(|by| {
-        let holds = by.ratio <= 1.0 || by.ratio_low <= 1.0;
-        (holds, jitters(outcome, Part::Processing, [Way::Scheduled, Way::Arrival], &by.text()))
+    .holds(by.zip(words).map(|(by, (_, words))| {
+        (by.ratio <= 1.0 || by.ratio_low <= 1.0, words)
     }))
 }
 
 /// Priorities of the protocol's threads matter.
 fn the_wrong_class_shows(outcome: &Outcome) -> Claim {
-    let mean = |row: &EchoRow| row.latency.mean_us;
-    let by = outcome.by(Part::Processing, [Way::WrongClass, Way::Scheduled], mean);
+    let by = compared(
+        outcome,
+        Part::Processing,
+        [Way::WrongClass, Way::Scheduled],
+        MEAN,
+    );
     Claim::of_paper(
         SECTION_2,
         format!(
@@ -92,10 +93,7 @@ fn the_wrong_class_shows(outcome: &Outcome) -> Claim {
         ),
     )
     .published("799 and 665 µs, a factor of 1.20; the jitter a factor of 2.0")
-    .by_ratio(
-        by.map(|by| (by.ratio, means(outcome, Part::Processing, [Way::WrongClass, Way::Scheduled], &by.text()))),
-        |ratio| ratio >= VISIBLY,
-    )
+    .by_ratio(by, |ratio| ratio >= VISIBLY)
 }
 
 /// What has to be so for the rest to tell anything.
@@ -123,7 +121,7 @@ struct Gain {
 const GAINS: [Gain; 3] = [
     Gain {
         name: "mean",
-        figure: |row| row.latency.mean_us,
+        figure: MEAN,
         limit: 0.88,
         published: "946 and 1072 µs, 12 % lower",
     },
@@ -135,7 +133,7 @@ const GAINS: [Gain; 3] = [
     },
     Gain {
         name: "jitter",
-        figure: |row| row.latency.jitter_us,
+        figure: JITTER,
         limit: 0.57,
         published: "282 and 497 µs, 43 % lower",
     },
@@ -143,11 +141,7 @@ const GAINS: [Gain; 3] = [
 
 /// With classes echoes do not feel bulk traffic.
 fn gains(outcome: &Outcome, other: Way, gain: &Gain) -> Claim {
-    let by = outcome.by(Part::Company, [Way::Classes, other], gain.figure);
-    let figure = |way| {
-        let median = outcome.of_rounds(Part::Company, way, |row| Some((gain.figure)(row)));
-        median.map_or_else(String::new, units::time)
-    };
+    let by = compared(outcome, Part::Company, [Way::Classes, other], gain.figure);
     let claim = format!(
         "beside bulk traffic, {} of RIO with classes: at most {:.2} of {}",
         gain.name,
@@ -159,18 +153,7 @@ fn gains(outcome: &Outcome, other: Way, gain: &Gain) -> Claim {
     );
     Claim::of_paper(SECTION_3, claim)
         .published(gain.published)
-        .by_ratio(
-            by.map(|by| {
-                let words = format!(
-                    "{} and {}; {}",
-                    figure(Way::Classes),
-                    figure(other),
-                    by.text()
-                );
-                (by.ratio, words)
-            }),
-            |ratio| ratio <= gain.limit,
-        )
+        .by_ratio(by, |ratio| ratio <= gain.limit)
 }
 
 /// A reservation is what a flow has, whatever others do.
@@ -235,37 +218,31 @@ fn the_cap_is_held(outcome: &Outcome) -> Claim {
     .holds(outcome.flow("limit", "all", "capped").and_then(within))
 }
 
-/// Calls of high priority are quicker with RIO below the ORB.
-fn high_calls_are_quicker(outcome: &Outcome, mode: Mode) -> Claim {
-    let mean = by_kernel(outcome, mode, Class::High, |row| row.latency.mean_us);
-    Claim::of_paper(
-        SECTION_ORB,
-        format!("{mode}: the mean of the high-priority client is lower with RIO below the ORB, on average over the numbers of low-priority clients"),
-    )
-    .published("13 % lower on average")
-    .by_ratio(mean, |ratio| ratio < 1.0)
-}
-
-/// And more predictable.
-fn high_calls_are_steadier(outcome: &Outcome, mode: Mode) -> Claim {
-    let jitter = by_kernel(outcome, mode, Class::High, |row| row.latency.jitter_us);
-    Claim::of_paper(
-        SECTION_ORB,
-        format!("{mode}: the jitter of the high-priority client is lower with RIO below the ORB, on average"),
-    )
-    .published("51 % lower on average, from 12 % higher without low-priority clients to 69 % lower with 44")
-    .by_ratio(jitter, |ratio| ratio < 1.0)
-}
-
-/// Nobody pays for it.
-fn low_calls_are_not_punished(outcome: &Outcome, mode: Mode) -> Claim {
-    let mean = by_kernel(outcome, mode, Class::Low, |row| row.latency.mean_us);
-    Claim::of_paper(
-        SECTION_ORB,
-        format!("{mode}: the mean of low-priority clients is at most {PUNISHED} times that without RIO, on average"),
-    )
-    .published("no appreciable change; lower with 44 and 49 clients")
-    .by_ratio(mean, |ratio| ratio <= PUNISHED)
+/// Calls of high priority are quicker and more predictable with RIO below the ORB, and those of low
+/// priority do not pay for it.
+fn calls(outcome: &Outcome, mode: Mode) -> [Claim; 3] {
+    let claim = |text: &str, published: &str| {
+        Claim::of_paper(SECTION_ORB, format!("{mode}: {text}")).published(published)
+    };
+    let by = |class, figure| by_kernel(outcome, mode, class, figure);
+    let punished = format!(
+        "the mean of low-priority clients is at most {PUNISHED} times that without RIO, on average"
+    );
+    [
+        claim(
+            "the mean of the high-priority client is lower with RIO below the ORB, on average over the numbers of \
+             low-priority clients",
+            "13 % lower on average",
+        )
+        .by_ratio(by(Class::High, |row| row.latency.mean_us), |ratio| ratio < 1.0),
+        claim(
+            "the jitter of the high-priority client is lower with RIO below the ORB, on average",
+            "51 % lower on average, from 12 % higher without low-priority clients to 69 % lower with 44",
+        )
+        .by_ratio(by(Class::High, |row| row.latency.jitter_us), |ratio| ratio < 1.0),
+        claim(&punished, "no appreciable change; lower with 44 and 49 clients")
+            .by_ratio(by(Class::Low, |row| row.latency.mean_us), |ratio| ratio <= PUNISHED),
+    ]
 }
 
 /// A figure with RIO by that with the kernel: the median over the numbers of clients, and the least and the greatest.
@@ -299,26 +276,20 @@ fn by_kernel(
     Some((median(ratios.into_iter().map(|(_, ratio)| ratio))?, words))
 }
 
-fn means(outcome: &Outcome, part: Part, ways: [Way; 2], by: &str) -> String {
-    both(outcome, part, ways, by, |row| row.latency.mean_us)
-}
-
-fn jitters(outcome: &Outcome, part: Part, ways: [Way; 2], by: &str) -> String {
-    both(outcome, part, ways, by, |row| row.latency.jitter_us)
-}
-
-fn both(
+/// A figure of one way by that of another in the same round, with both figures in words.
+fn compared(
     outcome: &Outcome,
     part: Part,
     ways: [Way; 2],
-    by: &str,
     figure: fn(&EchoRow) -> f64,
-) -> String {
+) -> Option<(f64, String)> {
+    let by = outcome.by(part, ways, figure)?;
     let figures = ways.map(|way| {
         let median = outcome.of_rounds(part, way, |row| Some(figure(row)));
         median.map_or_else(String::new, units::time)
     });
-    format!("{} and {}; {by}", figures[0], figures[1])
+    let words = format!("{} and {}; {}", figures[0], figures[1], by.text());
+    Some((by.ratio, words))
 }
 
 /// A rate in millions of octets in a second.
@@ -326,6 +297,8 @@ pub(super) fn megaoctets(octets_per_s: f64) -> String {
     format!("{:.2} MB/s", octets_per_s / 1e6)
 }
 
+const MEAN: fn(&EchoRow) -> f64 = |row| row.latency.mean_us;
+const JITTER: fn(&EchoRow) -> f64 = |row| row.latency.jitter_us;
 const COST_PERCENT: f64 = 5.0;
 const VISIBLY: f64 = 1.1;
 const BUSY_PERCENT: f64 = 90.0;

@@ -12,23 +12,17 @@ use chronorb_transport::{
 };
 use rustix::net::sockopt;
 
-use super::error::RioError;
-use super::order::{BLOCK, ECHO, EchoOrder, EchoRun, Echoed, Ready, SendRun, SenderOrder};
-use super::server::{ABANDONED, PATIENCE, hurry};
-use crate::process::{self, Parent, ProcessError};
+use super::order::{BLOCK, ECHO, EchoOrder, EchoRun, Echoed, SendRun, SenderOrder};
+use super::server::{PATIENCE, hurry};
+use crate::error::LabError;
+use crate::process::{self, Parent, Ready};
 use crate::stats::Record;
 
 /// Sends messages of [`ECHO`] octets, each when the one before has come back, and tells what each took.
-pub(super) fn echo(order: &EchoOrder) -> Result<(), RioError> {
-    let is_done = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&is_done);
-    let parent = Parent::listen(move || {
-        if !told.load(Ordering::Relaxed) {
-            std::process::exit(ABANDONED);
-        }
-    });
+pub(super) fn echo(order: &EchoOrder) -> Result<(), LabError> {
+    let parent = Parent::or_exit();
     if order.lock_memory {
-        lock_all().map_err(RioError::work("locking memory"))?;
+        lock_all().map_err(LabError::work("locking memory"))?;
     }
     hurry(order.fifo)?;
     let connection = connect(order.to, true)?;
@@ -38,13 +32,11 @@ pub(super) fn echo(order: &EchoOrder) -> Result<(), RioError> {
     process::tell(&Ready {})?;
     let run: EchoRun = parent.hear()?;
     let record = echoes(connection.as_ref(), run)?;
-    is_done.store(true, Ordering::Relaxed);
-    process::tell(&Echoed { record })?;
-    until_the_end(&parent)
+    Ok(parent.conclude(&Echoed { record })?)
 }
 
 /// All echoes of a run.
-fn echoes(connection: &dyn Connection, run: EchoRun) -> Result<Record, RioError> {
+fn echoes(connection: &dyn Connection, run: EchoRun) -> Result<Record, LabError> {
     let start = Monotonic::from_nanos(run.at_ns);
     sleep_until(start);
     let mut record = Record::new();
@@ -63,20 +55,20 @@ fn echoes(connection: &dyn Connection, run: EchoRun) -> Result<Record, RioError>
     Ok(record)
 }
 
-fn there_and_back(connection: &dyn Connection) -> Result<(), RioError> {
+fn there_and_back(connection: &dyn Connection) -> Result<(), LabError> {
     connection
         .send_all(&MESSAGE, Deadline::after(PATIENCE))
-        .map_err(RioError::work("sending an echo"))?;
+        .map_err(LabError::work("sending an echo"))?;
     let mut room = [0; ECHO];
     let mut received = 0;
     while received < ECHO {
         received += connection
             .recv(&mut room[received..], Deadline::after(PATIENCE))
-            .map_err(RioError::work("waiting for an echo"))?;
+            .map_err(LabError::work("waiting for an echo"))?;
     }
     match room == MESSAGE {
         true => Ok(()),
-        false => Err(RioError::work("waiting for an echo")(
+        false => Err(LabError::work("waiting for an echo")(
             "it came back changed",
         )),
     }
@@ -84,7 +76,7 @@ fn there_and_back(connection: &dyn Connection) -> Result<(), RioError> {
 
 /// Sends blocks of [`BLOCK`] octets as fast as the receiver takes them, until standard input ends. Tells the parent
 /// when the first [`FIRST`] of them are sent.
-pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
+pub(super) fn send(order: &SenderOrder) -> Result<(), LabError> {
     let is_over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_over);
     let parent = Parent::listen(move || told.store(true, Ordering::Relaxed));
@@ -92,7 +84,7 @@ pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
     // With segments of full size only, as by default: a block in two segments would be two packets of a budget.
     let connection = connect(order.to, false)?;
     sockopt::set_tcp_congestion(&connection, &order.congestion)
-        .map_err(RioError::work("choosing the congestion control"))?;
+        .map_err(LabError::work("choosing the congestion control"))?;
     process::tell(&Ready {})?;
     let run: SendRun = parent.hear()?;
     sleep_until(Monotonic::from_nanos(run.at_ns));
@@ -100,7 +92,7 @@ pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
     let mut blocks = 0;
     while !is_over.load(Ordering::Relaxed) {
         let sent = connection.send_all(&block, Deadline::after(PATIENCE));
-        sent.map_err(|error: SendError| RioError::work("sending bulk data")(error))?;
+        sent.map_err(|error: SendError| LabError::work("sending bulk data")(error))?;
         blocks += 1;
         if blocks == FIRST {
             process::tell(&Ready {})?;
@@ -110,21 +102,14 @@ pub(super) fn send(order: &SenderOrder) -> Result<(), RioError> {
     Ok(())
 }
 
-fn connect(to: SocketAddr, no_delay: bool) -> Result<Box<dyn Connection>, RioError> {
+fn connect(to: SocketAddr, no_delay: bool) -> Result<Box<dyn Connection>, LabError> {
     let address = Address::host(to.ip().to_string(), to.port());
     let setup = Setup::from(SocketOptions {
         no_delay,
         ..SocketOptions::default()
     });
     Tcp.connect(&address, setup, Deadline::after(CONNECTING))
-        .map_err(RioError::work("connecting to the server"))
-}
-
-fn until_the_end(parent: &Parent) -> Result<(), RioError> {
-    match parent.hear::<()>() {
-        Ok(()) | Err(ProcessError::Orphaned) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+        .map_err(LabError::work("connecting to the server"))
 }
 
 const MESSAGE: [u8; ECHO] = [0x5a; ECHO];

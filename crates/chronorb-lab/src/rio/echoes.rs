@@ -6,16 +6,16 @@ use chronorb_rt::{Deadline, Monotonic};
 
 use super::class::{Class, FEW, Processing, of_kernel};
 use super::course::Course;
-use super::error::RioError;
 use super::order::{
-    Door, EchoOrder, EchoRun, Echoed, Ready, SendRun, SenderOrder, Served, ServerOrder, Service,
+    Door, EchoOrder, EchoRun, Echoed, SendRun, SenderOrder, Served, ServerOrder, Service,
 };
 use super::part::Part;
 use super::plan::Plan;
 use super::site::Site;
 use super::way::Way;
 use crate::awake::Awake;
-use crate::process::{Child, ProcessError};
+use crate::error::LabError;
+use crate::process::{Child, ProcessError, Ready};
 use crate::stats::Record;
 
 /// What is tried: a turn of one way.
@@ -80,8 +80,8 @@ impl Trial {
     }
 
     /// Does it, with processes of its own.
-    pub(super) fn run(&self, site: &Site, awake: &Awake) -> Result<Turn, RioError> {
-        let named = |source| RioError::Trial {
+    pub(super) fn run(&self, site: &Site, awake: &Awake) -> Result<Turn, LabError> {
+        let named = |source| LabError::Trial {
             trial: format!("echoes, {}", self.way.title()),
             source,
         };
@@ -92,7 +92,7 @@ impl Trial {
             })
             .map_err(named)?;
         let (Some(first), Some(last)) = (serving.doors.first(), serving.doors.last()) else {
-            return Err(RioError::work("listening")("the server has no door"));
+            return Err(LabError::work("listening")("the server has no door"));
         };
         // Where both flows have one door, who comes first is the echo.
         let mut echo = site

@@ -7,11 +7,11 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use super::class::{Class, FEW, Processing};
 use super::course::Course;
 use super::echoes::{PORT, WIND_DOWN};
-use super::error::RioError;
 use super::order::{BLOCK, Door, SendRun, SenderOrder, Served, ServerOrder, Service};
 use super::outcome::FlowRow;
 use super::plan::Plan;
 use super::site::{Machine, Site};
+use crate::error::LabError;
 use crate::process::Child;
 
 /// A flow that has a reservation, or none.
@@ -38,7 +38,7 @@ pub(super) fn measure(
     plan: &Plan,
     machine: &Machine,
     mut say: impl FnMut(&str),
-) -> Result<Found, RioError> {
+) -> Result<Found, LabError> {
     let site = Site::build(machine, RATE, MTU)?;
     say("guarantees of bandwidth");
     let flows = [BEST_EFFORT]
@@ -64,8 +64,8 @@ fn together(
     trial: &'static str,
     flows: &[Flow],
     step: Duration,
-) -> Result<Rows, RioError> {
-    let named = |source| RioError::Trial {
+) -> Result<Rows, LabError> {
+    let named = |source| LabError::Trial {
         trial: format!("bandwidth, {trial}"),
         source,
     };

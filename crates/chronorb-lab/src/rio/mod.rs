@@ -5,7 +5,8 @@
 //! to have protocols processed by scheduled threads, echoes beside bulk traffic that keeps the receiver busy, guarantees
 //! and limits of bandwidth, and calls of the ORB with and without RIO below it. Each [`Part`] can be run alone.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Beside their orders they
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they
 //! exchange lines of JSON with it:
 //!
 //! | child | says | hears |
@@ -20,18 +21,15 @@ mod class;
 mod client;
 mod course;
 mod echoes;
-mod error;
 mod guarantees;
 mod order;
 mod outcome;
-mod page;
 mod part;
 mod plan;
-mod plot;
 mod published;
+mod report;
 mod server;
 mod site;
-mod table;
 mod way;
 
 #[cfg(test)]
@@ -41,6 +39,7 @@ use std::time::Duration;
 
 use crate::awake::Awake;
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::stats::Record;
@@ -48,7 +47,6 @@ use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use calls::Io;
-pub use error::RioError;
 pub use outcome::{CallRow, EchoRow, FlowRow, Outcome};
 pub use part::Part;
 pub use plan::Plan;
@@ -58,13 +56,13 @@ use echoes::{Trial, Turn};
 use outcome::Course;
 use site::{Machine, Site};
 
-/// The hidden command that [`RealTimeIo::measure`] uses for its processes; its argument goes to [`part_main`].
-pub const PART_COMMAND: &str = "rio-part";
+/// The part of a process that this experiment starts.
+pub(crate) const PART: &str = "rio";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its second argument to [`part_main`] where its first one is
-/// [`PART_COMMAND`], and those of [`inversion`](crate::inversion) likewise.
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct RealTimeIo;
 
@@ -74,7 +72,6 @@ impl Experiment for RealTimeIo {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = RioError;
 
     fn full() -> Plan {
         Plan::full()
@@ -84,12 +81,12 @@ impl Experiment for RealTimeIo {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, RioError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let environment = Environment::probe();
         let before = ProcessorTime::now();
         let machine = Machine::probe(&plan.driver)?;
         let awake = Awake::on(machine.cpus.iter());
-        let awake = awake.map_err(RioError::work("keeping processors awake"))?;
+        let awake = awake.map_err(LabError::work("keeping processors awake"))?;
         let outcome = Outcome {
             plan: plan.clone(),
             environment,
@@ -125,12 +122,10 @@ impl Experiment for RealTimeIo {
 
 /// Does the part of a server or a client, until its parent has heard all.
 ///
-/// `order` is the argument of [`PART_COMMAND`], made by [`RealTimeIo::measure`].
-///
 /// # Errors
 ///
-/// [`RioError::Process`] when the order cannot be read, [`RioError::Work`] when the network or the system fails.
-pub fn part_main(order: &str) -> Result<(), RioError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the network or the system fails.
+pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
         order::Order::Serve(order) => server::serve(&order),
         order::Order::Echo(order) => client::echo(&order),
@@ -148,7 +143,7 @@ struct Run {
 
 impl Run {
     /// Echoes by all ways of a part, by turns.
-    fn echoes(&mut self, part: Part) -> Result<(), RioError> {
+    fn echoes(&mut self, part: Part) -> Result<(), LabError> {
         let plan = self.outcome.plan.clone();
         let rate = match part {
             Part::Company => plan.bulk_rate,
@@ -160,10 +155,10 @@ impl Run {
         let competitor = (part == Part::Processing)
             .then(|| Awake::competing_on([server].into_iter()))
             .transpose()
-            .map_err(RioError::work("starting a thread that computes"))?;
+            .map_err(LabError::work("starting a thread that computes"))?;
         let steps = Speed::measure().steps(plan.bulk_work);
         for round in 0..plan.rounds {
-            for way in plot::ways(part) {
+            for way in Way::of(part) {
                 self.watch.begin(&format!("{part}, {}", way.title()));
                 let turn = Trial::of(part, *way, &plan, steps).run(&site, &self.awake)?;
                 self.add(part, *way, round, &turn);
@@ -205,7 +200,7 @@ impl Run {
     }
 
     /// Flows with reservations, and with a limit.
-    fn guarantees(&mut self) -> Result<(), RioError> {
+    fn guarantees(&mut self) -> Result<(), LabError> {
         let watch = &self.watch;
         let found =
             guarantees::measure(&self.outcome.plan, &self.machine, |what| watch.begin(what))?;
@@ -223,7 +218,7 @@ impl Run {
     }
 
     /// Calls of the ORB.
-    fn calls(&mut self) -> Result<(), RioError> {
+    fn calls(&mut self) -> Result<(), LabError> {
         let found = calls::measure(&self.outcome.plan.calls, &self.machine, &self.watch)?;
         self.outcome.calls = found.rows;
         self.outcome.missing = found.missing;

@@ -61,10 +61,6 @@ pub(super) struct EchoOrder {
     pub(super) warm_up: u32,
 }
 
-/// From who sends, when it is connected.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Ready {}
-
 /// To who sends small messages: when to begin.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct EchoRun {

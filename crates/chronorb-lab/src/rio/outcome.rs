@@ -1,5 +1,6 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -7,17 +8,16 @@ use super::calls::Io;
 use super::part::Part;
 use super::plan::Plan;
 use super::way::Way;
-use super::{RealTimeIo, claims, page, table};
-use crate::claim::Claim;
+use super::{RealTimeIo, claims, report};
+use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::{Experiment, Findings, figures, plain_data};
 use crate::inversion::{Class, Mode};
 use crate::pairs::Paired;
-use crate::report::PlotError;
 use crate::stats::{Record, Summary, median};
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -26,18 +26,24 @@ pub struct Outcome {
     /// Whether threads had real-time priorities.
     pub real_time: bool,
     /// Whether there is but one processor for all.
+    #[serde(skip)]
     pub one_cpu: bool,
     /// The congestion control of bulk traffic beside echoes (E11).
     pub congestion: String,
     /// Echoes, turn by turn (E10 and E11).
+    #[serde(skip)]
     pub echoes: Vec<EchoRow>,
     /// Flows (E12).
+    #[serde(skip)]
     pub flows: Vec<FlowRow>,
     /// Calls of the ORB (E13).
+    #[serde(skip)]
     pub calls: Vec<CallRow>,
     /// How calls of the ORB were not made, and why.
+    #[serde(skip)]
     pub missing: Vec<(Io, String)>,
     /// All echoes of each way.
+    #[serde(skip)]
     pub(super) pooled: Vec<(Part, Way, Record)>,
     /// What came by flows over time.
     pub(super) courses: Vec<Course>,
@@ -196,11 +202,11 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
-        table::caveats(self)
+        report::caveats(self)
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -208,24 +214,14 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        json!({
-            "experiment": RealTimeIo::NAME,
-            "environment": self.environment,
-            "rows": self.rows(),
-            "claims": self.claims(),
-            "courses": self.courses,
-            "missing": self.missing,
-            "real_time": self.real_time,
-            "congestion": self.congestion,
-            "plan": self.plan,
-        })
+        figures(
+            RealTimeIo::NAME,
+            self,
+            json!({"rows": self.rows(), "missing": self.missing}),
+        )
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }

@@ -14,17 +14,17 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::course::Course;
-use super::error::RioError;
 use super::order::{BLOCK, Door, ECHO, Served, ServerOrder, Service, Serving};
+use crate::error::LabError;
 use crate::process::{self, Parent};
 use crate::work;
 
 /// Serves those who come, and tells the parent what came when all have gone. The process ends at once when standard
 /// input ends before that.
-pub(super) fn serve(order: &ServerOrder) -> Result<(), RioError> {
-    let _parent = Parent::listen(|| std::process::exit(ABANDONED));
+pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
+    let _parent = Parent::or_exit();
     if order.lock_memory {
-        lock_all().map_err(RioError::work("locking memory"))?;
+        lock_all().map_err(LabError::work("locking memory"))?;
     }
     // All doors have the interface in common, which is open as long as this is there.
     let rio = Riop::default();
@@ -52,32 +52,32 @@ pub(super) fn serve(order: &ServerOrder) -> Result<(), RioError> {
 }
 
 /// Opens a door, with RIO where its scheme says so, else with the kernel's TCP.
-fn open(door: &Door, rio: &Riop) -> Result<Box<dyn Acceptor>, RioError> {
+fn open(door: &Door, rio: &Riop) -> Result<Box<dyn Acceptor>, LabError> {
     let endpoints = parse_endpoints(&door.endpoint);
-    let endpoints = endpoints.map_err(RioError::work("reading an endpoint"))?;
+    let endpoints = endpoints.map_err(LabError::work("reading an endpoint"))?;
     let endpoint = &endpoints[0];
     let transport: &dyn Transport = match endpoint.scheme == rio.scheme() {
         true => rio,
         false => &Tcp,
     };
     let acceptors = transport.listen(endpoint, Setup::default());
-    let mut acceptors = acceptors.map_err(RioError::work("listening"))?;
+    let mut acceptors = acceptors.map_err(LabError::work("listening"))?;
     Ok(acceptors.remove(0))
 }
 
 /// Where it is reached.
-fn address(acceptor: &dyn Acceptor) -> Result<SocketAddr, RioError> {
+fn address(acceptor: &dyn Acceptor) -> Result<SocketAddr, LabError> {
     let published = &acceptor.published()[0];
     let host = published.as_host().and_then(|(host, port)| {
         let host: IpAddr = host.parse().ok()?;
         Some(SocketAddr::new(host, port))
     });
-    host.ok_or_else(|| RioError::work("listening")(format!("{published} is no address")))
+    host.ok_or_else(|| LabError::work("listening")(format!("{published} is no address")))
 }
 
 /// Takes in as many connections as there are services, and serves each in a thread of its own. Nobody looks at the
 /// door after that, so that packets of a connection wake up none but who waits for them.
-fn attend(door: &Door, acceptor: &dyn Acceptor) -> Result<Vec<Course>, RioError> {
+fn attend(door: &Door, acceptor: &dyn Acceptor) -> Result<Vec<Course>, LabError> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for service in &door.services {
@@ -93,22 +93,22 @@ fn attend(door: &Door, acceptor: &dyn Acceptor) -> Result<Vec<Course>, RioError>
 }
 
 /// Waits for the next connection.
-fn next(acceptor: &dyn Acceptor) -> Result<Box<dyn Connection>, RioError> {
+fn next(acceptor: &dyn Acceptor) -> Result<Box<dyn Connection>, LabError> {
     let doing = "taking a connection in";
     loop {
-        if let Some(connection) = acceptor.accept().map_err(RioError::work(doing))? {
+        if let Some(connection) = acceptor.accept().map_err(LabError::work(doing))? {
             return Ok(connection);
         }
         let descriptor = acceptor.as_fd();
         let mut descriptors = [PollFd::new(&descriptor, PollFlags::IN)];
         match poll(&mut descriptors, None) {
             Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(RioError::work(doing)(error)),
+            Err(error) => return Err(LabError::work(doing)(error)),
         }
     }
 }
 
-fn attend_one(service: Service, connection: &dyn Connection) -> Result<Option<Course>, RioError> {
+fn attend_one(service: Service, connection: &dyn Connection) -> Result<Option<Course>, LabError> {
     match service {
         Service::Echo { fifo } => {
             hurry(fifo)?;
@@ -122,28 +122,28 @@ fn attend_one(service: Service, connection: &dyn Connection) -> Result<Option<Co
 }
 
 /// Schedules the calling thread.
-pub(super) fn hurry(fifo: Option<u8>) -> Result<(), RioError> {
+pub(super) fn hurry(fifo: Option<u8>) -> Result<(), LabError> {
     let Some(priority) = fifo else { return Ok(()) };
-    set_current(Scheduling::fifo(priority)).map_err(RioError::work("setting the priority"))
+    set_current(Scheduling::fifo(priority)).map_err(LabError::work("setting the priority"))
 }
 
 /// Sends back what comes until the peer ends.
-fn echo(connection: &dyn Connection) -> Result<(), RioError> {
+fn echo(connection: &dyn Connection) -> Result<(), LabError> {
     let mut room = [0; ECHO];
     loop {
         let octets = match connection.recv(&mut room, Deadline::after(PATIENCE)) {
             Ok(octets) => octets,
             Err(IoError::Ended | IoError::Closed) => return Ok(()),
-            Err(error) => return Err(RioError::work("waiting for an echo")(error)),
+            Err(error) => return Err(LabError::work("waiting for an echo")(error)),
         };
         connection
             .send_all(&room[..octets], Deadline::after(PATIENCE))
-            .map_err(RioError::work("sending an echo back"))?;
+            .map_err(LabError::work("sending an echo back"))?;
     }
 }
 
 /// Takes what comes until the peer ends, and computes for each block.
-fn sink(connection: &dyn Connection, steps: u32) -> Result<Course, RioError> {
+fn sink(connection: &dyn Connection, steps: u32) -> Result<Course, LabError> {
     let mut room = vec![0; BLOCK];
     let mut course = Course::begin(ROOM);
     let mut in_block = 0;
@@ -151,7 +151,7 @@ fn sink(connection: &dyn Connection, steps: u32) -> Result<Course, RioError> {
         let octets = match connection.recv(&mut room, Deadline::after(PATIENCE)) {
             Ok(octets) => octets,
             Err(IoError::Ended | IoError::Closed) => return Ok(course),
-            Err(error) => return Err(RioError::work("waiting for bulk data")(error)),
+            Err(error) => return Err(LabError::work("waiting for bulk data")(error)),
         };
         course.add(Monotonic::now(), octets);
         in_block += octets;
@@ -168,5 +168,3 @@ fn sink(connection: &dyn Connection, steps: u32) -> Result<Course, RioError> {
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a course may be before it takes memory.
 const ROOM: Duration = Duration::from_secs(120);
-/// The exit status of a process whose parent is gone.
-pub(super) const ABANDONED: i32 = 3;

@@ -1,19 +1,18 @@
 //! Where trials are made: two hosts, and processes on them.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
-use chronorb_rt::{Deadline, MemoryLock, Rights};
+use chronorb_rt::{MemoryLock, Rights};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::net::{self, AddressFamily, SocketType, sockopt};
 use serde::de::DeserializeOwned;
 
-use super::PART_COMMAND;
+use super::PART;
 use super::class::Place;
-use super::error::RioError;
-use super::order::{EchoOrder, Order, Ready, SenderOrder, ServerOrder, Serving};
-use crate::contest::{Cpus, Placement, Scheduled, check_permitted};
-use crate::process::{Child, ProcessError};
+use super::order::{EchoOrder, Order, SenderOrder, ServerOrder, Serving};
+use crate::bench::{Cpus, Placement, Scheduled, check_permitted};
+use crate::error::LabError;
+use crate::process::{Child, ProcessError, Ready};
 
 /// Two hosts with a switch between them: the server on the last CPU, all others on the first.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Looks at it.
-    pub(super) fn probe(driver: &str) -> Result<Self, RioError> {
+    pub(super) fn probe(driver: &str) -> Result<Self, LabError> {
         Ok(Self {
             cpus: Cpus::of_this_process()?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
@@ -53,7 +52,7 @@ impl Machine {
     }
 
     /// Two hosts with a switch between them that lets so many bits through in a second.
-    pub(super) fn network(&self, rate: u64, mtu: u32) -> Result<Network, RioError> {
+    pub(super) fn network(&self, rate: u64, mtu: u32) -> Result<Network, LabError> {
         let network = Network::build(&Layout {
             mtu,
             rate: Some(rate),
@@ -80,7 +79,7 @@ impl Machine {
 
 impl Site {
     /// Builds the network.
-    pub(super) fn build(machine: &Machine, rate: u64, mtu: u32) -> Result<Self, RioError> {
+    pub(super) fn build(machine: &Machine, rate: u64, mtu: u32) -> Result<Self, LabError> {
         Ok(Self {
             network: machine.network(rate, mtu)?,
             machine: machine.clone(),
@@ -115,7 +114,7 @@ impl Site {
     }
 
     /// Puts a server, and all who send to it, on their CPUs.
-    pub(super) fn put_in_places(&self, server: &Child, senders: &[&Child]) -> Result<(), RioError> {
+    pub(super) fn put_in_places(&self, server: &Child, senders: &[&Child]) -> Result<(), LabError> {
         for sender in senders {
             let cpus = &self.machine.cpus;
             cpus.place(Placement::AcrossCpus, sender.id(), server.id())?;
@@ -130,15 +129,13 @@ impl Site {
         order: &Order,
     ) -> Result<(Child, T), ProcessError> {
         let host = self.network.host(host);
-        let mut child = host.enter(|| Child::start(name, PART_COMMAND, order))?;
-        let heard = child.hear(Deadline::after(START_UP))?;
-        Ok((child, heard))
+        host.enter(|| Child::start(name, PART, order))
     }
 }
 
 /// A congestion control that does not slow down where packets are lost, as they are where a receiver has more than it can do:
 /// BBR, or else what the kernel has for all.
-fn unyielding() -> Result<String, RioError> {
+fn unyielding() -> Result<String, LabError> {
     let usual = || {
         let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
         match sockopt::set_tcp_congestion(&socket, BBR) {
@@ -146,9 +143,7 @@ fn unyielding() -> Result<String, RioError> {
             Err(_) => sockopt::tcp_congestion(&socket),
         }
     };
-    usual().map_err(RioError::work("looking for a congestion control"))
+    usual().map_err(LabError::work("looking for a congestion control"))
 }
 
 const BBR: &str = "bbr";
-/// How long processes may take to start, and clients to connect.
-const START_UP: Duration = Duration::from_secs(20);

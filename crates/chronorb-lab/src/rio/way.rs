@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::part::Part;
+
 /// How the server's host treats the packets of echoes, and of what there is beside them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -31,6 +33,14 @@ impl Way {
 
     /// Those that are compared beside bulk traffic.
     pub(super) const IN_COMPANY: [Self; 3] = [Self::Kernel, Self::OneClass, Self::Classes];
+
+    /// Those that a part compares.
+    pub(super) const fn of(part: Part) -> &'static [Self] {
+        match part {
+            Part::Company => &Self::IN_COMPANY,
+            _ => &Self::ALONE,
+        }
+    }
 
     /// In words.
     #[must_use]

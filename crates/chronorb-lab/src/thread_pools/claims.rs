@@ -3,7 +3,7 @@
 use super::case::Cell;
 use super::outcome::{Outcome, percent};
 use super::semantics::Promise;
-use crate::claim::Claim;
+use crate::Claim;
 
 /// All claims: of the figures, then of what thread pools do.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -236,7 +236,7 @@ mod tests {
             (threads, _) => 7.0 - f64::from(threads),
         });
         let claims = of(&outcome);
-        assert_eq!(words(&outcome)[0], "not reproduced");
+        assert_eq!(words(&outcome)[0], "missed");
         assert!(
             claims[0].measured.starts_with("ahead in 29 of 30 cells"),
             "{:?}",
@@ -247,14 +247,14 @@ mod tests {
             "{:?}",
             claims[0]
         );
-        assert_eq!(words(&outcome)[2..4], ["not reproduced"; 2]);
+        assert_eq!(words(&outcome)[2..4], ["missed"; 2]);
         assert!(claims[2].why.contains("hand-over"));
     }
 
     #[test]
     fn an_improvement_that_is_the_same_everywhere_does_not_decrease() {
         let outcome = outcome(|cell| (10.0 + f64::from(cell.work_us)) * 0.1);
-        assert_eq!(words(&outcome)[4..6], ["not reproduced"; 2]);
+        assert_eq!(words(&outcome)[4..6], ["missed"; 2]);
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         let claims = of(&outcome);
         let promises = &claims[6..];
         assert_eq!(promises.len(), 10);
-        let broken = |claim: &&Claim| claim.word() == "not reproduced";
+        let broken = |claim: &&Claim| claim.word() == "missed";
         assert_eq!(promises.iter().filter(broken).count(), 1);
         assert!(promises[0].measured.starts_with("seen with"));
     }

@@ -5,7 +5,8 @@
 //! thread pools compares. Then the experiment tries what the paper says of thread pools of Real-time CORBA (module
 //! `semantics`): buffers, borrowing, threads on demand, and priorities.
 //!
-//! The processes are this very program, called with the hidden commands [`SERVER_COMMAND`] and [`CLIENT_COMMAND`].
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND).
 //! Beside their orders they exchange lines of JSON with it:
 //!
 //! | child | says | hears |
@@ -16,46 +17,34 @@
 mod case;
 mod claims;
 mod client;
-mod company;
-mod error;
-mod order;
+mod fleet;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
+mod report;
 mod semantics;
-mod server;
-mod table;
-mod usage;
 
 use chronorb_rt::{MemoryLock, Monotonic, Rights};
 
-use crate::contest::Cpus;
+use crate::bench::Cpus;
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::work::Speed;
-use order::Terms;
+use client::{Batch, Terms};
 
 pub use crate::inversion::Place;
 pub use crate::overtake::Strategy;
 pub use case::{Cell, Threads};
-pub use client::client_main;
-pub use error::ThreadPoolsError;
+pub(crate) use client::{CLIENT, client_main};
 pub use outcome::{Outcome, Row, Trial};
 pub use plan::Plan;
 pub use semantics::{Observation, Promise};
-pub use server::server_main;
-
-/// The hidden command for a server; its argument goes to [`server_main`].
-pub const SERVER_COMMAND: &str = "thread-pools-server";
-/// The hidden command for a client; its argument goes to [`client_main`].
-pub const CLIENT_COMMAND: &str = "thread-pools-client";
 
 /// Leader/Followers against Half-Sync/Half-Async, and what thread pools promise.
 ///
-/// The program that runs it has to hand its arguments to [`server_main`] and [`client_main`] where the first of them
-/// is [`SERVER_COMMAND`] or [`CLIENT_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadPools;
 
@@ -65,7 +54,6 @@ impl Experiment for ThreadPools {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = ThreadPoolsError;
 
     fn full() -> Plan {
         Plan::full()
@@ -75,7 +63,7 @@ impl Experiment for ThreadPools {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, ThreadPoolsError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let rights = Rights::probe();
         let terms = Terms {
@@ -98,7 +86,7 @@ impl Experiment for ThreadPools {
 }
 
 /// Tries all that is promised, by both strategies.
-fn observe() -> Result<Vec<Observation>, ThreadPoolsError> {
+fn observe() -> Result<Vec<Observation>, LabError> {
     let progress = Progress::start("what pools promise", Strategy::ALL.len() as u64);
     let mut observations = Vec::new();
     for strategy in Strategy::ALL {
@@ -109,7 +97,7 @@ fn observe() -> Result<Vec<Observation>, ThreadPoolsError> {
 }
 
 /// Measures every cell in every round, the two strategies one right after the other.
-fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, ThreadPoolsError> {
+fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, LabError> {
     let cpus = Cpus::of_this_process()?;
     let speed = Speed::measure();
     let begun = Monotonic::now();
@@ -119,10 +107,10 @@ fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, ThreadPoolsError> {
         for &threads in &plan.threads {
             progress.show(Monotonic::now().since(begun));
             progress.say(&format!("round {round}, threads {threads}"));
-            let mut company = company::Company::start(plan, threads, &cpus, terms)?;
+            let mut fleet = fleet::StrategyFleet::start(plan, threads, &cpus, terms)?;
             let cells = plan.cells().filter(|cell| cell.threads == threads);
             for (index, cell) in cells.enumerate() {
-                let batch = order::Batch {
+                let batch = Batch {
                     warm_up: plan.warm_up,
                     requests: plan.requests,
                     steps: match cell.work_us {
@@ -134,11 +122,11 @@ fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, ThreadPoolsError> {
                 // None is always the first.
                 strategies.rotate_left((round as usize + index) % 2);
                 for strategy in strategies {
-                    trials.push(company.run(strategy, batch, cell, round)?);
+                    trials.push(fleet.run(strategy, batch, cell, round)?);
                     progress.show(Monotonic::now().since(begun));
                 }
             }
-            company.stop()?;
+            fleet.stop()?;
         }
     }
     Ok(trials)

@@ -1,21 +1,21 @@
 //! What was measured.
 
-use serde::Serialize;
+use chronorb_report::Document;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::case::Cell;
 use super::plan::Plan;
 use super::semantics::Observation;
-use super::{Strategy, ThreadPools, claims, page, table};
-use crate::claim::Claim;
+use super::{Strategy, ThreadPools, claims, report};
+use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::median;
 use crate::units;
 
 /// What was measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct Outcome {
     /// What was run.
@@ -27,13 +27,15 @@ pub struct Outcome {
     /// Whether all threads had a real-time priority.
     pub real_time: bool,
     /// Every round of every cell, by both strategies.
+    #[serde(rename = "rounds")]
     pub trials: Vec<Trial>,
     /// What thread pools did where the specification says what they do.
+    #[serde(rename = "semantics")]
     pub observations: Vec<Observation>,
 }
 
 /// A strategy in a cell, once.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Trial {
     /// The threads and their work.
     #[serde(flatten)]
@@ -196,25 +198,11 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        json!({
-            "experiment": ThreadPools::NAME,
-            "environment": self.environment,
-            "rows": self.rows(),
-            "claims": self.claims(),
-            "plan": self.plan,
-            "memory_locked": self.memory_locked,
-            "real_time": self.real_time,
-            "rounds": self.trials,
-            "semantics": self.observations,
-        })
+        figures(ThreadPools::NAME, self, json!({"rows": self.rows()}))
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 

@@ -1,10 +1,10 @@
 //! What should be true of the figures, and whether it is.
 
 use super::outcome::Outcome;
-use super::table;
+use super::report;
 use super::trial::{System, Trial};
-use crate::claim::Claim;
-use crate::contest::{Operation, Placement};
+use crate::Claim;
+use crate::bench::{Operation, Placement};
 
 /// All claims.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -47,7 +47,7 @@ fn at_least(
         let ratio = outcome.ratio(trial, placement, System::Chronorb, to)?;
         let rate = |system| {
             let rate = outcome.rate(trial, placement, system)?;
-            Some(table::rate(trial, rate))
+            Some(report::rate(trial, rate))
         };
         let text = format!(
             "{}, {} on {}",
@@ -67,10 +67,10 @@ const OCTETS: f64 = 0.8;
 pub(super) mod tests {
     use super::super::{Messages, Plan, Row};
     use super::*;
-    use crate::contest::{OmniOrb, Sizes};
+    use crate::Verdict;
+    use crate::bench::{OmniOrb, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {
@@ -102,7 +102,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan: Plan::full(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             messages: vec![Messages {
                 trial: Trial::Clients(1),
                 octets: Sizes {

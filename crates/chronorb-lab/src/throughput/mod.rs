@@ -7,17 +7,15 @@
 
 mod claims;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
-mod table;
+mod report;
 mod trial;
 
-use crate::contest::{
-    Company, ContestError, Cpus, OmniOrb, Operation, Placement, RawServing, Scheduled, Tapped,
-    Waits, tap,
+use crate::bench::{
+    Cpus, Fleet, OmniOrb, Operation, Placement, RawServing, Scheduled, Tapped, Waits, tap,
 };
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 
@@ -27,9 +25,8 @@ pub use trial::{System, Trial};
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its arguments to
-/// [`server_main`](crate::contest::server_main) and [`client_main`](crate::contest::client_main)
-/// where the first of them is the command of that name.
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Throughput;
 
@@ -39,7 +36,6 @@ impl Experiment for Throughput {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = ContestError;
 
     fn full() -> Plan {
         Plan::full()
@@ -49,7 +45,7 @@ impl Experiment for Throughput {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, ContestError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let cpus = Cpus::of_this_process()?;
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
@@ -68,7 +64,7 @@ impl Experiment for Throughput {
         let mut teams = teams(&omniorb, &trials, &tapped)?;
         let rows = rounds(plan, &cpus, &mut teams)?;
         for team in teams {
-            team.company.stop()?;
+            team.fleet.stop()?;
         }
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
@@ -84,26 +80,26 @@ impl Experiment for Throughput {
 /// A server, and the clients of its trials.
 struct Team {
     system: System,
-    company: Company,
+    fleet: Fleet,
     clients: Vec<(Trial, usize)>,
 }
 
 impl Team {
     fn new(
         system: System,
-        mut company: Company,
+        mut fleet: Fleet,
         trials: impl IntoIterator<Item = Trial>,
-    ) -> Result<Self, ContestError> {
+    ) -> Result<Self, LabError> {
         let clients = trials
             .into_iter()
             .map(|trial| {
-                let client = company.add_client(trial.operation(), trial.clients())?;
+                let client = fleet.add_client(trial.operation(), trial.clients())?;
                 Ok((trial, client))
             })
-            .collect::<Result<_, ContestError>>()?;
+            .collect::<Result<_, LabError>>()?;
         Ok(Self {
             system,
-            company,
+            fleet,
             clients,
         })
     }
@@ -115,42 +111,38 @@ impl Team {
 }
 
 /// Starts all servers and clients.
-fn teams(
-    omniorb: &OmniOrb,
-    trials: &[Trial],
-    tapped: &[Tapped],
-) -> Result<Vec<Team>, ContestError> {
+fn teams(omniorb: &OmniOrb, trials: &[Trial], tapped: &[Tapped]) -> Result<Vec<Team>, LabError> {
     let scheduled = Scheduled::Other;
     let trials = || trials.iter().copied();
-    let orb = Company::orb(Waits::Block, scheduled)?;
+    let orb = Fleet::orb(Waits::Block, scheduled)?;
     let mut teams = vec![Team::new(System::Chronorb, orb, trials())?];
-    if let Some(company) = Company::omniorb(omniorb, scheduled)? {
-        teams.push(Team::new(System::OmniOrb, company, trials())?);
+    if let Some(fleet) = Fleet::omniorb(omniorb, scheduled)? {
+        teams.push(Team::new(System::OmniOrb, fleet, trials())?);
     }
     let raw = |how, operation: Operation| {
         let sizes = trials()
             .zip(tapped)
             .find(|(of, _)| of.operation() == operation);
         let (_, Tapped { sizes, .. }) = sizes.expect("all operations were listened to");
-        Company::raw(how, operation, *sizes, scheduled)
+        Fleet::raw(how, operation, *sizes, scheduled)
     };
     for (system, threads) in [
         (System::EpollOne, 1),
         (System::EpollMany, trial::lane_threads()),
     ] {
-        let company = raw(RawServing::Epoll { threads }, Operation::Cube)?;
+        let fleet = raw(RawServing::Epoll { threads }, Operation::Cube)?;
         let trials = trials().filter(|trial| trial.operation() == Operation::Cube);
-        teams.push(Team::new(system, company, trials)?);
+        teams.push(Team::new(system, fleet, trials)?);
     }
     for trial in trials().filter(|trial| trial.operation() != Operation::Cube) {
-        let company = raw(RawServing::Threads(Waits::Block), trial.operation())?;
-        teams.push(Team::new(System::RawTcp, company, [trial])?);
+        let fleet = raw(RawServing::Threads(Waits::Block), trial.operation())?;
+        teams.push(Team::new(System::RawTcp, fleet, [trial])?);
     }
     Ok(teams)
 }
 
 /// Has everyone make their calls, by turns.
-fn rounds(plan: &Plan, cpus: &Cpus, teams: &mut [Team]) -> Result<Vec<Row>, ContestError> {
+fn rounds(plan: &Plan, cpus: &Cpus, teams: &mut [Team]) -> Result<Vec<Row>, LabError> {
     let mut rows = Vec::new();
     let places: Vec<(Trial, Placement)> = Trial::ALL
         .into_iter()
@@ -171,7 +163,7 @@ fn rounds(plan: &Plan, cpus: &Cpus, teams: &mut [Team]) -> Result<Vec<Row>, Cont
                 let calls = (plan.calls(*trial) / trial.clients()).max(1);
                 let warm_up = calls / plan.warm_up_part;
                 let place = (cpus, *placement);
-                let took = team.company.run(client, place, warm_up, calls)?;
+                let took = team.fleet.run(client, place, warm_up, calls)?;
                 rows.push(Row::new(
                     *trial,
                     team.system,

@@ -1,17 +1,17 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::claims;
 use super::plan::Plan;
 use super::trial::{System, Trial};
-use super::{Throughput, page, table};
-use crate::claim::Claim;
-use crate::contest::{OmniOrb, Placement, Sizes};
+use super::{Throughput, report};
+use crate::Claim;
+use crate::bench::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::median;
 
 /// What one system did in one trial in one round.
@@ -43,7 +43,7 @@ pub struct Messages {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -120,7 +120,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -137,36 +137,12 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Throughput::NAME,
-            environment: &self.environment,
-            messages: &self.messages,
-            omniorb: &self.omniorb,
-            rows: &self.rows,
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(Throughput::NAME, self, Value::Null)
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
+    fn document(&self) -> Document {
+        report::document(self)
     }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
-    }
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    messages: &'a [Messages],
-    omniorb: &'a OmniOrb,
-    rows: &'a [Row],
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }
 
 fn rounded(rate: f64) -> f64 {

@@ -3,7 +3,7 @@
 use chronorb_orb::OrbConfig;
 use serde::Serialize;
 
-use crate::contest::{Operation, Placement};
+use crate::bench::{Operation, Placement};
 
 /// What is tried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]

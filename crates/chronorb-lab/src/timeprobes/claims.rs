@@ -2,8 +2,8 @@
 
 use super::outcome::Outcome;
 use super::path::Layer;
-use crate::claim::Claim;
-use crate::contest::Placement;
+use crate::Claim;
+use crate::bench::Placement;
 use crate::units;
 
 /// All claims.
@@ -112,8 +112,8 @@ pub(super) mod tests {
     use super::super::path::{PARTS, Way};
     use super::super::plan::{Missing, Plan, TRANSPORTS};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed.
     pub(in super::super) fn outcome() -> Outcome {
@@ -133,7 +133,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan: Plan::short(),
-            environment: Environment::probe(),
+            environment: Environment::example(),
             cost: StampCost {
                 clock: "the processor's time stamp counter".to_owned(),
                 stamp_ns: 21.5,

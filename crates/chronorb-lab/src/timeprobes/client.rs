@@ -4,22 +4,22 @@ use chronorb::prelude::*;
 use chronorb_probe::stamp;
 use chronorb_rt::Monotonic;
 
-use super::error::TimeProbesError;
-use super::order::{Begin, CALL, ClientOrder, RESULT, Ready, Timed, told};
+use super::order::{CALL, ClientOrder, RESULT, Timed, told};
 use super::plan::transport;
 use super::server::probe;
+use crate::error::LabError;
 use crate::idl::peers::Power;
-use crate::process::{self, Parent};
+use crate::process::{self, Begin, Parent, Ready};
 
 /// Connects, warms up, reports, waits for the beginning, calls, and tells its stamps, or, without, how long calls took.
-pub(super) fn call(order: &ClientOrder) -> Result<(), TimeProbesError> {
+pub(super) fn call(order: &ClientOrder) -> Result<(), LabError> {
     // Whoever waits for a reply waits as long as the parent lives.
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     let orb = transport(&order.scheme)?
         .orb(order.certificates.as_deref(), |config| {
             config.stage_probe = probe(order.stamps);
         })
-        .map_err(TimeProbesError::work("starting the ORB"))?;
+        .map_err(LabError::work("starting the ORB"))?;
     let power = find(&orb, &order.reference)?;
     let is_stamped = order.stamps.is_some();
     calls(&power, order.warm_up, is_stamped)?;
@@ -43,15 +43,15 @@ pub(super) fn call(order: &ClientOrder) -> Result<(), TimeProbesError> {
     Ok(())
 }
 
-fn find(orb: &Orb, reference: &str) -> Result<Power, TimeProbesError> {
-    let failed = TimeProbesError::work("finding the object");
+fn find(orb: &Orb, reference: &str) -> Result<Power, LabError> {
+    let failed = LabError::work("finding the object");
     let object = orb.string_to_object(reference).map_err(&failed)?;
-    let power = Power::narrow(&object).map_err(TimeProbesError::work("finding the object"))?;
-    power.ok_or_else(|| TimeProbesError::work("finding the object")("it is no power"))
+    let power = Power::narrow(&object).map_err(LabError::work("finding the object"))?;
+    power.ok_or_else(|| LabError::work("finding the object")("it is no power"))
 }
 
 /// Calls so often; without stamps, times the calls.
-fn calls(power: &Power, calls: u32, is_stamped: bool) -> Result<Vec<u64>, TimeProbesError> {
+fn calls(power: &Power, calls: u32, is_stamped: bool) -> Result<Vec<u64>, LabError> {
     let mut times = Vec::with_capacity(if is_stamped { 0 } else { calls as usize });
     for _ in 0..calls {
         let cube = if is_stamped {
@@ -67,12 +67,9 @@ fn calls(power: &Power, calls: u32, is_stamped: bool) -> Result<Vec<u64>, TimePr
         };
         match cube {
             Ok(1331) => {}
-            Ok(_) => return Err(TimeProbesError::work("calling")("the answer is wrong")),
-            Err(exception) => return Err(TimeProbesError::work("calling")(exception)),
+            Ok(_) => return Err(LabError::work("calling")("the answer is wrong")),
+            Err(exception) => return Err(LabError::work("calling")(exception)),
         }
     }
     Ok(times)
 }
-
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;

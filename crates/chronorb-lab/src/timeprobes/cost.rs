@@ -8,12 +8,12 @@ use chronorb_probe::{Activity, StampClock, doing, keep_stamps, stamp};
 use chronorb_rt::{Deadline, Monotonic};
 use serde::{Deserialize, Serialize};
 
-use super::PART_COMMAND;
-use super::error::TimeProbesError;
+use super::PART;
 use super::order::Part;
 use super::plan::transport;
 use super::server::offer;
-use super::trial::{START_UP, WIND_DOWN};
+use super::trial::WIND_DOWN;
+use crate::error::LabError;
 use crate::process::{self, Child};
 
 /// What a point costs where a stamp can be put down. All times are the least of some rounds of one after the other, with
@@ -38,18 +38,17 @@ impl StampCost {
 }
 
 /// Has a process of its own measure it: who keeps stamps keeps them for good.
-pub(super) fn measure() -> Result<StampCost, TimeProbesError> {
-    let mut child = Child::start("cost", PART_COMMAND, &Part::Cost)?;
-    let cost = child.hear(Deadline::after(START_UP))?;
+pub(super) fn measure() -> Result<StampCost, LabError> {
+    let (child, cost) = Child::start("cost", PART, &Part::Cost)?;
     child.finish(Deadline::after(WIND_DOWN))?;
     Ok(cost)
 }
 
 /// Measures it, and tells.
-pub(super) fn tell() -> Result<(), TimeProbesError> {
-    let failed = TimeProbesError::work("starting the ORB");
+pub(super) fn tell() -> Result<(), LabError> {
+    let failed = LabError::work("starting the ORB");
     let orb = transport("iiop")?.orb(None, |_| {}).map_err(failed)?;
-    let object = offer(&orb).map_err(TimeProbesError::work("offering the object"))?;
+    let object = offer(&orb).map_err(LabError::work("offering the object"))?;
     let stages = Stages::new(&object);
     let stage_off_ns = least(|| black_box(&stages).at(Stage::Read));
     let turn_off_ns = least(|| drop(black_box(doing(Activity::InputOutput))));

@@ -6,7 +6,8 @@
 //! ([`chronorb_probe::keep_stamps`]); both have the same clock, and so the way of each call can be followed from the
 //! client into the server and back. Its parts are parted by stamps and add up to the whole.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. They exchange lines of
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). They exchange lines of
 //! JSON with it:
 //!
 //! | child | says | hears |
@@ -18,19 +19,17 @@
 mod claims;
 mod client;
 mod cost;
-mod error;
 mod order;
 mod outcome;
-mod page;
 mod path;
 mod plan;
-mod plot;
+mod report;
 mod server;
-mod table;
 mod trial;
 
-use crate::contest::Certificates;
+use crate::bench::Certificates;
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::progress::Progress;
@@ -38,17 +37,17 @@ use crate::progress::Progress;
 use trial::Trial;
 
 pub use cost::StampCost;
-pub use error::TimeProbesError;
 pub use outcome::{Outcome, Row};
 pub use path::{Layer, Part, Side};
 pub use plan::{Missing, Plan, TRANSPORTS, Transport, transport_named};
 
-/// The hidden command that [`TimeProbes`] uses for its processes; its argument goes to [`part_main`].
-pub const PART_COMMAND: &str = "timeprobes-part";
+/// The part of a process that this experiment starts.
+pub(crate) const PART: &str = "timeprobes";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its argument to [`part_main`] where its first one is [`PART_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct TimeProbes;
 
@@ -58,7 +57,6 @@ impl Experiment for TimeProbes {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = TimeProbesError;
 
     fn full() -> Plan {
         Plan::full()
@@ -68,7 +66,7 @@ impl Experiment for TimeProbes {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, TimeProbesError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let needs_certificates = plan.only.is_empty() || plan.only.contains(&"ssliop");
         let certificates = match needs_certificates {
             true => Certificates::make(),
@@ -114,12 +112,10 @@ impl Experiment for TimeProbes {
 
 /// Does the part of a server or of a client, until its parent has heard all.
 ///
-/// `order` is the argument of [`PART_COMMAND`], made by [`TimeProbes`].
-///
 /// # Errors
 ///
-/// [`TimeProbesError::Process`] when the order cannot be read, [`TimeProbesError::Work`] when the ORB fails.
-pub fn part_main(order: &str) -> Result<(), TimeProbesError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB fails.
+pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
         order::Part::Server(order) => server::serve(&order),
         order::Part::Client(order) => client::call(&order),

@@ -42,14 +42,6 @@ pub(super) struct Serving {
     pub(super) reference: String,
 }
 
-/// From a client, when it is connected and has warmed up.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Ready {}
-
-/// To a client: to begin.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Begin {}
-
 /// To a server: to tell its stamps.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Tell {}

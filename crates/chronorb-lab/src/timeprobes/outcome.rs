@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::cost::StampCost;
 use super::path::{Layer, PARTS, Side, Way};
 use super::plan::{Missing, Plan, Transport};
-use super::{TimeProbes, claims, page, table};
-use crate::claim::Claim;
-use crate::contest::Placement;
+use super::{TimeProbes, claims, report};
+use crate::Claim;
+use crate::bench::Placement;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary};
 
 /// A part of the calls by a transport in a place, a layer of them, or the whole.
@@ -42,7 +42,7 @@ pub struct Row {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -177,7 +177,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -193,38 +193,12 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: TimeProbes::NAME,
-            environment: &self.environment,
-            missing: &self.missing,
-            cost: &self.cost,
-            stamps_of_a_call: self.stamps_of_a_call,
-            rows: &self.rows,
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(TimeProbes::NAME, self, Value::Null)
     }
 
-    fn text(&self) -> String {
-        table::telling(self).text()
+    fn document(&self) -> Document {
+        report::document(self)
     }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
-    }
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    missing: &'a [Missing],
-    cost: &'a StampCost,
-    stamps_of_a_call: u32,
-    rows: &'a [Row],
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }
 
 /// The row of all parts together.

@@ -6,9 +6,9 @@ use chronorb::prelude::*;
 use chronorb_orb::OrbConfig;
 use serde::Serialize;
 
-use super::error::TimeProbesError;
-use crate::contest::certificates::{AUTHORITY, CERTIFICATE, KEY};
-use crate::contest::{Cpus, Placement};
+use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
+use crate::bench::{Cpus, Placement};
+use crate::error::LabError;
 
 /// What is run, and how often.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -115,7 +115,7 @@ impl Plan {
     pub(super) fn transports(
         &self,
         certificates: Result<&Path, &str>,
-    ) -> Result<(Vec<Transport>, Vec<Missing>), TimeProbesError> {
+    ) -> Result<(Vec<Transport>, Vec<Missing>), LabError> {
         let (mut present, mut missing) = (Vec::new(), Vec::new());
         for transport in TRANSPORTS {
             let is_wanted = self.only.contains(&transport.scheme);
@@ -129,7 +129,10 @@ impl Plan {
             let scheme = transport.scheme;
             match started.map_err(|why| why.to_string()) {
                 Ok(_) => present.push(transport),
-                Err(why) if is_wanted => return Err(TimeProbesError::Transport { scheme, why }),
+                Err(why) if is_wanted => {
+                    let doing = format!("the transport {scheme} cannot be had");
+                    return Err(LabError::work(doing)(why));
+                }
                 Err(why) => missing.push(Missing {
                     transport: scheme,
                     why,
@@ -143,7 +146,7 @@ impl Plan {
     pub(super) fn cases(
         &self,
         transports: &[Transport],
-    ) -> Result<Vec<(Transport, Placement)>, TimeProbesError> {
+    ) -> Result<Vec<(Transport, Placement)>, LabError> {
         let several = Cpus::of_this_process()?.are_several();
         let places = [Placement::SameCpu, Placement::AcrossCpus];
         let places = places
@@ -156,10 +159,10 @@ impl Plan {
 }
 
 /// The transport of an order.
-pub(super) fn transport(scheme: &str) -> Result<Transport, TimeProbesError> {
+pub(super) fn transport(scheme: &str) -> Result<Transport, LabError> {
     let mut all = TRANSPORTS.into_iter();
     all.find(|transport| transport.scheme == scheme)
-        .ok_or_else(|| TimeProbesError::work("finding the transport")(scheme.to_owned()))
+        .ok_or_else(|| LabError::work("finding the transport")(scheme.to_owned()))
 }
 
 impl Transport {

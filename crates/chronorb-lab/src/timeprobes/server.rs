@@ -5,26 +5,26 @@ use chronorb::prelude::*;
 use chronorb_orb::StageProbe;
 use chronorb_probe::{keep_stamps, stamp};
 
-use super::error::TimeProbesError;
 use super::order::{SERVANT, SERVED, ServerOrder, Serving, Tell, told};
 use super::plan::transport;
+use crate::error::LabError;
 use crate::idl::peers::{PowerServant, PowerSkeleton};
 use crate::process::{self, Parent};
 
 /// Serves until the parent closes standard input.
-pub(super) fn serve(order: &ServerOrder) -> Result<(), TimeProbesError> {
+pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
     let parent = Parent::listen(|| std::process::exit(0));
     let transport = transport(&order.scheme)?;
     let orb = transport
         .orb(order.certificates.as_deref(), |config| {
             config.stage_probe = probe(order.stamps);
         })
-        .map_err(TimeProbesError::work("starting the ORB"))?;
+        .map_err(LabError::work("starting the ORB"))?;
     let object = match order.stamps {
         Some(_) => offer_stamped(&orb),
         None => offer(&orb),
     };
-    let object = object.map_err(TimeProbesError::work("offering the object"))?;
+    let object = object.map_err(LabError::work("offering the object"))?;
     process::tell(&Serving {
         reference: orb.object_to_string(&object),
     })?;

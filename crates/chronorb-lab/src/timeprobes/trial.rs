@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 
-use super::PART_COMMAND;
-use super::error::TimeProbesError;
-use super::order::{Begin, ClientOrder, Part, Ready, ServerOrder, Serving, Tell, Timed, Told};
+use super::PART;
+use super::order::{ClientOrder, Part, ServerOrder, Serving, Tell, Timed, Told};
 use super::path::{self, Way};
 use super::plan::{Plan, Transport};
-use crate::contest::{Cpus, Placement};
-use crate::process::Child;
+use crate::bench::{Cpus, Placement};
+use crate::error::LabError;
+use crate::process::{Begin, Child, Ready};
 
 /// A transport in a place.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ pub(super) struct Followed {
 
 impl Trial<'_> {
     /// Lets a client call a server, and follows its calls.
-    pub(super) fn follow(self) -> Result<Followed, TimeProbesError> {
+    pub(super) fn follow(self) -> Result<Followed, LabError> {
         let plan = self.plan;
         let stamps = self.all_calls() as usize * STAMPS_OF_A_CALL;
         let (mut server, mut client) = self.begin(Some(stamps))?;
@@ -45,12 +45,12 @@ impl Trial<'_> {
         let followed = path::follow(&of_client, &of_server);
         // Those that a stamp is missing of, or that something came between, are few or the figures mean nothing.
         if followed.len() < calls / 10 * 9 {
-            return Err(TimeProbesError::Lost {
-                transport: self.transport.scheme,
-                place: self.placement.name(),
-                calls,
-                followed: followed.len(),
-            });
+            return Err(LabError::Outcome(format!(
+                "of {calls} calls by {}, {}, only {} could be followed through both processes",
+                self.transport.scheme,
+                self.placement.name(),
+                followed.len()
+            )));
         }
         // The server tells of the calls before the beginning, too.
         let stamps = of_client.stamps() / u64::from(plan.warm_up + plan.calls)
@@ -63,7 +63,7 @@ impl Trial<'_> {
     }
 
     /// Lets a client call a server where all points are off, and tells how long its calls took, in nanoseconds.
-    pub(super) fn time(self) -> Result<Vec<u64>, TimeProbesError> {
+    pub(super) fn time(self) -> Result<Vec<u64>, LabError> {
         let (server, mut client) = self.begin(None)?;
         let Timed { calls } = client.hear(self.patience())?;
         client.finish(Deadline::after(WIND_DOWN))?;
@@ -72,15 +72,13 @@ impl Trial<'_> {
     }
 
     /// Starts both, in their places; the client has begun.
-    fn begin(self, stamps: Option<usize>) -> Result<(Child, Child), TimeProbesError> {
-        let up = Deadline::after(START_UP);
+    fn begin(self, stamps: Option<usize>) -> Result<(Child, Child), LabError> {
         let order = ServerOrder {
             scheme: self.transport.scheme.to_owned(),
             certificates: self.certificates.map(Path::to_owned),
             stamps,
         };
-        let mut server = Child::start("server", PART_COMMAND, &Part::Server(order))?;
-        let Serving { reference } = server.hear(up)?;
+        let (server, Serving { reference }) = Child::start("server", PART, &Part::Server(order))?;
         let order = ClientOrder {
             scheme: self.transport.scheme.to_owned(),
             certificates: self.certificates.map(Path::to_owned),
@@ -89,8 +87,7 @@ impl Trial<'_> {
             warm_up: self.plan.warm_up,
             calls: self.plan.calls,
         };
-        let mut client = Child::start("client", PART_COMMAND, &Part::Client(order))?;
-        let Ready {} = client.hear(up)?;
+        let (mut client, Ready {}) = Child::start("client", PART, &Part::Client(order))?;
         Cpus::of_this_process()?.place(self.placement, client.id(), server.id())?;
         client.tell(&Begin {})?;
         Ok((server, client))
@@ -109,7 +106,7 @@ impl Trial<'_> {
 /// More than a thread puts down for a call, by any transport.
 const STAMPS_OF_A_CALL: usize = 40;
 /// How long processes may take to start, and to call for the first time.
-pub(super) const START_UP: Duration = Duration::from_secs(20);
+const START_UP: Duration = Duration::from_secs(20);
 /// How long a call may take, on a busy machine.
 const CALL: Duration = Duration::from_millis(20);
 /// How long processes may take to end.

@@ -2,7 +2,7 @@
 
 use super::case::{Processors, Setting, Way};
 use super::outcome::{Outcome, P50, P99, Quantile, Ratio, places};
-use crate::claim::Claim;
+use crate::Claim;
 
 /// All claims.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -139,10 +139,10 @@ pub(super) mod tests {
     use super::super::outcome::Row;
     use super::super::plan::Plan;
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Summary;
-    use crate::verdict::Verdict;
 
     /// One of which everything holds that is claimed, and in which io_uring wins.
     pub(in super::super) fn outcome() -> Outcome {

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, Scheduling, ThreadBuilder};
 
-use super::SERVER_COMMAND;
 use super::case::{Class, Processors, Trial};
 use super::descriptors;
-use super::error::WaitsError;
 use super::order::{IoUring, Listening, REPLY, REQUEST, Serve, Served, ServerOrder};
 use super::plan::Plan;
+use super::server::SERVER;
+use crate::error::LabError;
 use crate::process::{Child, ProcessError};
 use crate::stats::Record;
 
 /// A server, the connections to it on which nothing happens, and where both sides may run.
-pub(super) struct Company {
+pub(super) struct WaitsFleet {
     server: Child,
     address: SocketAddr,
     _idle: Vec<TcpStream>,
@@ -27,21 +27,20 @@ pub(super) struct Company {
     pub(super) io_uring: IoUring,
 }
 
-impl Company {
+impl WaitsFleet {
     /// Starts a server and connects what stays idle.
     pub(super) fn start(
         plan: &Plan,
         lock_memory: bool,
         processors: [usize; 2],
         priority: Option<u8>,
-    ) -> Result<Self, WaitsError> {
+    ) -> Result<Self, LabError> {
         let idle = plan.most_idle();
         let order = ServerOrder { idle, lock_memory };
-        let mut server = Child::start("server", SERVER_COMMAND, &order)?;
-        let Listening { address, io_uring } = server.hear(Deadline::after(PATIENCE))?;
+        let (server, Listening { address, io_uring }) = Child::start("server", SERVER, &order)?;
         let idle = descriptors::allow(idle)
             .and_then(|()| (0..idle).map(|_| TcpStream::connect(address)).collect())
-            .map_err(WaitsError::work("connecting idle connections"))?;
+            .map_err(LabError::work("connecting idle connections"))?;
         Ok(Self {
             server,
             address,
@@ -53,7 +52,7 @@ impl Company {
     }
 
     /// Measures one trial.
-    pub(super) fn run(&mut self, trial: Trial, plan: &Plan) -> Result<Record, WaitsError> {
+    pub(super) fn run(&mut self, trial: Trial, plan: &Plan) -> Result<Record, LabError> {
         let [client, other] = self.processors;
         let setting = trial.setting;
         let priority = (self.priority).filter(|_| setting.class == Class::RealTime);
@@ -76,15 +75,15 @@ impl Company {
                 // Nobody listens any more after a time-out.
                 let _ = done.send(calls(address, &plan));
             });
-        thread.map_err(WaitsError::work("starting the client's thread"))?;
+        thread.map_err(LabError::work("starting the client's thread"))?;
         let doing = format!("calling: {}", trial.way.name());
         let error = match outcome.recv_timeout(PATIENCE) {
             Ok(Ok(record)) => {
                 let Served {} = self.server.hear(Deadline::after(PATIENCE))?;
                 return Ok(record);
             }
-            Ok(Err(error)) => WaitsError::work(doing)(error),
-            Err(_) => WaitsError::work(doing)("the calls did not end in time"),
+            Ok(Err(error)) => LabError::work(doing)(error),
+            Err(_) => LabError::work(doing)("the calls did not end in time"),
         };
         // A server that failed says why, which the client does not know.
         match self.server.hear::<Served>(Deadline::after(GRACE)) {
@@ -94,9 +93,8 @@ impl Company {
     }
 
     /// Ends the server.
-    pub(super) fn stop(mut self) -> Result<(), WaitsError> {
-        self.server.tell(&None::<Serve>)?;
-        Ok(self.server.finish(Deadline::after(PATIENCE))?)
+    pub(super) fn stop(self) -> Result<(), LabError> {
+        Ok(self.server.dismiss(Deadline::after(PATIENCE))?)
     }
 }
 

@@ -5,7 +5,8 @@
 //! kind, by spinning, and in io_uring. So it shows what the reactor of a lane can gain, and what it
 //! pays beside a thread that waits on one connection alone.
 //!
-//! The server is this very program, called with the hidden command [`SERVER_COMMAND`]. Beside its
+//! The server is this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside its
 //! order it exchanges lines of JSON with its parent, which is the client: for each trial it hears how
 //! to serve, accepts a connection, and says when it was closed.
 
@@ -13,14 +14,11 @@ mod case;
 mod claims;
 mod client;
 mod descriptors;
-mod error;
 mod order;
 mod outcome;
-mod page;
 mod plan;
-mod plot;
+mod report;
 mod server;
-mod table;
 mod ways;
 
 use std::io;
@@ -29,23 +27,20 @@ use chronorb_rt::{MemoryLock, Rights};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 
 pub use case::{Class, Processors, Setting, Trial, Way};
-pub use error::WaitsError;
 pub use order::IoUring;
 pub use outcome::{Outcome, Row};
 pub use plan::Plan;
-pub use server::server_main;
-
-/// The hidden command that [`Waits`] uses for the server; its argument goes to [`server_main`].
-pub const SERVER_COMMAND: &str = "waits-server";
+pub(crate) use server::{SERVER, server_main};
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its arguments to [`server_main`] where the first of them
-/// is [`SERVER_COMMAND`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Waits;
 
@@ -55,7 +50,6 @@ impl Experiment for Waits {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = WaitsError;
 
     fn full() -> Plan {
         Plan::full()
@@ -65,16 +59,16 @@ impl Experiment for Waits {
         Plan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, WaitsError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let rights = Rights::probe();
-        let processors = processors().map_err(WaitsError::work("finding the processors"))?;
+        let processors = processors().map_err(LabError::work("finding the processors"))?;
         let priority = rights.max_fifo.map(|max| max.min(PRIORITY));
         let lock_memory = rights.memory_lock == MemoryLock::Unlimited;
         let settings = plan.settings(processors.len(), priority.is_some());
         let pair = [processors[0], *processors.get(1).unwrap_or(&processors[0])];
-        let mut company = client::Company::start(plan, lock_memory, pair, priority)?;
-        let may_ring = matches!(company.io_uring, IoUring::Permitted(_));
+        let mut fleet = client::WaitsFleet::start(plan, lock_memory, pair, priority)?;
+        let may_ring = matches!(fleet.io_uring, IoUring::Permitted(_));
 
         let before = ProcessorTime::now();
         let mut rows = Vec::new();
@@ -91,7 +85,7 @@ impl Experiment for Waits {
                         setting: *setting,
                         way,
                     };
-                    let latency = company.run(trial, plan)?.summary();
+                    let latency = fleet.run(trial, plan)?.summary();
                     rows.push(Row {
                         trial,
                         round,
@@ -102,8 +96,8 @@ impl Experiment for Waits {
             progress.advance(1);
         }
         drop(progress);
-        let io_uring = company.io_uring.clone();
-        company.stop()?;
+        let io_uring = fleet.io_uring.clone();
+        fleet.stop()?;
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {
             plan: plan.clone(),

@@ -1,5 +1,6 @@
 //! What was found.
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -7,11 +8,10 @@ use super::case::{Class, Setting, Trial, Way};
 use super::claims;
 use super::order::IoUring;
 use super::plan::Plan;
-use super::{Waits, page, table};
-use crate::claim::Claim;
+use super::{Waits, report};
+use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Summary, median};
 
 /// The calls of one trial in one round.
@@ -28,7 +28,7 @@ pub struct Row {
 }
 
 /// All that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// What was run.
     pub plan: Plan,
@@ -37,6 +37,7 @@ pub struct Outcome {
     /// Whether there is io_uring.
     pub io_uring: IoUring,
     /// How many processors the process may use.
+    #[serde(skip)]
     pub processors: usize,
     /// Every round by itself.
     pub rows: Vec<Row>,
@@ -135,7 +136,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -176,34 +177,12 @@ impl Findings for Outcome {
     }
 
     fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Waits::NAME,
-            environment: &self.environment,
-            io_uring: &self.io_uring,
-            rows: &self.rows,
-            claims: self.claims(),
-            plan: &self.plan,
-        })
+        figures(Waits::NAME, self, Value::Null)
     }
 
-    fn text(&self) -> String {
-        table::text(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
-    }
-}
-
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    io_uring: &'a IoUring,
-    rows: &'a [Row],
-    claims: Vec<Claim>,
-    plan: &'a Plan,
 }
 
 /// The settings without idle connections, measured or not.

@@ -7,42 +7,39 @@ use chronorb_probe::{CompletionWork, Ring};
 use chronorb_rt::{Scheduling, ThreadBuilder};
 
 use super::descriptors;
-use super::error::WaitsError;
 use super::order::{IoUring, Listening, Serve, Served, ServerOrder};
 use super::ways::{Site, serve};
+use crate::error::LabError;
 use crate::process::{self, Parent};
 
 /// Serves as the parent says, trial by trial. The process ends at once when standard input ends
 /// before that.
 ///
-/// `order` is the argument of [`SERVER_COMMAND`](super::SERVER_COMMAND), made by
-/// [`Waits`](super::Waits).
-///
 /// # Errors
 ///
-/// [`WaitsError::Process`] when the order cannot be read, [`WaitsError::Work`] when a trial fails.
-pub fn server_main(order: &str) -> Result<(), WaitsError> {
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a trial fails.
+pub(crate) fn server_main(order: &str) -> Result<(), LabError> {
     let ServerOrder { idle, lock_memory } = process::order(order)?;
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     if lock_memory {
-        chronorb_rt::lock_all().map_err(WaitsError::work("locking memory"))?;
+        chronorb_rt::lock_all().map_err(LabError::work("locking memory"))?;
     }
     let listening = || -> std::io::Result<_> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         descriptors::allow(idle)?;
         Ok((listener.local_addr()?, listener))
     };
-    let (address, listener) = listening().map_err(WaitsError::work("listening"))?;
+    let (address, listener) = listening().map_err(LabError::work("listening"))?;
     let io_uring = io_uring();
     process::tell(&Listening { address, io_uring })?;
     let connections = (0..idle).map(|_| listener.accept().map(|(connection, _)| connection));
     let connections: Result<Vec<TcpStream>, _> = connections.collect();
-    let connections = connections.map_err(WaitsError::work("accepting idle connections"))?;
+    let connections = connections.map_err(LabError::work("accepting idle connections"))?;
     let (listener, connections) = (Arc::new(listener), Arc::new(connections));
 
     while let Some(trial) = parent.hear::<Option<Serve>>()? {
         let way = trial.way.name();
-        run(trial, &listener, &connections).map_err(WaitsError::work(way))?;
+        run(trial, &listener, &connections).map_err(LabError::work(way))?;
         process::tell(&Served {})?;
     }
     Ok(())
@@ -93,5 +90,5 @@ fn io_uring() -> IoUring {
     }
 }
 
-/// The exit status of a server whose parent is gone.
-const ABANDONED: i32 = 3;
+/// The part of a process that is the server.
+pub(crate) const SERVER: &str = "waits-server";

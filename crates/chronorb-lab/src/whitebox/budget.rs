@@ -1,5 +1,7 @@
 //! What a call may cost.
 
+use thiserror::Error;
+
 /// What calls of one kind may cost on each side. Nothing else: no heap allocation, no lock operation,
 /// no page fault, and no system call of another kind.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +137,14 @@ impl KernelUse {
             _ => Self::Other,
         }
     }
+}
+
+/// Calls do more than they need.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("{missed} of the budgets' claims are missed: calls do more than they need")]
+pub struct BrokenBudgets {
+    /// How many claims of the budgets do not hold.
+    pub missed: usize,
 }
 
 #[cfg(test)]

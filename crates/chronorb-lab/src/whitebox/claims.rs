@@ -3,8 +3,8 @@
 use super::architectures;
 use super::budget::{Allowed, KernelUse};
 use super::outcome::{Outcome, Row, Side, SystemCall};
-use super::table::per_call;
-use crate::claim::Claim;
+use super::report::per_call;
+use crate::Claim;
 
 /// All claims: two for each side that has a budget, and those by architecture.
 pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
@@ -62,9 +62,9 @@ pub(super) mod tests {
     use super::super::case::{CASES, Place};
     use super::super::{Counts, Plan};
     use super::*;
+    use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
-    use crate::verdict::Verdict;
 
     fn calls(names: &[&str], each: u64) -> Option<Vec<SystemCall>> {
         let call = |name: &&str| SystemCall {
@@ -102,7 +102,7 @@ pub(super) mod tests {
         }
         Outcome {
             plan,
-            environment: Environment::probe(),
+            environment: Environment::example(),
             rows,
             architectures: architectures::rows(),
             untraced: None,

@@ -11,16 +11,16 @@ use chronorb_probe::{Mark, trace_mark};
 
 use super::case::{Case, Kind, MIRRORED, Place};
 use super::counts::Counts;
-use super::error::WhiteboxError;
-use super::order::{Begin, ClientOrder, Counted, Pass, Ready};
+use super::order::{ClientOrder, Counted, Pass};
 use super::server::{PRIORITY, case_named, offer, orb};
+use crate::error::LabError;
 use crate::idl::whitebox::{Bench, Quote};
-use crate::process::{self, Parent};
+use crate::process::{self, Begin, Parent, Ready};
 
 /// Connects, reports, waits for the beginning, calls, and says what it counted.
-pub(super) fn call(order: &ClientOrder) -> Result<(), WhiteboxError> {
+pub(super) fn call(order: &ClientOrder) -> Result<(), LabError> {
     // Whoever waits for a reply waits as long as the parent lives.
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     let case = case_named(&order.case)?;
     let orb = orb(case, order.pass)?;
     let mut caller = Caller::connect(&orb, case, order.reference.as_deref())?;
@@ -54,24 +54,20 @@ struct Caller {
 }
 
 impl Caller {
-    fn connect(
-        orb: &Orb,
-        case: &'static Case,
-        reference: Option<&str>,
-    ) -> Result<Self, WhiteboxError> {
+    fn connect(orb: &Orb, case: &'static Case, reference: Option<&str>) -> Result<Self, LabError> {
         if case.place == Place::Lane {
             let set = orb.rt_current().set_priority(PRIORITY);
-            set.map_err(WhiteboxError::work("setting the priority"))?;
+            set.map_err(LabError::work("setting the priority"))?;
         }
         let object = match reference {
             Some(reference) => orb
                 .string_to_object(reference)
-                .map_err(WhiteboxError::work("finding the object"))?,
-            None => offer(orb, case.place).map_err(WhiteboxError::work("offering the object"))?,
+                .map_err(LabError::work("finding the object"))?,
+            None => offer(orb, case.place).map_err(LabError::work("offering the object"))?,
         };
         let bench = Bench::narrow(&object)
-            .map_err(WhiteboxError::work("finding the object"))?
-            .ok_or_else(|| WhiteboxError::work("finding the object")("it is no bench"))?;
+            .map_err(LabError::work("finding the object"))?
+            .ok_or_else(|| LabError::work("finding the object")("it is no bench"))?;
         let acknowledgements = match case.kind {
             Kind::Oneway => Some(acknowledged(&bench)?),
             _ => None,
@@ -85,7 +81,7 @@ impl Caller {
     }
 
     /// Makes one call, and looks at what comes back.
-    fn call(&mut self) -> Result<(), WhiteboxError> {
+    fn call(&mut self) -> Result<(), LabError> {
         let (bench, scope) = (&self.bench, &mut self.scope);
         let answered = match self.case.kind {
             Kind::Cube => bench.cube(11).map(|cube| cube == 1331),
@@ -101,35 +97,33 @@ impl Caller {
         };
         if let Some(server) = &mut self.acknowledgements {
             let read = server.read_exact(&mut [0]);
-            read.map_err(WhiteboxError::work("waiting for the call to be served"))?;
+            read.map_err(LabError::work("waiting for the call to be served"))?;
         }
         match answered {
             Ok(true) => Ok(()),
-            Ok(false) => Err(WhiteboxError::work("calling the server")(
-                "the answer is wrong",
-            )),
-            Err(exception) => Err(WhiteboxError::work("calling the server")(exception)),
+            Ok(false) => Err(LabError::work("calling the server")("the answer is wrong")),
+            Err(exception) => Err(LabError::work("calling the server")(exception)),
         }
     }
 
-    fn calls(&mut self, calls: u32) -> Result<(), WhiteboxError> {
+    fn calls(&mut self, calls: u32) -> Result<(), LabError> {
         (0..calls).try_for_each(|_| self.call())
     }
 
     /// What the server has done so far; nothing where that is this process.
-    fn so_far(&self) -> Result<Option<Counts>, WhiteboxError> {
+    fn so_far(&self) -> Result<Option<Counts>, LabError> {
         if self.case.place == Place::Collocated {
             return Ok(None);
         }
         let counts = self.bench.so_far();
-        let counts = counts.map_err(WhiteboxError::work("asking the server what it did"))?;
+        let counts = counts.map_err(LabError::work("asking the server what it did"))?;
         Ok(Some(Counts::of_idl(&counts)))
     }
 
     /// Counts the calls of some runs. The server is asked before and after each, which is a call by
     /// itself; what that costs is found out beforehand, and taken off. So is what it costs to look at
     /// this process.
-    fn count(&mut self, calls: u32) -> Result<Counted, WhiteboxError> {
+    fn count(&mut self, calls: u32) -> Result<Counted, LabError> {
         let since = |after: Option<Counts>, before: Option<Counts>| {
             after.zip(before).map(|(after, before)| after.since(before))
         };
@@ -155,7 +149,7 @@ impl Caller {
     /// Makes the same calls, with marks for who traces this process and the server. At the client
     /// runs and what is between them take turns; at the server there is nothing between the first two
     /// marks, then the runs, each with the mark after it.
-    fn mark(&mut self, calls: u32) -> Result<(), WhiteboxError> {
+    fn mark(&mut self, calls: u32) -> Result<(), LabError> {
         self.mark_server(false)?;
         self.mark_server(false)?;
         for run in 1..=RUNS {
@@ -168,12 +162,12 @@ impl Caller {
         Ok(())
     }
 
-    fn mark_server(&self, last: bool) -> Result<(), WhiteboxError> {
+    fn mark_server(&self, last: bool) -> Result<(), LabError> {
         if self.case.place == Place::Collocated {
             return Ok(());
         }
         let marked = self.bench.mark(last);
-        marked.map_err(WhiteboxError::work("marking a moment at the server"))
+        marked.map_err(LabError::work("marking a moment at the server"))
     }
 }
 
@@ -183,12 +177,12 @@ fn so_far() -> Counts {
 }
 
 /// Has the server acknowledge notices.
-fn acknowledged(bench: &Bench) -> Result<File, WhiteboxError> {
-    let failed = WhiteboxError::work("letting the server acknowledge");
+fn acknowledged(bench: &Bench) -> Result<File, LabError> {
+    let failed = LabError::work("letting the server acknowledge");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(&failed)?;
     let port = listener.local_addr().map_err(&failed)?.port();
     let asked = bench.acknowledge_to(port);
-    asked.map_err(WhiteboxError::work("letting the server acknowledge"))?;
+    asked.map_err(LabError::work("letting the server acknowledge"))?;
     let (stream, _) = listener.accept().map_err(&failed)?;
     Ok(File::from(OwnedFd::from(stream)))
 }
@@ -204,5 +198,3 @@ const QUOTE: Quote<'static> = Quote {
     quantity: -300,
     symbol: "ACME",
 };
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;

@@ -7,7 +7,8 @@
 //! ten clients call at a time, as the papers did, by the architecture of client and server, and there it is also found
 //! out what processor time is spent on.
 //!
-//! The processes are this very program, called with the hidden command [`PART_COMMAND`]. Each case of the first part is
+//! The processes are this very program, called with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Each case of the first part is
 //! run twice with processes of its own: once they count for themselves, and once their system calls
 //! are traced, which changes everything else. They exchange lines of JSON with this program:
 //!
@@ -17,26 +18,23 @@
 //! | client | that it is connected, then what it counted | to begin |
 
 mod architectures;
-mod bars;
 mod budget;
 mod case;
 mod claims;
 mod client;
 mod counts;
-mod error;
 mod ledger;
 mod order;
 mod outcome;
-mod page;
-mod plot;
 mod published;
+mod report;
 mod server;
-mod table;
 mod trial;
 
 use serde::Serialize;
 
 use crate::environment::{Environment, ProcessorTime};
+use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::progress::Progress;
@@ -44,21 +42,20 @@ use crate::progress::Progress;
 pub use architectures::{
     ArchitectureRow, CLIENTS, CONFIGURATIONS, Configuration, Pool, Shares, Use,
 };
-pub use budget::{Allowed, Budget, KernelUse};
+pub use budget::{Allowed, BrokenBudgets, Budget, KernelUse};
 pub use case::{CASES, Case, Kind, Place};
 pub use counts::Counts;
-pub use error::{BrokenBudgets, WhiteboxError};
 pub use outcome::{Outcome, Row, Side, SystemCall};
 pub use published::{PUBLISHED, Published};
 use trial::Traced;
 
-/// The hidden command that [`Whitebox`] uses for its processes; its argument goes to [`part_main`].
-pub const PART_COMMAND: &str = "whitebox-part";
+/// The part of a process that this experiment starts.
+pub(crate) const PART: &str = "whitebox";
 
 /// The experiment.
 ///
-/// The program that runs it has to hand its argument to [`part_main`] where its first one is
-/// [`PART_COMMAND`], and its allocator has to be [`chronorb_rt::CountingAllocator`].
+/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Whitebox;
 
@@ -102,7 +99,6 @@ impl Experiment for Whitebox {
 
     type Plan = Plan;
     type Findings = Outcome;
-    type Error = WhiteboxError;
 
     fn full() -> Plan {
         Plan::full()
@@ -113,7 +109,7 @@ impl Experiment for Whitebox {
     }
 
     /// Measures all [`CASES`], and calls of ten clients by all architectures ([`CONFIGURATIONS`]).
-    fn measure(plan: &Plan) -> Result<Outcome, WhiteboxError> {
+    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         check_allocator()?;
         let plan = *plan;
         let mut environment = Environment::probe();
@@ -162,15 +158,14 @@ impl Experiment for Whitebox {
 
 /// Does the part of a server or of a client, until its parent has heard all.
 ///
-/// `order` is the argument of [`PART_COMMAND`], made by [`Whitebox`].
-///
 /// # Errors
 ///
-/// [`WhiteboxError::Process`] when the order cannot be read, [`WhiteboxError::Work`] when the ORB
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB
 /// fails.
-pub fn part_main(order: &str) -> Result<(), WhiteboxError> {
+pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
+    let part = process::order(order)?;
     check_allocator()?;
-    match process::order(order)? {
+    match part {
         order::Part::Server(order) => server::serve(&order),
         order::Part::Client(order) => client::call(&order),
         order::Part::ServerOfMany(order) => architectures::serve(&order),
@@ -179,11 +174,15 @@ pub fn part_main(order: &str) -> Result<(), WhiteboxError> {
 }
 
 /// Counts of a program whose allocator does not count would always be zero.
-fn check_allocator() -> Result<(), WhiteboxError> {
+fn check_allocator() -> Result<(), LabError> {
     let before = chronorb_rt::allocations();
     drop(std::hint::black_box(Box::new(0_u8)));
     match chronorb_rt::allocations() == before {
-        true => Err(WhiteboxError::Allocator),
+        true => Err(LabError::Request(
+            "allocations are not counted: chronorb_rt::CountingAllocator is not the program's \
+             global allocator"
+                .to_owned(),
+        )),
         false => Ok(()),
     }
 }

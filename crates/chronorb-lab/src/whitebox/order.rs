@@ -48,14 +48,6 @@ pub(super) struct Serving {
     pub(super) reference: String,
 }
 
-/// From a client, when it is connected and everything was called once.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Ready {}
-
-/// To a client: to begin.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Begin {}
-
 /// From a client, when it has made its calls: what both sides counted; zeros where it was traced.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Counted {

@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::architectures::{ArchitectureRow, RowFigures as ArchitectureFigures};
+use super::budget::BrokenBudgets;
 use super::case::Case;
 use super::claims;
 use super::client::RUNS;
 use super::counts::Counts;
 use super::published::{PUBLISHED, Published};
+use super::report;
 use super::{Plan, Whitebox};
-use super::{error::BrokenBudgets, page, table};
-use crate::claim::Claim;
+use crate::Claim;
+use crate::Verdict;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, plain_data};
-use crate::report::PlotError;
-use crate::verdict::Verdict;
 
 /// All that was counted.
 #[derive(Clone, Debug)]
@@ -97,7 +98,7 @@ impl Outcome {
 
 impl Findings for Outcome {
     fn headline(&self) -> String {
-        page::headline(self)
+        report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -130,12 +131,8 @@ impl Findings for Outcome {
         })
     }
 
-    fn text(&self) -> String {
-        table::text(self)
-    }
-
-    fn html(&self) -> Result<String, PlotError> {
-        page::html(self)
+    fn document(&self) -> Document {
+        report::document(self)
     }
 }
 

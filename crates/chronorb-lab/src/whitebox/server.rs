@@ -14,41 +14,33 @@ use chronorb_rt::counts_of_others;
 use super::architectures::Times;
 use super::case::{Case, Place};
 use super::counts::Counts;
-use super::error::WhiteboxError;
 use super::ledger;
 use super::order::{Pass, ServerOrder, Serving};
+use crate::bench;
+use crate::error::LabError;
 use crate::idl::whitebox::{self, BenchServant, BenchSkeleton, Quote};
-use crate::process::{self, Parent};
 
 /// The priority of the lane, and of the client that calls it.
 pub(super) const PRIORITY: Priority = Priority::new(20_000).expect("not negative");
 
 /// Serves until the parent closes standard input.
-pub(super) fn serve(order: &ServerOrder) -> Result<(), WhiteboxError> {
+pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
     let case = case_named(&order.case)?;
     let orb = orb(case, order.pass)?;
-    let object = offer(&orb, case.place).map_err(WhiteboxError::work("offering the object"))?;
-    let stopped = orb.clone();
-    let _parent = Parent::listen(move || {
-        // Without its parent the server has nobody to tell why it could not stop in order.
-        let _ = stopped.shutdown(false);
-    });
-    process::tell(&Serving {
-        reference: orb.object_to_string(&object),
-    })?;
-    orb.run();
-    Ok(())
+    let object = offer(&orb, case.place).map_err(LabError::work("offering the object"))?;
+    let reference = orb.object_to_string(&object);
+    bench::serve(&orb, &Serving { reference })
 }
 
-pub(super) fn case_named(name: &str) -> Result<&'static Case, WhiteboxError> {
-    let none = || WhiteboxError::work("finding the case")(format!("there is none called {name}"));
+pub(super) fn case_named(name: &str) -> Result<&'static Case, LabError> {
+    let none = || LabError::work("finding the case")(format!("there is none called {name}"));
     Case::named(name).ok_or_else(none)
 }
 
 /// Makes an ORB of the experiment, for a server or a client.
 ///
 /// What the cases are about is fixed, whatever the environment says.
-pub(super) fn orb(case: &Case, pass: Pass) -> Result<Orb, WhiteboxError> {
+pub(super) fn orb(case: &Case, pass: Pass) -> Result<Orb, LabError> {
     let fixed = [
         "whitebox",
         "-ORBListenEndpoints",
@@ -71,12 +63,11 @@ pub(super) fn orb(case: &Case, pass: Pass) -> Result<Orb, WhiteboxError> {
         .chain(case.options)
         .map(|text| (*text).to_owned())
         .collect();
-    let mut config =
-        OrbConfig::read(&mut args).map_err(WhiteboxError::work("configuring the ORB"))?;
+    let mut config = OrbConfig::read(&mut args).map_err(LabError::work("configuring the ORB"))?;
     if pass == Pass::Counted {
         config.stage_probe = Some(StageProbe::new(|_| ledger::note()));
     }
-    Orb::with_config(config).map_err(WhiteboxError::work("starting the ORB"))
+    Orb::with_config(config).map_err(LabError::work("starting the ORB"))
 }
 
 /// Activates the object where the case wants it.

@@ -7,11 +7,11 @@ use chronorb_probe::{SystemCalls, TraceError, Tracer};
 use chronorb_rt::Deadline;
 
 use super::case::{Case, Kind, Place};
-use super::error::WhiteboxError;
-use super::order::{Begin, ClientOrder, Counted, Part, Pass, Ready, ServerOrder, Serving};
+use super::order::{ClientOrder, Counted, Part, Pass, ServerOrder, Serving};
 use super::outcome::SystemCall;
-use super::{PART_COMMAND, Plan};
-use crate::process::Child;
+use super::{PART, Plan};
+use crate::error::LabError;
+use crate::process::{Begin, Child, Ready};
 
 /// What came of tracing a case.
 pub(super) enum Traced {
@@ -26,7 +26,7 @@ pub(super) enum Traced {
 }
 
 /// Lets client and server count for themselves.
-pub(super) fn count(case: &Case, plan: Plan) -> Result<Counted, WhiteboxError> {
+pub(super) fn count(case: &Case, plan: Plan) -> Result<Counted, LabError> {
     let mut pair = Pair::start(case, plan, Pass::Counted)?;
     let counted = pair.run()?;
     pair.stop()?;
@@ -34,7 +34,7 @@ pub(super) fn count(case: &Case, plan: Plan) -> Result<Counted, WhiteboxError> {
 }
 
 /// Counts the system calls of both.
-pub(super) fn trace(case: &Case, plan: Plan) -> Result<Traced, WhiteboxError> {
+pub(super) fn trace(case: &Case, plan: Plan) -> Result<Traced, LabError> {
     let mut pair = Pair::start(case, plan, Pass::Traced)?;
     let refused = |error: TraceError| Traced::Refused(error.to_string());
     let server = match pair
@@ -51,7 +51,7 @@ pub(super) fn trace(case: &Case, plan: Plan) -> Result<Traced, WhiteboxError> {
         Err(error) => return Ok(refused(error)),
     };
     pair.run()?;
-    let traced = WhiteboxError::work("tracing system calls");
+    let traced = LabError::work("tracing system calls");
     // Between the client's runs it marks the server's.
     let runs = client.spans().map_err(&traced)?;
     let [reading, acknowledging] = acknowledgements(case.kind, plan);
@@ -83,16 +83,15 @@ struct Pair {
 
 impl Pair {
     /// Starts both, and waits until they are ready.
-    fn start(case: &Case, plan: Plan, pass: Pass) -> Result<Self, WhiteboxError> {
-        let up = Deadline::after(START_UP);
+    fn start(case: &Case, plan: Plan, pass: Pass) -> Result<Self, LabError> {
         let (mut server, mut reference) = (None, None);
         if case.place != Place::Collocated {
             let order = ServerOrder {
                 case: case.name.to_owned(),
                 pass,
             };
-            let mut child = Child::start("server", PART_COMMAND, &Part::Server(order))?;
-            let serving: Serving = child.hear(up)?;
+            let (child, serving): (_, Serving) =
+                Child::start("server", PART, &Part::Server(order))?;
             (server, reference) = (Some(child), Some(serving.reference));
         }
         let order = ClientOrder {
@@ -101,8 +100,7 @@ impl Pair {
             reference,
             calls: plan.calls,
         };
-        let mut client = Child::start("client", PART_COMMAND, &Part::Client(order))?;
-        let Ready {} = client.hear(up)?;
+        let (client, Ready {}) = Child::start("client", PART, &Part::Client(order))?;
         Ok(Self {
             server,
             client,
@@ -111,13 +109,13 @@ impl Pair {
     }
 
     /// Lets the client make its calls.
-    fn run(&mut self) -> Result<Counted, WhiteboxError> {
+    fn run(&mut self) -> Result<Counted, LabError> {
         self.client.tell(&Begin {})?;
         Ok(self.client.hear(Deadline::after(self.patience))?)
     }
 
     /// Ends both.
-    fn stop(self) -> Result<(), WhiteboxError> {
+    fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         self.client.finish(end)?;
         if let Some(server) = self.server {

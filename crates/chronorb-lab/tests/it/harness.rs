@@ -1,18 +1,14 @@
 //! A test harness for experiments.
 //!
-//! An experiment starts its own program for servers and clients, so the test program hands such
-//! commands on. It runs its tests one after the other: experiments measure, and disturb each other.
+//! An experiment starts its own program for servers and clients, so the test program hands the
+//! command of child processes on. It runs its tests one after the other: experiments measure, and disturb each other.
 
 use std::env;
-use std::error::Error;
 use std::fs;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 
-use chronorb_lab::{Experiment, Options, run};
-
-/// A hidden command, and the function that does it with its argument.
-pub(crate) type Command = (&'static str, fn(&str) -> Result<(), Box<dyn Error>>);
+use chronorb_lab::{CHILD_COMMAND, Experiment, LabError, Options, child_main, run};
 
 /// A test, and its name.
 pub(crate) type Test = (&'static str, fn());
@@ -20,15 +16,12 @@ pub(crate) type Test = (&'static str, fn());
 /// Tests of one module, and its name.
 pub(crate) type Tests = (&'static str, &'static [Test]);
 
-/// Does what the command line says: one of the commands, or the tests that it asks for.
-pub(crate) fn main(commands: &[&[Command]], modules: &[Tests]) -> ExitCode {
+/// Does what the command line says: a part of an experiment, or the tests that it asks for.
+pub(crate) fn main(modules: &[Tests]) -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut commands = commands.iter().copied().flatten();
-    if let [name, order] = arguments[..]
-        && let Some((_, command)) = commands.find(|(of, _)| *of == name)
-    {
-        return status(command(order));
+    if let [CHILD_COMMAND, part, order] = arguments[..] {
+        return status(child_main(part, order));
     }
     let tests = modules.iter().flat_map(|(module, tests)| {
         let named = move |(name, test): &Test| (format!("{module}::{name}"), *test);
@@ -94,7 +87,7 @@ fn is_wanted(name: &str, arguments: &[&str]) -> bool {
     !arguments.contains(&"--ignored") && (!any || filters.any(|filter| name.contains(filter)))
 }
 
-fn status(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
+fn status(outcome: Result<(), LabError>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

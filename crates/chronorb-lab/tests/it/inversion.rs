@@ -2,18 +2,10 @@
 
 use std::time::Duration;
 
-use chronorb_lab::inversion::{
-    Architecture, CLIENT_COMMAND, Class, Inversion, InversionError, Mode, Outcome, Plan, Row,
-    SERVER_COMMAND, client_main, server_main,
-};
-use chronorb_lab::{Experiment, Findings};
+use chronorb_lab::inversion::{Architecture, Class, Inversion, Mode, Outcome, Plan, Row};
+use chronorb_lab::{Experiment, Findings, LabError};
 
 use crate::harness;
-
-pub(crate) const COMMANDS: &[harness::Command] = &[
-    (SERVER_COMMAND, |order| Ok(server_main(order)?)),
-    (CLIENT_COMMAND, |order| Ok(client_main(order)?)),
-];
 
 fn every_architecture_is_measured_in_every_mode() {
     let mut plan = Plan::of(
@@ -73,13 +65,15 @@ fn every_architecture_is_measured_in_every_mode() {
 }
 
 fn it_can_be_told(outcome: &Outcome) {
-    let (text, page) = (outcome.text(), outcome.html().expect("it can be drawn"));
+    let (text, page) = (outcome.text(), outcome.html());
+    // Lines are broken between words.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["Filter chain", "p99.9", "a rate at which 50 of them"] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
     assert_eq!(text.contains("not real-time"), !outcome.real_time, "{text}");
     assert_eq!(page.matches("<svg").count(), 4 * 4);
-    for outside in ["src=", "href=", "url(", "@import", "<script"] {
+    for outside in ["src=", "href=\"http", "url(", "@import", "<script"] {
         assert!(!page.contains(outside), "{outside}");
     }
     let figures = outcome.figures();
@@ -104,15 +98,8 @@ fn client_and_server_can_have_namespaces_of_their_own() {
     }
     match Inversion::measure(&plan) {
         Ok(outcome) => assert!(outcome.rows.iter().all(|row| row.latency.calls > 0)),
-        Err(error @ InversionError::Network(_)) => harness::not_run(&error.to_string()),
+        Err(error @ LabError::Network { .. }) => harness::not_run(&error.to_string()),
         Err(error) => panic!("{error}"),
-    }
-}
-
-fn an_order_that_makes_no_sense_is_refused() {
-    for outcome in [server_main("{}"), client_main("no order")] {
-        let error = outcome.expect_err("it is no order");
-        assert!(matches!(error, InversionError::Process(_)), "{error}");
     }
 }
 
@@ -128,10 +115,6 @@ pub(crate) const TESTS: &[harness::Test] = &[
     (
         "client_and_server_can_have_namespaces_of_their_own",
         client_and_server_can_have_namespaces_of_their_own,
-    ),
-    (
-        "an_order_that_makes_no_sense_is_refused",
-        an_order_that_makes_no_sense_is_refused,
     ),
     (
         "a_report_that_cannot_be_written_is_said_before_anything_is_measured",

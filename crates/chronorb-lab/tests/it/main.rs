@@ -23,17 +23,6 @@ use chronorb_rt::CountingAllocator;
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn main() -> ExitCode {
-    let commands = [
-        contest::COMMANDS,
-        hostile::COMMANDS,
-        inversion::COMMANDS,
-        os::COMMANDS,
-        overtake::COMMANDS,
-        rio::COMMANDS,
-        thread_pools::COMMANDS,
-        timeprobes::COMMANDS,
-        waits::COMMANDS,
-    ];
     let tests = [
         ("contest", contest::TESTS),
         ("demux", demux::TESTS),
@@ -48,5 +37,5 @@ fn main() -> ExitCode {
         ("timeprobes", timeprobes::TESTS),
         ("waits", waits::TESTS),
     ];
-    harness::main(&commands, &tests)
+    harness::main(&tests)
 }

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use chronorb_lab::contest::{OmniOrb, Programs};
+use chronorb_lab::bench::{OmniOrb, Programs};
 use chronorb_rt::Monotonic;
 use serde_json::{Value, json};
 

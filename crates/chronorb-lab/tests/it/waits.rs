@@ -1,14 +1,9 @@
 //! The experiment `waits`, run for real with next to nothing.
 
-use chronorb_lab::waits::{
-    Class, IoUring, Plan, Processors, SERVER_COMMAND, Waits, WaitsError, Way, server_main,
-};
+use chronorb_lab::waits::{Class, IoUring, Plan, Processors, Waits, Way};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
-
-pub(crate) const COMMANDS: &[harness::Command] =
-    &[(SERVER_COMMAND, |order| Ok(server_main(order)?))];
 
 fn every_way_is_measured_where_it_can_be() {
     let plan = Plan::tiny();
@@ -73,15 +68,13 @@ fn every_way_is_measured_where_it_can_be() {
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
-    let page = outcome.html().expect("it can be drawn");
+    let page = outcome.html();
     assert_eq!(page.matches("<svg").count(), 2);
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "waits");
 }
 
-fn what_makes_no_sense_is_refused() {
-    let error = server_main("no order").expect_err("it is no order");
-    assert!(matches!(error, WaitsError::Process(_)), "{error}");
+fn an_unwritable_report_is_refused() {
     harness::an_unwritable_report_is_refused::<Waits>(Plan::tiny());
 }
 
@@ -91,7 +84,7 @@ pub(crate) const TESTS: &[harness::Test] = &[
         every_way_is_measured_where_it_can_be,
     ),
     (
-        "what_makes_no_sense_is_refused",
-        what_makes_no_sense_is_refused,
+        "an_unwritable_report_is_refused",
+        an_unwritable_report_is_refused,
     ),
 ];

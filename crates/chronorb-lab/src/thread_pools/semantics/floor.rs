@@ -6,8 +6,8 @@ use std::time::Duration;
 use chronorb::prelude::*;
 use chronorb_rt::{Deadline, Gate, PiMutex, Scheduling};
 
-use crate::idl::demo::WorkServant;
-use crate::thread_pools::error::ThreadPoolsError;
+use crate::error::LabError;
+use crate::idl::lab::WorkServant;
 
 /// Who is at work, and who may go on.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Floor {
     }
 
     /// What a request saw when it began; waits for it.
-    pub(super) fn begun(&self, number: u8) -> Result<Sight, ThreadPoolsError> {
+    pub(super) fn begun(&self, number: u8) -> Result<Sight, LabError> {
         self.wait_for(|state| {
             let mut sights = state.sights.iter();
             sights.find(|sight| sight.number == number).cloned()
@@ -80,7 +80,7 @@ impl Floor {
     }
 
     /// Waits until so many are held at the same time.
-    pub(super) fn await_running(&self, count: usize) -> Result<(), ThreadPoolsError> {
+    pub(super) fn await_running(&self, count: usize) -> Result<(), LabError> {
         self.wait_for(|state| (state.running >= count).then_some(()))
             .ok_or_else(|| stuck(format!("there never were {count} at work")))
     }
@@ -144,11 +144,29 @@ impl WorkServant for Held {
         self.0.hold(value);
         Ok(i32::from(value).pow(3))
     }
+
+    fn work_until(
+        &self,
+        _call: &Call<'_>,
+        _until_ns: u64,
+        _compute_us: u32,
+        _rest_us: u32,
+    ) -> Result<u32, SystemException> {
+        Err(not_offered())
+    }
+
+    fn occupy(&self, _call: &Call<'_>, _length_us: u32) -> Result<(), SystemException> {
+        Err(not_offered())
+    }
+}
+
+fn not_offered() -> SystemException {
+    SystemException::no(SystemExceptionKind::NoImplement, 0)
 }
 
 /// What was waited for did not happen.
-pub(super) fn stuck(what: impl Into<String>) -> ThreadPoolsError {
-    ThreadPoolsError::work("trying what thread pools promise")(what.into())
+pub(super) fn stuck(what: impl Into<String>) -> LabError {
+    LabError::work("trying what thread pools promise")(what.into())
 }
 
 /// How long anything is waited for.

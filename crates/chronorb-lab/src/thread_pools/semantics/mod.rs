@@ -7,15 +7,15 @@ mod site;
 use chronorb::prelude::*;
 use chronorb::{Activity, LaneSnapshot, minor};
 use chronorb_rt::Scheduling;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Strategy;
-use super::error::ThreadPoolsError;
+use crate::error::LabError;
 use floor::Sight;
 use site::Site;
 
 /// What thread pools promise.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promise {
     /// A request for which there is neither a thread nor room gets `TRANSIENT`.
@@ -71,7 +71,7 @@ impl Promise {
 }
 
 /// What a strategy did where something is promised.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[non_exhaustive]
 pub struct Observation {
     /// How the threads shared the work.
@@ -85,7 +85,7 @@ pub struct Observation {
 }
 
 /// Tries all that is promised.
-pub(super) fn observe(strategy: Strategy) -> Result<Vec<Observation>, ThreadPoolsError> {
+pub(super) fn observe(strategy: Strategy) -> Result<Vec<Observation>, LabError> {
     let try_out = |promise| {
         let (kept, seen) = match promise {
             Promise::Buffering => buffering(strategy),
@@ -104,7 +104,7 @@ pub(super) fn observe(strategy: Strategy) -> Result<Vec<Observation>, ThreadPool
     Promise::ALL.into_iter().map(try_out).collect()
 }
 
-type Seen = Result<(Option<bool>, String), ThreadPoolsError>;
+type Seen = Result<(Option<bool>, String), LabError>;
 
 /// One thread, room for two, and four requests.
 fn buffering(strategy: Strategy) -> Seen {

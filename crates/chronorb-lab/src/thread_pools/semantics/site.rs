@@ -12,10 +12,10 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::LOW;
 use super::floor::{Floor, Held, PATIENCE, stuck};
-use crate::idl::demo::{Work, WorkSkeleton};
+use crate::bench::{real_time_options, start_orb};
+use crate::error::LabError;
+use crate::idl::lab::{Work, WorkSkeleton};
 use crate::thread_pools::Strategy;
-use crate::thread_pools::error::ThreadPoolsError;
-use crate::thread_pools::server::orb;
 
 /// A server with one pool, and clients. Both are in this process, and reach each other over the network.
 pub(super) struct Site {
@@ -31,45 +31,41 @@ pub(super) struct Asked(Receiver<Result<i32, SystemException>>);
 
 impl Asked {
     /// What it came to.
-    pub(super) fn answer(self) -> Result<Result<i32, SystemException>, ThreadPoolsError> {
+    pub(super) fn answer(self) -> Result<Result<i32, SystemException>, LabError> {
         let answer = self.0.recv_timeout(2 * PATIENCE);
         answer.map_err(|_| stuck("a request was never answered"))
     }
 
     /// Waits until it was served.
-    pub(super) fn answered(self) -> Result<(), ThreadPoolsError> {
+    pub(super) fn answered(self) -> Result<(), LabError> {
         let answer = self.answer()?;
         answer
             .map(drop)
-            .map_err(ThreadPoolsError::work("calling the server"))
+            .map_err(LabError::work("calling the server"))
     }
 }
 
 impl Site {
-    pub(super) fn with_lanes(
-        strategy: Strategy,
-        pool: ThreadpoolLanes,
-    ) -> Result<Self, ThreadPoolsError> {
+    pub(super) fn with_lanes(strategy: Strategy, pool: ThreadpoolLanes) -> Result<Self, LabError> {
         Self::new(strategy, |orb| orb.rt().create_threadpool_with_lanes(&pool))
     }
 
-    pub(super) fn without_lanes(
-        strategy: Strategy,
-        pool: &Threadpool,
-    ) -> Result<Self, ThreadPoolsError> {
+    pub(super) fn without_lanes(strategy: Strategy, pool: &Threadpool) -> Result<Self, LabError> {
         Self::new(strategy, |orb| orb.rt().create_threadpool(pool))
     }
 
     fn new(
         strategy: Strategy,
         pool: impl FnOnce(&Orb) -> Result<ThreadpoolId, SystemException>,
-    ) -> Result<Self, ThreadPoolsError> {
-        let server = orb(false, &["-ORBThreadpoolStrategy", strategy.option()])?;
-        let client = orb(false, &[])?;
+    ) -> Result<Self, LabError> {
+        let mut options = real_time_options(false);
+        let client = start_orb(&options)?;
+        options.extend(["-ORBThreadpoolStrategy", strategy.option()].map(str::to_owned));
+        let server = start_orb(&options)?;
         let floor = Arc::new(Floor::new());
-        let pool = pool(&server).map_err(ThreadPoolsError::work("making the pool"))?;
+        let pool = pool(&server).map_err(LabError::work("making the pool"))?;
         let reference = offer(&server, pool, &floor);
-        let reference = reference.map_err(ThreadPoolsError::work("offering the object"))?;
+        let reference = reference.map_err(LabError::work("offering the object"))?;
         Ok(Self {
             server,
             client,
@@ -103,7 +99,7 @@ impl Site {
     }
 
     /// Waits until so many requests are in the buffer.
-    pub(super) fn await_queued(&self, count: u32) -> Result<(), ThreadPoolsError> {
+    pub(super) fn await_queued(&self, count: u32) -> Result<(), LabError> {
         let queued = || self.lanes().iter().map(|lane| lane.queued).sum::<u32>();
         match self.until(|| queued() == count) {
             true => Ok(()),

@@ -3,9 +3,9 @@
 use chronorb_orb::Architecture;
 
 use super::super::outcome::Side;
-use super::super::table::number;
+use super::super::report::number;
 use super::outcome::{ArchitectureRow, Use};
-use crate::claim::Claim;
+use crate::Claim;
 
 /// All claims, our own aims first.
 pub(in super::super) fn of(rows: &[ArchitectureRow]) -> Vec<Claim> {
@@ -260,7 +260,7 @@ pub(in super::super) mod tests {
 
     fn not_so(rows: &[ArchitectureRow]) -> Vec<String> {
         let claims = of(rows).into_iter();
-        let not_so = claims.filter(|claim| !["PASS", "reproduced"].contains(&claim.word()));
+        let not_so = claims.filter(|claim| !["met", "reproduced"].contains(&claim.word()));
         not_so.map(|claim| claim.claim).collect()
     }
 
@@ -299,9 +299,7 @@ pub(in super::super) mod tests {
             .rfind(|row| row.configuration.architecture == Architecture::LeaderFollowersMuxed);
         server.unwrap().counts.lock_operations = 0;
         let claims = of(&rows);
-        let mut not = claims
-            .iter()
-            .filter(|claim| claim.word() == "not reproduced");
+        let mut not = claims.iter().filter(|claim| claim.word() == "missed");
         let claim = not.next().unwrap();
         assert_eq!(claim.measured, "client 6, server 0");
         assert!(claim.why.contains("epoll"), "{}", claim.why);

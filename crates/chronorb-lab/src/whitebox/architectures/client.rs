@@ -4,18 +4,17 @@ use chronorb_probe::{ActivityTimes, Mark, trace_mark};
 use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
 
 use super::super::counts::Counts;
-use super::super::error::WhiteboxError;
-use super::super::order::{Begin, Ready};
 use super::crowd::{Signals, connect, with_all_connected};
 use super::order::{ClientOrder, Done, Found, Pass, Times};
 use super::server::{HIGH, orb};
+use crate::error::LabError;
 use crate::idl::whitebox::Bench;
-use crate::process::{self, Parent};
+use crate::process::{self, Begin, Parent, Ready};
 
 /// Connects, reports, waits for the beginning, calls, and says what was found.
-pub(in super::super) fn call(order: &ClientOrder) -> Result<(), WhiteboxError> {
+pub(in super::super) fn call(order: &ClientOrder) -> Result<(), LabError> {
     // Whoever waits for a reply waits as long as the parent lives.
-    let parent = Parent::listen(|| std::process::exit(ABANDONED));
+    let parent = Parent::or_exit();
     let (_, orb) = orb(&order.server)?;
     // This thread has done before the others begin, and is asleep while they call.
     let bench = connect(&orb, HIGH, &order.objects.high)?;
@@ -52,7 +51,7 @@ struct Process {
 
 /// Has all calls made. Returns what was done by this process and by the server, which is asked before and after; what
 /// that costs is found out beforehand, and taken off.
-fn count(bench: &Bench, threads: &mut Signals) -> Result<(Process, Found), WhiteboxError> {
+fn count(bench: &Bench, threads: &mut Signals) -> Result<(Process, Found), LabError> {
     let (first, _) = asked(bench)?;
     let (before, times_before) = asked(bench)?;
     let asking = before.since(first);
@@ -71,10 +70,10 @@ fn count(bench: &Bench, threads: &mut Signals) -> Result<(Process, Found), White
 }
 
 /// Has all calls made between marks for who traces both processes. At the server there is nothing between the first two.
-fn mark(bench: &Bench, threads: &mut Signals) -> Result<(), WhiteboxError> {
+fn mark(bench: &Bench, threads: &mut Signals) -> Result<(), LabError> {
     let at_server = |last| {
         let marked = bench.mark(last);
-        marked.map_err(WhiteboxError::work("marking a moment at the server"))
+        marked.map_err(LabError::work("marking a moment at the server"))
     };
     at_server(false)?;
     at_server(false)?;
@@ -85,12 +84,9 @@ fn mark(bench: &Bench, threads: &mut Signals) -> Result<(), WhiteboxError> {
 }
 
 /// What the server has done so far.
-fn asked(bench: &Bench) -> Result<(Counts, Times), WhiteboxError> {
-    let failed = WhiteboxError::work("asking the server what it did");
+fn asked(bench: &Bench) -> Result<(Counts, Times), LabError> {
+    let failed = LabError::work("asking the server what it did");
     let times = bench.times_so_far().map_err(&failed)?;
     let counts = bench.so_far().map_err(&failed)?;
     Ok((Counts::of_idl(&counts), Times::of_idl(&times)))
 }
-
-/// The exit status of a client whose parent is gone.
-const ABANDONED: i32 = 3;

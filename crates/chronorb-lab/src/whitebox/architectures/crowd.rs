@@ -10,10 +10,10 @@ use chronorb::prelude::*;
 use chronorb_probe::{Activity, counts_of_this_thread, doing};
 use chronorb_rt::ThreadCounts;
 
-use super::super::error::WhiteboxError;
 use super::CLIENTS;
 use super::order::Objects;
 use super::server::{HIGH, LOW};
+use crate::error::LabError;
 use crate::idl::whitebox::Bench;
 
 /// Has all threads connect and call for a while, then does `around` with what lets them make their calls. Returns
@@ -22,9 +22,9 @@ pub(super) fn with_all_connected<R>(
     orb: &Orb,
     objects: &Objects,
     calls: u32,
-    around: impl FnOnce(&mut Signals) -> Result<R, WhiteboxError>,
-) -> Result<(ThreadCounts, R), WhiteboxError> {
-    let (mut signals, places) = signals().map_err(WhiteboxError::work("making pipes"))?;
+    around: impl FnOnce(&mut Signals) -> Result<R, LabError>,
+) -> Result<(ThreadCounts, R), LabError> {
+    let (mut signals, places) = signals().map_err(LabError::work("making pipes"))?;
     thread::scope(|scope| {
         let threads = places.into_iter().enumerate().map(|(number, place)| {
             let (priority, object) = match number {
@@ -40,7 +40,7 @@ pub(super) fn with_all_connected<R>(
         let mut done = ThreadCounts::default();
         for thread in threads {
             let counts = thread.join().map_err(|_| {
-                WhiteboxError::work("calling the server")("a thread of the client has panicked")
+                LabError::work("calling the server")("a thread of the client has panicked")
             })?;
             done = done + counts?;
         }
@@ -57,18 +57,18 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Lets all threads make their calls, and waits until they have.
-    pub(super) fn run(&mut self) -> Result<(), WhiteboxError> {
+    pub(super) fn run(&mut self) -> Result<(), LabError> {
         for thread in &mut self.begin {
             let told = thread.write_all(&[1]);
-            told.map_err(WhiteboxError::work("letting the clients begin"))?;
+            told.map_err(LabError::work("letting the clients begin"))?;
         }
         self.await_all()
     }
 
-    fn await_all(&mut self) -> Result<(), WhiteboxError> {
+    fn await_all(&mut self) -> Result<(), LabError> {
         let mut all = [0; CLIENTS as usize];
         let heard = self.done.read_exact(&mut all);
-        heard.map_err(WhiteboxError::work("waiting for the clients"))
+        heard.map_err(LabError::work("waiting for the clients"))
     }
 }
 
@@ -80,9 +80,9 @@ struct Place {
 
 impl Place {
     /// Says that the thread has done, whether or not it could do it all: somebody waits for all of them.
-    fn say_done(&mut self) -> Result<(), WhiteboxError> {
+    fn say_done(&mut self) -> Result<(), LabError> {
         let said = self.done.write_all(&[1]);
-        said.map_err(WhiteboxError::work("telling that a client has done"))
+        said.map_err(LabError::work("telling that a client has done"))
     }
 
     /// Waits for the next thing to do, and returns whether there is any.
@@ -113,7 +113,7 @@ fn run(
     object: &str,
     calls: u32,
     mut place: Place,
-) -> Result<ThreadCounts, WhiteboxError> {
+) -> Result<ThreadCounts, LabError> {
     let connected = connect(orb, priority, object)
         .and_then(|bench| call(&bench, WARM_UP_CALLS).map(|()| bench));
     place.say_done()?;
@@ -133,7 +133,7 @@ fn run(
 }
 
 /// Calls back to back.
-fn call(bench: &Bench, calls: u32) -> Result<(), WhiteboxError> {
+fn call(bench: &Bench, calls: u32) -> Result<(), LabError> {
     let _counting = doing(Activity::Application);
     for _ in 0..calls {
         drop(doing(Activity::Nothing));
@@ -143,24 +143,22 @@ fn call(bench: &Bench, calls: u32) -> Result<(), WhiteboxError> {
         match cube {
             Ok(1331) => {}
             Ok(_) => {
-                return Err(WhiteboxError::work("calling the server")(
-                    "the answer is wrong",
-                ));
+                return Err(LabError::work("calling the server")("the answer is wrong"));
             }
-            Err(exception) => return Err(WhiteboxError::work("calling the server")(exception)),
+            Err(exception) => return Err(LabError::work("calling the server")(exception)),
         }
     }
     Ok(())
 }
 
 /// Gives the thread its priority and finds the object.
-pub(super) fn connect(orb: &Orb, priority: Priority, object: &str) -> Result<Bench, WhiteboxError> {
+pub(super) fn connect(orb: &Orb, priority: Priority, object: &str) -> Result<Bench, LabError> {
     let set = orb.rt_current().set_priority(priority);
-    set.map_err(WhiteboxError::work("setting the priority"))?;
+    set.map_err(LabError::work("setting the priority"))?;
     orb.string_to_object(object)
         .and_then(|object| Bench::narrow(&object))
-        .map_err(WhiteboxError::work("finding the object"))?
-        .ok_or_else(|| WhiteboxError::work("finding the object")("it is no bench"))
+        .map_err(LabError::work("finding the object"))?
+        .ok_or_else(|| LabError::work("finding the object")("it is no bench"))
 }
 
 /// Enough to have everything in memory on both sides.

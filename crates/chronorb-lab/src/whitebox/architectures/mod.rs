@@ -10,10 +10,8 @@ mod configuration;
 mod crowd;
 mod order;
 mod outcome;
-mod page;
-mod plot;
+mod report;
 mod server;
-mod table;
 mod trial;
 
 pub(super) use claims::of as claims;
@@ -22,9 +20,8 @@ pub use configuration::{CONFIGURATIONS, Configuration, Pool};
 pub(super) use order::{ClientOrder, ServerOrder, Times};
 pub(super) use outcome::RowFigures;
 pub use outcome::{ArchitectureRow, Shares, Use};
-pub(super) use page::section;
+pub(super) use report::{notes, sections};
 pub(super) use server::serve;
-pub(super) use table::{notes, text};
 pub(super) use trial::{RUNS, measure};
 
 /// The clients: one of high priority, and nine of low.

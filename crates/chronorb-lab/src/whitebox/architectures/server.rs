@@ -4,12 +4,12 @@ use chronorb::prelude::*;
 use chronorb::rtcorba::{Threadpool, ThreadpoolId};
 use chronorb_probe::keep_activity_times;
 
-use super::super::error::WhiteboxError;
 use super::super::server::Bench;
 use super::configuration::{Configuration, Pool};
 use super::order::{Objects, Pass, ServerOrder};
+use crate::bench;
+use crate::error::LabError;
 use crate::idl::whitebox::BenchSkeleton;
-use crate::process::{self, Parent};
 
 /// The priority of one client and its servant.
 pub(super) const HIGH: Priority = Priority::new(20_000).expect("not negative");
@@ -17,33 +17,22 @@ pub(super) const HIGH: Priority = Priority::new(20_000).expect("not negative");
 pub(super) const LOW: Priority = Priority::new(10_000).expect("not negative");
 
 /// Serves until the parent closes standard input.
-pub(in super::super) fn serve(order: &ServerOrder) -> Result<(), WhiteboxError> {
+pub(in super::super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
     let (configuration, orb) = orb(order)?;
-    let objects =
-        offer(&orb, configuration).map_err(WhiteboxError::work("offering the objects"))?;
-    let stopped = orb.clone();
-    let _parent = Parent::listen(move || {
-        // Without its parent the server has nobody to tell why it could not stop in order.
-        let _ = stopped.shutdown(false);
-    });
-    process::tell(&objects)?;
-    orb.run();
-    Ok(())
+    let objects = offer(&orb, configuration).map_err(LabError::work("offering the objects"))?;
+    bench::serve(&orb, &objects)
 }
 
 /// Makes an ORB of the architecture, for a server or a client.
 ///
 /// What else there is to set is fixed, whatever the environment says.
-pub(super) fn orb(order: &ServerOrder) -> Result<(&'static Configuration, Orb), WhiteboxError> {
+pub(super) fn orb(order: &ServerOrder) -> Result<(&'static Configuration, Orb), LabError> {
     let none = || {
         let name = &order.architecture;
-        WhiteboxError::work("finding the architecture")(format!("there is none called {name}"))
+        LabError::work("finding the architecture")(format!("there is none called {name}"))
     };
     let configuration = Configuration::named(&order.architecture).ok_or_else(none)?;
-    let fixed = [
-        "whitebox",
-        "-ORBListenEndpoints",
-        "iiop://127.0.0.1:0",
+    let orb = bench::start_orb(&[
         "-ORBRealTime",
         "preferred",
         "-ORBArchitecture",
@@ -52,9 +41,7 @@ pub(super) fn orb(order: &ServerOrder) -> Result<(&'static Configuration, Orb), 
         "block",
         "-ORBServerWait",
         "block",
-    ];
-    let mut args = fixed.map(str::to_owned).to_vec();
-    let orb = Orb::init(&mut args).map_err(WhiteboxError::work("starting the ORB"))?;
+    ])?;
     if order.pass == Pass::Timed {
         keep_activity_times();
     }

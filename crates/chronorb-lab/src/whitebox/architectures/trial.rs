@@ -5,16 +5,16 @@ use std::time::Duration;
 use chronorb_probe::{SystemCalls, TraceError, Tracer};
 use chronorb_rt::Deadline;
 
-use super::super::error::WhiteboxError;
-use super::super::order::{Begin, Part, Ready};
+use super::super::order::Part;
 use super::super::outcome::{Side, SystemCall};
 use super::super::trial::{ByName, Traced, by_name, least, without};
-use super::super::{PART_COMMAND, Plan};
+use super::super::{PART, Plan};
 use super::configuration::Configuration;
 use super::order::{ClientOrder, Done, Objects, Pass, ServerOrder};
 use super::outcome::ArchitectureRow;
 use super::{CLIENTS, CONFIGURATIONS};
-use crate::process::Child;
+use crate::error::LabError;
+use crate::process::{Begin, Child, Ready};
 use crate::progress::Progress;
 
 /// How often each architecture is run.
@@ -26,7 +26,7 @@ pub(in super::super) fn measure(
     plan: Plan,
     untraced: &mut Option<String>,
     progress: &Progress,
-) -> Result<Vec<ArchitectureRow>, WhiteboxError> {
+) -> Result<Vec<ArchitectureRow>, LabError> {
     let mut rows = Vec::new();
     for configuration in &CONFIGURATIONS {
         let counted = run(configuration, plan, Pass::Counted)?;
@@ -54,7 +54,7 @@ pub(in super::super) fn measure(
 }
 
 /// Lets client and server find out for themselves.
-fn run(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Done, WhiteboxError> {
+fn run(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Done, LabError> {
     let mut pair = Pair::start(configuration, plan, pass)?;
     let done = pair.run()?;
     pair.stop()?;
@@ -62,7 +62,7 @@ fn run(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Done, Wh
 }
 
 /// Counts the system calls of both.
-fn trace(configuration: &Configuration, plan: Plan) -> Result<Traced, WhiteboxError> {
+fn trace(configuration: &Configuration, plan: Plan) -> Result<Traced, LabError> {
     let mut pair = Pair::start(configuration, plan, Pass::Traced)?;
     let attach = |child: &Child| Tracer::attach(child.id());
     let (server, client) = match (attach(&pair.server), attach(&pair.client)) {
@@ -70,7 +70,7 @@ fn trace(configuration: &Configuration, plan: Plan) -> Result<Traced, WhiteboxEr
         (Err(error), _) | (_, Err(error)) => return Ok(Traced::Refused(error.to_string())),
     };
     pair.run()?;
-    let traced = WhiteboxError::work("tracing system calls");
+    let traced = LabError::work("tracing system calls");
     let first_thread = pair.client.id();
     let calls = of_client(&client.spans().map_err(&traced)?, first_thread);
     let spans = server.spans().map_err(&traced)?;
@@ -110,8 +110,7 @@ struct Pair {
 
 impl Pair {
     /// Starts both, and waits until they are ready.
-    fn start(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Self, WhiteboxError> {
-        let up = Deadline::after(START_UP);
+    fn start(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Self, LabError> {
         let calls = match pass {
             Pass::Counted | Pass::Timed => plan.calls_of_each,
             Pass::Traced => plan.traced_of_each(),
@@ -121,15 +120,13 @@ impl Pair {
             pass,
         };
         let part = Part::ServerOfMany(order());
-        let mut server = Child::start("server", PART_COMMAND, &part)?;
-        let objects: Objects = server.hear(up)?;
+        let (server, objects): (_, Objects) = Child::start("server", PART, &part)?;
         let part = Part::ManyClients(ClientOrder {
             server: order(),
             objects,
             calls,
         });
-        let mut client = Child::start("client", PART_COMMAND, &part)?;
-        let Ready {} = client.hear(up)?;
+        let (client, Ready {}) = Child::start("client", PART, &part)?;
         Ok(Self {
             server,
             client,
@@ -138,13 +135,13 @@ impl Pair {
     }
 
     /// Lets the client make its calls.
-    fn run(&mut self) -> Result<Done, WhiteboxError> {
+    fn run(&mut self) -> Result<Done, LabError> {
         self.client.tell(&Begin {})?;
         Ok(self.client.hear(Deadline::after(self.patience))?)
     }
 
     /// Ends both.
-    fn stop(self) -> Result<(), WhiteboxError> {
+    fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         self.client.finish(end)?;
         self.server.stop(end)?;

@@ -1,0 +1,229 @@
+//! The rights of this process, found by trying.
+
+use std::io;
+
+use chronorb_rio::PacketAccess;
+use chronorb_rt::{MemoryLock, PriorityRefusal, Rights};
+
+use crate::check::{Check, Reading, costs, good, missing, one, unknown};
+use crate::machine::{Machine, Unreadable, value_of};
+
+pub(super) static PRIORITIES: Check = Check {
+    id: "rt-priorities",
+    title: "Real-time priorities",
+    cost: "threads share the CPUs with every other process: a request may wait for ms, whatever \
+           its priority",
+    look: "try it:\n  chrt -f 98 true",
+    read: priorities,
+    rules: &[
+        good("granted", "{0}, as tried ({1})"),
+        missing("refused", "{0}, as tried ({1})", "{2}"),
+    ],
+};
+
+pub(super) static GROUP_BUDGET: Check = Check {
+    id: "rt-group-budget",
+    title: "Group budget",
+    cost: "without a budget no thread of the control group gets a real-time priority: a request \
+           may wait for ms",
+    look: "read the budget of the group, if there is one:\n  \
+           cat /sys/fs/cgroup/cpu/GROUP/cpu.rt_runtime_us",
+    read: group_budget,
+    rules: &[
+        missing("none", "{0} is 0", GRANT_BUDGET),
+        missing(
+            "refused",
+            "the process has the right, but its control group is refused real time",
+            GRANT_BUDGET,
+        ),
+        good("unbounded", "without bound ({0} is -1)"),
+        // The kernel's own bound for all groups is another check.
+        good("share", "{0} µs of each {1} µs for this group"),
+        good(
+            "undivided",
+            "no budget is needed: the kernel does not divide real time among groups",
+        ),
+        good(
+            "granted",
+            "none shown, and a thread of this group was granted real time",
+        ),
+        unknown(
+            "untried",
+            "no group shows a budget, and without the right it cannot be tried",
+            "grant the right first (real-time priorities), then look again",
+        ),
+    ],
+};
+
+pub(super) static MEMORY_LOCK: Check = Check {
+    id: "memory-lock",
+    title: "Locked memory",
+    cost: "a page that the kernel has evicted is read back while a request waits: ms, from a disk",
+    look: "ask for the limit:\n  ulimit -l",
+    read: memory_lock,
+    rules: &[
+        good("unlimited", "all memory may be locked, as tried"),
+        missing("limited", "only {0} KiB may be locked", "{1}"),
+        missing("none", "no memory may be locked", "{1}"),
+    ],
+};
+
+pub(super) static REAL_TIME_IO: Check = Check {
+    id: "real-time-io",
+    title: "Real-time I/O",
+    cost: "RIO (riop) cannot tell packets apart by priority before any protocol work: urgent ones \
+           wait for the others in the kernel, up to ms under load",
+    look: "try it, as root:\n  chronorb doctor",
+    read: packet_rights,
+    rules: &[
+        good("granted", "{0}, as tried"),
+        missing(
+            "denied",
+            "{0}, as tried",
+            "where RIO is wanted, run as root, or grant the capabilities (cap_net_raw for the \
+             driver packet, all for xdp):\n  \
+             setcap cap_net_raw,cap_net_admin,cap_bpf,cap_sys_nice,cap_ipc_lock+ep PROGRAM",
+        ),
+        costs(
+            "without XDP",
+            "{0}, as tried",
+            "boot a kernel with CONFIG_XDP_SOCKETS=y and CONFIG_BPF_SYSCALL=y, Linux 5.9 or newer",
+        )
+        .costing(
+            "RIO (riop) has the driver packet only: the kernel also processes and copies each \
+             packet: some µs each",
+        ),
+        missing(
+            "absent",
+            "{0}, as tried",
+            "boot a kernel with CONFIG_PACKET=y, and for XDP with CONFIG_XDP_SOCKETS=y and \
+             CONFIG_BPF_SYSCALL=y",
+        ),
+    ],
+};
+
+fn priorities(machine: &Machine) -> Reading {
+    let max = machine.rights.max_fifo;
+    let granted = max.map_or_else(
+        || "SCHED_FIFO refused".to_owned(),
+        |max| format!("SCHED_FIFO 1 to {max} granted"),
+    );
+    let mut rights = machine.rights;
+    rights.memory_lock = MemoryLock::Unlimited;
+    // The ORB leaves 99 to the kernel.
+    let suffices = max.is_some_and(|max| max >= 98);
+    let state = if suffices { "granted" } else { "refused" };
+    one(state, [&granted, &reasons(machine), &remedy(&rights)])
+}
+
+fn memory_lock(machine: &Machine) -> Reading {
+    let (state, octets) = match machine.rights.memory_lock {
+        MemoryLock::Unlimited => ("unlimited", 0),
+        MemoryLock::Limited(octets) => ("limited", octets),
+        MemoryLock::None => ("none", 0),
+    };
+    let mut rights = machine.rights;
+    (rights.max_fifo, rights.refusal) = (Some(99), None);
+    one(state, [&(octets >> 10), &remedy(&rights)])
+}
+
+fn remedy(rights: &Rights) -> String {
+    let missing = rights.missing();
+    missing.iter().map(|right| right.remedy).collect()
+}
+
+/// The origin of the right to priorities, as far as it can be read.
+fn reasons(machine: &Machine) -> String {
+    let status = machine.read("/proc/self/status").unwrap_or_default();
+    let effective = value_of(&status, "CapEff");
+    let effective = effective.and_then(|text| u64::from_str_radix(text, 16).ok());
+    let capability = match effective.map(|sets| sets & CAP_SYS_NICE != 0) {
+        Some(true) => "with CAP_SYS_NICE",
+        Some(false) => "without CAP_SYS_NICE",
+        None => "CAP_SYS_NICE unknown",
+    };
+    let limits = machine.read("/proc/self/limits").unwrap_or_default();
+    let mut lines = limits.lines();
+    let limit = lines.find_map(|line| line.strip_prefix("Max realtime priority"));
+    let limit = limit.and_then(|text| text.split_whitespace().next());
+    format!("{capability}, RTPRIO limit {}", limit.unwrap_or("unknown"))
+}
+
+/// Reads the budget of the control group, where the kernel has `RT_GROUP_SCHED`.
+fn group_budget(machine: &Machine) -> Reading {
+    let Some(folder) = cpu_group(machine)? else {
+        return match (machine.rights.max_fifo, machine.rights.refusal) {
+            (Some(_), _) => one("granted", []),
+            (None, Some(PriorityRefusal::ControlGroup)) => one("refused", []),
+            (None, _) => one("untried", []),
+        };
+    };
+    let path = format!("{folder}/cpu.rt_runtime_us");
+    match machine.value::<i64>(&path) {
+        Ok(0) => one("none", [&path]),
+        Ok(-1) => one("unbounded", [&path]),
+        Ok(runtime) if runtime > 0 => {
+            let period: i64 = machine.value(&format!("{folder}/cpu.rt_period_us"))?;
+            one("share", [&runtime, &period])
+        }
+        Ok(other) => Err(Unreadable::rubbish(&path, &other.to_string())),
+        Err(unreadable) if unreadable.absent().is_some() => one("undivided", []),
+        Err(unreadable) => Err(unreadable),
+    }
+}
+
+/// Returns the folder of this process's group in the hierarchy of the controller `cpu`, version 1.
+/// Only that version has budgets; it may not be mounted.
+fn cpu_group(machine: &Machine) -> Result<Option<String>, Unreadable> {
+    let has_cpu = |list: &str| list.split(',').any(|name| name == "cpu");
+    let mounts = machine.read("/proc/self/mounts")?;
+    let mount = mounts.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let (folder, kind, options) = (words.next()?, words.next()?, words.next()?);
+        (kind == "cgroup" && has_cpu(options)).then_some(folder)
+    });
+    let Some(mount) = mount else {
+        return Ok(None);
+    };
+    let groups = machine.read("/proc/self/cgroup")?;
+    let group = groups.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        has_cpu(controllers).then_some(path.trim_end_matches('/'))
+    });
+    let group = group.ok_or_else(|| Unreadable::rubbish("/proc/self/cgroup", &groups))?;
+    // Within a container the group is the mount itself, whatever its path outside.
+    let folder = Some(format!("{mount}{group}")).filter(|folder| machine.exists(folder));
+    Ok(Some(folder.unwrap_or_else(|| mount.to_owned())))
+}
+
+/// Reads which drivers of RIO can be opened.
+fn packet_rights(machine: &Machine) -> Reading {
+    use PacketAccess::{Denied, Granted};
+
+    let packets = machine.packets;
+    let all = [
+        ("AF_XDP", packets.xdp_socket),
+        ("XDP programs", packets.xdp_program),
+        ("AF_PACKET", packets.packet_socket),
+    ];
+    let state = match all.map(|(_, access)| access) {
+        [Granted, Granted, Granted] => "granted",
+        access if access.contains(&Denied) => "denied",
+        [_, _, Granted] => "without XDP",
+        _ => "absent",
+    };
+    let found = all.map(|(name, access)| match access {
+        Granted => format!("{name}: granted"),
+        Denied => format!("{name}: denied"),
+        PacketAccess::Absent(number) => {
+            let error = io::Error::from_raw_os_error(number);
+            format!("{name}: not available ({error})")
+        }
+    });
+    one(state, [&found.join(", ")])
+}
+
+const GRANT_BUDGET: &str = "give the group a share, after those above it, or run in the root group:\n  \
+     echo 900000 > /sys/fs/cgroup/cpu/GROUP/cpu.rt_runtime_us\n  \
+     docker run --cpu-rt-runtime=900000 …";
+const CAP_SYS_NICE: u64 = 1 << 23;

@@ -1,0 +1,88 @@
+//! The report of all experiments.
+
+use chronorb_report::{Document, Score, Tile, units};
+
+use super::index::{Index, Visit};
+use crate::Claim;
+use crate::Verdict;
+use crate::experiment::Findings;
+
+/// The index, whose links are those to the reports beside it.
+pub(super) fn document(index: &Index) -> Document {
+    let mut document = Document::new(index.headline())
+        .lead(LEAD)
+        .caveats(index.caveats())
+        .section("The experiments")
+        .tiles(index.visits.iter().map(tile).collect());
+    for (paper, claims) in by_paper(index) {
+        document = document.section(paper).claims_of(claims);
+    }
+    let missed = index.all_claims();
+    let missed =
+        missed.filter(|(_, claim)| claim.paper.is_none() && claim.verdict() == Verdict::Missed);
+    let missed: Vec<_> = missed.map(sourced).collect();
+    if !missed.is_empty() {
+        document = document
+            .section("Aims of chronorb that are missed here")
+            .claims_of(missed);
+    }
+    let mut commands = index.command();
+    for visit in &index.visits {
+        commands += &format!("\nchronorb lab {}{}", visit.name, index.flag());
+    }
+    document
+        .environment(index.environment.rows())
+        .commands(commands)
+}
+
+fn tile(visit: &Visit) -> Tile {
+    let outcome = visit.outcome.as_ref();
+    Tile {
+        name: visit.name.to_owned(),
+        title: visit.title.to_owned(),
+        finding: outcome
+            .map(|told| told.headline.clone())
+            .map_err(Clone::clone),
+        score: Score::of(visit.claims()),
+        took: units::span(visit.took),
+    }
+}
+
+/// A claim, and the experiment that has its figures.
+fn sourced((visit, claim): (&Visit, &Claim)) -> (Option<String>, Claim) {
+    (Some(visit.name.to_owned()), claim.clone())
+}
+
+/// A paper with its claims.
+type Paper = (&'static str, Vec<(Option<String>, Claim)>);
+
+/// The papers in the order of their first claims.
+fn by_paper(index: &Index) -> Vec<Paper> {
+    let mut papers: Vec<Paper> = Vec::new();
+    for (visit, claim) in index.all_claims() {
+        // `RTAS 1998, figure 7` is a paper and a place in it.
+        let Some(paper) = claim.paper.and_then(|paper| paper.split(", ").next()) else {
+            continue;
+        };
+        let claim = sourced((visit, claim));
+        match papers.iter_mut().find(|(of, _)| *of == paper) {
+            Some((_, claims)) => claims.push(claim),
+            None => papers.push((paper, vec![claim])),
+        }
+    }
+    papers
+}
+
+const LEAD: &str = "The experiments of the papers on real-time CORBA, and some more, run on this machine: the \
+                    claims of the papers beside the figures here, and a report of each.";
+
+#[cfg(test)]
+mod tests {
+    use super::super::index::tests::index;
+    use crate::report::tests::assert_snapshot;
+
+    #[test]
+    fn the_report_has_all_parts() {
+        assert_snapshot("all", &index());
+    }
+}

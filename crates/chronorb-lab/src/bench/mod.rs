@@ -1,0 +1,99 @@
+//! The harness of the experiments: servers, clients, and the systems that are compared.
+//!
+//! Every server and client is a process of its own. [`ServerSpec`] and [`ClientSpec`] describe
+//! those of the ORB, `server` and `client` run them; [`with_callers`] has the threads of a client
+//! call at once. A [`Fleet`] is a server of one of several systems, with its clients: all of them
+//! make their calls in `drive`, whatever they call, and check every reply. The systems are chronorb
+//! (`orb`), raw sockets, shared memory and TLS that move as many octets as its messages have (`raw`,
+//! `epoll`, `tap`), and omniORB, whose programs are compiled where it is installed (`omniorb`) and
+//! speak the same lines:
+//!
+//! | child | says | hears |
+//! |---|---|---|
+//! | server | its references, and in a fleet the messages that have come | in a fleet to report that; the end of its input: end |
+//! | client | that it is connected, then the calls of each run or batch | each run or batch; at last, to end |
+//! | idle clients | that all connections are there | the end of its input: end |
+
+mod callers;
+pub(crate) mod certificates;
+mod client;
+pub(crate) mod drive;
+mod epoll;
+mod fleet;
+mod idle_clients;
+mod omniorb;
+mod oneway;
+pub(crate) mod orb;
+mod order;
+mod place;
+mod raw;
+mod server;
+mod tap;
+pub(crate) mod work;
+
+use crate::error::LabError;
+use crate::process::{self, Parent};
+
+pub(crate) use callers::{elapsed_ns, with_callers};
+pub(crate) use certificates::Certificates;
+pub(crate) use client::{CLIENT, ClientSpec, Measured, Pace, PacedRun, client_main, is_real_time};
+pub(crate) use fleet::{Fleet, OrbSettings};
+pub(crate) use idle_clients::{IDLE_CLIENTS, IdleClients, idle_clients_main};
+pub use omniorb::{OmniOrb, Programs};
+pub(crate) use orb::try_out;
+pub(crate) use order::{Arrivals, Medium, RawServing};
+pub use order::{Operation, Sizes, Waits};
+pub(crate) use place::{Cpus, allow_files, check_permitted};
+pub use place::{Placement, Scheduled};
+pub(crate) use server::{
+    Model, OBJECT, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec, Serving, options,
+    orb as start_orb, priority, real_time_options, serve, server_main,
+};
+pub(crate) use tap::{Tapped, tap, tap_group, tap_with};
+
+use order::{ClientKind, ClientOrder, ServerKind, ServerOrder};
+
+/// Runs a server of a system.
+///
+/// # Errors
+/// [`LabError::Process`] when the order cannot be read, otherwise the failure of the server.
+pub(crate) fn system_server_main(order: &str) -> Result<(), LabError> {
+    let order: ServerOrder = process::order(order)?;
+    place::schedule_this_thread(order.scheduled)?;
+    match order.kind {
+        ServerKind::Orb(serving) => orb::serve(&serving, order.scheduled),
+        ServerKind::Raw {
+            medium,
+            how,
+            exchange,
+        } => match how {
+            RawServing::Epoll { threads } => epoll::serve(exchange, threads),
+            RawServing::Threads(waits) => raw::serve(&medium, exchange, waits),
+        },
+    }
+}
+
+/// Runs a client of a system.
+///
+/// # Errors
+/// [`LabError::Process`] when the order cannot be read, otherwise the failure of a call.
+pub(crate) fn system_client_main(order: &str) -> Result<(), LabError> {
+    let order: ClientOrder = process::order(order)?;
+    place::schedule_this_thread(order.scheduled)?;
+    let parent = Parent::or_exit();
+    match &order.kind {
+        ClientKind::Orb(calling) => {
+            let orb = orb::client(calling.waits, &calling.options)?;
+            let connect = || orb::Calls::connect(&orb, calling);
+            drive::batches(&parent, order.threads, connect)
+        }
+        ClientKind::Raw(calling) => {
+            drive::batches(&parent, order.threads, || raw::Calls::connect(calling))
+        }
+    }
+}
+
+/// The part of a process that is a server of a system.
+pub(crate) const SYSTEM_SERVER: &str = "system-server";
+/// The part of a process that is a client of a system.
+pub(crate) const SYSTEM_CLIENT: &str = "system-client";

@@ -1,0 +1,375 @@
+//! Servers and clients of chronorb.
+
+use std::time::Duration;
+
+use chronorb::prelude::*;
+use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, Waiting, parse_endpoints};
+use chronorb_rt::Deadline;
+
+use super::drive::Caller;
+use super::fleet::OrbSettings;
+use super::oneway::{Pace, Recorder};
+use super::order::{Operation, OrbCalling, OrbServing, Serving, Waits};
+use super::place::{Scheduled, schedule_orb_threads};
+use super::raw::SPIN;
+use super::server::LOOPBACK;
+use crate::error::LabError;
+use crate::idl::peers::{
+    Clock, ClockServant, ClockSkeleton, Data, DataServant, DataSkeleton, Power, PowerServant,
+    PowerSkeleton, Sample,
+};
+use crate::process::{self, Parent};
+
+/// Serves until the parent closes standard input.
+pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), LabError> {
+    let mut config = config(&serving.endpoints, &serving.options)?;
+    config.max_connections = serving.max_connections;
+    config.server_wait = waiting(serving.waits);
+    let orb = Orb::with_config(config).map_err(LabError::work("starting the ORB"))?;
+    let recorder = Recorder::default();
+    let mut objects = offer(&orb, &recorder).map_err(LabError::work("offering the objects"))?;
+    if let Some(group) = &serving.group {
+        join(&orb, &recorder, group).map_err(LabError::work(JOINING))?;
+        objects.clock.clone_from(group);
+    }
+    schedule_orb_threads(scheduled)?;
+    let stopped = orb.clone();
+    let parent = Parent::listen(move || {
+        // Without its parent the server has nobody to tell why it could not stop in order.
+        let _ = stopped.shutdown(false);
+    });
+    process::tell(&objects)?;
+    recorder.report_to(parent);
+    orb.run();
+    Ok(())
+}
+
+/// An ORB for a client.
+pub(super) fn client(waits: Waits, options: &[String]) -> Result<Orb, LabError> {
+    let mut config = config(LOOPBACK, options)?;
+    config.client_wait = waiting(waits);
+    Orb::with_config(config).map_err(LabError::work("starting the ORB"))
+}
+
+/// Finds out whether calls can be made with these settings.
+pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), LabError> {
+    let server = Orb::with_config(config(&settings.endpoints, &settings.server)?)
+        .map_err(LabError::work("starting the ORB"))?;
+    let recorder = Recorder::default();
+    let called = offer(&server, &recorder)
+        .map_err(LabError::work("offering the objects"))
+        .and_then(|serving| {
+            let client = client(Waits::Block, &settings.client)?;
+            let called = match &settings.group {
+                None => Calls::of(&client, &serving.power, Operation::Cube).map(drop),
+                Some(group) => join(&server, &recorder, group)
+                    .map_err(LabError::work(JOINING))
+                    .and_then(|()| send_until_heard(&client, group, &recorder)),
+            };
+            let stopped = stop(&client);
+            called.and(stopped)
+        });
+    let stopped = stop(&server);
+    called.and(stopped)
+}
+
+/// Sends to a group until a message comes.
+fn send_until_heard(orb: &Orb, group: &str, recorder: &Recorder) -> Result<(), LabError> {
+    let mut messages = Calls::of(orb, group, Operation::Oneway(0))?;
+    let deadline = Deadline::after(ARRIVAL);
+    while recorder.taken().count() == 0 {
+        if deadline.has_passed() {
+            let why = format!("nothing of what was sent came within {ARRIVAL:?}");
+            return Err(LabError::work("calling a group")(why));
+        }
+        messages.call(0)?;
+    }
+    Ok(())
+}
+
+fn stop(orb: &Orb) -> Result<(), LabError> {
+    orb.shutdown(false)
+        .map_err(LabError::work("ending the ORB"))
+}
+
+/// The settings of all: ordinary scheduling, this machine alone, and calls that are always remote.
+pub(super) fn config(endpoints: &str, options: &[String]) -> Result<OrbConfig, LabError> {
+    let mut config = OrbConfig::default();
+    if !options.is_empty() {
+        config = OrbConfig::read(&mut options.to_vec())
+            .map_err(LabError::work("choosing the settings"))?;
+    }
+    config.orb_id = "lab".to_owned();
+    config.listen_endpoints =
+        parse_endpoints(endpoints).map_err(LabError::work("choosing an endpoint"))?;
+    config.real_time = RealTimeMode::Off;
+    config.collocation = Collocation::Off;
+    Ok(config)
+}
+
+/// Looking again for so long that it never sleeps in a ping-pong, but does when that is over.
+pub(crate) const fn waiting(waits: Waits) -> Waiting {
+    match waits {
+        Waits::Block => Waiting::Block,
+        Waits::Spin => Waiting::Spin(SPIN),
+    }
+}
+
+/// Activates all objects.
+pub(super) fn offer(
+    orb: &Orb,
+    recorder: &Recorder,
+) -> Result<Serving, Box<dyn std::error::Error + Send + Sync>> {
+    let root = orb.root_poa()?;
+    let power = root.serve(PowerSkeleton::new(Cuber))?;
+    let data = root.serve(DataSkeleton::new(Mirror))?;
+    let clock = root.serve(ClockSkeleton::new(Watcher(recorder.clone())))?;
+    root.manager().activate()?;
+    Ok(Serving {
+        power: orb.object_to_string(&power),
+        data: orb.object_to_string(&data),
+        clock: orb.object_to_string(&clock),
+    })
+}
+
+/// Lets a group lead to an object that takes the time of messages.
+fn join(
+    orb: &Orb,
+    recorder: &Recorder,
+    group: &str,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let root = orb.root_poa()?;
+    let id = root.activate_object(ClockSkeleton::new(Watcher(recorder.clone())))?;
+    let group = orb.string_to_object(group)?;
+    root.associate_reference_with_id(&group, &id)?;
+    Ok(())
+}
+
+/// The same for others: the references of those that cube and give back data, a line each.
+pub(crate) fn offer_lines(orb: &Orb) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    let Serving { power, data, .. } = offer(orb, &Recorder::default())?;
+    Ok(format!("{power}\n{data}\n"))
+}
+
+#[derive(Debug)]
+struct Cuber;
+
+impl PowerServant for Cuber {
+    fn cube(&self, _call: &Call<'_>, v: u8) -> Result<i32, SystemException> {
+        Ok(i32::from(v).pow(3))
+    }
+}
+
+#[derive(Debug)]
+struct Mirror;
+
+impl DataServant for Mirror {
+    fn echo_octets<'a>(&self, _call: &Call<'a>, v: &'a [u8]) -> Result<&'a [u8], SystemException> {
+        Ok(v)
+    }
+
+    fn echo_doubles<'a>(
+        &self,
+        _call: &Call<'a>,
+        v: &'a [f64],
+    ) -> Result<&'a [f64], SystemException> {
+        Ok(v)
+    }
+
+    fn echo_samples<'a>(
+        &self,
+        _call: &Call<'a>,
+        v: &'a [Sample],
+    ) -> Result<&'a [Sample], SystemException> {
+        Ok(v)
+    }
+}
+
+/// Takes the time of messages that have no answer.
+#[derive(Debug)]
+struct Watcher(Recorder);
+
+impl ClockServant for Watcher {
+    fn send(&self, _call: &Call<'_>, sent_ns: u64) -> Result<(), SystemException> {
+        self.0.take(sent_ns);
+        Ok(())
+    }
+
+    fn carry(&self, _call: &Call<'_>, sent_ns: u64, _load: &[u8]) -> Result<(), SystemException> {
+        self.0.take(sent_ns);
+        Ok(())
+    }
+
+    fn settle(&self, _call: &Call<'_>) -> Result<(), SystemException> {
+        Ok(())
+    }
+}
+
+/// A client's calls.
+pub(crate) struct Calls {
+    object: Callee,
+    scope: Scope,
+}
+
+/// What is called, and what is sent.
+enum Callee {
+    Power(Power),
+    Octets(Data, Vec<u8>),
+    Doubles(Data, Vec<f64>),
+    Structs(Data, Vec<Sample>),
+    /// With what is sent beside the time.
+    Clock(Clock, Vec<u8>, Pace),
+}
+
+impl Calls {
+    /// Finds the object, with everything on the way there.
+    pub(super) fn connect(orb: &Orb, calling: &OrbCalling) -> Result<Self, LabError> {
+        Self::paced(orb, &calling.reference, calling.operation, calling.waits)
+    }
+
+    /// The same by the parts of the order.
+    pub(crate) fn of(orb: &Orb, reference: &str, operation: Operation) -> Result<Self, LabError> {
+        Self::paced(orb, reference, operation, Waits::Block)
+    }
+
+    fn paced(
+        orb: &Orb,
+        reference: &str,
+        operation: Operation,
+        waits: Waits,
+    ) -> Result<Self, LabError> {
+        let object = orb
+            .string_to_object(reference)
+            .map_err(LabError::work("finding the object"))?;
+        let object = match operation {
+            Operation::Cube => Callee::Power(Power::unchecked_narrow(&object)),
+            Operation::Octets(octets) => {
+                Callee::Octets(data(&object), (0..octets).map(|n| n as u8).collect())
+            }
+            Operation::Doubles(octets) => {
+                Callee::Doubles(data(&object), (0..octets / 8).map(f64::from).collect())
+            }
+            Operation::Structs(octets) => {
+                Callee::Structs(data(&object), (0..octets / SAMPLE).map(sample).collect())
+            }
+            Operation::Oneway(_) | Operation::Flood => {
+                let octets = match operation {
+                    Operation::Oneway(octets) => octets as usize,
+                    _ => 0,
+                };
+                let clock = Clock::unchecked_narrow(&object);
+                Callee::Clock(clock, vec![0; octets], Pace::of(operation, waits))
+            }
+        };
+        let mut calls = Self {
+            object,
+            scope: Scope::new(ARENA),
+        };
+        calls.check_all()?;
+        Ok(calls)
+    }
+
+    /// Waits until the server has taken all that was sent; only where nothing has an answer.
+    pub(super) fn settle(&self) -> Result<(), LabError> {
+        match &self.object {
+            Callee::Clock(clock, ..) => clock.settle().map_err(LabError::work(CALLING)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes one call and looks at all of the answer.
+    fn check_all(&mut self) -> Result<(), LabError> {
+        let scope = &mut self.scope;
+        let same = match &self.object {
+            Callee::Power(power) => power.cube(255).map(|cube| cube == 16_581_375),
+            Callee::Octets(data, v) => data.echo_octets_in(scope, v).map(|echo| echo == v),
+            Callee::Doubles(data, v) => data.echo_doubles_in(scope, v).map(|echo| echo == v),
+            Callee::Structs(data, v) => data.echo_samples_in(scope, v).map(|echo| echo == v),
+            // It does not count.
+            Callee::Clock(clock, load, _) => tell(clock, 0, load).map(|()| true),
+        };
+        match same.map_err(LabError::work(CALLING))? {
+            true => Ok(()),
+            false => Err(LabError::WrongAnswer(
+                "what came back is not what was sent".to_owned(),
+            )),
+        }
+    }
+}
+
+impl Caller for Calls {
+    fn warm_up(&mut self, turn: u32) -> Result<(), LabError> {
+        if let Callee::Clock(.., pace) = &mut self.object {
+            pace.leave_out_next();
+        }
+        self.call(turn)
+    }
+
+    fn call(&mut self, turn: u32) -> Result<(), LabError> {
+        let scope = &mut self.scope;
+        match &mut self.object {
+            Callee::Power(power) => {
+                let value = turn as u8;
+                let cube = power.cube(value).map_err(LabError::work(CALLING))?;
+                match cube == i32::from(value).pow(3) {
+                    true => Ok(()),
+                    false => Err(LabError::WrongAnswer(format!("{value}³ is not {cube}"))),
+                }
+            }
+            Callee::Octets(data, v) => same_ends(v, data.echo_octets_in(scope, v)),
+            Callee::Doubles(data, v) => same_ends(v, data.echo_doubles_in(scope, v)),
+            Callee::Structs(data, v) => same_ends(v, data.echo_samples_in(scope, v)),
+            Callee::Clock(clock, load, pace) => {
+                tell(clock, pace.begin(), load).map_err(LabError::work(CALLING))?;
+                pace.keep();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Tells the time, with a load where there is one.
+fn tell(clock: &Clock, sent_ns: u64, load: &[u8]) -> Result<(), SystemException> {
+    match load.is_empty() {
+        true => clock.send(sent_ns),
+        false => clock.carry(sent_ns, load),
+    }
+}
+
+/// Compares length, first and last element: to compare all would take longer than the call.
+fn same_ends<T: PartialEq>(
+    sent: &[T],
+    echo: Result<&[T], SystemException>,
+) -> Result<(), LabError> {
+    let echo = echo.map_err(LabError::work(CALLING))?;
+    match sent.len() == echo.len() && sent.first() == echo.first() && sent.last() == echo.last() {
+        true => Ok(()),
+        false => Err(LabError::WrongAnswer(format!(
+            "{} elements went, and {} others came back",
+            sent.len(),
+            echo.len()
+        ))),
+    }
+}
+
+fn data(object: &Object) -> Data {
+    Data::unchecked_narrow(object)
+}
+
+fn sample(n: u32) -> Sample {
+    Sample {
+        id: n as i32,
+        kind: n as i16,
+        flags: n as u8,
+        value: f64::from(n),
+        weight: n as f32,
+    }
+}
+
+const CALLING: &str = "calling the server";
+const JOINING: &str = "joining the group";
+/// Longer than a message is under way on any machine.
+const ARRIVAL: Duration = Duration::from_secs(5);
+/// Octets of a sample on the wire, with the padding up to the next.
+const SAMPLE: u32 = 24;
+const ARENA: usize = 1 << 20;

@@ -1,0 +1,245 @@
+//! Where processes run, how their threads are scheduled, and how many files they may have open.
+
+use std::fs;
+use std::io;
+use std::str::FromStr;
+
+use chronorb_rt::{Scheduling, list, set_current, set_scheduling_of};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+
+use crate::error::LabError;
+
+/// On which CPUs a client and its server run.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Both on the last CPU.
+    SameCpu,
+    /// The client on the first, the server on the last.
+    AcrossCpus,
+    /// Wherever the kernel puts them.
+    Unpinned,
+}
+
+impl Placement {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::SameCpu, Self::AcrossCpus, Self::Unpinned];
+
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SameCpu => "same CPU",
+            Self::AcrossCpus => "across CPUs",
+            Self::Unpinned => "unpinned",
+        }
+    }
+}
+
+impl FromStr for Placement {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "same" => Ok(Self::SameCpu),
+            "across" => Ok(Self::AcrossCpus),
+            "unpinned" => Ok(Self::Unpinned),
+            _ => Err(format!("{text:?} is not same, across or unpinned")),
+        }
+    }
+}
+
+/// How the threads of clients and servers are scheduled, all alike.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduled {
+    /// `SCHED_OTHER`.
+    #[default]
+    Other,
+    /// `SCHED_FIFO`, at priority 20.
+    Fifo,
+}
+
+impl Scheduled {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Other => "SCHED_OTHER",
+            Self::Fifo => "SCHED_FIFO 20",
+        }
+    }
+
+    /// The native real-time priority, if that is one.
+    pub(super) const fn priority(self) -> Option<u8> {
+        match self {
+            Self::Other => None,
+            Self::Fifo => Some(FIFO),
+        }
+    }
+}
+
+/// Schedules the calling thread, and those that it will make.
+///
+/// # Errors
+///
+/// [`LabError::Scheduling`] where the process has not got the right.
+pub(crate) fn schedule_this_thread(scheduled: Scheduled) -> Result<(), LabError> {
+    match scheduled {
+        Scheduled::Other => Ok(()),
+        Scheduled::Fifo => set_current(Scheduling::fifo(FIFO)).map_err(refused),
+    }
+}
+
+/// Schedules the threads that the ORB has made, which declare their own scheduling.
+pub(super) fn schedule_orb_threads(scheduled: Scheduled) -> Result<(), LabError> {
+    match scheduled {
+        Scheduled::Other => Ok(()),
+        Scheduled::Fifo => list().iter().try_for_each(|thread| {
+            set_scheduling_of(thread.tid, Scheduling::fifo(FIFO)).map_err(refused)
+        }),
+    }
+}
+
+/// Finds out whether this process may schedule like that.
+pub(crate) fn check_permitted(scheduled: Scheduled) -> Result<(), LabError> {
+    let trial = std::thread::spawn(move || schedule_this_thread(scheduled));
+    trial
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn refused(source: chronorb_rt::SchedulingError) -> LabError {
+    LabError::Scheduling {
+        priority: FIFO,
+        source,
+    }
+}
+
+/// The CPUs that this process may use, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpus(Vec<usize>);
+
+impl Cpus {
+    /// Those of this process.
+    pub(crate) fn of_this_process() -> Result<Self, LabError> {
+        let set = sched_getaffinity(None).map_err(LabError::work("asking for the CPUs"))?;
+        let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+        Ok(Self(cpus.collect()))
+    }
+
+    /// Their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().copied()
+    }
+
+    /// Whether there are several.
+    pub(crate) fn are_several(&self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// Puts a client and its server in their places, with all their threads and those to come.
+    pub(crate) fn place(
+        &self,
+        placement: Placement,
+        client: u32,
+        server: u32,
+    ) -> Result<(), LabError> {
+        let last = &self.0[self.0.len().saturating_sub(1)..];
+        let first = &self.0[..1.min(self.0.len())];
+        let (of_client, of_server) = match placement {
+            Placement::SameCpu => (last, last),
+            Placement::AcrossCpus => (first, last),
+            Placement::Unpinned => (&self.0[..], &self.0[..]),
+        };
+        pin(client, of_client)
+            .and_then(|()| pin(server, of_server))
+            .map_err(LabError::work("pinning a process"))
+    }
+}
+
+/// Lets all threads of a process run on these CPUs alone.
+fn pin(process: u32, cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        set.set(*cpu);
+    }
+    for entry in fs::read_dir(format!("/proc/{process}/task"))? {
+        let thread = entry?.file_name().to_str().and_then(|id| id.parse().ok());
+        let Some(thread) = thread.and_then(Pid::from_raw) else {
+            continue;
+        };
+        match sched_setaffinity(Some(thread), &set) {
+            // It has ended meanwhile.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Raises the number of files that this process and its children may have open to `wanted`, or to
+/// what is permitted. Returns how many that is.
+pub(crate) fn allow_files(wanted: u64) -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let (now, most) = (
+        limit.current.unwrap_or(u64::MAX),
+        limit.maximum.unwrap_or(u64::MAX),
+    );
+    if now >= wanted {
+        return now;
+    }
+    let raised = Rlimit {
+        current: Some(wanted.min(most)),
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => wanted.min(most),
+        Err(_) => now,
+    }
+}
+
+const FIFO: u8 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_process_are_pinned_and_let_go_again() {
+        let cpus = Cpus::of_this_process().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let allowed = |pid: u32| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let line = status.lines().find(|l| l.starts_with("Cpus_allowed_list"));
+            line.unwrap_or_default()
+                .split_whitespace()
+                .nth(1)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let before = allowed(child.id());
+        cpus.place(Placement::SameCpu, child.id(), child.id())
+            .unwrap();
+        let last = cpus.0.last().unwrap().to_string();
+        let pinned = allowed(child.id());
+        cpus.place(Placement::Unpinned, child.id(), child.id())
+            .unwrap();
+        let after = allowed(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((pinned, after), (last, before));
+    }
+
+    #[test]
+    fn no_more_files_are_allowed_than_the_hard_limit_says() {
+        let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+        assert!(allow_files(64) >= 64);
+        assert!(allow_files(u64::MAX) <= most);
+    }
+}

@@ -1,0 +1,290 @@
+//! Raw channels: as many octets as the ORB's messages have, and nothing else.
+
+mod channel;
+mod multicast;
+mod tls;
+
+use std::io;
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use super::drive::Caller;
+use super::oneway::{self, Pace, Recorder};
+use super::order::{Exchange, Medium, Operation, RawCalling, Serving, Waits};
+use crate::error::LabError;
+use crate::process::{self, Parent};
+use channel::{Channel, Listener};
+
+#[cfg(test)]
+pub(super) use multicast::DATAGRAM;
+pub(super) use multicast::receiver_at;
+
+/// Serves every channel with a thread, until the parent closes standard input.
+pub(super) fn serve(medium: &Medium, exchange: Exchange, waits: Waits) -> Result<(), LabError> {
+    let opened = Listener::open(medium);
+    let (mut listener, address) = opened.map_err(LabError::work("listening"))?;
+    let recorder = announce(address)?;
+    loop {
+        let channel = listener.accept(waits);
+        let channel = channel.map_err(LabError::work("accepting a connection"))?;
+        let recorder = recorder.clone();
+        thread::spawn(move || answer_all(channel, exchange, &recorder));
+    }
+}
+
+/// Listens on a free port, says so, and ends the process with the parent.
+pub(super) fn listen() -> Result<TcpListener, LabError> {
+    let (listener, address) =
+        channel::listen().map_err(LabError::work::<io::Error>("listening"))?;
+    announce(address)?;
+    Ok(listener)
+}
+
+/// Says where it serves, and ends the process with the parent.
+fn announce(address: String) -> Result<Recorder, LabError> {
+    // What is under way then interests nobody.
+    let parent = Parent::listen(|| std::process::exit(0));
+    process::tell(&Serving {
+        power: address.clone(),
+        data: address.clone(),
+        clock: address,
+    })?;
+    let recorder = Recorder::default();
+    recorder.report_to(parent);
+    Ok(recorder)
+}
+
+/// A request becomes a reply in the same memory. Returns where that is.
+pub(super) fn answer(
+    frame: &mut [u8],
+    Exchange { operation, sizes }: Exchange,
+) -> std::ops::Range<usize> {
+    match operation {
+        Operation::Cube => {
+            let value = i32::from(frame[sizes.request - 1]);
+            let end = sizes.reply.max(CUBE_OCTETS);
+            frame[end - CUBE_OCTETS..end].copy_from_slice(&value.pow(3).to_le_bytes());
+            0..sizes.reply
+        }
+        // What was sent is sent back, without the part that only requests have.
+        Operation::Octets(_)
+        | Operation::Doubles(_)
+        | Operation::Structs(_)
+        | Operation::Oneway(_)
+        | Operation::Flood => {
+            let end = sizes.request.max(sizes.reply);
+            frame[end - 1] = frame[sizes.request - 1];
+            end - sizes.reply..end
+        }
+    }
+}
+
+/// The memory for a request and a reply.
+pub(super) fn frame(exchange: Exchange) -> Vec<u8> {
+    vec![0; exchange.sizes.request.max(exchange.sizes.reply)]
+}
+
+fn answer_all(mut channel: Channel, exchange: Exchange, recorder: &Recorder) -> io::Result<()> {
+    let mut frame = frame(exchange);
+    let request = exchange.sizes.request;
+    loop {
+        channel.receive(&mut frame[..request])?;
+        if is_oneway(exchange.operation) {
+            recorder.take(oneway::stamp_of(&frame[..request]));
+        } else {
+            let reply = answer(&mut frame, exchange);
+            channel.send(&frame[reply])?;
+        }
+    }
+}
+
+/// A client's calls.
+pub(super) struct Calls {
+    channel: Channel,
+    exchange: Exchange,
+    frame: Vec<u8>,
+    pace: Pace,
+}
+
+impl Calls {
+    pub(super) fn connect(calling: &RawCalling) -> Result<Self, LabError> {
+        let channel = Channel::connect(&calling.medium, &calling.address, calling.waits);
+        let mut calls = Self {
+            channel: channel.map_err(LabError::work("connecting"))?,
+            exchange: calling.exchange,
+            frame: frame(calling.exchange),
+            pace: Pace::of(calling.exchange.operation, calling.waits),
+        };
+        calls.warm_up(1)?;
+        Ok(calls)
+    }
+
+    fn exchange(&mut self, turn: u32) -> io::Result<()> {
+        let sizes = self.exchange.sizes;
+        self.channel.send(&self.frame[..sizes.request])?;
+        if turn == 0 {
+            self.channel.rouse();
+        }
+        self.channel.receive(&mut self.frame[..sizes.reply])
+    }
+
+    fn tell_the_time(&mut self, turn: u32) -> io::Result<()> {
+        let request = &mut self.frame[..self.exchange.sizes.request];
+        oneway::put_stamp(request, self.pace.begin());
+        self.channel.send(request)?;
+        if turn == 0 {
+            self.channel.rouse();
+        }
+        self.pace.keep();
+        Ok(())
+    }
+}
+
+impl Caller for Calls {
+    fn warm_up(&mut self, turn: u32) -> Result<(), LabError> {
+        self.pace.leave_out_next();
+        self.call(turn)
+    }
+
+    fn call(&mut self, turn: u32) -> Result<(), LabError> {
+        let Exchange { operation, sizes } = self.exchange;
+        if is_oneway(operation) {
+            let told = self.tell_the_time(turn);
+            return told.map_err(LabError::work(CALLING));
+        }
+        let value = turn as u8;
+        self.frame[sizes.request - 1] = value;
+        self.exchange(turn).map_err(LabError::work(CALLING))?;
+        if operation != Operation::Cube {
+            return match self.frame[sizes.reply - 1] {
+                last if last == value => Ok(()),
+                last => Err(LabError::WrongAnswer(format!("{value} became {last}"))),
+            };
+        }
+        let expected = i32::from(value).pow(3).to_le_bytes();
+        let cube = &self.frame[sizes.reply - CUBE_OCTETS..sizes.reply];
+        match cube == expected {
+            true => Ok(()),
+            false => Err(LabError::WrongAnswer(format!("{value}³ is not {cube:?}"))),
+        }
+    }
+}
+
+const fn is_oneway(operation: Operation) -> bool {
+    matches!(operation, Operation::Oneway(_) | Operation::Flood)
+}
+
+/// How long who spins looks again before it sleeps: longer than anything takes in a ping-pong.
+pub(crate) const SPIN: Duration = Duration::from_millis(20);
+const CUBE_OCTETS: usize = 4;
+const CALLING: &str = "calling the raw server";
+
+#[cfg(test)]
+mod tests {
+    use super::super::certificates::Certificates;
+    use super::super::order::Sizes;
+    use super::*;
+
+    fn exchange(operation: Operation, request: usize, reply: usize) -> Exchange {
+        Exchange {
+            operation,
+            sizes: Sizes { request, reply },
+        }
+    }
+
+    /// A server of one channel, and what it says of messages without an answer.
+    fn serve_one(medium: &Medium, exchange: Exchange, waits: Waits) -> (String, Recorder) {
+        let (mut listener, address) = Listener::open(medium).unwrap();
+        let recorder = Recorder::default();
+        let recording = recorder.clone();
+        thread::spawn(move || answer_all(listener.accept(waits).unwrap(), exchange, &recording));
+        (address, recorder)
+    }
+
+    fn calling(medium: &Medium, address: String, waits: Waits, exchange: Exchange) -> RawCalling {
+        RawCalling {
+            medium: medium.clone(),
+            address,
+            waits,
+            exchange,
+        }
+    }
+
+    #[test]
+    fn cubes_and_data_come_back_by_every_medium_whoever_waits_how() {
+        let certificates = Certificates::make().expect("openssl is there");
+        for medium in [
+            Medium::Tcp,
+            Medium::Unix,
+            Medium::Udp,
+            Medium::Memory,
+            Medium::Tls(certificates.directory().to_owned()),
+        ] {
+            for waits in [Waits::Block, Waits::Spin] {
+                let largest = if medium == Medium::Udp {
+                    60_000
+                } else {
+                    1 << 20
+                };
+                for exchange in [
+                    exchange(Operation::Cube, 60, 28),
+                    exchange(
+                        Operation::Octets(largest),
+                        largest as usize + 64,
+                        largest as usize,
+                    ),
+                    exchange(Operation::Octets(100), 128, 140),
+                ] {
+                    let (address, _) = serve_one(&medium, exchange, waits);
+                    let calling = calling(&medium, address, waits, exchange);
+                    let mut calls = Calls::connect(&calling).unwrap();
+                    for turn in 0..50 {
+                        calls.call(turn).unwrap();
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_time_of_what_has_no_answer_is_taken_where_it_arrives() {
+        for medium in [Medium::Tcp, Medium::Memory, Medium::Multicast] {
+            for waits in [Waits::Block, Waits::Spin] {
+                let octets = if medium == Medium::Multicast {
+                    5_000
+                } else {
+                    80
+                };
+                let exchange = exchange(Operation::Oneway(0), octets, 0);
+                let (address, recorder) = serve_one(&medium, exchange, waits);
+                let calling = calling(&medium, address, waits, exchange);
+                let mut calls = Calls::connect(&calling).unwrap();
+                for turn in 0..20 {
+                    calls.call(turn).unwrap();
+                    assert!(arrival(&recorder) > 0, "{medium:?}");
+                }
+            }
+        }
+    }
+
+    /// How long the next message was under way.
+    fn arrival(recorder: &Recorder) -> u64 {
+        loop {
+            if let Some(latency) = recorder.taken().latencies_ns.pop() {
+                return latency;
+            }
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_gone_is_an_error() {
+        let (listener, address) = channel::listen().unwrap();
+        let closer = thread::spawn(move || drop(listener.accept()));
+        let exchange = exchange(Operation::Cube, 60, 28);
+        let connected = Calls::connect(&calling(&Medium::Tcp, address, Waits::Block, exchange));
+        closer.join().unwrap();
+        assert!(matches!(connected, Err(LabError::Work { .. })));
+    }
+}

@@ -1,0 +1,152 @@
+//! One phase: a server, its clients, and their calls.
+
+use std::time::Duration;
+
+use chronorb_rt::{Deadline, Monotonic, sleep_until};
+
+use crate::bench::{
+    CLIENT, ClientSpec, Measured, Model, OBJECT, ObjectSpec, Pace, PacedRun, PoolSpec, SERVER,
+    ServantSpec, ServerSpec, Serving, options,
+};
+use crate::comparison::{Phase, Setup};
+use crate::error::LabError;
+use crate::process::{Child, Ready};
+use crate::progress::Progress;
+use crate::work::Speed;
+
+/// The calls of a phase.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) calls: Phase,
+    /// Whether the threads of the high-priority client had real-time priorities.
+    pub(super) real_time: bool,
+}
+
+/// Runs a phase of the demonstration, with priorities or without.
+pub(super) fn run(setup: &Setup, speed: Speed, priorities: bool) -> Result<Outcome, LabError> {
+    let (server, serving): (_, Serving) =
+        Child::start("server", SERVER, &server_spec(setup, priorities))?;
+    let launch = |name: String, threads, priority: i16| {
+        let spec = ClientSpec {
+            options: options(&["-ORBRealTime", real_time(priorities)]),
+            reference: serving[OBJECT].clone(),
+            threads: vec![priorities.then_some(priority); threads as usize],
+            warm_up: WARM_UP_CALLS,
+            server: None,
+        };
+        Child::launch(name, CLIENT, &spec)
+    };
+    // The first is the client of high priority.
+    let mut clients = vec![launch("high-priority client".to_owned(), 1, HIGH)?];
+    for number in 1..=setup.low_clients {
+        let name = format!("low-priority client {number}");
+        clients.push(launch(name, setup.threads_per_low_client, LOW)?);
+    }
+    let connected = Deadline::after(START_UP);
+    for client in &mut clients {
+        let Ready {} = client.hear(connected)?;
+    }
+
+    let start = Monotonic::now() + LEAD;
+    let high = [Pace::CallEvery(setup.period)];
+    let low = vec![Pace::BackToBack; setup.threads_per_low_client as usize];
+    for (index, client) in clients.iter_mut().enumerate() {
+        let (paces, work) = match index {
+            0 => (&high[..], setup.high_work),
+            _ => (&low[..], setup.low_work),
+        };
+        let run = PacedRun::new(start, setup.phase, paces, speed.steps(work));
+        client.tell(&Some(run))?;
+    }
+    let mut server = server;
+    watch(setup, priorities, start, || {
+        server.check()?;
+        Ok(clients.iter_mut().try_for_each(Child::check)?)
+    })?;
+
+    let end = Deadline::at(start + setup.phase + WIND_DOWN);
+    let mut outcome = Outcome {
+        calls: Phase::default(),
+        real_time: false,
+    };
+    for (index, mut client) in clients.into_iter().enumerate() {
+        let measured: Measured = client.hear(end)?;
+        let calls = match index {
+            0 => {
+                outcome.real_time = measured.real_time;
+                &mut outcome.calls.high
+            }
+            _ => &mut outcome.calls.low,
+        };
+        for of_thread in &measured.calls {
+            calls.merge(of_thread);
+        }
+        client.dismiss(end)?;
+    }
+    server.stop(Deadline::after(WIND_DOWN))?;
+    Ok(outcome)
+}
+
+/// Returns the server: a lane for each priority, or one pool for all calls.
+fn server_spec(setup: &Setup, priorities: bool) -> ServerSpec {
+    let mut options = options(&["-ORBRealTime", real_time(priorities)]);
+    if priorities {
+        let lanes = [
+            (LOW, setup.low_lane_threads),
+            (HIGH, setup.high_lane_threads),
+        ];
+        return ServerSpec::of_work(options, PoolSpec::lanes(lanes), Model::Propagated(LOW));
+    }
+    let threads = setup.low_lane_threads + setup.high_lane_threads;
+    options.extend(["-ORBThreads".to_owned(), threads.to_string()]);
+    ServerSpec {
+        options,
+        pools: Vec::new(),
+        objects: vec![ObjectSpec {
+            name: OBJECT.to_owned(),
+            pool: None,
+            servant: ServantSpec::Work,
+        }],
+    }
+}
+
+const fn real_time(priorities: bool) -> &'static str {
+    if priorities { "preferred" } else { "off" }
+}
+
+/// Shows the progress of a phase until it is over, and stops when a process fails.
+fn watch(
+    setup: &Setup,
+    priorities: bool,
+    start: Monotonic,
+    mut check: impl FnMut() -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let name = if priorities {
+        "with priorities"
+    } else {
+        "without priorities"
+    };
+    let progress = Progress::start_timed(name, setup.phase);
+    let end = start + setup.phase;
+    let mut next = start;
+    while next < end {
+        sleep_until(next);
+        progress.show(Monotonic::now().since(start));
+        check()?;
+        next = next + TICK;
+    }
+    sleep_until(end);
+    Ok(())
+}
+
+const HIGH: i16 = 24_000;
+const LOW: i16 = 0;
+/// The calls of each thread that are not measured.
+const WARM_UP_CALLS: u32 = 20;
+/// The time that all clients may take to connect.
+const START_UP: Duration = Duration::from_secs(15);
+/// The time from the order to start until the start.
+const LEAD: Duration = Duration::from_millis(200);
+/// The time that the last calls and the processes may take to end.
+const WIND_DOWN: Duration = Duration::from_secs(15);
+const TICK: Duration = Duration::from_millis(200);
