@@ -56,8 +56,8 @@ pub struct Options {
     pub report: Option<PathBuf>,
 }
 
-/// Examines this machine, measures it on request, prints the diagnosis on standard output and writes
-/// the report.
+/// Examines this machine, measures it on request, prints the diagnosis on standard output and
+/// writes the report.
 ///
 /// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
 /// object. Findings are not errors, however bad.
