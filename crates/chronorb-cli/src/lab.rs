@@ -554,7 +554,8 @@ pub(crate) struct RioArguments {
     only: Vec<rio::Part>,
 
     /// The driver of RIO: auto, xdp or packet.
-    #[arg(long, value_name = "DRIVER", default_value = "auto", value_parser = ["auto", "xdp", "packet"])]
+    #[arg(long, value_name = "DRIVER", default_value = "auto",
+          value_parser = ["auto", "xdp", "packet"])]
     driver: String,
 
     /// The work of the receiver of bulk traffic for each block of 8,000 octets in e11, in µs,
@@ -778,7 +779,7 @@ Examples:
 
 Other programs that run at the same time change the figures. A system that cannot take part is left
 out and named: omniORB needs g++, omniidl and libomniorb4-dev, and TLS the program openssl, which
-makes certificates for the run. A claim that was missed is shown, and is no failure of the command.";
+makes certificates for the run. A claim that was missed is shown, and is no failure.";
 
 const RIO_EXAMPLES: &str = "\
 Examples:
