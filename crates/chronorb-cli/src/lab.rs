@@ -839,5 +839,5 @@ Examples:
   chronorb lab whitebox --short --json | jq '.rows[] | select(.architecture)'
 
 System calls are traced (ptrace). Where that is refused they are not counted, and the report names
-that. A budget that is broken is shown (MISSED); it is a failure of the command, with exit status 1,
+that. A budget that is broken is shown (missed); it is a failure of the command, with exit status 1,
 only with --check.";
