@@ -13,7 +13,7 @@ use crate::lab::LabCommand;
 use crate::rio::{self, RioCommand};
 use crate::top;
 
-/// Real-time CORBA: show that priorities hold, examine the machine, measure what calls cost,
+/// Real-time CORBA: show that priorities hold, examine the machine, measure the cost of calls,
 /// compile IDL to Rust.
 ///
 /// Without a command it runs the demonstration.
@@ -28,19 +28,20 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure the same load without priorities and with them.
     ///
-    /// Starts a server and clients on this machine: one client of high priority that calls 20
-    /// times a second, and many of low priority that saturate the server. First everyone is
-    /// equal, then priorities hold from the client's thread to the servant. Ends with a table,
-    /// a sentence that says what it means, and a report with plots.
+    /// Starts a server and clients on this machine: one client of high priority that calls 20 times
+    /// a second, and many of low priority that saturate the server. First all clients are equal,
+    /// then priorities hold from the client's thread to the servant. Ends with a table, a sentence
+    /// with its meaning, and a report with plots.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArguments),
 
     /// Find out what costs latency on this machine, and how to mend it.
     ///
-    /// Looks at the kernel, the rights of this process, CPUs, timers, memory and network, and
-    /// says of each what was found, what it costs and how to mend it: what is missing first, most
-    /// costly first. What cannot be read is said, and why. Changes nothing on the machine. With
-    /// --measure it also shows how late threads wake up that sleep until a fixed time.
+    /// Checks the kernel, the rights of this process, CPUs, timers, memory and network. Each
+    /// finding has what was found, what it costs and how to mend it: missing rights and parts of
+    /// the kernel first, and the most costly first. A file that cannot be read is named with the
+    /// reason. Changes nothing on the machine. With --measure it also shows how late threads wake
+    /// up that sleep until a fixed time.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArguments),
 
@@ -48,11 +49,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Lab(LabCommand),
 
-    /// Show what a running ORB's lanes and threads are doing.
+    /// Show the activity of a running ORB's lanes and threads.
     ///
     /// A live view: a line for each lane with its queue, rates and times, and below it its threads.
-    /// It is asked of the ORB's monitor, which there is where its program was started with
-    /// -ORBMonitor on. Where the output is no terminal, one table follows the other.
+    /// The figures come from the ORB's monitor, which exists if its program was started with
+    /// -ORBMonitor on. If the output is not a terminal, one table follows the other.
     #[command(after_help = TOP_EXAMPLES)]
     Top(TopArguments),
 
@@ -66,7 +67,7 @@ pub(crate) enum Command {
 
     /// Print the completions of this command for a shell.
     ///
-    /// Packages install them; a user's own go where the shell looks for them.
+    /// Packages install them; those of a user go to the directory that the shell searches.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell.
@@ -76,7 +77,7 @@ pub(crate) enum Command {
     /// Write the manual pages of all commands, for packages.
     #[command(hide = true)]
     ManPages {
-        /// The directory; it is made if it is missing.
+        /// The directory; it is created if it is missing.
         dir: PathBuf,
     },
 
@@ -93,12 +94,13 @@ pub(crate) struct DemoArguments {
     #[arg(long)]
     json: bool,
 
-    /// Where to write the report, an HTML page that needs no other file [default: demo.html in
-    /// $XDG_STATE_HOME/chronorb/reports (~/.local/state/chronorb/reports), which replaces the last].
+    /// The path of the report, an HTML page that needs no other file [default: demo.html in
+    /// $XDG_STATE_HOME/chronorb/reports (~/.local/state/chronorb/reports), which replaces the
+    /// last].
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// How long each of the two phases lasts, 1 to 3600 seconds.
+    /// The length of each of the two phases, 1 to 3600 seconds.
     #[arg(long, value_name = "N", default_value_t = Setup::default().phase.as_secs(),
           value_parser = value_parser!(u64).range(1..=3600))]
     seconds: u64,
@@ -130,7 +132,7 @@ impl From<DemoArguments> for Options {
 
 #[derive(Args, Debug)]
 pub(crate) struct DoctorArguments {
-    /// Print what was found as one JSON object instead of the list.
+    /// Print the findings as one JSON object instead of the list.
     #[arg(long)]
     json: bool,
 
@@ -139,7 +141,7 @@ pub(crate) struct DoctorArguments {
     #[arg(long)]
     measure: bool,
 
-    /// How long wake-ups are measured, 1 to 86400 seconds.
+    /// The length of the measurement of wake-ups, 1 to 86400 seconds.
     #[arg(long, value_name = "N", default_value_t = 10, requires = "measure",
           value_parser = value_parser!(u64).range(1..=86400))]
     seconds: u64,
@@ -161,12 +163,12 @@ impl From<DoctorArguments> for chronorb_doctor::Options {
 
 #[derive(Args, Debug)]
 pub(crate) struct TopArguments {
-    /// The process of the ORB, or the path of its monitor's socket; needed where several ORBs of
-    /// this user have a monitor.
+    /// The process of the ORB, or the path of its monitor's socket; needed if several ORBs of this
+    /// user have a monitor.
     #[arg(value_name = "PID|SOCKET", value_parser = target)]
     target: Option<top::Target>,
 
-    /// How far apart two looks at the ORB are, 100 to 60000 milliseconds.
+    /// The interval between two queries of the ORB, 100 to 60000 milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1000,
           value_parser = value_parser!(u64).range(100..=60_000))]
     interval: u64,
@@ -184,7 +186,7 @@ pub(crate) struct TopArguments {
     json: bool,
 }
 
-/// A number is a process, and anything else a path.
+/// Parses a target: a number is a process, and anything else a path.
 fn target(text: &str) -> Result<top::Target, String> {
     match text.parse() {
         Ok(pid) => Ok(top::Target::Process(pid)),
@@ -198,9 +200,10 @@ impl From<TopArguments> for top::Options {
         Self {
             target: arguments.target,
             interval: Duration::from_millis(arguments.interval),
-            count: match arguments.once {
-                true => Some(1),
-                false => arguments.count,
+            count: if arguments.once {
+                Some(1)
+            } else {
+                arguments.count
             },
             json: arguments.json,
         }
@@ -223,7 +226,7 @@ Examples:
   chronorb demo --json | jq .with_priorities.high.p99_us
 
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
-the demonstration runs all the same and says that its figures are not real-time.";
+the demonstration runs all the same and marks its figures as not real-time.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -234,8 +237,8 @@ Examples:
 Exit status: 0 also when something was found, whatever it is; 1 only when it
 could not run.
 
-Root sees more: debugfs and some files are closed to others. Rights are those of
-this process: run it as the user, and in the container, that they are asked for.";
+Root sees more: debugfs and some files are closed to other users. Rights are those of
+this process: run it as the user, and in the container, of the program that needs them.";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -244,9 +247,9 @@ Examples:
   chronorb top /run/trading/orb.sock --once
   chronorb top --json --count 60 | jq '.lanes[] | [.name, .requests_per_s, .p99_us]'
 
-Columns: connections, threads busy of all, requests in the queue, then by the second: requests served
+Columns: connections, busy threads of all, requests in the queue; then per second: requests served
 by the lane's threads, requests refused, requests served by threads borrowed from lower lanes; then
-how long requests took in the interval: half of them, 99 of 100, and all stayed below it.
+the times of requests in the interval: the median, the 99th percentile and the maximum.
 In the live view q ends it, and t hides the threads.";
 
 #[cfg(test)]

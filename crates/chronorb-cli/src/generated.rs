@@ -1,4 +1,4 @@
-//! What is made of the description of the command line: completions and manual pages.
+//! Completions and manual pages, generated from the command line.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(crate) fn man_pages(dir: &Path) -> io::Result<()> {
     clap_mangen::generate_to(Arguments::command(), dir)
 }
 
-/// The command line without hidden commands, which the generators would offer.
+/// Returns the command line without hidden commands, which the generators would offer.
 fn visible() -> Command {
     let all = Arguments::command();
     let commands = all

@@ -29,163 +29,174 @@ use crate::status;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Run every experiment, one after the other, and make an index of what they found.
+    /// Run every experiment, one after the other, and write an index of the findings.
     ///
-    /// Each experiment leaves its report and its figures in one directory. The index says of each what it
-    /// found, and puts what the papers claim beside what is so here. An experiment that fails is told, and
-    /// does not stop the others. With --short it takes less than a quarter of an hour.
+    /// Each experiment leaves its report and its figures in one directory. The index has the
+    /// findings of each, and the claims of the papers beside the results here. An experiment that
+    /// fails is named, and does not stop the others. With --short it takes less than a quarter of
+    /// an hour.
     #[command(after_help = ALL_EXAMPLES)]
     All(AllArguments),
 
     /// Compare the figures of two runs of the same experiment.
     ///
-    /// Of two machines, versions or days: matches the rows of both files by what identifies them, and tells
-    /// the figures side by side with their ratios, what changed most first; and claims that became true or
-    /// false, settings and machines that differ. Figures of several rounds are compared by their median.
+    /// The runs can be of two machines, versions or days. Matches the rows of both files by what
+    /// identifies them, and shows the figures side by side with their ratios, the largest changes
+    /// first; then the claims that became true or false, and the settings and machines that differ.
+    /// Figures of several rounds are compared by their median.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
 
-    /// Measure what finding the target of a request costs, stage by stage.
+    /// Measure the cost of finding the target of a request, stage by stage.
     ///
     /// Reading the header, finding the POA, the servant and the operation, and the whole way, each
     /// for 1 to 10,000 entries (servants to 1,000,000) and by every strategy: active demultiplexing
     /// and perfect hashing, dynamic hashing, binary and linear search. It also activates a million
-    /// objects and makes ten thousand POAs, to see what they take. Ends with tables, what is claimed
-    /// of the figures and whether it holds, and a report with plots. Takes about a minute.
+    /// objects and creates ten thousand POAs, and measures what they take. Ends with tables, the
+    /// claims about the figures with their verdicts, and a report with plots. Takes about a minute.
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(ExperimentArguments),
 
     /// Measure what other clients notice while a server is attacked.
     ///
-    /// For each attack there is a server with the default settings, a legitimate client whose calls are
-    /// measured alone, beside the attack and alone again, new clients that come meanwhile, and an attacker:
-    /// idle connections, half headers, requests never finished, replies never read, floods, and small
-    /// messages that are deep, endless or dear to decode. Tells the calls' latencies and failures, the
-    /// server's memory and processor time, and whether it lives. Ends with tables, what chronorb aims at and
-    /// whether it is so, and a report with a plot. Takes some four minutes, with --short one.
+    /// Each attack has a server with the default settings, a legitimate client whose calls are
+    /// measured before, during and after the attack, new clients that connect meanwhile, and an
+    /// attacker: idle connections, half headers, requests that are never finished, replies that are
+    /// never read, floods, and small messages that are deep, endless or expensive to decode. Shows
+    /// the latencies and failures of calls, the memory and processor time of the server, and
+    /// whether it survives. Ends with tables, the aims of chronorb with their verdicts, and a
+    /// report with a plot. Takes about four minutes, with --short one.
     #[command(after_help = HOSTILE_EXAMPLES)]
     Hostile(HostileArguments),
 
     /// Measure how the architecture of an ORB inverts priorities.
     ///
-    /// One client of high priority and up to fifty of low priority call the same server, as in the paper
-    /// "Alleviating Priority Inversion and Non-determinism in Real-time CORBA ORB Core Architectures": with the
-    /// real-time architecture, with those of the conventional ORBs of the paper, and with omniORB where that is
-    /// installed; with a processor for the server, with one for both, and with a server that is given more than it
-    /// can do. Ends with tables, what the paper claims and whether it is so here, and a report with plots. Takes
-    /// about twenty minutes, with --short about four, and two processors.
+    /// One client of high priority and up to fifty of low priority call the same server, as in the
+    /// paper "Alleviating Priority Inversion and Non-determinism in Real-time CORBA ORB Core
+    /// Architectures": with the real-time architecture, with those of the conventional ORBs of the
+    /// paper, and with omniORB where that is installed; with a processor for the server, with one
+    /// for both, and with a server under more load than it can serve. Ends with tables, the claims
+    /// of the paper with their verdicts, and a report with plots. Takes about twenty minutes, with
+    /// --short about four, and two processors.
     #[command(after_help = INVERSION_EXAMPLES)]
     Inversion(InversionArguments),
 
-    /// Measure what a call takes, beside raw sockets and omniORB.
+    /// Measure the time of a call, beside raw sockets and omniORB.
     ///
-    /// The same call is made by turns on raw TCP, with as many octets as the messages of chronorb have,
-    /// on chronorb, and on omniORB where that is installed: blocking and spinning, with client and
-    /// server on the same CPU, on two, and unpinned. Then it opens ten thousand idle connections to a
-    /// server, to see what they cost in time and memory. Ends with tables, what is claimed of the
-    /// figures and whether it holds, and a report with plots. Takes a minute or two.
+    /// The same call is made in turns on raw TCP, with as many octets as the messages of chronorb
+    /// have, on chronorb, and on omniORB where that is installed: blocking and spinning, with
+    /// client and server on the same CPU, on two, and unpinned. Then ten thousand idle connections
+    /// to a server are opened, and their cost in time and memory is measured. Ends with tables, the
+    /// claims about the figures with their verdicts, and a report with plots. Takes a minute or
+    /// two.
     #[command(after_help = LATENCY_EXAMPLES)]
     Latency(LatencyArguments),
 
     /// Hold the ORB, and vary how the operating system schedules it.
     ///
     /// A client of high priority and some of low call under SCHED_OTHER, SCHED_FIFO, SCHED_RR and
-    /// SCHED_DEADLINE, on an idle machine and while others compute and do I/O; pinned and free, with
-    /// memory locked and not. Also: what real-time throttling takes, what a context switch costs and
-    /// how many a request has, what the ORB leaves of a CPU, and four clients at four rates. Ends with
-    /// tables, the papers' figures beside ours, what is claimed and whether it holds, and a report with
-    /// plots. Takes some five minutes, with --short about one, and all processors.
+    /// SCHED_DEADLINE, on an idle machine and beside threads that compute and do I/O; pinned and
+    /// free, with memory locked and not. Also: the cost of real-time throttling, the cost of a
+    /// context switch and their number for a request, the rest of a CPU that the ORB leaves, and
+    /// four clients at four rates. Ends with tables, the papers' figures beside ours, the claims
+    /// with their verdicts, and a report with plots. Takes about five minutes, with --short about
+    /// one, and all processors.
     #[command(after_help = OS_EXAMPLES)]
     Os(ExperimentArguments),
 
     /// Measure calls of high priority while all lower lanes are saturated by endless work.
     ///
-    /// Runs a server for each strategy of thread pools, Leader/Followers and Half-Sync/Half-Async, and
-    /// clients: one of high priority, which is measured, and others that keep the lower lanes or the
-    /// high lane busy, or do nothing. Compares lanes, request buffering with full buffers, borrowing,
-    /// and a pool without lanes. Ends with tables, what is claimed of the figures and whether it
-    /// holds, and a report with plots. Takes some six minutes, and all processors.
+    /// Runs a server for each strategy of thread pools, Leader/Followers and Half-Sync/Half-Async,
+    /// and clients: one of high priority, which is measured, and others that keep the lower lanes
+    /// or the high lane busy, or do nothing. Compares lanes, request buffering with full buffers,
+    /// borrowing, and a pool without lanes. Ends with tables, the claims about the figures with
+    /// their verdicts, and a report with plots. Takes about six minutes, and all processors.
     #[command(after_help = OVERTAKE_EXAMPLES)]
     Overtake(ExperimentArguments),
 
-    /// Be a server or a client in a comparison that another program makes.
+    /// Run a server or a client of a comparison that another program makes.
     #[command(subcommand)]
     Peer(PeerCommand),
 
-    /// Measure what the ORB adds to what its protocols stand on, and what GIOPlite spares.
+    /// Measure the cost of the ORB above its transports, and the savings of GIOPlite.
     ///
-    /// By every protocol, with GIOP and GIOPlite, and beside each the same octets by what it stands on with
-    /// nothing above it: TCP, Unix-domain sockets, shared memory, UDP, TLS by rustls, multicast; and omniORB
-    /// where that is installed. Calls of three sizes, messages without an answer, and several clients at a
-    /// time; client and server on one CPU and on two; threads that block and threads that spin. Everyone has
-    /// a turn in each of many short rounds. Ends with tables, what is claimed of the figures and whether it
-    /// holds, and a report with plots. Takes some ten minutes, with --short about one.
+    /// Every protocol runs with GIOP and with GIOPlite, beside the same octets on its bare
+    /// transport: TCP, Unix-domain sockets, shared memory, UDP, TLS by rustls, multicast; and
+    /// omniORB where that is installed. Calls of three sizes, messages without an answer, and
+    /// several clients at a time; client and server on one CPU and on two; threads that block and
+    /// threads that spin. Each system has a turn in each of many short rounds. Ends with tables,
+    /// the claims about the figures with their verdicts, and a report with plots. Takes about ten
+    /// minutes, with --short about one.
     #[command(after_help = PROTOCOLS_EXAMPLES)]
     Protocols(ProtocolsArguments),
 
-    /// Measure what real-time I/O brings: packets told apart by priority, and protocols processed by schedule.
+    /// Measure the gain of real-time I/O: packets classified by priority, and scheduled protocol
+    /// processing.
     ///
-    /// In a network of two hosts on this machine, with a switch that limits rates, as in the paper "The Design and
-    /// Performance of an I/O Subsystem for Real-time ORB Endsystem Middleware": what scheduled processing costs
-    /// (e10), echoes beside bulk traffic that keeps the receiver busy (e11), guarantees and limits of bandwidth
-    /// (e12), and calls of the ORB with and without RIO below it (e13), beside the kernel's own stack. Ends with
-    /// tables, the paper's figures beside ours, what it claims and whether it is so here, and a report with plots.
-    /// Takes about a quarter of an hour, with --short two minutes, root, and two processors.
+    /// Runs in a network of two hosts on this machine, with a switch that limits rates, as in the
+    /// paper "The Design and Performance of an I/O Subsystem for Real-time ORB Endsystem
+    /// Middleware": the cost of scheduled processing (e10), echoes beside bulk traffic that keeps
+    /// the receiver busy (e11), guarantees and limits of bandwidth (e12), and calls of the ORB with
+    /// and without RIO below it (e13), beside the kernel's own stack. Ends with tables, the paper's
+    /// figures beside ours, its claims with their verdicts, and a report with plots. Takes about a
+    /// quarter of an hour, with --short two minutes, root, and two processors.
     #[command(after_help = RIO_EXAMPLES)]
     Rio(RioArguments),
 
-    /// Compare Leader/Followers and Half-Sync/Half-Async, and try what thread pools promise.
+    /// Compare Leader/Followers and Half-Sync/Half-Async, and test the guarantees of thread pools.
     ///
-    /// A client that leaves it no rest has a server serve 100,000 requests: by each strategy of thread
-    /// pools, with one to six threads, and with five amounts of work, in three rounds. Then it tries
-    /// what is promised of thread pools: buffers, borrowing, threads on demand, priorities. Ends with
-    /// tables, the paper's claims and whether they are reproduced, and a report with plots. Takes some
-    /// twenty minutes, and two processors; with --short about a minute.
+    /// A client calls without a pause until the server has served 100,000 requests: by each
+    /// strategy of thread pools, with one to six threads, and with five amounts of work, in three
+    /// rounds. Then the guarantees of thread pools are tested: buffers, borrowing, threads on
+    /// demand, priorities. Ends with tables, the paper's claims with their verdicts, and a report
+    /// with plots. Takes about twenty minutes, and two processors; with --short about a minute.
     #[command(after_help = THREAD_POOLS_EXAMPLES)]
     ThreadPools(ThreadPoolsArguments),
 
-    /// Measure how many calls, and how much data, in a second, beside raw sockets and omniORB.
+    /// Measure calls and data per second, beside raw sockets and omniORB.
     ///
     /// One, four and sixteen clients at a time call chronorb, omniORB where that is installed, and
-    /// raw servers with epoll sets. Then a MiB of octets, and 64 KiB of doubles and of small structs
-    /// go there and back. Ends with tables, what is claimed of the figures and whether it holds, and a
-    /// report with plots. Takes a few minutes.
+    /// raw servers with epoll sets. Then a MiB of octets, and 64 KiB of doubles and of small
+    /// structs are sent and returned. Ends with tables, the claims about the figures with their
+    /// verdicts, and a report with plots. Takes a few minutes.
     #[command(after_help = THROUGHPUT_EXAMPLES)]
     Throughput(ExperimentArguments),
 
     /// Find out where the time of a call goes: ORB, transport, operating system.
     ///
-    /// Client and server put time stamps down at each stage of a request and around each system call, by
-    /// one clock, and each call is followed from the stub through the server and back. Ends with a
-    /// table of the parts of a call for each transport that this program has, on one CPU and on two,
-    /// what a stamp costs, what the tutorial found, and a report with a plot. Takes some seconds.
+    /// Client and server take time stamps at each stage of a request and around each system call,
+    /// by one clock, and each call is followed from the stub through the server and back. Ends with
+    /// a table of the parts of a call for each transport of this program, on one CPU and on two,
+    /// the cost of a stamp, the findings of the tutorial, and a report with a plot. Takes some
+    /// seconds.
     #[command(after_help = TIMEPROBES_EXAMPLES)]
     Timeprobes(TimeprobesArguments),
 
     /// Measure the ways in which a server's thread can wait for a request.
     ///
-    /// On raw sockets: one client calls, and one thread serves, which waits in recv, in epoll sets of
-    /// every kind, by spinning, and in io_uring; on one processor and on two, with ordinary scheduling
-    /// and with real-time priorities, alone and with a thousand idle connections. Ends with tables,
-    /// what is claimed of the figures and whether it holds, and a report with plots. Takes some
-    /// minutes, and two processors.
+    /// Uses raw sockets: one client calls, and one thread serves. It waits in recv, in epoll sets
+    /// of every kind, by spinning, and in io_uring; on one processor and on two, with ordinary
+    /// scheduling and with real-time priorities, alone and with a thousand idle connections. Ends
+    /// with tables, the claims about the figures with their verdicts, and a report with plots.
+    /// Takes some minutes, and two processors.
     #[command(after_help = WAITS_EXAMPLES)]
     Waits(ExperimentArguments),
 
-    /// Count what a call does inside: allocations, locks, system calls, and more.
+    /// Count the operations inside a call: allocations, locks, system calls, and more.
     ///
-    /// Makes calls of several kinds in steady state and counts, on client and server apart: heap
-    /// allocations, lock operations, system calls by name, context switches, page faults, and octets
-    /// copied by the ORB and by the kernel. Then does so for ten clients at a time, one of high priority
-    /// and nine of low, by the architecture of client and server, and finds out what the time is spent
-    /// on: synchronisation, I/O, protocol, application. Ends with tables, the papers' figures beside
-    /// ours, the budgets and whether they are kept, and a report with plots. Takes less than a minute.
+    /// Makes calls of several kinds in steady state and counts, on client and server separately:
+    /// heap allocations, lock operations, system calls by name, context switches, page faults, and
+    /// octets copied by the ORB and by the kernel. Then does so for ten clients at a time, one of
+    /// high priority and nine of low, by the architecture of client and server, and finds out how
+    /// the time is spent: synchronisation, I/O, protocol, application. Ends with tables, the
+    /// papers' figures beside ours, the budgets with their verdicts, and a report with plots. Takes
+    /// less than a minute.
     #[command(after_help = WHITEBOX_EXAMPLES)]
     Whitebox(WhiteboxArguments),
 }
 
 impl LabCommand {
-    /// Does it; `config` are the settings of an ORB that a peer was given.
+    /// Runs the command. `config` has the settings of an ORB that a peer was given.
     pub(crate) fn run(self, config: OrbConfig) -> ExitCode {
         match self {
             Self::All(asked) => status(all::run(&asked.into())),
@@ -209,15 +220,15 @@ impl LabCommand {
     }
 }
 
-/// What every experiment can be asked.
+/// The arguments of every experiment.
 #[derive(Args, Debug)]
 pub(crate) struct ExperimentArguments {
     /// Print the figures as one JSON object instead of the tables.
     #[arg(long)]
     json: bool,
 
-    /// Where to write the report, an HTML page that needs no other file; its figures go beside it, to the
-    /// same name with .json [default: EXPERIMENT.html in $XDG_STATE_HOME/chronorb/reports
+    /// The path of the report, an HTML page that needs no other file; its figures go beside it, to
+    /// the same name with .json [default: EXPERIMENT.html in $XDG_STATE_HOME/chronorb/reports
     /// (~/.local/state/chronorb/reports), which replaces the last].
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -234,15 +245,12 @@ impl ExperimentArguments {
         status(chronorb_lab::run::<E>(&self.options::<E>(plan)).map(drop))
     }
 
-    /// The plan, before what an experiment's own arguments change of it.
+    /// Returns the plan, before an experiment's own arguments change it.
     fn plan<E: Experiment>(&self) -> E::Plan {
-        match self.short {
-            true => E::short(),
-            false => E::full(),
-        }
+        if self.short { E::short() } else { E::full() }
     }
 
-    /// All that was asked.
+    /// Returns the options of an experiment.
     fn options<E: Experiment>(self, plan: E::Plan) -> Options<E::Plan> {
         Options {
             json: self.json,
@@ -258,8 +266,9 @@ pub(crate) struct AllArguments {
     #[arg(long)]
     json: bool,
 
-    /// Where reports, figures and the index go; the directory is made if it is missing [default: all in
-    /// $XDG_STATE_HOME/chronorb/reports (~/.local/state/chronorb/reports), which replaces the last].
+    /// The directory for reports, figures and the index; it is created if it is missing [default:
+    /// $XDG_STATE_HOME/chronorb/reports (~/.local/state/chronorb/reports), where they replace the
+    /// last].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -299,7 +308,7 @@ pub(crate) struct CompareArguments {
     #[arg(value_name = "A.json")]
     first: PathBuf,
 
-    /// Those of the other, which are told by those of the first.
+    /// The figures of the other run, shown as ratios of the first.
     #[arg(value_name = "B.json")]
     second: PathBuf,
 
@@ -315,12 +324,12 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     figures: Vec<String>,
 
-    /// Tell one by one what changed by more than so many hundredths.
+    /// List the figures that changed by more than so many hundredths.
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent)]
     threshold: f64,
 
-    /// Fail, with exit status 1, where a time or an amount of memory grew, or a rate fell, by more than so
-    /// many hundredths.
+    /// Fail, with exit status 1, where a time or an amount of memory grew, or a rate fell, by more
+    /// than so many hundredths.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     fail_if_worse: Option<f64>,
 }
@@ -339,7 +348,7 @@ impl CompareArguments {
     }
 }
 
-/// A number of hundredths: not negative, and finite.
+/// Parses a number of hundredths: not negative, and finite.
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse() {
         Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent),
@@ -374,9 +383,9 @@ pub(crate) struct InversionArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Run this mode: paper, short, loaded, one-cpu or saturated. May be given several times; without it
-    /// loaded, one-cpu and saturated. The paper's own, with 4,000 calls of each client, takes more than an
-    /// hour for each architecture.
+    /// Run this mode: paper, short, loaded, one-cpu or saturated. May be given several times;
+    /// without it loaded, one-cpu and saturated. The mode paper, with 4,000 calls of each client,
+    /// takes more than an hour for each architecture.
     #[arg(long, value_name = "MODE")]
     mode: Vec<inversion::Mode>,
 
@@ -384,36 +393,38 @@ pub(crate) struct InversionArguments {
     #[arg(long, value_name = "NAME")]
     architecture: Vec<inversion::Architecture>,
 
-    /// How many clients of low priority, 1 to 200: a list of numbers.
+    /// The numbers of clients of low priority, 1 to 200.
     #[arg(long, value_name = "N,N,…", value_delimiter = ',',
           value_parser = value_parser!(u32).range(1..=200))]
     clients: Vec<u32>,
 
-    /// How long calls are due with each number of clients, 1 to 3600 seconds; in the mode paper too.
+    /// The length of the calls with each number of clients, 1 to 3600 seconds; in the mode paper
+    /// too.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
 
-    /// Where client and server run: apart on two CPUs, together on one, or free; without it where the mode
-    /// says.
+    /// The placement of client and server: apart on two CPUs, together on one, or free; without it
+    /// that of the mode.
     #[arg(long, value_name = "apart|together|free")]
     place: Option<inversion::Place>,
 
-    /// Put client and server into network namespaces of their own, with a switch between them, instead of the
-    /// loopback device. Needs root.
+    /// Put client and server into network namespaces of their own, with a switch between them,
+    /// instead of the loopback device. Needs root.
     #[arg(long)]
     namespaces: bool,
 
-    /// What a servant computes for each call of the modes loaded, one-cpu and saturated, in µs, instead of 100.
+    /// The work of a servant for each call of the modes loaded, one-cpu and saturated, in µs,
+    /// instead of 100.
     #[arg(long, value_name = "US", value_parser = value_parser!(u64).range(0..=1_000_000))]
     work: Option<u64>,
 
-    /// Let processors sleep when nobody has anything to do. Without it a thread of the least urgency keeps each
-    /// of them awake.
+    /// Let idle processors sleep. Without it a thread of the lowest urgency keeps each of them
+    /// awake.
     #[arg(long)]
     let_sleep: bool,
 
-    /// How busy fifty low-priority clients keep a CPU in the modes loaded and one-cpu with the real-time
-    /// architecture, in per cent, instead of 65.
+    /// The share of a CPU that fifty low-priority clients keep busy in the modes loaded and one-cpu
+    /// with the real-time architecture, in per cent, instead of 65.
     #[arg(long, value_name = "PERCENT", value_parser = value_parser!(u32).range(1..=100))]
     utilisation: Option<u32>,
 }
@@ -454,7 +465,7 @@ pub(crate) struct LatencyArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Who takes part: those that block, those that spin, or both.
+    /// The systems that take part: those that block, those that spin, or both.
     #[arg(long, value_name = "block|spin|both", default_value = "both")]
     wait: latency::WaitSet,
 
@@ -462,8 +473,8 @@ pub(crate) struct LatencyArguments {
     #[arg(long)]
     fifo: bool,
 
-    /// How many idle connections a server shall have, instead of ten thousand, or with --short one
-    /// thousand; 0 leaves that out.
+    /// The number of idle connections to a server, instead of ten thousand, or with --short one
+    /// thousand; 0 leaves them out.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(0..=1_000_000))]
     connections: Option<u32>,
 }
@@ -472,10 +483,9 @@ impl LatencyArguments {
     fn run(self) -> ExitCode {
         let mut plan = self.common.plan::<Latency>();
         plan.waits = self.wait;
-        plan.scheduled = match self.fifo {
-            true => bench::Scheduled::Fifo,
-            false => bench::Scheduled::Other,
-        };
+        if self.fifo {
+            plan.scheduled = bench::Scheduled::Fifo;
+        }
         plan.connections = self.connections.unwrap_or(plan.connections);
         status(chronorb_lab::run::<Latency>(&self.common.options::<Latency>(plan)).map(drop))
     }
@@ -490,12 +500,12 @@ pub(crate) struct ProtocolsArguments {
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',')]
     protocol: Vec<Protocol>,
 
-    /// Who takes part: those that block, those that spin, or both.
+    /// The systems that take part: those that block, those that spin, or both.
     #[arg(long, value_name = "block|spin|both", default_value = "both")]
     wait: latency::WaitSet,
 
-    /// Where client and server run: on the same CPU, across two, or unpinned; without it on the same and
-    /// across. Who spins does so across alone.
+    /// The placement of client and server: on the same CPU, across two, or unpinned; without it on
+    /// the same and across. Threads spin only across two CPUs.
     #[arg(long, value_name = "PLACE,…", value_delimiter = ',')]
     place: Vec<bench::Placement>,
 
@@ -503,11 +513,11 @@ pub(crate) struct ProtocolsArguments {
     #[arg(long)]
     fifo: bool,
 
-    /// How many rounds there are, instead of 40, or with --short 5.
+    /// The number of rounds, instead of 40, or with --short 5.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
     rounds: Option<u32>,
 
-    /// How many small calls each has in a round, instead of 500, or with --short 200.
+    /// The number of small calls of each system in a round, instead of 500, or with --short 200.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=100_000))]
     calls: Option<u32>,
 }
@@ -543,24 +553,26 @@ pub(crate) struct RioArguments {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<rio::Part>,
 
-    /// By which driver RIO has its packets: auto, xdp or packet.
-    #[arg(long, value_name = "DRIVER", default_value = "auto", value_parser = ["auto", "xdp", "packet"])]
+    /// The driver of RIO: auto, xdp or packet.
+    #[arg(long, value_name = "DRIVER", default_value = "auto",
+          value_parser = ["auto", "xdp", "packet"])]
     driver: String,
 
-    /// What the receiver of bulk traffic computes for each block of 8,000 octets in e11, in µs, instead of 12.
+    /// The work of the receiver of bulk traffic for each block of 8,000 octets in e11, in µs,
+    /// instead of 12.
     #[arg(long, value_name = "US", value_parser = value_parser!(u64).range(0..=100_000))]
     work: Option<u64>,
 
-    /// What the switch lets through in e11, in Mbit/s, instead of 10,000.
+    /// The rate of the switch in e11, in Mbit/s, instead of 10,000.
     #[arg(long, value_name = "MBIT", value_parser = value_parser!(u64).range(1..=100_000))]
     rate: Option<u64>,
 
-    /// The rates of calls of e13: paper, short or loaded, as lab inversion has them; without it short and loaded.
-    /// The paper's own, with 4,000 calls of each client, take more than an hour.
+    /// The rates of calls of e13: paper, short or loaded, as in lab inversion; without it short and
+    /// loaded. The mode paper, with 4,000 calls of each client, takes more than an hour.
     #[arg(long, value_name = "MODE")]
     mode: Vec<inversion::Mode>,
 
-    /// How often each way has its turn in e10 and e11, instead of 10, or with --short 3.
+    /// The number of turns of each way in e10 and e11, instead of 10, or with --short 3.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000))]
     rounds: Option<u32>,
 }
@@ -587,19 +599,19 @@ pub(crate) struct ThreadPoolsArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// How many requests are timed for each strategy, cell and round, instead of 100,000.
+    /// The number of timed requests for each strategy, cell and round, instead of 100,000.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(100..=10_000_000))]
     requests: Option<u32>,
 
-    /// How many threads serve, instead of 1 to 6: numbers and ranges.
+    /// The numbers of threads that serve, instead of 1 to 6: numbers and ranges.
     #[arg(long, value_name = "N,N-M")]
     threads: Option<thread_pools::Threads>,
 
-    /// Where client and server run: on two CPUs, on the same, or wherever the kernel puts them.
+    /// The placement of client and server: on two CPUs, on the same, or left to the kernel.
     #[arg(long, value_name = "apart|together|free", default_value = "apart")]
     place: thread_pools::Place,
 
-    /// Leave all threads to the ordinary scheduling, instead of SCHED_FIFO.
+    /// Use the ordinary scheduling for all threads, instead of SCHED_FIFO.
     #[arg(long)]
     ordinary: bool,
 }
@@ -624,11 +636,12 @@ pub(crate) struct TimeprobesArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Only by this transport; may be given several times.
+    /// Measure this transport alone; may be given several times.
     #[arg(long, value_name = "SCHEME", value_parser = timeprobes::transport_named)]
     transport: Vec<&'static str>,
 
-    /// How many calls are followed, 100 to 100000, instead of 10000, or with --short 1000.
+    /// The number of calls that are followed, 100 to 100000, instead of 10000, or with --short
+    /// 1000.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(100..=100_000))]
     calls: Option<u32>,
 }
@@ -651,11 +664,12 @@ pub(crate) struct WhiteboxArguments {
     #[arg(long)]
     check: bool,
 
-    /// How many calls a run has, 10 to 100000, instead of 1000, or with --short 300.
+    /// The number of calls of a run, 10 to 100000, instead of 1000, or with --short 300.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=100_000))]
     calls: Option<u32>,
 
-    /// How many calls each of ten clients makes, by architecture, 10 to 100000, instead of 4000 or, with --short, 500.
+    /// The number of calls of each of ten clients, by architecture, 10 to 100000, instead of 4000
+    /// or, with --short, 500.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(10..=100_000))]
     calls_of_each: Option<u32>,
 }
@@ -678,7 +692,7 @@ Examples:
   chronorb lab all --out figures --skip overtake,waits
   chronorb lab all --only demux,whitebox --json | jq '.claims[] | [.paper, .verdict, .claim]'
 
-Exit status: 1 when an experiment failed. A claim that does not hold is said, and is no failure.
+Exit status: 1 when an experiment failed. A claim that does not hold is shown, and is no failure.
 Other programs that run at the same time change the figures.";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -688,8 +702,8 @@ Examples:
   chronorb lab compare old.json new.json --figures p50_us,p99_us --fail-if-worse 20
   chronorb lab compare a.json b.json --json | jq '.figures[] | select(.worse)'
 
-Exit status: 0 also when figures differ; 1 when a file is none of figures, when both are not of the
-same experiment, or with --fail-if-worse when something is worse.";
+Exit status: 0 also when figures differ; 1 when a file does not hold figures, when the files are of
+different experiments, or with --fail-if-worse when something is worse.";
 
 const DEMUX_EXAMPLES: &str = "\
 Examples:
@@ -697,7 +711,7 @@ Examples:
   chronorb lab demux --short --report short.html
   chronorb lab demux --json | jq '.rows[] | select(.stage == \"total\" and .entries == 1000)'
 
-Other programs that run at the same time change the figures. A claim that was missed is said, and
+Other programs that run at the same time change the figures. A claim that was missed is shown, and
 is no failure of the command.";
 
 const HOSTILE_EXAMPLES: &str = "\
@@ -707,9 +721,9 @@ Examples:
   chronorb lab hostile --attack idle-connections,profiles
   chronorb lab hostile --json | jq '.claims[] | [.verdict, .claim, .measured]'
 
-Only a server that the command itself starts is attacked, on the loopback of this machine. A server that
-an attack ends is a finding, and no failure of the command. Attackers share the processors with the
-server and its clients: other programs that run at the same time change the figures.";
+Only a server that the command itself starts is attacked, on the loopback of this machine. A server
+that an attack ends is a finding, and no failure of the command. Attackers share the processors with
+the server and its clients: other programs that run at the same time change the figures.";
 
 const INVERSION_EXAMPLES: &str = "\
 Examples:
@@ -720,9 +734,9 @@ Examples:
   chronorb lab inversion --json | jq '.rows[] | select(.class == \"high\") | [.architecture, .low_clients, .mean_us]'
 
 Other programs that run at the same time change the figures. The threads need the right to real-time
-priorities (CAP_SYS_NICE or RLIMIT_RTPRIO); without it the figures are said not to be real-time. For
-omniORB install g++, omniidl and libomniorb4-dev. What is not reproduced is said, with what is known
-of why, and is no failure of the command.";
+priorities (CAP_SYS_NICE or RLIMIT_RTPRIO); without it the figures are marked as not real-time. For
+omniORB install g++, omniidl and libomniorb4-dev. A claim that is not reproduced is shown, with the
+known reasons, and is no failure of the command.";
 
 const LATENCY_EXAMPLES: &str = "\
 Examples:
@@ -733,7 +747,7 @@ Examples:
 
 Other programs that run at the same time change the figures. For omniORB install g++, omniidl and
 libomniorb4-dev: its programs are compiled once and kept in ~/.cache/chronorb. A claim that was
-missed is said, and is no failure of the command.";
+missed is shown, and is no failure of the command.";
 
 const OS_EXAMPLES: &str = "\
 Examples:
@@ -743,8 +757,8 @@ Examples:
   chronorb lab os --json | jq '.claims[] | [.verdict, .paper, .claim, .measured]'
 
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO), and the right to
-lock memory. Scheduling classes that are refused are left out, and said to be. The settings of the
-machine are never changed. A claim that was missed is said, and is no failure of the command.";
+lock memory. Scheduling classes that are refused are left out and named. The settings of the
+machine are never changed. A claim that was missed is shown, and is no failure of the command.";
 
 const OVERTAKE_EXAMPLES: &str = "\
 Examples:
@@ -753,8 +767,8 @@ Examples:
   chronorb lab overtake --json | jq '.claims[] | [.verdict, .ratio, .claim]'
 
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it
-the experiment runs all the same and says that its figures are not real-time. A claim that was
-missed is said, and is no failure of the command.";
+the experiment runs all the same and marks its figures as not real-time. A claim that was missed is
+shown, and is no failure of the command.";
 
 const PROTOCOLS_EXAMPLES: &str = "\
 Examples:
@@ -763,9 +777,9 @@ Examples:
   chronorb lab protocols --protocol iiop --wait block --place same --fifo --rounds 200
   chronorb lab protocols --json | jq '.ratios[] | select(.by == \"raw\") | [.protocol, .system, .trial, .p50.ratio]'
 
-Other programs that run at the same time change the figures. What cannot take part is left out, and said:
-omniORB needs g++, omniidl and libomniorb4-dev, and TLS the program openssl, which makes certificates for
-the run. A claim that was missed is said, and is no failure of the command.";
+Other programs that run at the same time change the figures. A system that cannot take part is left
+out and named: omniORB needs g++, omniidl and libomniorb4-dev, and TLS the program openssl, which
+makes certificates for the run. A claim that was missed is shown, and is no failure.";
 
 const RIO_EXAMPLES: &str = "\
 Examples:
@@ -774,9 +788,10 @@ Examples:
   chronorb lab rio --only e10,e12 --driver packet
   chronorb lab rio --json | jq '.rows[] | select(.part == \"e12\") | [.flow, .phase, .least_octets_per_s, .most_octets_per_s]'
 
-The network is made of namespaces that end with this program, however it ends; nothing else of the machine
-is touched. That needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN). Other programs that run at the same time change
-the figures. What is not reproduced is said, and is no failure of the command.";
+The network consists of namespaces that end with this program, however it ends; nothing else of the
+machine is touched. That needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN). Other programs that run at the
+same time change the figures. A claim that is not reproduced is shown, and is no failure of the
+command.";
 
 const THREAD_POOLS_EXAMPLES: &str = "\
 Examples:
@@ -786,8 +801,8 @@ Examples:
   chronorb lab thread-pools --json | jq '.rows[] | [.threads, .work_us, .improvement_percent]'
 
 The threads need the right to real-time priorities (CAP_SYS_NICE or RLIMIT_RTPRIO). Without it other
-programs change the figures, and part of what is promised cannot be told. A claim that is not
-reproduced is said, and is no failure of the command.";
+programs change the figures, and some guarantees cannot be tested. A claim that is not reproduced is
+shown, and is no failure of the command.";
 
 const THROUGHPUT_EXAMPLES: &str = "\
 Examples:
@@ -797,7 +812,7 @@ Examples:
 
 Other programs that run at the same time change the figures. For omniORB install g++, omniidl and
 libomniorb4-dev: its programs are compiled once and kept in ~/.cache/chronorb. A claim that was
-missed is said, and is no failure of the command.";
+missed is shown, and is no failure of the command.";
 
 const TIMEPROBES_EXAMPLES: &str = "\
 Examples:
@@ -812,9 +827,9 @@ Examples:
   chronorb lab waits --short --report short.html
   chronorb lab waits --json | jq '.claims[] | [.verdict, .ratio, .claim]'
 
-Other programs that run at the same time change the figures. A claim that was missed is said, and
-is no failure of the command: those of io_uring are questions. Where the system refuses io_uring
-or real-time priorities, that is said too.";
+Other programs that run at the same time change the figures. A claim that was missed is shown, and
+is no failure of the command: those of io_uring are questions. Where the system refuses io_uring or
+real-time priorities, the report names that too.";
 
 const WHITEBOX_EXAMPLES: &str = "\
 Examples:
@@ -823,6 +838,6 @@ Examples:
   chronorb lab whitebox --json | jq '.rows[] | [.case, .side, .allocations, .system_calls]'
   chronorb lab whitebox --short --json | jq '.rows[] | select(.architecture)'
 
-System calls are traced (ptrace). Where that is refused they are not counted, and said not to be.
-A budget that is broken is said (missed); it is a failure of the command, with exit status 1, only
-with --check.";
+System calls are traced (ptrace). Where that is refused they are not counted, and the report names
+that. A budget that is broken is shown (missed); it is a failure of the command, with exit status 1,
+only with --check.";

@@ -1,5 +1,5 @@
-//! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running ORB,
-//! the IDL compiler and real-time I/O.
+//! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running
+//! ORB, the IDL compiler and real-time I/O.
 
 mod arguments;
 mod generated;
@@ -19,7 +19,7 @@ use clap::Parser;
 
 use arguments::{Arguments, Command, DemoArguments};
 
-/// The laboratory tells how much memory things take.
+/// Counts the memory that the laboratory reports.
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
@@ -61,7 +61,7 @@ fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
     Ok((Arguments::parse_from(arguments), config))
 }
 
-/// The exit status of what was done; a failure is told on standard error.
+/// Returns the exit status of a command, and reports its failure on standard error.
 fn status<T>(result: Result<T, impl Display>) -> ExitCode {
     match result {
         Ok(_) => ExitCode::SUCCESS,

@@ -16,26 +16,27 @@ pub(crate) enum PeerCommand {
     #[command(after_help = PEER_SERVER_EXAMPLES)]
     Server(PeerServerArguments),
 
-    /// Call the server whose reference is in a file, and print what that took: one JSON object.
+    /// Call the server whose reference is in a file, and print the times as one JSON object.
     ///
-    /// Without --threads the times of single calls, in microseconds; with it the calls that so many
-    /// threads make in a second, each on a connection of its own. Every answer is checked. Takes
-    /// -ORB options too.
+    /// Without --threads these are the times of single calls, in microseconds; with it the calls
+    /// per second of so many threads, each on a connection of its own. Every answer is checked.
+    /// Takes -ORB options too.
     #[command(after_help = PEER_CLIENT_EXAMPLES)]
     Client(PeerClientArguments),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct PeerServerArguments {
-    /// Where the references go.
+    /// The file for the references.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// How clients reach the server, where no -ORBListenEndpoints says it.
+    /// The transport of the server, unless -ORBListenEndpoints names endpoints.
     #[arg(long, value_name = "SCHEME", default_value = "iiop")]
     transport: peer::Transport,
 
-    /// How threads wait for requests: block, or spin; without it as -ORBServerWait says.
+    /// The way in which threads wait for requests: block, or spin; without it that of
+    /// -ORBServerWait.
     #[arg(long, value_name = "block|spin")]
     wait: Option<peer::Waits>,
 }
@@ -53,28 +54,30 @@ impl PeerServerArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct PeerClientArguments {
-    /// Where the server has left its references.
+    /// The file with the references of the server.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// How many calls are timed, of all threads together.
+    /// The number of timed calls of all threads together.
     #[arg(long, value_name = "N", default_value_t = 20_000,
           value_parser = value_parser!(u32).range(1..=100_000_000))]
     n: u32,
 
-    /// How many calls go before them.
+    /// The number of calls before the timed ones.
     #[arg(long, value_name = "W", default_value_t = 2_000)]
     warmup: u32,
 
-    /// Let so many threads call at once.
+    /// The number of threads that call at once.
     #[arg(long, value_name = "T", value_parser = value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 
-    /// Send data and get it back, instead of cubing: octets:SIZE, doubles:SIZE or structs:SIZE.
+    /// Send data that the server returns, instead of cubing: octets:SIZE, doubles:SIZE or
+    /// structs:SIZE.
     #[arg(long, value_name = "KIND:SIZE", value_parser = peer::payload)]
     payload: Option<peer::Operation>,
 
-    /// How threads wait for replies: block, or spin; without it as -ORBClientWait says.
+    /// The way in which threads wait for replies: block, or spin; without it that of
+    /// -ORBClientWait.
     #[arg(long, value_name = "block|spin")]
     wait: Option<peer::Waits>,
 }

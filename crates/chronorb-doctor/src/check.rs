@@ -16,13 +16,13 @@ pub(crate) struct Check {
     /// The name for people, of at most 20 characters.
     pub(crate) title: &'static str,
     /// The cost in the worst case, unless a rule has its own.
-    pub(crate) cost: &'static str,
+    cost: String,
     /// The remedy where the machine could not be read: how to find out.
-    pub(crate) look: &'static str,
+    look: String,
     /// Reads the states of the machine.
-    pub(crate) read: fn(&Machine) -> Reading,
+    read: fn(&Machine) -> Reading,
     /// The judgements and remedies by state.
-    pub(crate) rules: &'static [Rule],
+    pub(crate) rules: Vec<Rule>,
 }
 
 /// The states of the machine: several for a check that looks at each network interface.
@@ -72,73 +72,60 @@ pub(crate) struct Rule {
     /// is the word `{0}`.
     states: &'static str,
     verdict: Verdict,
-    found: &'static str,
-    mend: &'static str,
+    found: String,
+    mend: String,
     /// The cost, where it is not that of the check.
-    cost: Option<&'static str>,
+    cost: Option<String>,
 }
-
-/// Defines the constructors of rules by verdict.
-macro_rules! constructors {
-    ($($name:ident => $verdict:ident,)*) => {$(
-        pub(crate) const fn $name(
-            states: &'static str,
-            found: &'static str,
-            mend: &'static str,
-        ) -> Rule {
-            Rule { states, verdict: Verdict::$verdict, found, mend, cost: None }
-        }
-    )*};
-}
-
-constructors! {
-    costs => CostsLatency,
-    missing => Missing,
-    unknown => CannotBeTold,
-}
-
-/// A rule for a state that needs no remedy.
-pub(crate) const fn good(states: &'static str, found: &'static str) -> Rule {
-    Rule {
-        states,
-        verdict: Verdict::Good,
-        found,
-        mend: "",
-        cost: None,
-    }
-}
-
-impl Rule {
-    /// Replaces the cost of the check.
-    pub(crate) const fn costing(self, cost: &'static str) -> Self {
-        Self {
-            cost: Some(cost),
-            ..self
-        }
-    }
-}
-
-/// The remedy to add options to the kernel's command line.
-macro_rules! boot_with {
-    ($options:literal) => {
-        concat!(
-            "add to the kernel's command line (GRUB_CMDLINE_LINUX in /etc/default/grub, then \
-             update-grub) and boot:\n  ",
-            $options
-        )
-    };
-}
-pub(crate) use boot_with;
 
 /// A rule applied to a state.
-struct Judgement {
+struct Judgement<'a> {
     verdict: Verdict,
     found: String,
-    cost: &'static str,
+    cost: &'a str,
     mend: String,
 }
 
 impl Check {
+    /// Parses the texts of the checks, which describe their format at the beginning.
+    pub(crate) fn parse(
+        text: &'static str,
+        reader: fn(&str) -> fn(&Machine) -> Reading,
+    ) -> Vec<Self> {
+        let mut checks: Vec<Self> = Vec::new();
+        for (key, title, text) in entries(text) {
+            let (word, name) = key.split_once(' ').unwrap_or((key, ""));
+            if word == "check" {
+                checks.push(Self {
+                    id: name,
+                    title,
+                    cost: String::new(),
+                    look: String::new(),
+                    read: reader(name),
+                    rules: Vec::new(),
+                });
+                continue;
+            }
+            let Some(check) = checks.last_mut() else {
+                continue;
+            };
+            match (word, check.rules.last_mut()) {
+                ("cost", None) => check.cost = text,
+                ("cost", Some(rule)) => rule.cost = Some(text),
+                ("mend", Some(rule)) => rule.mend = text,
+                ("look", _) => check.look = text,
+                _ => check.rules.push(Rule {
+                    states: name,
+                    verdict: verdict(word),
+                    found: text,
+                    mend: String::new(),
+                    cost: None,
+                }),
+            }
+        }
+        checks
+    }
+
     /// Reads the machine and judges what was read.
     ///
     /// Of several states the worst gives verdict, cost and remedy.
@@ -148,7 +135,7 @@ impl Check {
         let mut judged: Vec<_> = judged.unwrap_or_else(|unreadable| vec![self.unread(&unreadable)]);
         judged.sort_by_key(|judgement| judgement.verdict);
         let worst = judged.first().map(|first| (first.verdict, first.cost));
-        let (verdict, cost) = worst.unwrap_or((Verdict::Good, self.cost));
+        let (verdict, cost) = worst.unwrap_or((Verdict::Good, &self.cost));
         let mut lines = Vec::new();
         let worst = judged.iter().filter(|one| one.verdict == verdict);
         // Interfaces share the line that introduces their commands.
@@ -179,20 +166,20 @@ impl Check {
         names.into_iter().filter_map(|name| self.rule(&name))
     }
 
-    fn judge(&self, state: &State) -> Result<Judgement, Unreadable> {
+    fn judge(&self, state: &State) -> Result<Judgement<'_>, Unreadable> {
         let rule = self.rule(&state.name);
         let rule = rule.ok_or_else(|| Unreadable::rubbish(&state.path, &state.name))?;
         Ok(self.apply(rule, &state.words))
     }
 
-    fn unread(&self, unreadable: &Unreadable) -> Judgement {
+    fn unread(&self, unreadable: &Unreadable) -> Judgement<'_> {
         match unreadable.absent().and_then(|path| self.rule(path)) {
             Some(rule) => self.apply(rule, &[unreadable.to_string()]),
             None => Judgement {
                 verdict: Verdict::CannotBeTold,
                 found: unreadable.to_string(),
-                cost: self.cost,
-                mend: self.look.to_owned(),
+                cost: &self.cost,
+                mend: self.look.clone(),
             },
         }
     }
@@ -202,13 +189,46 @@ impl Check {
         rules.find(|rule| rule.states.split('|').any(|name| name == state))
     }
 
-    fn apply(&self, rule: &Rule, words: &[String]) -> Judgement {
+    fn apply<'a>(&'a self, rule: &'a Rule, words: &[String]) -> Judgement<'a> {
         Judgement {
             verdict: rule.verdict,
-            found: fill(rule.found, words),
-            cost: rule.cost.unwrap_or(self.cost),
-            mend: fill(rule.mend, words),
+            found: fill(&rule.found, words),
+            cost: rule.cost.as_ref().unwrap_or(&self.cost),
+            mend: fill(&rule.mend, words),
         }
+    }
+}
+
+/// Splits the texts of the checks into entries: the key, the first line, and the whole text.
+fn entries(text: &'static str) -> Vec<(&'static str, &'static str, String)> {
+    let mut entries: Vec<(_, _, String)> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (separator, more) = match line.split_at_checked(4) {
+            Some(("    ", more)) => (" ", more),
+            Some(("  $ ", more)) => ("\n  ", more),
+            Some(("  > ", more)) => ("\n", more),
+            _ => {
+                let entry = line.trim_start().split_once(": ");
+                let entry = entry.map(|(key, first)| (key, first, first.replace("{boot}", BOOT)));
+                entries.extend(entry);
+                continue;
+            }
+        };
+        if let Some((_, _, text)) = entries.last_mut() {
+            *text += separator;
+            *text += &more.replace("{boot}", BOOT);
+        }
+    }
+    entries
+}
+
+pub(crate) fn verdict(word: &str) -> Verdict {
+    match word {
+        "good" => Verdict::Good,
+        "costs" => Verdict::CostsLatency,
+        "missing" => Verdict::Missing,
+        "unknown" => Verdict::CannotBeTold,
+        _ => panic!("{word} is not a verdict"),
     }
 }
 
@@ -227,3 +247,6 @@ fn fill(template: &str, words: &[String]) -> String {
     }
     text
 }
+
+const BOOT: &str = "add to the kernel's command line (GRUB_CMDLINE_LINUX in /etc/default/grub, \
+                    then update-grub) and boot:";

@@ -45,8 +45,8 @@ pub struct Environment {
     pub isolated_cpus: String,
     /// The frequency governors of the CPUs.
     pub cpu_frequency: String,
-    /// The share of the processors' time that the hypervisor gave to other guests, in hundredths for
-    /// each phase of the measurement; 0 without a hypervisor.
+    /// The share of the processors' time that the hypervisor gave to other guests, in hundredths,
+    /// for each phase of the measurement; 0 without a hypervisor.
     pub stolen_percent: Vec<f64>,
 }
 
@@ -206,8 +206,8 @@ impl ProcessorTime {
         ((all - idle) as f64 / all as f64 * 1e4).round() / 1e2
     }
 
-    /// Parses the first line of `/proc/stat`, proc(5): `cpu`, then eight kinds of time, the fourth and
-    /// fifth of them idle and the last stolen, then parts of the first two.
+    /// Parses the first line of `/proc/stat`, proc(5): `cpu`, then eight kinds of time, the fourth
+    /// and fifth of them idle and the last stolen, then parts of the first two.
     fn parse(text: &str) -> Self {
         let line = text.lines().next().unwrap_or_default();
         let ticks = line.split_whitespace().skip(1).take(8);

@@ -2,14 +2,14 @@
 //!
 //! [`examine`] checks the kernel, the rights of the process, CPUs, timers, memory and network. Each
 //! [`Finding`] has what was found, what it costs and how to mend it, and a file that cannot be read
-//! is named with the reason. Nothing is changed. [`measure`] shows the result of it all: the lateness
-//! of threads that sleep until a fixed time.
+//! is named with the reason. Nothing is changed. [`measure`] shows the result of it all: the
+//! lateness of threads that sleep until a fixed time.
 //!
 //! | module | content |
 //! |---|---|
 //! | `machine` | one reader of files below a root, and answers of the kernel to calls |
-//! | `check` | a check as data, and the evaluator of its rules |
-//! | `checks` | the checks by subject |
+//! | `check` | a check as data, its parser, and the evaluator of its rules |
+//! | `checks` | the readers of the checks by subject; their texts and rules are in `checks.txt` |
 //! | [`environment`] | the description of the machine beside figures |
 //! | `text`, `page` | the diagnosis for a terminal and as HTML |
 
@@ -56,8 +56,8 @@ pub struct Options {
     pub report: Option<PathBuf>,
 }
 
-/// Examines this machine, measures it on request, prints the diagnosis on standard output and writes
-/// the report.
+/// Examines this machine, measures it on request, prints the diagnosis on standard output and
+/// writes the report.
 ///
 /// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
 /// object. Findings are not errors, however bad.

@@ -53,7 +53,7 @@ pub(crate) enum IdlCommand {
         findings: FindingsArguments,
     },
 
-    /// Print which files each IDL file reads, as rules of a makefile or as JSON.
+    /// Print the files that each IDL file reads, as rules of a makefile or as JSON.
     ///
     /// The files are preprocessed and not checked.
     #[command(after_help = DEPS_EXAMPLES)]
@@ -61,8 +61,8 @@ pub(crate) enum IdlCommand {
 
     /// Print an IDL file without macros, conditions and includes.
     ///
-    /// Line markers (# 12 "file.idl") say where each line comes from. The output compiles to what
-    /// the file itself does; options -D are not needed any more.
+    /// Line markers (# 12 "file.idl") name the origin of each line. The output compiles to the same
+    /// as the file itself, without options -D.
     #[command(after_help = PREPROCESS_EXAMPLES)]
     Preprocess {
         #[command(flatten)]
@@ -75,7 +75,7 @@ pub(crate) enum IdlCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct IdlInput {
-    /// The IDL files; - is standard input, where no file is written.
+    /// The IDL files; - is standard input, for commands that write no file.
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
 
@@ -106,12 +106,12 @@ pub(crate) struct PreprocessorOptions {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FindingsArguments {
-    /// Make errors of warnings: of all with "warnings", of some with their codes, as W0002; may be
+    /// Turn warnings into errors: all of them with "warnings", or one by its code, as W0002; may be
     /// given several times.
     #[arg(long, value_name = "WHAT", value_parser = denied)]
     pub(super) deny: Vec<Denied>,
 
-    /// How findings are shown: to people on standard error, or to programs on standard output, one
+    /// The form of findings: for people on standard error, or for programs on standard output, one
     /// JSON object in a line.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(super) message_format: MessageFormat,
@@ -133,13 +133,12 @@ pub(super) enum Denied {
 
 #[derive(Args, Debug)]
 pub(crate) struct RustArguments {
-    /// The directory for the Rust files; it is made if it is missing.
+    /// The directory for the Rust files; it is created if it is missing.
     #[arg(long, value_name = "DIR")]
     pub(super) out: PathBuf,
 
-    /// Take what another crate or module has generated already: IDL is a module (::CosNaming) or an
-    /// included file (TimeBase.idl), PATH the absolute path of a Rust module; may be given several
-    /// times.
+    /// Use code that another crate or module has: IDL is a module (::CosNaming) or an included file
+    /// (TimeBase.idl), PATH the absolute path of a Rust module; may be given several times.
     #[arg(long, value_name = "IDL=PATH", value_parser = extern_path)]
     extern_path: Vec<(String, String)>,
 
@@ -147,12 +146,12 @@ pub(crate) struct RustArguments {
     #[arg(long, conflicts_with = "no_alloc")]
     ami: bool,
 
-    /// Generate only what never allocates.
+    /// Generate only code that never allocates.
     #[arg(long)]
     no_alloc: bool,
 
-    /// Refuse @verbatim(language="rust"), which puts Rust code into the output as it stands: for
-    /// files of others.
+    /// Refuse @verbatim(language="rust"), which copies Rust code into the output: for files from
+    /// untrusted sources.
     #[arg(long)]
     no_verbatim: bool,
 
@@ -160,8 +159,8 @@ pub(crate) struct RustArguments {
     #[arg(long, conflicts_with = "shared")]
     file_per_module: bool,
 
-    /// Generate each file once, included ones too, as modules of this one, which is to be in the
-    /// program: crate::services. A mod.rs declares them.
+    /// Generate each file once, included ones too, as modules of this module of the program:
+    /// crate::services. A mod.rs declares them.
     #[arg(long, value_name = "MODULE")]
     shared: Option<String>,
 
@@ -213,7 +212,7 @@ impl PreprocessorOptions {
 }
 
 impl RustArguments {
-    /// What generates and writes the Rust files.
+    /// Returns the builder that generates and writes the Rust files.
     pub(super) fn builder(&self) -> Builder {
         let builder = chronorb_build::configure()
             .out_dir(&self.out)
@@ -246,7 +245,7 @@ impl Denied {
 /// The name of standard input in messages. Files that it includes are searched in this directory.
 const STANDARD_INPUT: &str = "<stdin>";
 
-/// `NAME` or `NAME=VALUE`.
+/// Parses `NAME` or `NAME=VALUE`.
 fn definition(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').unwrap_or((text, "1"));
     let is_letter = |c: char| c == '_' || c.is_ascii_alphabetic();
@@ -259,7 +258,7 @@ fn definition(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `warnings` or the code of a warning.
+/// Parses `warnings` or the code of a warning.
 fn denied(text: &str) -> Result<Denied, String> {
     let is_code = |text: &str| {
         text.strip_prefix('W')
@@ -272,7 +271,7 @@ fn denied(text: &str) -> Result<Denied, String> {
     }
 }
 
-/// `IDL=PATH`.
+/// Parses `IDL=PATH`.
 fn extern_path(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((idl, rust)) if !idl.is_empty() && !rust.is_empty() => {

@@ -1,4 +1,4 @@
-//! `chronorb idl deps`: what a build system has to know.
+//! `chronorb idl deps`: the dependencies of IDL files for build systems.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,14 +10,14 @@ use super::arguments::DepsArguments;
 use super::findings::Findings;
 use super::{is_standard_input, print};
 
-/// What the command prints with `--json`.
+/// The output of the command with `--json`.
 #[derive(Serialize)]
 struct Report {
     format: &'static str,
     files: Vec<Entry>,
 }
 
-/// A file, what `chronorb idl rust` makes of it, and what is read for that.
+/// A file, the output of `chronorb idl rust` for it, and the files that are read for that.
 #[derive(Serialize)]
 struct Entry {
     file: String,
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &DepsArguments) -> ExitCode {
     }
 }
 
-/// The rule of a makefile, one file in a line.
+/// Writes the rule of a makefile, one file in a line.
 fn rule(entry: &Entry, out: &mut impl Write) -> std::io::Result<()> {
     write!(out, "{}:", escaped(&entry.output))?;
     for read in &entry.reads {
@@ -74,7 +74,7 @@ fn rule(entry: &Entry, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out)
 }
 
-/// The path as makefiles want it.
+/// Escapes a path for makefiles.
 fn escaped(path: &str) -> String {
     let mut escaped = String::with_capacity(path.len());
     for c in path.chars() {

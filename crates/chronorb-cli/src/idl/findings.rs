@@ -1,4 +1,4 @@
-//! Showing what was found in IDL files, to people or to programs.
+//! The output of findings in IDL files, for people or for programs.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::arguments::{Denied, FindingsArguments, MessageFormat};
 
-/// How findings are shown, and which warnings are errors.
+/// The form of findings, and the warnings that are errors.
 pub(super) struct Findings {
     format: MessageFormat,
     denied: Vec<Denied>,
@@ -25,12 +25,13 @@ impl From<FindingsArguments> for Findings {
 }
 
 impl Findings {
-    /// Shows what was found, and gives what was compiled unless something is wrong or denied.
+    /// Shows the findings, and returns the compilation unless there is an error or a denied
+    /// warning.
     pub(super) fn compilation(&self, result: Result<Compilation, Failure>) -> Option<Compilation> {
         self.judge(result, |compilation| &mut compilation.warnings)
     }
 
-    /// As [`Self::compilation`].
+    /// Shows the findings as [`Self::compilation`] does.
     pub(super) fn preprocessed(
         &self,
         result: Result<Preprocessed, Failure>,
@@ -38,14 +39,14 @@ impl Findings {
         self.judge(result, |preprocessed| &mut preprocessed.warnings)
     }
 
-    /// Says that a file has no errors. Programs know from the exit status.
+    /// Reports that a file has no errors. Programs get the exit status instead.
     pub(super) fn no_errors(&self, file: &Path) {
         if self.format == MessageFormat::Human {
             println!("{}: no errors", file.display());
         }
     }
 
-    /// Tells an error that has no place in a file.
+    /// Reports an error without a place in a file.
     pub(super) fn failure(&self, message: &str) {
         match self.format {
             MessageFormat::Human => eprintln!("chronorb: {message}"),
@@ -77,7 +78,7 @@ impl Findings {
         }
     }
 
-    /// Shows findings, to people with colours where they see and want them.
+    /// Shows findings; for people with colours if the terminal and the user allow them.
     fn show(&self, diagnostics: &Diagnostics) {
         match self.format {
             MessageFormat::Human => {
@@ -90,7 +91,7 @@ impl Findings {
     }
 }
 
-/// Writes to standard output; that nobody reads it any more changes nothing.
+/// Writes to standard output. A closed pipe is not an error.
 fn write(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) {
     if let Err(error) = write(&mut io::stdout().lock())
         && error.kind() != io::ErrorKind::BrokenPipe

@@ -1,4 +1,4 @@
-//! `chronorb idl`: checking IDL, compiling it to Rust, and showing it to other programs.
+//! `chronorb idl`: checks IDL, compiles it to Rust, and prints it for other programs.
 
 mod arguments;
 mod deps;
@@ -17,7 +17,7 @@ use arguments::{IdlInput, OneInput, RustArguments};
 use findings::Findings;
 
 impl IdlCommand {
-    /// Does what the command says; the result is the exit status.
+    /// Runs the command, and returns the exit status.
     pub(crate) fn run(self) -> ExitCode {
         match self {
             Self::Check { input, findings } => check(&input, &findings.into()),
@@ -33,7 +33,7 @@ impl IdlCommand {
     }
 }
 
-/// Checks all files and shows what is wrong or remarkable.
+/// Checks all files and shows errors and warnings.
 fn check(input: &IdlInput, findings: &Findings) -> ExitCode {
     let mut status = ExitCode::SUCCESS;
     for file in &input.files {
@@ -45,13 +45,13 @@ fn check(input: &IdlInput, findings: &Findings) -> ExitCode {
     status
 }
 
-/// Compiles all files to Rust, or shows what is wrong with them and writes nothing.
+/// Compiles all files to Rust, or shows their errors and writes nothing.
 fn rust_files(input: &IdlInput, findings: &Findings, rust: &RustArguments) -> ExitCode {
     if input.files.iter().any(|file| is_standard_input(file)) {
         findings.failure("standard input has no name that a Rust file could have");
         return ExitCode::FAILURE;
     }
-    // People want to see the errors of all files.
+    // The errors of all files are shown, not only the first.
     let mut compiled = Vec::new();
     for file in &input.files {
         let compilation = findings.compilation(input.options.compile(file));
@@ -71,7 +71,7 @@ fn rust_files(input: &IdlInput, findings: &Findings, rust: &RustArguments) -> Ex
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if is_new {
-                // It is empty; if it is not, somebody else needs it.
+                // A directory with files of another program is not removed.
                 let _ = fs::remove_dir(out);
             }
             findings.failure(&error.to_string());
@@ -96,7 +96,7 @@ fn preprocess(input: &OneInput, findings: &Findings) -> ExitCode {
     }
 }
 
-/// Writes to standard output. Who reads it may go when it has enough.
+/// Writes to standard output. A closed pipe is not an error.
 fn print(write: impl FnOnce(&mut io::BufWriter<io::StdoutLock<'_>>) -> io::Result<()>) -> ExitCode {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {

@@ -1,7 +1,8 @@
-//! The guardian: a process that undoes what another one did to the machine, however that one ends.
+//! The guardian: a process that undoes the changes of another one to the machine, however that
+//! ends.
 //!
-//! It reads changes, a line each, before they are made. When nobody can tell it any more, it undoes them. That is so too
-//! where all goes well, so that there is one way to do it.
+//! The guardian reads changes, a line each, before they are made. When its input is closed, it undoes them.
+//! The regular end takes the same path.
 
 use std::env;
 use std::io::{self, BufRead, Read, Write};
@@ -15,10 +16,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use thiserror::Error;
 
-/// The command of the process; it is no one's to type.
+/// The hidden command of the process.
 pub(crate) const COMMAND: &str = "rio-guardian";
 
-/// The guardian, as the process sees it that it watches over.
+/// The handle of the guardian in the process that it watches over.
 #[derive(Debug)]
 pub(super) struct Guardian {
     process: Child,
@@ -27,13 +28,13 @@ pub(super) struct Guardian {
 }
 
 impl Guardian {
-    /// Starts it, and waits until no signal but `SIGKILL` ends it.
+    /// Starts the guardian, and waits until only `SIGKILL` can end it.
     pub(super) fn start() -> io::Result<Self> {
         let mut process = Command::new(env::current_exe()?)
             .arg(COMMAND)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C at the terminal is not for it.
+            // Ctrl-C at the terminal does not reach it.
             .process_group(0)
             .spawn()?;
         let ear = process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -46,7 +47,7 @@ impl Guardian {
         })
     }
 
-    /// Tells it of a change that is going to be made.
+    /// Announces a change to the guardian before it is made.
     pub(super) fn tell(&mut self, change: &Undo) -> io::Result<()> {
         self.ear.write_all(format!("{change}\n").as_bytes())?;
         self.told.push(change.clone());
@@ -72,23 +73,23 @@ impl Guardian {
         }
     }
 
-    /// Has all undone.
+    /// Has the guardian undo all changes.
     pub(super) fn end(mut self) -> Result<(), GuardianError> {
         drop(self.ear);
         let status = self.process.wait().map_err(GuardianError::Process)?;
-        match status.success() {
-            true => Ok(()),
-            // It has been killed, or says what it could not do: what is left is tried here.
-            false => Ok(undo_all(&self.told)?),
+        if !status.success() {
+            // It was killed, or failed in part: this process tries the rest.
+            undo_all(&self.told)?;
         }
+        Ok(())
     }
 }
 
-/// What the guardian does.
+/// Runs the guardian.
 pub(crate) fn main() -> Result<(), GuardianError> {
-    // It ends when it is done, not before: nobody else would undo what it knows of.
+    // It ends when all is undone, not before: no other process knows the changes.
     let _deaf = Termination::install().map_err(GuardianError::Process)?;
-    // Where it is stopped while its parent ends, the kernel sends it `SIGHUP` before it goes on.
+    // If it is stopped while its parent ends, the kernel sends `SIGHUP` before it continues.
     survive_hang_up().map_err(GuardianError::Process)?;
     let ready = io::stdout().write_all(READY);
     ready
@@ -97,7 +98,7 @@ pub(crate) fn main() -> Result<(), GuardianError> {
     let mut changes = Vec::new();
     for line in io::stdin().lock().lines() {
         let line = line.map_err(GuardianError::Process)?;
-        // A line that was cut is of a change that was not made.
+        // A truncated line announces a change that was not made.
         changes.extend(line.parse::<Undo>());
     }
     Ok(undo_all(&changes)?)
@@ -106,10 +107,10 @@ pub(crate) fn main() -> Result<(), GuardianError> {
 /// The output of the guardian when it is ready.
 const READY: &[u8] = b"\n";
 
-/// What is not undone, or not watched over.
+/// Changes are not undone, or not watched over.
 #[derive(Debug, Error)]
 pub(crate) enum GuardianError {
-    #[error("the guardian process has ended: all is undone now, while there is somebody to do it")]
+    #[error("the guardian process has ended: all changes are undone now")]
     Gone,
     #[error("the guardian process: {0}")]
     Process(io::Error),

@@ -24,34 +24,34 @@ pub(crate) enum RioCommand {
     /// namespace, in which programs are started by `ip netns exec`. The switch holds a
     /// rate and a delay.
     ///
-    /// With --kernel: an interface whose kernel keeps a plan. Each class has its share of what is
-    /// sent, by its ports or its DSCP, and threads with a priority take in what comes.
+    /// With --kernel: an interface whose kernel keeps a plan. Each class has its share of the sent
+    /// traffic, by its ports or its DSCP, and threads with a priority receive packets.
     ///
-    /// It stays in the foreground, and undoes all when it is ended by Ctrl-C or SIGTERM. If it is
-    /// killed, a guardian process does so.
+    /// Stays in the foreground, and undoes all changes when Ctrl-C or SIGTERM ends it. If it is
+    /// killed, a guardian process undoes them.
     #[command(after_help = setup::EXAMPLES)]
     Setup(SetupArguments),
 
-    /// Find out whether what a plan promises can be kept.
+    /// Find out whether the promises of a plan can be kept.
     ///
-    /// Looks at processors, by the longest response times of all classes; at the network, by its
-    /// rate; and at queues, by the windows of connections. Says what each class takes and gets,
-    /// and of each promise that cannot be kept by how much, and what would fit. Asks nothing of
+    /// Checks processors by the longest response times of all classes, the network by its rate, and
+    /// queues by the windows of connections. Shows what each class takes and gets, and for each
+    /// promise that cannot be kept the excess and the values that would fit. Does not depend on
     /// this machine: the plan can be for another one.
     #[command(after_help = plan::EXAMPLES)]
     Plan(PlanArguments),
 
-    /// Show what the classes of running processes are doing.
+    /// Show the activity of the classes of running processes.
     ///
     /// A live view of all processes that run RIO: for each class its packets, queue, drops,
-    /// connections and latencies. It is read from their memory, and costs them nothing. Where the
-    /// output is no terminal, one table follows the other.
+    /// connections and latencies. It is read from their memory, and costs them nothing. If the
+    /// output is not a terminal, one table follows the other.
     #[command(after_help = status::EXAMPLES)]
     Status(StatusArguments),
 }
 
 impl RioCommand {
-    /// Does what the command says; the result is the exit status.
+    /// Runs the command, and returns the exit status.
     pub(crate) fn run(self) -> ExitCode {
         match self {
             Self::Setup(arguments) => status(setup::run(&arguments)),

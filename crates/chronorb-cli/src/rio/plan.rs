@@ -1,4 +1,4 @@
-//! `chronorb rio plan`: whether what a plan promises can be kept.
+//! `chronorb rio plan`: checks whether the promises of a plan can be kept.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -18,7 +18,7 @@ pub(crate) struct PlanArguments {
     /// The plan, a file of TOML.
     file: PathBuf,
 
-    /// Which native priorities the plan's CORBA priorities have, as -ORBPriorityMapping says for ORBs.
+    /// The mapping of the plan's CORBA priorities to native ones, as -ORBPriorityMapping of ORBs.
     #[arg(long, value_name = "MAPPING", default_value = "linear")]
     mapping: Mapping,
 
@@ -27,7 +27,7 @@ pub(crate) struct PlanArguments {
     json: bool,
 }
 
-/// Which native priorities CORBA priorities have.
+/// A mapping of CORBA priorities to native ones.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Mapping {
     Linear,
@@ -35,7 +35,7 @@ pub(super) enum Mapping {
     Continuous,
 }
 
-/// The plan is none, or cannot be kept.
+/// The file is not a plan, or the plan cannot be kept.
 #[derive(Debug, Error)]
 pub(crate) enum PlanCommandError {
     #[error("{}: {error}", file.display())]
@@ -46,7 +46,7 @@ pub(crate) enum PlanCommandError {
     Output(#[from] io::Error),
 }
 
-/// Says what becomes of a plan.
+/// Prints the admission of a plan.
 pub(crate) fn run(arguments: &PlanArguments) -> Result<(), PlanCommandError> {
     let file = &arguments.file;
     let to_native = |corba| arguments.mapping.to_native(corba);
@@ -55,9 +55,10 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<(), PlanCommandError> {
         error,
     })?;
     let admission = plan.admit();
-    let mut text = match arguments.json {
-        true => object(&plan.interface, &admission).to_string(),
-        false => text(&plan.interface, &admission),
+    let mut text = if arguments.json {
+        object(&plan.interface, &admission).to_string()
+    } else {
+        text(&plan.interface, &admission)
     };
     text.push('\n');
     io::stdout().lock().write_all(text.as_bytes())?;
@@ -81,7 +82,7 @@ impl Mapping {
     }
 }
 
-/// What people read.
+/// Renders the admission for people.
 fn text(interface: &Interface, admission: &Admission) -> String {
     let rate = match interface.rate {
         Some(rate) => Bits(rate).to_string(),
@@ -206,7 +207,7 @@ const TITLES: [&str; 9] = [
 /// The first column of figures.
 const FIRST_FIGURE: usize = 3;
 
-/// What programs read.
+/// Renders the admission for programs.
 fn object(interface: &Interface, admission: &Admission) -> Value {
     let refusals = admission.refusals.iter().map(|refusal| {
         json!({
@@ -350,8 +351,8 @@ mod tests {
         let last = text.lines().last().expect("there is one");
         assert_eq!(
             last,
-            "refused: class \"video\": it wants 111.02 Mbit/s of the network, 15.96 Mbit/s more than the 95.07 Mbit/s \
-             that are left: 77 packets in each period would fit"
+            "refused: class \"video\": it wants 111.02 Mbit/s of the network, 15.96 Mbit/s more than \
+             the 95.07 Mbit/s that are left: 77 packets in each period would fit"
         );
         let object = object(&plan.interface, &plan.admit());
         assert_eq!(object["admitted"], false);

@@ -1,5 +1,5 @@
-//! `chronorb rio status`: what the classes of running processes are doing, read from their memory, and those that the
-//! kernel keeps.
+//! `chronorb rio status`: the activity of the classes of running processes, read from their memory,
+//! and of those that the kernel keeps.
 
 mod shares;
 mod table;
@@ -30,7 +30,7 @@ pub(crate) struct StatusArguments {
     #[arg(long, value_name = "P")]
     pid: Option<u32>,
 
-    /// How far apart two looks are, in milliseconds, 100 to 60000.
+    /// The interval between two readings in milliseconds, 100 to 60000.
     #[arg(long, value_name = "MS", default_value_t = 1000,
           value_parser = value_parser!(u64).range(100..=60_000))]
     interval: u64,
@@ -43,7 +43,7 @@ pub(crate) struct StatusArguments {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// The plan that the kernel keeps, a file of TOML: its classes are shown with their names then.
+    /// The plan that the kernel keeps, a file of TOML: its classes are shown with their names.
     #[arg(long, value_name = "PLAN", conflicts_with = "pid")]
     plan: Option<PathBuf>,
 
@@ -52,25 +52,25 @@ pub(crate) struct StatusArguments {
     json: bool,
 }
 
-/// Nothing can be shown, or no more.
+/// There is nothing to show, or the output has ended.
 #[derive(Debug, Error)]
 pub(crate) enum StatusError {
-    /// There is none, or it cannot be seen.
+    /// No process runs RIO, or none is visible.
     #[error("no process runs RIO here, and the kernel keeps no plan{}", unseen(.0))]
-    Nobody(Vec<Unseen>),
+    NoProcess(Vec<Unseen>),
     /// The file of `--plan`.
     #[error("{}: {error}", file.display())]
     Plan { file: PathBuf, error: PlanError },
-    /// The one that was asked for does not.
+    /// The process does not run RIO.
     #[error("process {0} does not run RIO")]
     NotThis(u32),
-    /// It may, but this process may not know.
+    /// The open files of the process are not visible to this one.
     #[error(
         "what process {} ({}) has open cannot be seen: {}",
         .0.pid, .0.command, advice(is_root())
     )]
     Unseen(Unseen),
-    /// There is no such process, or no longer.
+    /// The process does not exist, or has ended.
     #[error("there is no process {0}")]
     Gone(u32),
     #[error("process {0}: {1}")]
@@ -83,7 +83,7 @@ pub(crate) enum StatusError {
     Output(io::Error),
 }
 
-/// Shows what classes are doing until that is enough.
+/// Shows the activity of classes until the count is reached or the user ends it.
 pub(crate) fn run(arguments: &StatusArguments) -> Result<(), StatusError> {
     let mut watch = Watch::new(SharesWatch::new(plan(arguments)?));
     watch.look(look(arguments.pid)?);
@@ -93,23 +93,24 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<(), StatusError> {
         arguments.count
     };
     let is_live = count.is_none() && !arguments.json && is_screen();
-    let shown = match is_live {
-        true => show_live(&mut watch, arguments),
-        false => show_in_turn(&mut watch, arguments, count),
+    let shown = if is_live {
+        show_live(&mut watch, arguments)
+    } else {
+        show_in_turn(&mut watch, arguments, count)
     };
     match shown {
-        // Who reads has seen enough.
+        // The reader of the output has closed it.
         Err(StatusError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         shown => shown,
     }
 }
 
-/// The plan whose names the kernel's classes have.
+/// Reads the plan that names the kernel's classes.
 fn plan(arguments: &StatusArguments) -> Result<Option<(PathBuf, Plan)>, StatusError> {
     let Some(file) = &arguments.plan else {
         return Ok(None);
     };
-    // Shares do not go by priorities, so that any mapping does.
+    // Shares do not depend on priorities, so any mapping does.
     let plan = Plan::read(file, &|corba| Mapping::Linear.to_native(corba));
     match plan {
         Ok(plan) => Ok(Some((file.clone(), plan))),
@@ -120,15 +121,16 @@ fn plan(arguments: &StatusArguments) -> Result<Option<(PathBuf, Plan)>, StatusEr
     }
 }
 
-/// Looks for whom to show.
+/// Finds the processes to show.
 fn look(pid: Option<u32>) -> Result<Seen, StatusError> {
     let Some(pid) = pid else {
         let looked = find(None).map_err(StatusError::Proc)?;
         let kernel = Netlink::open().and_then(|mut netlink| counted(&mut netlink));
         let is_kept = kernel.as_ref().is_ok_and(|kept| !kept.is_empty());
-        return match looked.found.is_empty() && !is_kept {
-            true => Err(StatusError::Nobody(looked.unseen)),
-            false => Ok(Seen { looked, kernel }),
+        return if looked.found.is_empty() && !is_kept {
+            Err(StatusError::NoProcess(looked.unseen))
+        } else {
+            Ok(Seen { looked, kernel })
         };
     };
     let mut looked = find(Some(pid)).map_err(|error| match error.kind() {
@@ -158,9 +160,10 @@ fn show_in_turn(
         next = next + interval;
         sleep_until(next);
         let view = watch.look(look(arguments.pid)?);
-        let mut text = match arguments.json {
-            true => view.to_json().to_string(),
-            false => paper(&view),
+        let mut text = if arguments.json {
+            view.to_json().to_string()
+        } else {
+            paper(&view)
         };
         text.push('\n');
         let mut out = io::stdout().lock();
@@ -180,7 +183,7 @@ fn paper(view: &View) -> String {
         .collect()
 }
 
-/// Draws tables in place until somebody has seen enough, or nobody is left.
+/// Draws tables in place until the user ends it, or no process is left.
 fn show_live(watch: &mut Watch, arguments: &StatusArguments) -> Result<(), StatusError> {
     let screen = Screen::open().map_err(StatusError::Terminal)?;
     // Only keys and signals are waited for.
@@ -208,7 +211,7 @@ fn show_live(watch: &mut Watch, arguments: &StatusArguments) -> Result<(), Statu
     }
 }
 
-/// The lines that fill a screen.
+/// Returns the lines that fill a screen.
 fn frame(view: &View, height: usize) -> Vec<Line> {
     let mut lines = table::lines(view);
     let rows = height.saturating_sub(1);
@@ -221,10 +224,12 @@ fn frame(view: &View, height: usize) -> Vec<Line> {
     lines
 }
 
-/// That there may be more than can be seen.
+/// Describes the processes that are not visible.
 fn unseen(unseen: &[Unseen]) -> String {
     match unseen.len() {
-        0 => ".\nA process runs RIO while it has an endpoint riop://, or -ORBRioInterface and a connection by it".to_owned(),
+        0 => ".\nA process runs RIO while it has an endpoint riop://, or -ORBRioInterface and a \
+              connection by it"
+            .to_owned(),
         n => format!(
             " that can be seen, and what {n} other processes have open cannot be: {}",
             advice(is_root())
@@ -232,17 +237,14 @@ fn unseen(unseen: &[Unseen]) -> String {
     }
 }
 
-/// How to see what other processes have open.
+/// Returns the way to see the open files of other processes.
 const fn advice(is_root: bool) -> &'static str {
-    match is_root {
-        true => {
-            "root needs CAP_SYS_PTRACE for that in the user namespace of the process, which a \
+    if is_root {
+        "root needs CAP_SYS_PTRACE for that in the user namespace of the process, which a \
              container may not have"
-        }
-        false => {
-            "run as root, or with CAP_SYS_PTRACE (the same user is enough, unless a program was \
+    } else {
+        "run as root, or with CAP_SYS_PTRACE (the same user is enough, unless a program was \
              given rights of its own)"
-        }
     }
 }
 
@@ -250,13 +252,13 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Characters of a line where no terminal says how many there are.
+/// The characters of a line if there is no terminal.
 const PAPER: usize = 120;
-/// When there are rates for the first time, at the latest.
+/// The longest time until the first rates.
 const FIRST_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the size is looked at.
+/// The interval between two readings of the size.
 const SIZE_PAUSE: Duration = Duration::from_millis(250);
-/// That of a terminal that does not say its size: columns and rows.
+/// The size of a terminal that does not report it: columns and rows.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 pub(crate) const EXAMPLES: &str = "\

@@ -1,4 +1,4 @@
-//! Finding the monitor that is meant.
+//! The search for the monitor of an ORB.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use chronorb_orb::monitor::{self, Client, ClientError, Report};
 use super::text::{cut, plain};
 use super::{Source, Target, TopError};
 
-/// A socket at which a monitor listens, and what it says.
+/// A socket of a monitor, and its answer.
 #[derive(Debug)]
 pub(crate) struct Found {
     path: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Found {
     said: Result<(Client, Report), ClientError>,
 }
 
-/// The one monitor that is meant, or that there is.
+/// Returns the monitor of the target, or the only one.
 pub(super) fn one(target: Option<&Target>) -> Result<Source, TopError> {
     let (directories, pid) = match target {
         Some(Target::Socket(path)) => return source(path.clone(), ask(path)),
@@ -56,17 +56,18 @@ fn choose(directories: &[PathBuf], pid: Option<u32>) -> Result<Source, TopError>
 }
 
 impl Found {
-    /// Whether nobody listens: its process was ended by force.
+    /// Whether no process listens, because it was killed.
     fn is_stale(&self) -> bool {
         let stale = [io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound];
         matches!(&self.said, Err(ClientError::Connect(error)) if stale.contains(&error.kind()))
     }
 }
 
-/// What a person is told who has to choose.
+/// Describes the monitors among which the user has to choose.
 pub(super) fn say_which(found: &[Found]) -> String {
     let mut text = format!(
-        "{} ORBs have a monitor; say which by process or socket:\n\n{:>8}  {:<12}  SOCKET and COMMAND\n",
+        "{} ORBs have a monitor; say which by process or socket:\n\n\
+         {:>8}  {:<12}  SOCKET and COMMAND\n",
         found.len(),
         "PID",
         "ORB ID",
@@ -106,7 +107,7 @@ fn ask(path: &Path) -> Result<(Client, Report), ClientError> {
     Ok((client, report))
 }
 
-/// Where the monitor of a process can be, which may be that of another user.
+/// Returns the directories that may have the monitor of a process, also of another user.
 fn directories_of_process(pid: u32) -> Vec<PathBuf> {
     let mut directories = monitor::directories();
     if let Ok(process) = fs::metadata(format!("/proc/{pid}")) {
@@ -119,7 +120,7 @@ fn directories_of_process(pid: u32) -> Vec<PathBuf> {
     directories
 }
 
-/// The sockets in these directories with the ids of their processes, by which they are sorted.
+/// Returns the sockets in directories with the ids of their processes, sorted by these.
 fn sockets(directories: &[PathBuf], of: Option<u32>) -> Vec<(PathBuf, u32)> {
     let entries = directories
         .iter()
@@ -135,7 +136,7 @@ fn sockets(directories: &[PathBuf], of: Option<u32>) -> Vec<(PathBuf, u32)> {
     sockets.map(|((pid, _), path)| (path, pid)).collect()
 }
 
-/// The numbers of a process and of an ORB there, `<pid>-<number>.sock`.
+/// Parses the numbers of a process and of its ORB, `<pid>-<number>.sock`.
 fn numbers(name: &str) -> Option<(u32, u64)> {
     let (pid, number) = name.strip_suffix(".sock")?.split_once('-')?;
     Some((pid.parse().ok()?, number.parse().ok()?))
@@ -152,9 +153,9 @@ fn looked_in(directories: &[PathBuf]) -> String {
     }
 }
 
-/// How long a monitor may take for an answer.
+/// The longest wait for the answer of a monitor.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// So many are asked at most.
+/// The largest number of monitors that are queried.
 const MAX_SOCKETS: usize = 1000;
 
 #[cfg(test)]

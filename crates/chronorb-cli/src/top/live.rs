@@ -9,7 +9,7 @@ use super::screen::{self, Event, Screen};
 use super::table::{self, Layout, Line, Look};
 use super::{Source, TopError, wants_color};
 
-/// Shows what an ORB is doing until somebody has seen enough, or it ends.
+/// Shows the activity of an ORB until the user ends it, or the ORB ends.
 pub(super) fn show(mut source: Source, interval: Duration) -> Result<(), TopError> {
     let screen = Screen::open().map_err(TopError::Terminal)?;
     // Rates are there from the second look on.
@@ -39,7 +39,7 @@ pub(super) fn show(mut source: Source, interval: Duration) -> Result<(), TopErro
     }
 }
 
-/// The lines that fill a screen of this size.
+/// Returns the lines that fill a screen.
 fn frame(
     view: &View,
     threads: bool,
@@ -47,9 +47,10 @@ fn frame(
     has_color: bool,
 ) -> Vec<String> {
     let mut lines = table::lines(view, Layout { width, threads });
-    let help = match threads {
-        true => "q quits, t hides the threads",
-        false => "q quits, t shows the threads",
+    let help = if threads {
+        "q quits, t hides the threads"
+    } else {
+        "q quits, t shows the threads"
     };
     let rows = height.saturating_sub(1);
     let mut last = help.to_owned();
@@ -64,11 +65,11 @@ fn frame(
         .collect()
 }
 
-/// When there are rates for the first time, at the latest.
+/// The longest time until the first rates.
 const FIRST_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the size is looked at.
+/// The interval between two readings of the size.
 const SIZE_PAUSE: Duration = Duration::from_millis(250);
-/// That of a terminal that does not say its size: columns and rows.
+/// The size of a terminal that does not report it: columns and rows.
 const USUAL_SIZE: (usize, usize) = (80, 24);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `chronorb top`: what a running ORB's lanes and threads are doing, asked of its monitor.
+//! `chronorb top`: the activity of a running ORB's lanes and threads, from its monitor.
 
 mod find;
 mod live;
@@ -20,48 +20,48 @@ use find::Found;
 use rates::View;
 use table::Layout;
 
-/// What is to be shown, and how.
+/// The options of the command.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) target: Option<Target>,
-    /// How far apart two looks at the ORB are.
+    /// The interval between two queries of the ORB.
     pub(crate) interval: Duration,
-    /// How many tables or objects there are; `None` for no end.
+    /// The number of tables or objects; `None` for no end.
     pub(crate) count: Option<u64>,
-    /// Objects of JSON, a line each, instead of tables.
+    /// Print JSON objects, a line each, instead of tables.
     pub(crate) json: bool,
 }
 
-/// The ORB that is meant.
+/// The ORB to show.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Target {
-    /// That of a process.
+    /// The ORB of a process.
     Process(u32),
-    /// That with this socket.
+    /// The ORB with this socket.
     Socket(PathBuf),
 }
 
-/// Nothing can be shown, or no more.
+/// There is nothing to show, or the output has ended.
 #[derive(Debug, Error)]
 pub(crate) enum TopError {
-    /// No ORB tells anything.
+    /// No ORB has a monitor.
     #[error(
-        "{whose} ({looked}).\nTo give an ORB a monitor, start its program with -ORBMonitor on, or with \
-         CHRONORB_ORB_MONITOR=on in its environment."
+        "{whose} ({looked}).\nTo give an ORB a monitor, start its program with -ORBMonitor on, or \
+         with CHRONORB_ORB_MONITOR=on in its environment."
     )]
     NoMonitor {
-        /// That nobody, or that this process, has one.
+        /// The text that no ORB, or not that of this process, has one.
         whose: String,
-        /// Where it was looked for.
+        /// The directories that were searched.
         looked: String,
     },
-    /// It has to be said which.
+    /// Several ORBs have a monitor, and none was named.
     #[error("{}", find::say_which(.0))]
     Several(Vec<Found>),
     /// The monitor does not answer as it should.
     #[error("the monitor {}: {source}", path.display())]
     Monitor { path: PathBuf, source: ClientError },
-    /// It ended before all was shown.
+    /// The ORB ended before the last table.
     #[error("{ENDED}")]
     Ended,
     #[error("the terminal: {0}")]
@@ -70,35 +70,36 @@ pub(crate) enum TopError {
     Output(io::Error),
 }
 
-/// Shows what an ORB is doing until that is enough, or it ends.
+/// Shows the activity of an ORB until the count is reached, or the ORB ends.
 pub(crate) fn run(options: &Options) -> Result<(), TopError> {
     let found = find::one(options.target.as_ref())?;
     let is_live = options.count.is_none() && !options.json && is_screen();
-    let shown = match is_live {
-        true => live::show(found, options.interval),
-        false => show_in_turn(found, options),
+    let shown = if is_live {
+        live::show(found, options.interval)
+    } else {
+        show_in_turn(found, options)
     };
     match shown {
         Err(TopError::Ended) if options.count.is_none() => {
             eprintln!("chronorb: {ENDED}.");
             Ok(())
         }
-        // Who reads has seen enough.
+        // The reader of the output has closed it.
         Err(TopError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         shown => shown,
     }
 }
 
-/// A monitor that is asked again and again.
+/// A monitor that is queried repeatedly.
 pub(crate) struct Source {
     path: PathBuf,
     client: Client,
-    /// What it told last.
+    /// The last report.
     before: Report,
 }
 
 impl Source {
-    /// What has happened since it was asked before.
+    /// Returns the changes since the report before.
     fn next(&mut self) -> Result<View, TopError> {
         let report = self.client.snapshot().map_err(|source| match source {
             ClientError::Closed => TopError::Ended,
@@ -121,9 +122,10 @@ fn show_in_turn(mut source: Source, options: &Options) -> Result<(), TopError> {
         next = next + options.interval;
         sleep_until(next);
         let view = source.next()?;
-        let mut text = match options.json {
-            true => view.to_json(),
-            false => table(&view),
+        let mut text = if options.json {
+            view.to_json()
+        } else {
+            table(&view)
         };
         text.push('\n');
         let mut out = io::stdout().lock();
@@ -157,5 +159,5 @@ pub(crate) fn wants_color() -> bool {
 }
 
 const ENDED: &str = "the ORB has ended";
-/// Characters of a line where no terminal says how many there are.
+/// The characters of a line if there is no terminal.
 const PAPER: usize = 120;

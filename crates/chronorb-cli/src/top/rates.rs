@@ -1,11 +1,11 @@
-//! What has happened between two reports of a monitor.
+//! The changes between two reports of a monitor.
 
 use std::collections::BTreeMap;
 
 use chronorb_orb::monitor::{Doing, LaneReport, Report, SchedulingReport, Strategy, ThreadReport};
 use serde::Serialize;
 
-/// An ORB as it was found at the end of an interval, and what it did in it. Written as JSON by `--json`.
+/// An ORB at the end of an interval, and its activity within. `--json` prints it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct View {
     /// The version of this form.
@@ -17,7 +17,7 @@ pub(super) struct View {
     pub(super) real_time: bool,
     pub(super) interval_ms: f64,
     pub(super) waiting_for_main_thread: usize,
-    /// By the name of their cause.
+    /// The incidents by the name of their cause.
     pub(super) incidents: BTreeMap<String, IncidentView>,
     pub(super) lanes: Vec<LaneView>,
     pub(super) other_threads: Vec<ThreadView>,
@@ -26,9 +26,9 @@ pub(super) struct View {
 /// The incidents of a cause.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct IncidentView {
-    /// Since the ORB was made.
+    /// The number since the ORB was created.
     pub(super) total: u64,
-    /// In the interval.
+    /// The number in the interval.
     pub(super) new: u64,
 }
 
@@ -37,14 +37,14 @@ pub(super) struct IncidentView {
 pub(super) struct LaneView {
     pub(super) name: String,
     pub(super) pool: u32,
-    /// Whether it is a lane, or stands for a pool that has none.
+    /// Whether it is a lane, or stands for a pool without lanes.
     pub(super) is_lane: bool,
     pub(super) priority: Option<i16>,
     pub(super) scheduling: SchedulingReport,
     pub(super) endpoints: Vec<String>,
     pub(super) connections: usize,
     pub(super) seats: u32,
-    /// Threads that do not wait for something to do.
+    /// The threads that do not wait for work.
     pub(super) threads_busy: usize,
     pub(super) queued: u32,
     pub(super) requests_per_s: f64,
@@ -69,7 +69,7 @@ pub(super) struct ThreadView {
 }
 
 impl View {
-    /// What has happened from one report of an ORB to a later one.
+    /// Returns the changes from one report of an ORB to a later one.
     pub(super) fn between(before: &Report, after: &Report) -> Self {
         let interval_us = after.monotonic_us.saturating_sub(before.monotonic_us);
         let seconds = interval_us as f64 / 1e6;
@@ -115,7 +115,7 @@ impl View {
         }
     }
 
-    /// It as a line of JSON, without the end.
+    /// Renders the view as a line of JSON, without the line feed.
     pub(super) fn to_json(&self) -> String {
         // Texts, numbers and lists of them can always be written.
         serde_json::to_string(self).unwrap_or_default()
@@ -177,13 +177,14 @@ impl ThreadView {
 }
 
 fn per_second(earlier: u64, later: u64, seconds: f64) -> f64 {
-    match seconds > 0.0 {
-        true => later.saturating_sub(earlier) as f64 / seconds,
-        false => 0.0,
+    if seconds > 0.0 {
+        later.saturating_sub(earlier) as f64 / seconds
+    } else {
+        0.0
     }
 }
 
-/// How many requests of the interval took less than so many nanoseconds, class by class.
+/// The numbers of requests of the interval by the nanoseconds that they stayed below.
 struct Times(BTreeMap<u64, u64>);
 
 impl Times {
@@ -200,7 +201,7 @@ impl Times {
         Self(times)
     }
 
-    /// What this share of the requests stayed below, in microseconds; `None` where there was none.
+    /// Returns the microseconds that a share of the requests stayed below, if there were any.
     fn quantile_us(&self, share: f64) -> Option<f64> {
         let all: u64 = self
             .0
@@ -227,7 +228,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A report at this second, with these lanes.
+    /// Returns a report at this second, with these lanes.
     pub(crate) fn report(second: f64, lanes: &[Value]) -> Report {
         let report = json!({
             "version": 1, "monotonic_us": (second * 1e6) as u64, "pid": 77, "orb_id": "quotes",

@@ -1,4 +1,4 @@
-//! The terminal as one place that is drawn again and again.
+//! The terminal as a screen that is redrawn in place.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -11,23 +11,23 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
 
-/// The terminal's other screen, with keys that come one by one. Dropping it gives the terminal back as it was.
+/// The alternate screen of the terminal, with single keys. Dropping it restores the terminal.
 pub(crate) struct Screen {
     termination: &'static Termination,
-    /// The modes of the keyboard before, where there is one.
+    /// The modes of the keyboard before, if there is one.
     keyboard: Option<Termios>,
 }
 
-/// What has happened while the screen waited.
+/// An event while the screen waited.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Event {
-    /// Somebody wants to end, by `q`, Ctrl-C or a signal.
+    /// The user ends it by `q`, Ctrl-C or a signal.
     Quit,
     /// Another key was pressed.
     Key(u8),
-    /// The other side of what was waited for has closed it.
+    /// The peer has closed the descriptor that was waited for.
     Closed,
-    /// Nothing.
+    /// No event until the deadline.
     TimedOut,
 }
 
@@ -35,9 +35,10 @@ impl Screen {
     /// Takes the terminal.
     pub(crate) fn open() -> io::Result<Self> {
         let termination = Termination::install()?;
-        let keyboard = match io::stdin().is_terminal() {
-            true => Some(single_keys()?),
-            false => None,
+        let keyboard = if io::stdin().is_terminal() {
+            Some(single_keys()?)
+        } else {
+            None
         };
         let screen = Self {
             termination,
@@ -47,7 +48,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws lines, whose number and width fit, in the place of what was there.
+    /// Draws lines, whose number and width fit, over the previous ones.
     pub(crate) fn draw(&self, lines: &[String]) -> io::Result<()> {
         let mut frame = HOME.to_owned();
         for (i, line) in lines.iter().enumerate() {
@@ -60,7 +61,7 @@ impl Screen {
         write(&frame)
     }
 
-    /// Waits for a key, a signal, or that `other` is closed; at most until `deadline`.
+    /// Waits for a key, a signal, or the end of `other`; at most until `deadline`.
     pub(crate) fn wait(&self, other: impl AsFd, deadline: Deadline) -> io::Result<Event> {
         let stdin = io::stdin();
         loop {
@@ -114,14 +115,14 @@ impl Drop for Screen {
     }
 }
 
-/// The columns and rows of the terminal, if there is one that says so.
+/// Returns the columns and rows of the terminal, if it reports them.
 pub(crate) fn size() -> Option<(usize, usize)> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     let is_known = size.ws_col > 0 && size.ws_row > 0;
     is_known.then_some((size.ws_col.into(), size.ws_row.into()))
 }
 
-/// Lets keys come one by one, unseen, and none of them make a signal. Returns the modes before.
+/// Switches to single keys without echo and signals. Returns the modes before.
 fn single_keys() -> io::Result<Termios> {
     let before = tcgetattr(io::stdin())?;
     let mut modes = before.clone();
@@ -146,5 +147,5 @@ const CLEAR_TO_END_OF_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
 const CTRL_C: u8 = 3;
-/// The system is not asked to wait for longer.
+/// The longest single wait.
 const LONGEST: Duration = Duration::from_secs(3600);

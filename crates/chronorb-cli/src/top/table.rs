@@ -1,35 +1,35 @@
-//! What an ORB is doing as lines of text.
+//! The activity of an ORB as lines of text.
 
 use chronorb_orb::monitor::{Doing, PolicyReport, SchedulingReport, Strategy};
 
 use super::rates::{LaneView, ThreadView, View};
 use super::text::{count, cut, cut_front, number, plain, ranges, time};
 
-/// What fits.
+/// The space for the lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// Characters of a line.
+    /// The characters of a line.
     pub(super) width: usize,
     /// Whether threads are shown below their lanes.
     pub(super) threads: bool,
 }
 
-/// A line of parts that may look different.
+/// A line of parts with different looks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line(Vec<(Look, String)>);
 
-/// How a part of a line looks, where there are colours.
+/// The look of a part of a line, if there are colours.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Look {
     Plain,
     Title,
-    /// Of less interest.
+    /// A part of less interest.
     Faint,
-    /// Work is done.
+    /// Work in progress.
     Busy,
-    /// Somebody waits for it.
+    /// Work that waits.
     Waits,
-    /// It goes wrong.
+    /// A failure.
     Wrong,
 }
 
@@ -56,7 +56,7 @@ impl Line {
         self
     }
 
-    /// It as it is written to a terminal of this width.
+    /// Renders the line for a terminal of this width.
     pub(crate) fn paint(&self, width: usize, has_color: bool) -> String {
         let mut text = String::new();
         let mut left = width;
@@ -75,7 +75,7 @@ impl Line {
     }
 }
 
-/// The whole view.
+/// Renders the whole view.
 pub(super) fn lines(view: &View, layout: Layout) -> Vec<Line> {
     let mut lines = head(view, layout);
     let columns = Columns::fit(&view.lanes, layout.width);
@@ -111,9 +111,10 @@ fn head(view: &View, layout: Layout) -> Vec<Line> {
     };
     let first = Line::of(Look::Title, format!("ORB {}", plain(&view.orb_id)))
         .and(Look::Plain, format!("  pid {}  {strategy}  ", view.pid));
-    let mut first = match view.real_time {
-        true => first.and(Look::Plain, "real-time"),
-        false => first.and(Look::Wrong, "NOT real-time"),
+    let mut first = if view.real_time {
+        first.and(Look::Plain, "real-time")
+    } else {
+        first.and(Look::Wrong, "NOT real-time")
     };
     if view.waiting_for_main_thread > 0 {
         let waiting = format!(
@@ -129,7 +130,7 @@ fn head(view: &View, layout: Layout) -> Vec<Line> {
     head
 }
 
-/// The incidents that there were, as many as fit in a line: those of the interval first, which are marked.
+/// Renders the incidents, as many as fit in a line: those of the interval first, which are marked.
 fn incidents(view: &View, width: usize) -> Option<Line> {
     let told = view.incidents.iter();
     let told = told.filter(|(cause, count)| count.total > 0 && !ORDINARY.contains(&cause.as_str()));
@@ -154,10 +155,10 @@ fn incidents(view: &View, width: usize) -> Option<Line> {
     Some(line)
 }
 
-/// Incidents that belong to the ordinary course.
+/// The incidents of regular operation.
 const ORDINARY: [&str; 3] = ["listening", "started lane", "ended lane"];
 
-/// The widths of a lane's columns that are not always the same.
+/// The widths of a lane's columns that vary.
 struct Columns {
     name: usize,
     endpoint: usize,
@@ -248,7 +249,8 @@ impl Columns {
     }
 }
 
-/// Where a lane listens: one place, and how many others there are. That it is by IIOP goes without saying.
+/// Formats the endpoints of a lane: the first, and the number of others. The scheme of IIOP is left
+/// out.
 fn endpoint(lane: &LaneView) -> String {
     let plain = |endpoint: &str| plain(endpoint.strip_prefix("iiop://").unwrap_or(endpoint));
     match &lane.endpoints[..] {
@@ -259,8 +261,8 @@ fn endpoint(lane: &LaneView) -> String {
 }
 
 const LEAST_ENDPOINT: usize = "ENDPOINT".len();
-/// The columns after the name with their gaps, without the endpoint itself: priority, connections and 8 of
-/// five characters.
+/// The columns after the name with their gaps, without the endpoint itself: priority, connections
+/// and 8 of five characters.
 const FIXED: usize = 10 + 1 + 5 + 8 * 6;
 
 fn thread_line(thread: &ThreadView, layout: Layout, serves: bool) -> Line {
@@ -279,9 +281,10 @@ fn thread_line(thread: &ThreadView, layout: Layout, serves: bool) -> Line {
         Doing::Sleeping => (Look::Faint, "sleeping"),
         _ => (Look::Plain, "?"),
     };
-    let rate = match serves {
-        true => format!("{}/s", number(thread.requests_per_s)),
-        false => String::new(),
+    let rate = if serves {
+        format!("{}/s", number(thread.requests_per_s))
+    } else {
+        String::new()
     };
     Line::of(
         Look::Plain,
@@ -297,7 +300,7 @@ fn thread_line(thread: &ThreadView, layout: Layout, serves: bool) -> Line {
     .and(Look::Plain, format!(" {rate:>7}"))
 }
 
-/// `fifo 72`.
+/// Formats the scheduling: `fifo 72`.
 fn long(scheduling: SchedulingReport) -> String {
     match scheduling.policy {
         PolicyReport::Other => "other".to_owned(),
@@ -307,7 +310,7 @@ fn long(scheduling: SchedulingReport) -> String {
     }
 }
 
-/// `f72`.
+/// Formats the scheduling: `f72`.
 fn short(scheduling: SchedulingReport) -> String {
     match scheduling.policy {
         PolicyReport::Other => "-".to_owned(),

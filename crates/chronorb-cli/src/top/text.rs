@@ -1,13 +1,13 @@
 //! Texts for a terminal.
 
-/// A text without what a terminal would obey; ORBs choose their names.
+/// Removes control characters from a text, because ORBs choose their names.
 pub(crate) fn plain(text: &str) -> String {
     let is_obeyed = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);
     let shown = |c: char| if is_obeyed(c) { '\u{fffd}' } else { c };
     text.chars().map(shown).collect()
 }
 
-/// The beginning of a text, marked where the end is missing.
+/// Returns the beginning of a text, marked if the end is missing.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -16,7 +16,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     begin + "…"
 }
 
-/// The end of a text, marked where the beginning is missing.
+/// Returns the end of a text, marked if the beginning is missing.
 pub(crate) fn cut_front(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -26,7 +26,7 @@ pub(crate) fn cut_front(text: &str, width: usize) -> String {
     "…".chars().chain(end).collect()
 }
 
-/// How many there are, in at most 5 characters.
+/// Formats a count in at most 5 characters.
 pub(crate) fn count(count: u64) -> String {
     match count {
         0..10_000 => count.to_string(),
@@ -34,7 +34,7 @@ pub(crate) fn count(count: u64) -> String {
     }
 }
 
-/// A measured number in at most 5 characters.
+/// Formats a measured number in at most 5 characters.
 pub(crate) fn number(value: f64) -> String {
     match value {
         v if v < 0.05 => "0".to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A time, given in microseconds, in at most 5 characters.
+/// Formats a time, given in microseconds, in at most 5 characters.
 pub(crate) fn time(us: f64) -> String {
     let (value, unit) = match us {
         us if us < 999.5 => (us, "us"),
@@ -59,7 +59,7 @@ pub(crate) fn time(us: f64) -> String {
     }
 }
 
-/// Numbers as ranges: `0-3,6`.
+/// Formats numbers as ranges: `0-3,6`.
 pub(crate) fn ranges(numbers: &[usize]) -> String {
     let parts = numbers.chunk_by(|a, b| a + 1 == *b);
     let parts = parts.map(|part| match part {

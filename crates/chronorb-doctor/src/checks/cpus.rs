@@ -2,228 +2,75 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Check, Reading, boot_with, costs, good, missing, one, told, unknown};
+use crate::check::{Reading, one};
 use crate::cpu_list::CpuList;
 use crate::machine::{Machine, Unreadable, value_of};
 
-pub(super) static NUMBER: Check = Check {
-    id: "cpus",
-    title: "CPUs",
-    cost: "urgent threads share their CPU with all others: each interrupt and each section of the \
-           kernel that cannot be preempted delays them",
-    look: "ask:\n  nproc --all; taskset -cp $$",
-    read: |machine| {
-        let (online, allowed) = (online(machine)?, machine.allowed_cpus()?);
-        let state = match (online.len(), allowed.len()) {
-            (_, 2..) => "several",
-            (0 | 1, _) => "one",
-            _ => "one of several",
-        };
-        one(state, [&online.len(), &allowed.len(), &allowed, &online])
-    },
-    rules: &[
-        good("several", ALLOWED),
-        costs("one", ALLOWED, "give the machine a second CPU"),
-        costs(
-            "one of several",
-            ALLOWED,
-            "let the process use more of them:\n  taskset -c {3} PROGRAM",
-        ),
-    ],
-};
+/// Reads the numbers of CPUs that are online, and that this process may use.
+pub(super) fn number(machine: &Machine) -> Reading {
+    let (online, allowed) = (online(machine)?, machine.allowed_cpus()?);
+    let state = match (online.len(), allowed.len()) {
+        (_, 2..) => "several",
+        (0 | 1, _) => "one",
+        _ => "one of several",
+    };
+    one(state, [&online.len(), &allowed.len(), &allowed, &online])
+}
 
-pub(super) static SHARED_CORES: Check = Check {
-    id: "smt",
-    title: "Shared cores",
-    cost: "a thread runs at about half the speed while the other thread of its core is busy, and \
-           shares its caches",
-    look: "ask:\n  lscpu --extended",
-    read: |machine| told(machine, "/sys/devices/system/cpu/smt/active"),
-    rules: &[
-        good("0", "each CPU has a core of its own"),
-        costs(
-            "1",
-            "two CPUs or more share a core",
-            concat!(
-                "switch it off, or leave the siblings of urgent CPUs idle:\n  \
-                 echo off > /sys/devices/system/cpu/smt/control\n",
-                boot_with!("nosmt")
-            ),
-        ),
-    ],
-};
-
-pub(super) static VIRTUAL_MACHINE: Check = Check {
-    id: "virtual-machine",
-    title: "Virtual machine",
-    cost: "the host may take a CPU away at any time: ms; interrupts and idling go through the \
-           hypervisor: tens of µs",
-    look: "ask:\n  systemd-detect-virt",
-    read: |machine| {
-        if let Ok(kind) = machine.read("/sys/hypervisor/type") {
-            return one("guest", [&format!("/sys/hypervisor/type: {kind}")]);
+/// Reads whether the kernel runs as a guest.
+pub(super) fn virtual_machine(machine: &Machine) -> Reading {
+    if let Ok(kind) = machine.read("/sys/hypervisor/type") {
+        return one("guest", [&format!("/sys/hypervisor/type: {kind}")]);
+    }
+    if let Ok(kind) = machine.read("/proc/device-tree/hypervisor/compatible") {
+        let kind = kind.trim_end_matches('\0');
+        return one("guest", [&format!("device tree: {kind}")]);
+    }
+    let information = machine.read("/proc/cpuinfo")?;
+    match value_of(&information, "flags") {
+        Some(flags) if flags.split_whitespace().any(|flag| flag == "hypervisor") => {
+            one("guest", [&"the CPU has the flag hypervisor"])
         }
-        if let Ok(kind) = machine.read("/proc/device-tree/hypervisor/compatible") {
-            let kind = kind.trim_end_matches('\0');
-            return one("guest", [&format!("device tree: {kind}")]);
+        Some(_) => one("hardware", []),
+        None => one("untold", []),
+    }
+}
+
+/// Reads the isolated CPUs.
+pub(super) fn isolated_cpus(machine: &Machine) -> Reading {
+    let isolated = isolated(machine)?;
+    if !isolated.is_empty() {
+        return one("some", [&isolated]);
+    }
+    let candidates = candidates(machine)?;
+    let state = if candidates.is_empty() {
+        "impossible"
+    } else {
+        "none"
+    };
+    one(state, [&candidates])
+}
+
+/// Reads which isolated CPUs have the tick.
+pub(super) fn tick(machine: &Machine) -> Reading {
+    freed(machine, &machine.cpus(NOHZ_FULL)?)
+}
+
+/// Reads which isolated CPUs run deferred work of the kernel.
+pub(super) fn callbacks(machine: &Machine) -> Reading {
+    let listed = match machine.boot_option("rcu_nocbs")?.as_deref() {
+        None => CpuList::default(),
+        Some("all") => online(machine)?,
+        Some(text) => {
+            CpuList::parse(text).ok_or_else(|| Unreadable::rubbish("/proc/cmdline", text))?
         }
-        let information = machine.read("/proc/cpuinfo")?;
-        match value_of(&information, "flags") {
-            Some(flags) if flags.split_whitespace().any(|flag| flag == "hypervisor") => {
-                one("guest", [&"the CPU has the flag hypervisor"])
-            }
-            Some(_) => one("hardware", []),
-            None => one("untold", []),
-        }
-    },
-    rules: &[
-        good("hardware", "the CPU does not have the flag hypervisor"),
-        costs(
-            "guest",
-            "the kernel runs as a guest ({0})",
-            "on the host: give each virtual CPU a CPU of its own (pinned, isolated), at a \
-             real-time priority; or run on the hardware",
-        ),
-        unknown(
-            "untold",
-            "/proc/cpuinfo has no flags that would show it",
-            "ask:\n  systemd-detect-virt",
-        ),
-    ],
-};
-
-pub(super) static ISOLATED: Check = Check {
-    id: "isolated-cpus",
-    title: "Isolated CPUs",
-    cost: "other threads, and work of the kernel on their behalf, run on the CPUs of urgent \
-           threads and leave cold caches: tens to hundreds of µs",
-    look: "read the kernel's command line:\n  grep -o 'isolcpus=[^ ]*' /proc/cmdline",
-    read: |machine| {
-        let isolated = isolated(machine)?;
-        if !isolated.is_empty() {
-            return one("some", [&isolated]);
-        }
-        let candidates = candidates(machine)?;
-        let state = if candidates.is_empty() {
-            "impossible"
-        } else {
-            "none"
-        };
-        one(state, [&candidates])
-    },
-    rules: &[
-        good("some", "CPUs {0}"),
-        costs(
-            "none",
-            "none",
-            concat!(
-                boot_with!("isolcpus=managed_irq,domain,{0}"),
-                "\nThen pin the urgent threads to them."
-            ),
-        ),
-        costs(
-            "impossible",
-            "none",
-            "give the machine a second CPU: one has to remain for all other work",
-        ),
-    ],
-};
-
-pub(super) static TICK: Check = Check {
-    id: "nohz-full",
-    title: "Tick",
-    cost: "the kernel interrupts a busy CPU 100 to 1000 times a second, for some µs",
-    look: "read the kernel's command line:\n  grep -o 'nohz_full=[^ ]*' /proc/cmdline",
-    read: |machine| freed(machine, &machine.cpus(NOHZ_FULL)?),
-    rules: &[
-        missing(
-            NOHZ_FULL,
-            "the kernel is built without NO_HZ_FULL ({0})",
-            "boot a kernel with CONFIG_NO_HZ_FULL=y",
-        ),
-        good("freed", FREED),
-        costs("none", NOT_FREED, boot_with!("nohz_full={0}")),
-        costs("part", PARTLY_FREED, boot_with!("nohz_full={0}")),
-        costs("impossible", NOT_FREED, SECOND_CPU),
-    ],
-};
-
-pub(super) static CALLBACKS: Check = Check {
-    id: "rcu-nocbs",
-    title: "RCU callbacks",
-    cost: "deferred work of the kernel runs on the CPUs of urgent threads: tens of µs",
-    look: "read the kernel's command line:\n  grep -o 'rcu_nocbs=[^ ]*' /proc/cmdline",
-    read: |machine| {
-        let listed = match machine.boot_option("rcu_nocbs")?.as_deref() {
-            None => CpuList::default(),
-            Some("all") => online(machine)?,
-            Some(text) => {
-                CpuList::parse(text).ok_or_else(|| Unreadable::rubbish("/proc/cmdline", text))?
-            }
-        };
-        // nohz_full implies rcu_nocbs.
-        freed(
-            machine,
-            &listed.with(&machine.cpus(NOHZ_FULL).unwrap_or_default()),
-        )
-    },
-    rules: &[
-        good("freed", FREED),
-        costs("none", NOT_FREED, boot_with!("rcu_nocbs={0}")),
-        costs("part", PARTLY_FREED, boot_with!("rcu_nocbs={0}")),
-        costs("impossible", NOT_FREED, SECOND_CPU),
-    ],
-};
-
-pub(super) static FREQUENCY: Check = Check {
-    id: "cpu-frequency",
-    title: "CPU frequency",
-    cost: "a CPU that was idle is slow until the governor raises its frequency: the same work \
-           takes several times as long, for ms",
-    look: "ask:\n  cpupower frequency-info",
-    read: governors,
-    rules: &[
-        good("performance", "{0}"),
-        costs(
-            "other",
-            "{0}",
-            "keep the frequency up:\n  cpupower frequency-set -g performance",
-        ),
-        unknown(
-            "untold",
-            "no CPU shows a governor: the hypervisor or the firmware decides",
-            "set the host's governor, or the firmware's profile, to performance; to watch the \
-             frequency:\n  turbostat --interval 1",
-        ),
-    ],
-};
-
-pub(super) static IDLE_STATES: Check = Check {
-    id: "idle-states",
-    title: "Idle states",
-    cost: "an idle CPU first has to leave its idle state when work comes: hundreds of µs from deep \
-           ones",
-    look: "ask:\n  cpupower idle-info",
-    read: idle_states,
-    rules: &[
-        good("polling", "none: the kernel polls (idle=poll)"),
-        good("shallow", "the deepest in use is {0}, left in {1} µs"),
-        costs(
-            "deep",
-            "the deepest in use is {0}, left in {1} µs by the kernel's account",
-            concat!(
-                "forbid the deep ones now:\n  cpupower idle-set -D 10\n",
-                boot_with!("processor.max_cstate=1 intel_idle.max_cstate=1")
-            ),
-        ),
-        unknown(
-            "untold",
-            "no CPU shows its idle states: the hypervisor or the firmware decides",
-            "on the host or in the firmware, forbid deep idle states (C-states); or let the kernel \
-             poll, which heats the CPU and takes time from its sibling:\n  idle=poll",
-        ),
-    ],
-};
+    };
+    // nohz_full implies rcu_nocbs.
+    freed(
+        machine,
+        &listed.with(&machine.cpus(NOHZ_FULL).unwrap_or_default()),
+    )
+}
 
 /// Returns the CPUs that are isolated, since the boot or by a partition of control groups.
 pub(super) fn isolated(machine: &Machine) -> Result<CpuList, Unreadable> {
@@ -262,7 +109,7 @@ fn freed(machine: &Machine, free: &CpuList) -> Reading {
 }
 
 /// Reads the frequency governors.
-fn governors(machine: &Machine) -> Reading {
+pub(super) fn governors(machine: &Machine) -> Reading {
     let mut governors = BTreeMap::<String, CpuList>::new();
     for cpu in cpu_folders(machine)?.iter() {
         let path = format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor");
@@ -287,7 +134,7 @@ fn governors(machine: &Machine) -> Reading {
 }
 
 /// Reads the deepest idle state of any CPU.
-fn idle_states(machine: &Machine) -> Reading {
+pub(super) fn idle_states(machine: &Machine) -> Reading {
     let mut deepest: Option<(u64, String)> = None;
     for cpu in cpu_folders(machine)?.iter() {
         let folder = format!("{CPUS}/cpu{cpu}/cpuidle");
@@ -326,11 +173,6 @@ fn cpu_folders(machine: &Machine) -> Result<CpuList, Unreadable> {
     Ok(numbers.collect())
 }
 
-const ALLOWED: &str = "{0} online, of which this process may use {1} (CPUs {2})";
-const FREED: &str = "CPUs {0} are free of it";
-const PARTLY_FREED: &str = "the isolated CPUs {1} are not free of it";
-const NOT_FREED: &str = "no CPU is free of it";
-const SECOND_CPU: &str = "give the machine a second CPU: one has to do this work";
 const CPUS: &str = "/sys/devices/system/cpu";
 const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 const GOVERNORS: [&str; 6] = [

@@ -5,104 +5,11 @@ use std::io;
 use chronorb_rio::PacketAccess;
 use chronorb_rt::{MemoryLock, PriorityRefusal, Rights};
 
-use crate::check::{Check, Reading, costs, good, missing, one, unknown};
+use crate::check::{Reading, one};
 use crate::machine::{Machine, Unreadable, value_of};
 
-pub(super) static PRIORITIES: Check = Check {
-    id: "rt-priorities",
-    title: "Real-time priorities",
-    cost: "threads share the CPUs with every other process: a request may wait for ms, whatever \
-           its priority",
-    look: "try it:\n  chrt -f 98 true",
-    read: priorities,
-    rules: &[
-        good("granted", "{0}, as tried ({1})"),
-        missing("refused", "{0}, as tried ({1})", "{2}"),
-    ],
-};
-
-pub(super) static GROUP_BUDGET: Check = Check {
-    id: "rt-group-budget",
-    title: "Group budget",
-    cost: "without a budget no thread of the control group gets a real-time priority: a request \
-           may wait for ms",
-    look: "read the budget of the group, if there is one:\n  \
-           cat /sys/fs/cgroup/cpu/GROUP/cpu.rt_runtime_us",
-    read: group_budget,
-    rules: &[
-        missing("none", "{0} is 0", GRANT_BUDGET),
-        missing(
-            "refused",
-            "the process has the right, but its control group is refused real time",
-            GRANT_BUDGET,
-        ),
-        good("unbounded", "without bound ({0} is -1)"),
-        // The kernel's own bound for all groups is another check.
-        good("share", "{0} µs of each {1} µs for this group"),
-        good(
-            "undivided",
-            "no budget is needed: the kernel does not divide real time among groups",
-        ),
-        good(
-            "granted",
-            "none shown, and a thread of this group was granted real time",
-        ),
-        unknown(
-            "untried",
-            "no group shows a budget, and without the right it cannot be tried",
-            "grant the right first (real-time priorities), then look again",
-        ),
-    ],
-};
-
-pub(super) static MEMORY_LOCK: Check = Check {
-    id: "memory-lock",
-    title: "Locked memory",
-    cost: "a page that the kernel has evicted is read back while a request waits: ms, from a disk",
-    look: "ask for the limit:\n  ulimit -l",
-    read: memory_lock,
-    rules: &[
-        good("unlimited", "all memory may be locked, as tried"),
-        missing("limited", "only {0} KiB may be locked", "{1}"),
-        missing("none", "no memory may be locked", "{1}"),
-    ],
-};
-
-pub(super) static REAL_TIME_IO: Check = Check {
-    id: "real-time-io",
-    title: "Real-time I/O",
-    cost: "RIO (riop) cannot tell packets apart by priority before any protocol work: urgent ones \
-           wait for the others in the kernel, up to ms under load",
-    look: "try it, as root:\n  chronorb doctor",
-    read: packet_rights,
-    rules: &[
-        good("granted", "{0}, as tried"),
-        missing(
-            "denied",
-            "{0}, as tried",
-            "where RIO is wanted, run as root, or grant the capabilities (cap_net_raw for the \
-             driver packet, all for xdp):\n  \
-             setcap cap_net_raw,cap_net_admin,cap_bpf,cap_sys_nice,cap_ipc_lock+ep PROGRAM",
-        ),
-        costs(
-            "without XDP",
-            "{0}, as tried",
-            "boot a kernel with CONFIG_XDP_SOCKETS=y and CONFIG_BPF_SYSCALL=y, Linux 5.9 or newer",
-        )
-        .costing(
-            "RIO (riop) has the driver packet only: the kernel also processes and copies each \
-             packet: some µs each",
-        ),
-        missing(
-            "absent",
-            "{0}, as tried",
-            "boot a kernel with CONFIG_PACKET=y, and for XDP with CONFIG_XDP_SOCKETS=y and \
-             CONFIG_BPF_SYSCALL=y",
-        ),
-    ],
-};
-
-fn priorities(machine: &Machine) -> Reading {
+/// Reads the right to real-time priorities.
+pub(super) fn priorities(machine: &Machine) -> Reading {
     let max = machine.rights.max_fifo;
     let granted = max.map_or_else(
         || "SCHED_FIFO refused".to_owned(),
@@ -116,7 +23,8 @@ fn priorities(machine: &Machine) -> Reading {
     one(state, [&granted, &reasons(machine), &remedy(&rights)])
 }
 
-fn memory_lock(machine: &Machine) -> Reading {
+/// Reads the right to lock memory.
+pub(super) fn memory_lock(machine: &Machine) -> Reading {
     let (state, octets) = match machine.rights.memory_lock {
         MemoryLock::Unlimited => ("unlimited", 0),
         MemoryLock::Limited(octets) => ("limited", octets),
@@ -150,7 +58,7 @@ fn reasons(machine: &Machine) -> String {
 }
 
 /// Reads the budget of the control group, where the kernel has `RT_GROUP_SCHED`.
-fn group_budget(machine: &Machine) -> Reading {
+pub(super) fn group_budget(machine: &Machine) -> Reading {
     let Some(folder) = cpu_group(machine)? else {
         return match (machine.rights.max_fifo, machine.rights.refusal) {
             (Some(_), _) => one("granted", []),
@@ -197,7 +105,7 @@ fn cpu_group(machine: &Machine) -> Result<Option<String>, Unreadable> {
 }
 
 /// Reads which drivers of RIO can be opened.
-fn packet_rights(machine: &Machine) -> Reading {
+pub(super) fn packet_rights(machine: &Machine) -> Reading {
     use PacketAccess::{Denied, Granted};
 
     let packets = machine.packets;
@@ -223,7 +131,4 @@ fn packet_rights(machine: &Machine) -> Reading {
     one(state, [&found.join(", ")])
 }
 
-const GRANT_BUDGET: &str = "give the group a share, after those above it, or run in the root group:\n  \
-     echo 900000 > /sys/fs/cgroup/cpu/GROUP/cpu.rt_runtime_us\n  \
-     docker run --cpu-rt-runtime=900000 …";
 const CAP_SYS_NICE: u64 = 1 << 23;

@@ -12,7 +12,7 @@ use chronorb_rio::{PacketAccess, PacketRights};
 use chronorb_rt::{MemoryLock, PriorityRefusal};
 use tempfile::TempDir;
 
-use crate::check::Check;
+use crate::check::{self, Check};
 use crate::checks::CHECKS;
 use crate::finding::{Finding, Verdict};
 use crate::machine::{Link, Machine};
@@ -196,7 +196,7 @@ fn readable<T>(text: &str, value: T) -> Result<T, String> {
     }
 }
 
-fn check(id: &str) -> &'static Check {
+fn check_of(id: &str) -> &'static Check {
     CHECKS.iter().find(|check| check.id == id).expect(id)
 }
 
@@ -241,15 +241,13 @@ fn each_case_has_its_verdict() {
             });
         }
         changes.iter().for_each(|change| fixture.change(change));
-        let finding = run(check(id), &fixture.machine);
+        let finding = run(check_of(id), &fixture.machine);
         let (verdict, part) = expected.split_once(": ").unwrap_or((expected, ""));
-        let name = match finding.verdict {
-            Verdict::Missing => "missing",
-            Verdict::CostsLatency => "costs",
-            Verdict::CannotBeTold => "unknown",
-            Verdict::Good => "good",
-        };
-        assert_eq!(name, verdict, "[{id}] {line}\n{finding:?}");
+        assert_eq!(
+            finding.verdict,
+            check::verdict(verdict),
+            "[{id}] {line}\n{finding:?}"
+        );
         let texts = [
             Some(&finding.found),
             finding.cost.as_ref(),
@@ -260,12 +258,12 @@ fn each_case_has_its_verdict() {
             texts.contains(&part.replace("\\n", "\n")),
             "[{id}] {line}\n{texts}"
         );
-        let rules = check(id).rules_applied(&fixture.machine);
+        let rules = check_of(id).rules_applied(&fixture.machine);
         used.extend(rules.map(ptr::from_ref));
         fixture.undo(&changes);
     }
-    for check in CHECKS {
-        for rule in check.rules {
+    for check in CHECKS.iter() {
+        for rule in &check.rules {
             let is_used = used.contains(&ptr::from_ref(rule));
             assert!(is_used, "{}: no case for {rule:?}", check.id);
         }
@@ -275,7 +273,7 @@ fn each_case_has_its_verdict() {
 #[test]
 fn every_check_is_good_on_a_tuned_machine() {
     let fixture = Fixture::tuned();
-    for check in CHECKS {
+    for check in CHECKS.iter() {
         let finding = run(check, &fixture.machine);
         assert_eq!(finding.verdict, Verdict::Good, "{finding:?}");
     }
@@ -285,7 +283,7 @@ fn every_check_is_good_on_a_tuned_machine() {
 fn checks_have_ids_of_their_own_and_titles_that_fit() {
     let ids: BTreeSet<_> = CHECKS.iter().map(|check| check.id).collect();
     assert_eq!(ids.len(), CHECKS.len());
-    for check in CHECKS {
+    for check in CHECKS.iter() {
         assert!(check.title.chars().count() <= 20, "{}", check.title);
     }
 }
@@ -309,7 +307,7 @@ fn a_machine_without_files_only_has_answers_to_calls() {
 fn this_machine_can_be_examined() {
     let machine = Machine::this();
     assert!(!machine.allowed_cpus().unwrap().is_empty());
-    for check in CHECKS {
+    for check in CHECKS.iter() {
         run(check, &machine);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{SetupArguments, SetupError, print};
 use crate::rio::guardian::{Guardian, GuardianError};
 
-/// Has the kernel keep the plan until the command is to end.
+/// Has the kernel keep the plan until the command ends.
 pub(super) fn run(file: &Path, arguments: &SetupArguments) -> Result<(), SetupError> {
     let to_native = |corba| arguments.mapping.to_native(corba);
     let plan = Plan::read(file, &to_native).map_err(|error| SetupError::Plan {
@@ -28,15 +28,17 @@ pub(super) fn run(file: &Path, arguments: &SetupArguments) -> Result<(), SetupEr
     let termination = Termination::install().map_err(SetupError::Signals)?;
     let mut guardian = Guardian::start().map_err(GuardianError::Process)?;
     let mut tell = |change: &_| guardian.tell(change);
-    let ways = match arguments.ingress {
-        true => Ways::Both,
-        false => Ways::Out,
+    let ways = if arguments.ingress {
+        Ways::Both
+    } else {
+        Ways::Out
     };
     let kept = Kept::keep(&plan.interface, &plan.classes, ways, &mut tell);
     let waited = kept.map_err(SetupError::from).and_then(|kept| {
-        match arguments.json {
-            true => print(&object(file, &plan, &kept).to_string())?,
-            false => print(&text(file, &plan, &kept))?,
+        if arguments.json {
+            print(&object(file, &plan, &kept).to_string())?
+        } else {
+            print(&text(file, &plan, &kept))?
         }
         Ok(guardian.wait(termination)?)
     });
@@ -45,7 +47,7 @@ pub(super) fn run(file: &Path, arguments: &SetupArguments) -> Result<(), SetupEr
     Ok(ended?)
 }
 
-/// What people read.
+/// Renders the plan that is kept, for people.
 fn text(file: &Path, plan: &Plan, kept: &Kept) -> String {
     let mut text = format!("{}: the kernel keeps the plan\n\n", plan.interface.name);
     for branch in &kept.tree().branches {
@@ -57,13 +59,14 @@ fn text(file: &Path, plan: &Plan, kept: &Kept) -> String {
         );
     }
     if let Some(inward) = kept.inward() {
-        let _ = writeln!(text, "  {inward}: the same for what comes in");
+        let _ = writeln!(text, "  {inward}: the same for received traffic");
     }
     for thread in kept.threads() {
         let _ = writeln!(text, "  {}: {}", thread.name, thread.scheduling);
     }
     if kept.threads().is_empty() {
-        text += "  packets are taken in by soft interrupts: no thread has a priority for it\n";
+        text +=
+            "  packets are received in soft interrupts: no thread with a priority receives them\n";
     }
     let endpoints: Vec<_> = (plan.classes.iter())
         .map(|class| endpoints(file, class))
@@ -75,11 +78,11 @@ fn text(file: &Path, plan: &Plan, kept: &Kept) -> String {
             endpoints.join("\n  ")
         );
     }
-    text += "\nCtrl-C has all as before.";
+    text += "\nCtrl-C undoes it all.";
     text
 }
 
-/// What programs read.
+/// Renders the plan that is kept, for programs.
 fn object(file: &Path, plan: &Plan, kept: &Kept) -> Value {
     let classes: Vec<_> = (kept.tree().branches.iter())
         .map(|branch| {
@@ -111,7 +114,7 @@ fn object(file: &Path, plan: &Plan, kept: &Kept) -> Value {
     })
 }
 
-/// What a server is started with whose packets shall be of a class.
+/// Returns the options of servers whose packets belong to the classes.
 fn endpoints(file: &Path, class: &Reservation) -> String {
     let port = class
         .ports

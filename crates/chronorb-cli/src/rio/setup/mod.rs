@@ -1,5 +1,5 @@
-//! `chronorb rio setup`: a test network on this machine, or an interface whose kernel keeps a plan, as long as the
-//! command runs.
+//! `chronorb rio setup`: a test network on this machine, or an interface whose kernel keeps a plan,
+//! while the command runs.
 
 mod kernel;
 
@@ -27,44 +27,45 @@ pub(crate) struct SetupArguments {
     netns: bool,
 
     /// Have the kernel keep a plan, a file of TOML, on the interface that it names: each class has
-    /// its share of what is sent, and threads with a priority take in what comes.
+    /// its share of the sent traffic, and threads with a priority receive packets.
     #[arg(long, value_name = "PLAN", conflicts_with_all = OF_NETWORK)]
     kernel: Option<PathBuf>,
 
-    /// Give what comes in by the interface its shares too, by way of an interface of the kind ifb.
+    /// Give received traffic its shares too, by way of an interface of the kind ifb.
     #[arg(long, requires = "kernel", conflicts_with_all = OF_NETWORK)]
     ingress: bool,
 
-    /// Which native priorities the plan's CORBA priorities have, as -ORBPriorityMapping says for ORBs.
+    /// The mapping of the plan's CORBA priorities to native ones, as -ORBPriorityMapping of ORBs.
     #[arg(long, value_name = "MAPPING", default_value = "linear", requires = "kernel",
           conflicts_with_all = OF_NETWORK)]
     mapping: Mapping,
 
-    /// What the names of its namespaces begin with, NAME-a, NAME-b and NAME-switch; by default
+    /// The prefix of the names of its namespaces, NAME-a, NAME-b and NAME-switch; by default
     /// chronorb- and the number of this process.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// How fast the network is, each way: a number with bit, kbit, Mbit or Gbit, by the second.
+    /// The rate of the network per second, each way: a number with bit, kbit, Mbit or Gbit.
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "netns")]
     rate: Option<u64>,
 
-    /// How long each frame stays in the switch, each way: a number with us, ms or s, up to 10 s.
-    #[arg(long, value_name = "TIME", value_parser = delay, requires = "netns", conflicts_with = "offloads")]
+    /// The delay of each frame in the switch, each way: a number with us, ms or s, up to 10 s.
+    #[arg(long, value_name = "TIME", value_parser = delay, requires = "netns",
+          conflicts_with = "offloads")]
     delay: Option<Duration>,
 
-    /// How long the longest packet is, in octets, without the Ethernet header.
+    /// The length of the longest packet in octets, without the Ethernet header.
     #[arg(long, value_name = "OCTETS", default_value_t = Layout::default().mtu, requires = "netns",
           value_parser = clap::value_parser!(u32).range(1280..=65_521))]
     mtu: u32,
 
-    /// Leave the kernel's offloads on: checksums that are never made, and packets together.
+    /// Leave the kernel's offloads on: checksums are never computed, and packets are merged.
     #[arg(long, requires = "netns")]
     offloads: bool,
 
-    /// By how many queues the interface of each host receives: a flow comes by one of them.
-    #[arg(long, value_name = "NUMBER", default_value_t = Layout::default().queues, requires = "netns",
-          value_parser = clap::value_parser!(u32).range(1..=4096))]
+    /// The number of receive queues of each host's interface: a flow uses one of them.
+    #[arg(long, value_name = "NUMBER", default_value_t = Layout::default().queues,
+          requires = "netns", value_parser = clap::value_parser!(u32).range(1..=4096))]
     queues: u32,
 
     /// The address of the first host, of IPv4 (in a network of 24 bits) or IPv6 (64 bits), or one
@@ -72,17 +73,17 @@ pub(crate) struct SetupArguments {
     #[arg(long, value_name = "ADDRESS", requires = "netns")]
     address: Vec<IpAddr>,
 
-    /// Remove what processes left that were killed together with their guardians, and with --name
-    /// the network of that name.
+    /// Remove the remains of processes that were killed together with their guardians, and with
+    /// --name the network of that name.
     #[arg(long, conflicts_with_all = OF_BUILDING)]
     down: bool,
 
-    /// Say what there is as one JSON object.
+    /// Print the result as one JSON object.
     #[arg(long)]
     json: bool,
 }
 
-/// What is set up is up no more, or never was.
+/// The setup has failed, or has ended.
 #[derive(Debug, Error)]
 pub(crate) enum SetupError {
     #[error(transparent)]
@@ -120,7 +121,7 @@ pub(super) fn run(arguments: &SetupArguments) -> Result<(), SetupError> {
 
 fn up(arguments: &SetupArguments) -> Result<(), SetupError> {
     let layout = layout(arguments)?;
-    // Before anything is there that the signals could leave behind.
+    // Signals are caught before there is anything that they could leave behind.
     let termination = Termination::install().map_err(SetupError::Signals)?;
     let mut guardian = Guardian::start().map_err(GuardianError::Process)?;
     let mut tell = |change: &_| guardian.tell(change);
@@ -171,7 +172,7 @@ fn layout(arguments: &SetupArguments) -> Result<Layout, SetupError> {
     Ok(layout)
 }
 
-/// The address of the second host, where the first has this one.
+/// Returns the address of the second host.
 fn next(first: IpAddr) -> IpAddr {
     match first {
         IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4).wrapping_add(1)).into(),
@@ -179,7 +180,7 @@ fn next(first: IpAddr) -> IpAddr {
     }
 }
 
-/// Why a host of the network cannot have an address.
+/// Returns the reason why a host of the network cannot have an address.
 fn problem(address: IpAddr) -> Option<&'static str> {
     match address {
         _ if address.is_unspecified() => Some("stands for any address"),
@@ -200,7 +201,7 @@ fn problem(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// What is there now, for programs.
+/// The network that was built, for programs.
 #[derive(Serialize)]
 struct Shown<'a> {
     hosts: Vec<ShownHost>,
@@ -247,9 +248,10 @@ fn show(network: &Network, layout: &Layout, json: bool) -> Result<(), SetupError
         receive_queues: layout.queues,
         directory: NAMES,
     };
-    match json {
-        true => print(&serde_json::to_string(&shown).map_err(|e| SetupError::Output(e.into()))?),
-        false => print(&shown.to_text()),
+    if json {
+        print(&serde_json::to_string(&shown).map_err(|e| SetupError::Output(e.into()))?)
+    } else {
+        print(&shown.to_text())
     }
 }
 
@@ -291,11 +293,11 @@ fn print(text: &str) -> Result<(), SetupError> {
     written.map_err(SetupError::Output)
 }
 
-/// A rate in bits per second.
+/// Parses a rate in bits per second.
 fn rate(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 4] = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
     match quantity(text, &UNITS) {
-        // At 100 Gbit/s the kernel is far behind.
+        // The kernel cannot keep up with 100 Gbit/s.
         Some(rate) if (8.0..=1e12).contains(&rate) => Ok(rate as u64),
         _ => Err("a rate is a number with bit, kbit, Mbit or Gbit: \"100 Mbit\"".to_owned()),
     }
@@ -309,7 +311,7 @@ fn delay(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A number with the first of these units that it ends with.
+/// Parses a number with the first of these units that it ends with.
 fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let lower = text.trim().to_ascii_lowercase();
     units.iter().find_map(|(unit, factor)| {
@@ -318,11 +320,11 @@ fn quantity(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     })
 }
 
-/// What a network can have that is built.
+/// The options of a network that is built.
 const OF_BUILDING: [&str; 7] = [
     "netns", "rate", "delay", "mtu", "offloads", "queues", "address",
 ];
-/// What has to do with a network.
+/// All options of networks.
 const OF_NETWORK: [&str; 9] = [
     "netns", "rate", "delay", "mtu", "offloads", "queues", "address", "name", "down",
 ];

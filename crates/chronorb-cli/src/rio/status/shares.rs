@@ -1,4 +1,4 @@
-//! What has happened between two looks to the shares that the kernel keeps.
+//! The changes of the kernel's shares between two readings.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,34 +12,34 @@ use serde_json::{Value, json};
 
 use crate::top::text::plain;
 
-/// What was seen at the last look.
+/// The last reading.
 #[derive(Debug, Default)]
 pub(super) struct SharesWatch {
     plan: Option<(PathBuf, Plan)>,
     before: HashMap<(u32, Handle), (Monotonic, CountedShare)>,
 }
 
-/// The shares of an interface, one way, since the look before.
+/// The shares of an interface in one direction, since the reading before.
 #[derive(Debug)]
 pub(super) struct SharesView {
     pub(super) interface: String,
     pub(super) is_inward: bool,
-    /// The file of the plan that was asked for, if another one is kept here.
+    /// The file of the requested plan, if another one is kept here.
     pub(super) other_than: Option<PathBuf>,
     pub(super) shares: Vec<ShareView>,
 }
 
 #[derive(Debug)]
 pub(super) struct ShareView {
-    /// The name of its class, where the plan tells it; the kernel does not.
+    /// The name of its class, if the plan has it; the kernel does not keep names.
     pub(super) name: Option<String>,
     pub(super) now: CountedShare,
-    /// What it was at the look before, and how long ago that was; `None` where it was not there.
+    /// The reading before and its age, if the share existed then.
     before: Option<(Duration, CountedShare)>,
 }
 
 impl SharesWatch {
-    /// One that knows the names of classes by a plan.
+    /// Returns a watch that knows the names of classes by a plan.
     pub(super) fn new(plan: Option<(PathBuf, Plan)>) -> Self {
         Self {
             plan,
@@ -47,7 +47,7 @@ impl SharesWatch {
         }
     }
 
-    /// Takes in what the kernel has counted.
+    /// Adds a reading of the kernel's counters.
     pub(super) fn look(&mut self, counted: Vec<Counted>) -> Vec<SharesView> {
         let now = Monotonic::now();
         let mut seen = HashMap::new();
@@ -85,28 +85,29 @@ impl SharesWatch {
 }
 
 impl ShareView {
-    /// What is shown as its name.
+    /// Returns the name to show.
     pub(super) fn title(&self) -> String {
         let handle = || self.now.handle.to_string();
         self.name.clone().unwrap_or_else(handle)
     }
 
-    /// Packets in a second; 0 at the first look.
+    /// Returns the packets per second; 0 at the first reading.
     pub(super) fn packets_per_s(&self) -> f64 {
         self.rate_of(|share| share.sent.packets)
     }
 
-    /// Octets in a second, with Ethernet headers.
+    /// Returns the octets per second, with Ethernet headers.
     pub(super) fn octets_per_s(&self) -> f64 {
         self.rate_of(|share| share.sent.octets)
     }
 
-    /// Packets in a second that were dropped.
+    /// Returns the dropped packets per second.
     pub(super) fn drops_per_s(&self) -> f64 {
         self.rate_of(|share| share.sent.dropped.into())
     }
 
-    /// How much of its own rate it used, of 1; more where others left theirs. `None` at the first look.
+    /// Returns the used part of its own rate, above 1 if it used that of others; `None` at the
+    /// first reading.
     pub(super) fn used(&self) -> Option<f64> {
         self.before?;
         let rate = self.now.rates.rate.max(1);
@@ -148,7 +149,7 @@ impl ShareView {
 }
 
 impl SharesView {
-    /// As programs read it.
+    /// Renders the shares for programs.
     pub(super) fn to_json(&self) -> Value {
         json!({
             "interface": self.interface,

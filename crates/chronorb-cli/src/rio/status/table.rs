@@ -1,4 +1,4 @@
-//! What classes are doing as lines of text.
+//! The activity of classes as lines of text.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::view::{ClassView, View, mode};
 use crate::top::table::{Line, Look};
 use crate::top::text::{count, cut, number, plain, time};
 
-/// The whole view.
+/// Renders the whole view.
 pub(super) fn lines(view: &View) -> Vec<Line> {
     let mut lines = Vec::new();
     for process in &view.processes {
@@ -59,14 +59,15 @@ pub(super) fn lines(view: &View) -> Vec<Line> {
     lines
 }
 
-/// The shares of an interface that the kernel keeps.
+/// Renders the shares of an interface that the kernel keeps.
 fn kept_lines(shares: &SharesView, lines: &mut Vec<Line>) {
     if !lines.is_empty() {
         lines.push(Line::default());
     }
-    let whose = match shares.is_inward {
-        true => "  the kernel, what comes in",
-        false => "  the kernel, what goes out",
+    let whose = if shares.is_inward {
+        "  the kernel, what comes in"
+    } else {
+        "  the kernel, what goes out"
     };
     let title = Line::of(Look::Title, &shares.interface).and(Look::Plain, whose);
     lines.push(match &shares.other_than {
@@ -83,17 +84,18 @@ fn kept_lines(shares: &SharesView, lines: &mut Vec<Line>) {
     }
 }
 
-/// Those of the shares of the kernel, in the columns of [`TITLES`] that have a meaning for them.
-const KEPT_TITLES: &str = "CLASS        RANK RATE   CEILING  IN/S BIT/S OUT/S BIT/S QUEUE  MOST  USED  CONN \
-     DROPS   P50   P99   MAX";
+/// The titles of the kernel's shares, in the columns of [`TITLES`] that have a meaning for them.
+const KEPT_TITLES: &str = "CLASS        RANK RATE   CEILING  IN/S BIT/S OUT/S BIT/S QUEUE  MOST \
+     \x20USED  CONN DROPS   P50   P99   MAX";
 
 fn share_line(share: &ShareView, is_inward: bool) -> Line {
     let now = &share.now;
     let bits = |octets: u64| number(8.0 * octets as f64);
     let rates = [share.packets_per_s(), 8.0 * share.octets_per_s()].map(number);
-    let rates = match is_inward {
-        true => format!(" {:>5} {:>5} {:>5} {:>5}", rates[0], rates[1], "-", "-"),
-        false => format!(" {:>5} {:>5} {:>5} {:>5}", "-", "-", rates[0], rates[1]),
+    let rates = if is_inward {
+        format!(" {:>5} {:>5} {:>5} {:>5}", rates[0], rates[1], "-", "-")
+    } else {
+        format!(" {:>5} {:>5} {:>5} {:>5}", "-", "-", rates[0], rates[1])
     };
     let used = share.used();
     let used = used.map_or_else(|| "-".to_owned(), |used| format!("{:.0}%", 100.0 * used));
@@ -116,7 +118,7 @@ fn share_line(share: &ShareView, is_inward: bool) -> Line {
         .and(Look::Plain, format!(" {:>5} {:>5} {:>5}", "-", "-", "-"))
 }
 
-/// What the share has kept back since it was set up, if anything.
+/// Returns the drops and waits of a share since it was set up, if there were any.
 fn share_trouble(share: &ShareView) -> Option<Line> {
     let sent = share.now.sent;
     let counted = [(sent.dropped, "queue full"), (sent.over_rate, "waited")];
@@ -127,8 +129,8 @@ fn share_trouble(share: &ShareView) -> Option<Line> {
     (!parts.is_empty()).then(|| Line::of(Look::Waits, format!("  in all: {}", parts.join(", "))))
 }
 
-const TITLES: &str = "CLASS        PRIO PROCESSING      IN/S BIT/S OUT/S BIT/S QUEUE  MOST BUDGT  CONN \
-     DROPS   P50   P99   MAX";
+const TITLES: &str = "CLASS        PRIO PROCESSING      IN/S BIT/S OUT/S BIT/S QUEUE  MOST \
+     BUDGT  CONN DROPS   P50   P99   MAX";
 
 fn class_line(class: &ClassView) -> Line {
     let now = &class.now;
@@ -194,7 +196,7 @@ fn class_line(class: &ClassView) -> Line {
         )
 }
 
-/// What has gone wrong since the class was opened, if anything has.
+/// Returns the errors of a class since it was opened, if there were any.
 fn trouble(class: &ClassSnapshot) -> Option<Line> {
     let kinds = [
         (Count::QueueFull, "queue full"),
@@ -214,7 +216,7 @@ fn trouble(class: &ClassSnapshot) -> Option<Line> {
     (!parts.is_empty()).then(|| Line::of(Look::Waits, format!("  in all: {}", parts.join(", "))))
 }
 
-/// `f72`.
+/// Formats the scheduling: `f72`.
 fn priority(class: &ClassSnapshot) -> String {
     match class.policy {
         Policy::Fifo => format!("f{}", class.priority),
@@ -224,7 +226,7 @@ fn priority(class: &ClassSnapshot) -> String {
     }
 }
 
-/// `8/10ms`.
+/// Formats the budget: `8/10ms`.
 fn processing(class: &ClassSnapshot) -> String {
     match class.bound {
         Some((packets, period)) => {
@@ -253,7 +255,7 @@ mod tests {
     use super::super::view::{Seen, Watch};
     use super::*;
 
-    /// Where the kernel keeps nothing.
+    /// A view without shares of the kernel.
     fn alone(looked: Looked) -> Seen {
         Seen {
             looked,

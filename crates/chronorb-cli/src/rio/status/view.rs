@@ -1,4 +1,4 @@
-//! What has happened between two looks.
+//! The changes between two readings.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::shares::{SharesView, SharesWatch};
 use crate::top::text::plain;
 
-/// What was seen at the last look.
+/// The last reading.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     shares: SharesWatch,
     before: HashMap<Place, (Monotonic, ClassSnapshot)>,
 }
 
-/// Where the counters of a class are, for as long as they count on.
+/// The page of a class's counters, as long as they continue to count.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Place {
     page: PathBuf,
@@ -29,13 +29,13 @@ struct Place {
     opening: u64,
 }
 
-/// What has happened since the look before.
+/// The changes since the reading before.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) processes: Vec<ProcessView>,
-    /// What the kernel keeps, or why that cannot be seen.
+    /// The shares that the kernel keeps, or the reason why they are not visible.
     pub(super) kernel: Result<Vec<SharesView>, String>,
-    /// How many processes could not be looked at.
+    /// The number of processes that could not be read.
     pub(super) unseen: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct ProcessView {
 
 #[derive(Debug)]
 pub(super) struct InterfaceView {
-    /// Its name, or why its page cannot be read.
+    /// The class, or the reason why its page cannot be read.
     pub(super) name: Result<String, String>,
     pub(super) classes: Vec<ClassView>,
 }
@@ -56,21 +56,21 @@ pub(super) struct InterfaceView {
 #[derive(Debug)]
 pub(super) struct ClassView {
     pub(super) now: ClassSnapshot,
-    /// What it was at the look before, and how long ago that was; `None` where it was not there.
+    /// The reading before and its age, if the class existed then.
     before: Option<(Duration, ClassSnapshot)>,
 }
 
-/// What a look has found.
+/// A reading.
 #[derive(Debug)]
 pub(super) struct Seen {
     /// The processes.
     pub(super) looked: Looked,
-    /// What the kernel keeps.
+    /// The shares that the kernel keeps.
     pub(super) kernel: Result<Vec<Counted>, NetlinkError>,
 }
 
 impl Watch {
-    /// One that knows the names of the kernel's classes by `shares`.
+    /// Returns a watch that knows the names of the kernel's classes by `shares`.
     pub(super) fn new(shares: SharesWatch) -> Self {
         Self {
             shares,
@@ -78,7 +78,7 @@ impl Watch {
         }
     }
 
-    /// Takes in what was found: of processes, what is in their pages.
+    /// Adds a reading: for processes, the contents of their pages.
     pub(super) fn look(&mut self, Seen { looked, kernel }: Seen) -> View {
         let mut seen = HashMap::new();
         let mut processes = Vec::new();
@@ -127,17 +127,17 @@ impl Watch {
 }
 
 impl ClassView {
-    /// How many of them there are in a second; 0 at the first look.
+    /// Returns a rate per second; 0 at the first reading.
     pub(super) fn rate(&self, count: Count) -> f64 {
         self.rate_of(|class| class.count(count))
     }
 
-    /// Packets that are lost or dropped in a second.
+    /// Returns the lost and dropped packets per second.
     pub(super) fn drop_rate(&self) -> f64 {
         self.rate_of(ClassSnapshot::drops)
     }
 
-    /// Latencies since the look before, or all of them.
+    /// Returns the latencies since the reading before, or all of them.
     pub(super) fn latencies(&self) -> Latencies {
         match &self.before {
             Some((_, before)) => self.now.latencies.since(&before.latencies),
@@ -156,7 +156,7 @@ impl ClassView {
 }
 
 impl View {
-    /// As programs read it.
+    /// Renders the view for programs.
     pub(super) fn to_json(&self) -> Value {
         let processes = self.processes.iter().map(|process| {
             let interfaces = process.interfaces.iter().map(|interface| {
