@@ -43,7 +43,7 @@ pub use omniorb::{OmniOrb, Programs};
 pub(crate) use orb::try_out;
 pub(crate) use order::{Arrivals, Medium, RawServing};
 pub use order::{Operation, Sizes, Waits};
-pub(crate) use place::{Cpus, allow_files, check_permitted};
+pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};
 pub use place::{Placement, Scheduled};
 pub(crate) use server::{
     Model, OBJECT, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec, Serving, options,
