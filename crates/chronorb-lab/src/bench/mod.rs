@@ -4,8 +4,8 @@
 //! those of the ORB, `server` and `client` run them; [`with_callers`] has the threads of a client
 //! call at once. A [`Fleet`] is a server of one of several systems, with its clients: all of them
 //! make their calls in `drive`, whatever they call, and check every reply. The systems are chronorb
-//! (`orb`), raw sockets, shared memory and TLS that move as many octets as its messages have (`raw`,
-//! `epoll`, `tap`), and omniORB, whose programs are compiled where it is installed (`omniorb`) and
+//! (`orb`), raw sockets, shared memory and TLS that move as many octets as its messages have
+//! (`raw`, `epoll`, `tap`), and omniORB, whose programs are compiled where it is installed (`omniorb`) and
 //! speak the same lines:
 //!
 //! | child | says | hears |

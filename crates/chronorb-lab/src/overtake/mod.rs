@@ -8,7 +8,8 @@
 //! minute.
 //!
 //! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with it:
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with
+//! it:
 //!
 //! | child | says | hears |
 //! |---|---|---|
