@@ -4,8 +4,8 @@
 //! those of the ORB, `server` and `client` run them; [`with_callers`] has the threads of a client
 //! call at once. A [`Fleet`] is a server of one of several systems, with its clients: all of them
 //! make their calls in `drive`, whatever they call, and check every reply. The systems are chronorb
-//! (`orb`), raw sockets, shared memory and TLS that move as many octets as its messages have (`raw`,
-//! `epoll`, `tap`), and omniORB, whose programs are compiled where it is installed (`omniorb`) and
+//! (`orb`), raw sockets, shared memory and TLS that move as many octets as its messages have
+//! (`raw`, `epoll`, `tap`), and omniORB, whose programs are compiled where it is installed (`omniorb`) and
 //! speak the same lines:
 //!
 //! | child | says | hears |
@@ -43,7 +43,7 @@ pub use omniorb::{OmniOrb, Programs};
 pub(crate) use orb::try_out;
 pub(crate) use order::{Arrivals, Medium, RawServing};
 pub use order::{Operation, Sizes, Waits};
-pub(crate) use place::{Cpus, allow_files, check_permitted};
+pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};
 pub use place::{Placement, Scheduled};
 pub(crate) use server::{
     Model, OBJECT, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec, Serving, options,

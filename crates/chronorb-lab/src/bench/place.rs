@@ -201,7 +201,22 @@ pub(crate) fn allow_files(wanted: u64) -> u64 {
     }
 }
 
+/// Raises the number of files that this process may have open for so many connections.
+///
+/// # Errors
+/// The system permits fewer.
+pub(crate) fn allow_connections(connections: u32) -> io::Result<()> {
+    let needed = u64::from(connections) + OTHER_FILES;
+    if allow_files(needed) >= needed {
+        return Ok(());
+    }
+    let remedy = format!("{needed} descriptors are needed: raise the limit (ulimit -Hn)");
+    Err(io::Error::other(remedy))
+}
+
 const FIFO: u8 = 20;
+/// The files of a process beside its connections.
+const OTHER_FILES: u64 = 64;
 
 #[cfg(test)]
 mod tests {

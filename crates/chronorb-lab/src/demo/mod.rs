@@ -1,7 +1,7 @@
 //! `chronorb demo`: the same load without priorities and with them, each for some seconds.
 //!
-//! [`run`] runs two phases (`trial`): in each, one client of high priority calls at fixed times, and
-//! others of low priority keep the server saturated.
+//! [`run`] runs two phases (`trial`): in each, one client of high priority calls at fixed times,
+//! and others of low priority keep the server saturated.
 
 mod report;
 mod trial;

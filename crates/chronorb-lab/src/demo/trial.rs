@@ -11,7 +11,7 @@ use crate::bench::{
 use crate::comparison::{Phase, Setup};
 use crate::error::LabError;
 use crate::process::{Child, Ready};
-use crate::progress::Progress;
+use crate::watch::Watch;
 use crate::work::Speed;
 
 /// The calls of a phase.
@@ -24,7 +24,7 @@ pub(super) struct Outcome {
 
 /// Runs a phase of the demonstration, with priorities or without.
 pub(super) fn run(setup: &Setup, speed: Speed, priorities: bool) -> Result<Outcome, LabError> {
-    let (server, serving): (_, Serving) =
+    let (mut server, serving): (_, Serving) =
         Child::start("server", SERVER, &server_spec(setup, priorities))?;
     let launch = |name: String, threads, priority: i16| {
         let spec = ClientSpec {
@@ -58,7 +58,6 @@ pub(super) fn run(setup: &Setup, speed: Speed, priorities: bool) -> Result<Outco
         let run = PacedRun::new(start, setup.phase, paces, speed.steps(work));
         client.tell(&Some(run))?;
     }
-    let mut server = server;
     watch(setup, priorities, start, || {
         server.check()?;
         Ok(clients.iter_mut().try_for_each(Child::check)?)
@@ -126,16 +125,13 @@ fn watch(
     } else {
         "without priorities"
     };
-    let progress = Progress::start_timed(name, setup.phase);
+    let watch = Watch::start(name, setup.phase);
     let end = start + setup.phase;
-    let mut next = start;
-    while next < end {
-        sleep_until(next);
-        progress.show(Monotonic::now().since(start));
+    while Monotonic::now() < end {
+        sleep_until(end.min(Monotonic::now() + TICK));
+        watch.tick();
         check()?;
-        next = next + TICK;
     }
-    sleep_until(end);
     Ok(())
 }
 

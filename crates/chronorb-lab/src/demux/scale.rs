@@ -1,6 +1,6 @@
 //! What very many objects and POAs take.
 
-use std::fs;
+use std::process;
 use std::time::Instant;
 
 use chronorb_orb::Demultiplexing;
@@ -14,6 +14,7 @@ use super::operations::{Empty, Operations};
 use super::population::Home;
 use crate::error::LabError;
 use crate::progress::Progress;
+use crate::usage::resident;
 
 /// What very many objects in one POA take, and very many POAs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,7 +63,7 @@ impl Memory {
         let counts = allocations() > 0;
         Self {
             allocated: counts.then(|| live_octets() as f64),
-            resident: resident(),
+            resident: resident(process::id()) as f64,
         }
     }
 
@@ -167,11 +168,3 @@ fn tenths(value: f64) -> f64 {
 
 /// Octets of each object's servant, as the reference-counted allocation that it is.
 pub(super) const SERVANT: usize = 2 * size_of::<usize>() + size_of::<Empty<&OperationTable>>();
-
-/// The resident memory of this process, proc(5); 0 where it cannot be read.
-fn resident() -> f64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<f64>().ok());
-    kibibytes.unwrap_or(0.0) * 1024.0
-}

@@ -12,6 +12,7 @@ use super::sequence::Sequence;
 use super::setup::{Case, Cases};
 use crate::error::LabError;
 use crate::progress::Progress;
+use crate::stats::quantile;
 
 /// Rows for entries drawn at random, rows for always the same entry, and numbers of operations with
 /// the octets of the perfect table for them.
@@ -157,13 +158,6 @@ impl Walk {
     }
 }
 
-/// Sorts the values, and gives the one that the share `of` of them does not exceed.
-fn quantile(values: &mut [f64], of: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let rank = (values.len() as f64 * of).ceil() as usize;
-    values.get(rank.max(1) - 1).copied().unwrap_or(0.0)
-}
-
 /// One more digit than anybody should believe.
 fn rounded(ns: f64) -> f64 {
     (ns * 10.0).round() / 10.0
@@ -178,16 +172,3 @@ const SLOW_NS: f64 = 2_000.0;
 const LEAST_BATCHES: usize = 5;
 /// No more look-ups before those that are measured.
 pub(super) const WARM_UP: usize = 20_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_are_values_that_occurred() {
-        let mut values: Vec<f64> = (1..=200).rev().map(f64::from).collect();
-        assert_eq!(quantile(&mut values, 0.5), 100.0);
-        assert_eq!(quantile(&mut values, 0.99), 198.0);
-        assert_eq!(quantile(&mut [7.0], 0.99), 7.0);
-    }
-}

@@ -97,7 +97,8 @@ pub(super) fn call(class: Class, spec: &ClientSpec) -> Result<(), LabError> {
 }
 
 impl OsFleet {
-    /// Starts all processes; when this returns, all are connected and in their places, and the load is on.
+    /// Starts all processes; when this returns, all are connected and in their places, and the load
+    /// is on.
     pub(super) fn start(members: &Members) -> Result<Self, LabError> {
         let lanes: Vec<u8> = members
             .lanes
@@ -119,7 +120,7 @@ impl OsFleet {
         };
         let part = Part::Client(members.class, spec);
         let (client, Ready {}) = Child::start("client", PART, &part)?;
-        // Where nothing is to be pinned, nothing is: who has a reservation would not have it otherwise.
+        // Unpinned processes are left alone: a thread that is pinned gets no reservation.
         if members.placement != Placement::Unpinned {
             let cpus = Cpus::of_this_process()?;
             cpus.place(members.placement, client.id(), server.id())?;

@@ -16,6 +16,7 @@ use crate::environment::ProcessorTime;
 use crate::error::LabError;
 use crate::process::{Child, Ready};
 use crate::stats::Record;
+use crate::watch::Watch;
 use crate::work::Speed;
 
 /// A server by each strategy, and the clients that call whichever they are told.
@@ -86,12 +87,12 @@ impl OvertakeFleet {
         })
     }
 
-    /// Runs one case; calls `tick` now and then.
+    /// Runs one case.
     pub(super) fn run(
         &mut self,
         strategy: Strategy,
         case: Case,
-        mut tick: impl FnMut(),
+        watch: &Watch,
     ) -> Result<CaseOutcome, LabError> {
         let callers = |role| match role {
             Role::High => 1,
@@ -138,7 +139,7 @@ impl OvertakeFleet {
         let mut wait_until = |instant: Monotonic| {
             while Monotonic::now() < instant {
                 sleep_until(instant.min(Monotonic::now() + TICK));
-                tick();
+                watch.tick();
                 self.high.check()?;
                 loaders
                     .iter_mut()

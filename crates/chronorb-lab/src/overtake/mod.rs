@@ -8,7 +8,8 @@
 //! minute.
 //!
 //! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with it:
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with
+//! it:
 //!
 //! | child | says | hears |
 //! |---|---|---|
@@ -23,13 +24,13 @@ mod outcome;
 mod plan;
 mod report;
 
-use chronorb_rt::{MemoryLock, Monotonic, Rights};
+use chronorb_rt::{MemoryLock, Rights};
 
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::progress::Progress;
 use crate::stats::Record;
+use crate::watch::Watch;
 
 pub use case::{Case, Load, Pool, Series, Strategy, Trial};
 pub(crate) use client::{CLIENT, client_main};
@@ -68,19 +69,16 @@ impl Experiment for Overtake {
         let mut real_time = true;
 
         let cases = Strategy::ALL.len() * Case::ALL.len();
-        let begun = Monotonic::now();
         let length = (plan.case_length() + PREPARATION) * (plan.rounds * cases as u32);
-        let progress = Progress::start_timed("calls that overtake", length);
+        let watch = Watch::start("calls that overtake", length);
         for round in 1..=plan.rounds {
-            progress.show(Monotonic::now().since(begun));
-            progress.say(&format!("round {round} of {}", plan.rounds));
+            watch.begin(&format!("round {round} of {}", plan.rounds));
             for index in 0..cases {
                 // No case always follows the same one.
                 let index = (index + round as usize) % cases;
                 let strategy = Strategy::ALL[index % Strategy::ALL.len()];
                 let case = Case::ALL[index / Strategy::ALL.len()];
-                let tick = || progress.show(Monotonic::now().since(begun));
-                let outcome = fleet.run(strategy, case, tick)?;
+                let outcome = fleet.run(strategy, case, &watch)?;
                 real_time &= outcome.real_time;
                 for (series, span) in Series::ALL.into_iter().zip(outcome.spans) {
                     let trial = outcome::trial(strategy, case, series);
@@ -100,7 +98,7 @@ impl Experiment for Overtake {
                 }
             }
         }
-        drop(progress);
+        drop(watch);
         fleet.stop()?;
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(Outcome {

@@ -19,6 +19,7 @@ use serde::Serialize;
 use crate::bench::drive::{elapsed, timed};
 use crate::bench::orb::{Calls, offer_lines, waiting};
 use crate::error::LabError;
+use crate::stats::quantile;
 
 pub use crate::bench::{Operation, Waits};
 pub use payload::payload;
@@ -96,7 +97,7 @@ pub fn call(client: Client) -> Result<(), LabError> {
     let line = match client.threads {
         None => {
             let latencies = timed(&mut connect()?, client.warm_up, client.calls)?;
-            serde_json::to_string(&Latency::of(latencies))
+            serde_json::to_string(&Latency::of(&latencies))
         }
         Some(threads) => {
             let (each, warm_up) = ((client.calls / threads).max(1), client.warm_up / threads);
@@ -153,16 +154,11 @@ struct Latency {
 }
 
 impl Latency {
-    fn of(mut latencies_ns: Vec<u64>) -> Self {
-        latencies_ns.sort_unstable();
+    fn of(latencies_ns: &[u64]) -> Self {
         let n = latencies_ns.len();
         let us = |ns: f64| (ns.round()) / 1e3;
-        // The least of those that so great a share of the calls did not exceed.
-        let quantile = |share: f64| {
-            let rank = (share * n as f64).ceil() as usize;
-            let ns = latencies_ns.get(rank.clamp(1, n.max(1)) - 1);
-            us(ns.map_or(0.0, |ns| *ns as f64))
-        };
+        let mut sorted: Vec<f64> = latencies_ns.iter().map(|ns| *ns as f64).collect();
+        let mut quantile = |share| us(quantile(&mut sorted, share));
         let sum: u64 = latencies_ns.iter().sum();
         Self {
             peer: NAME,
@@ -206,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_quantile_is_a_call_that_was_made() {
-        let latency = Latency::of((1..=1000).rev().map(|us| us * 1000).collect());
+        let latency = Latency::of(&(1..=1000).rev().map(|us| us * 1000).collect::<Vec<_>>());
         assert_eq!(latency.n, 1000);
         let quantiles = [
             latency.min,

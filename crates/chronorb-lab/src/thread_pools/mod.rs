@@ -23,13 +23,14 @@ mod plan;
 mod report;
 mod semantics;
 
-use chronorb_rt::{MemoryLock, Monotonic, Rights};
+use chronorb_rt::{MemoryLock, Rights};
 
 use crate::bench::Cpus;
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
+use crate::watch::Watch;
 use crate::work::Speed;
 use client::{Batch, Terms};
 
@@ -100,13 +101,11 @@ fn observe() -> Result<Vec<Observation>, LabError> {
 fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, LabError> {
     let cpus = Cpus::of_this_process()?;
     let speed = Speed::measure();
-    let begun = Monotonic::now();
-    let progress = Progress::start_timed("strategies of thread pools", plan.length());
+    let watch = Watch::start("strategies of thread pools", plan.length());
     let mut trials = Vec::new();
     for round in 1..=plan.rounds {
         for &threads in &plan.threads {
-            progress.show(Monotonic::now().since(begun));
-            progress.say(&format!("round {round}, threads {threads}"));
+            watch.begin(&format!("round {round}, threads {threads}"));
             let mut fleet = fleet::StrategyFleet::start(plan, threads, &cpus, terms)?;
             let cells = plan.cells().filter(|cell| cell.threads == threads);
             for (index, cell) in cells.enumerate() {
@@ -123,7 +122,7 @@ fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, LabError> {
                 strategies.rotate_left((round as usize + index) % 2);
                 for strategy in strategies {
                     trials.push(fleet.run(strategy, batch, cell, round)?);
-                    progress.show(Monotonic::now().since(begun));
+                    watch.tick();
                 }
             }
             fleet.stop()?;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic, Scheduling, ThreadBuilder};
 
 use super::case::{Class, Processors, Trial};
-use super::descriptors;
 use super::order::{IoUring, Listening, REPLY, REQUEST, Serve, Served, ServerOrder};
 use super::plan::Plan;
 use super::server::SERVER;
+use crate::bench::allow_connections;
 use crate::error::LabError;
 use crate::process::{Child, ProcessError};
 use crate::stats::Record;
@@ -38,7 +38,7 @@ impl WaitsFleet {
         let idle = plan.most_idle();
         let order = ServerOrder { idle, lock_memory };
         let (server, Listening { address, io_uring }) = Child::start("server", SERVER, &order)?;
-        let idle = descriptors::allow(idle)
+        let idle = allow_connections(idle)
             .and_then(|()| (0..idle).map(|_| TcpStream::connect(address)).collect())
             .map_err(LabError::work("connecting idle connections"))?;
         Ok(Self {

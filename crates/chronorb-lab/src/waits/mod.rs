@@ -13,7 +13,6 @@
 mod case;
 mod claims;
 mod client;
-mod descriptors;
 mod order;
 mod outcome;
 mod plan;
@@ -21,11 +20,9 @@ mod report;
 mod server;
 mod ways;
 
-use std::io;
-
 use chronorb_rt::{MemoryLock, Rights};
-use rustix::thread::{CpuSet, sched_getaffinity};
 
+use crate::bench::Cpus;
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -62,7 +59,7 @@ impl Experiment for Waits {
     fn measure(plan: &Plan) -> Result<Outcome, LabError> {
         let mut environment = Environment::probe();
         let rights = Rights::probe();
-        let processors = processors().map_err(LabError::work("finding the processors"))?;
+        let processors: Vec<usize> = Cpus::of_this_process()?.iter().collect();
         let priority = rights.max_fifo.map(|max| max.min(PRIORITY));
         let lock_memory = rights.memory_lock == MemoryLock::Unlimited;
         let settings = plan.settings(processors.len(), priority.is_some());
@@ -107,13 +104,6 @@ impl Experiment for Waits {
             rows,
         })
     }
-}
-
-/// Those that the process may use; at least one.
-fn processors() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(None)?;
-    let all = (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor));
-    Ok(all.collect())
 }
 
 /// Of `SCHED_FIFO`: above all ordinary threads, below those of the kernel.

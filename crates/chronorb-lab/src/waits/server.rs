@@ -6,9 +6,9 @@ use std::sync::Arc;
 use chronorb_probe::{CompletionWork, Ring};
 use chronorb_rt::{Scheduling, ThreadBuilder};
 
-use super::descriptors;
 use super::order::{IoUring, Listening, Serve, Served, ServerOrder};
 use super::ways::{Site, serve};
+use crate::bench::allow_connections;
 use crate::error::LabError;
 use crate::process::{self, Parent};
 
@@ -26,7 +26,7 @@ pub(crate) fn server_main(order: &str) -> Result<(), LabError> {
     }
     let listening = || -> std::io::Result<_> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        descriptors::allow(idle)?;
+        allow_connections(idle)?;
         Ok((listener.local_addr()?, listener))
     };
     let (address, listener) = listening().map_err(LabError::work("listening"))?;

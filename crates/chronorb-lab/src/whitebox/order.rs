@@ -43,9 +43,9 @@ pub(super) enum Pass {
 }
 
 /// From a server, when it serves.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct Serving {
-    pub(super) reference: String,
+    pub(super) reference: Option<String>,
 }
 
 /// From a client, when it has made its calls: what both sides counted; zeros where it was traced.

@@ -28,7 +28,7 @@ pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
     let case = case_named(&order.case)?;
     let orb = orb(case, order.pass)?;
     let object = offer(&orb, case.place).map_err(LabError::work("offering the object"))?;
-    let reference = orb.object_to_string(&object);
+    let reference = Some(orb.object_to_string(&object));
     bench::serve(&orb, &Serving { reference })
 }
 

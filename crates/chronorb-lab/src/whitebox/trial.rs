@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chronorb_probe::{SystemCalls, TraceError, Tracer};
 use chronorb_rt::Deadline;
+use serde::de::DeserializeOwned;
 
 use super::case::{Case, Kind, Place};
 use super::order::{ClientOrder, Counted, Part, Pass, ServerOrder, Serving};
@@ -27,7 +28,7 @@ pub(super) enum Traced {
 
 /// Lets client and server count for themselves.
 pub(super) fn count(case: &Case, plan: Plan) -> Result<Counted, LabError> {
-    let mut pair = Pair::start(case, plan, Pass::Counted)?;
+    let mut pair = start(case, plan, Pass::Counted)?;
     let counted = pair.run()?;
     pair.stop()?;
     Ok(counted)
@@ -35,22 +36,13 @@ pub(super) fn count(case: &Case, plan: Plan) -> Result<Counted, LabError> {
 
 /// Counts the system calls of both.
 pub(super) fn trace(case: &Case, plan: Plan) -> Result<Traced, LabError> {
-    let mut pair = Pair::start(case, plan, Pass::Traced)?;
-    let refused = |error: TraceError| Traced::Refused(error.to_string());
-    let server = match pair
-        .server
-        .as_ref()
-        .map(|server| Tracer::attach(server.id()))
-    {
-        None => None,
-        Some(Ok(tracer)) => Some(tracer),
-        Some(Err(error)) => return Ok(refused(error)),
+    let mut pair = start(case, plan, Pass::Traced)?;
+    let server = pair.server.as_ref().map(attach).transpose();
+    let (server, client) = match (server, attach(&pair.client)) {
+        (Ok(server), Ok(client)) => (server, client),
+        (Err(error), _) | (_, Err(error)) => return Ok(Traced::Refused(error.to_string())),
     };
-    let client = match Tracer::attach(pair.client.id()) {
-        Ok(tracer) => tracer,
-        Err(error) => return Ok(refused(error)),
-    };
-    pair.run()?;
+    let _: Counted = pair.run()?;
     let traced = LabError::work("tracing system calls");
     // Between the client's runs it marks the server's.
     let runs = client.spans().map_err(&traced)?;
@@ -74,48 +66,43 @@ pub(super) fn trace(case: &Case, plan: Plan) -> Result<Traced, LabError> {
     Ok(Traced::Calls { client, server })
 }
 
-/// The processes of a case.
-struct Pair {
-    server: Option<Child>,
-    client: Child,
+/// A client with its server, which a client of its own objects does not have.
+pub(super) struct Pair {
+    pub(super) server: Option<Child>,
+    pub(super) client: Child,
     patience: Duration,
 }
 
 impl Pair {
-    /// Starts both, and waits until they are ready.
-    fn start(case: &Case, plan: Plan, pass: Pass) -> Result<Self, LabError> {
-        let (mut server, mut reference) = (None, None);
-        if case.place != Place::Collocated {
-            let order = ServerOrder {
-                case: case.name.to_owned(),
-                pass,
-            };
-            let (child, serving): (_, Serving) =
-                Child::start("server", PART, &Part::Server(order))?;
-            (server, reference) = (Some(child), Some(serving.reference));
-        }
-        let order = ClientOrder {
-            case: case.name.to_owned(),
-            pass,
-            reference,
-            calls: plan.calls,
+    /// Starts the server, and the client that `client` makes of the server's first message, which
+    /// is empty where there is no server. All calls together are done within `patience`.
+    pub(super) fn start<S: Default + DeserializeOwned>(
+        server: Option<&Part>,
+        client: impl FnOnce(S) -> Part,
+        patience: Duration,
+    ) -> Result<Self, LabError> {
+        let (server, serving) = match server {
+            Some(part) => {
+                let (child, serving) = Child::start("server", PART, part)?;
+                (Some(child), serving)
+            }
+            None => (None, S::default()),
         };
-        let (client, Ready {}) = Child::start("client", PART, &Part::Client(order))?;
+        let (client, Ready {}) = Child::start("client", PART, &client(serving))?;
         Ok(Self {
             server,
             client,
-            patience: START_UP + CALL * plan.calls,
+            patience: WIND_DOWN + patience,
         })
     }
 
-    /// Lets the client make its calls.
-    fn run(&mut self) -> Result<Counted, LabError> {
+    /// Has the client begin, and waits for what it has counted.
+    pub(super) fn run<T: DeserializeOwned>(&mut self) -> Result<T, LabError> {
         self.client.tell(&Begin {})?;
         Ok(self.client.hear(Deadline::after(self.patience))?)
     }
 
-    /// Ends both.
-    fn stop(self) -> Result<(), LabError> {
+    pub(super) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         self.client.finish(end)?;
         if let Some(server) = self.server {
@@ -123,6 +110,27 @@ impl Pair {
         }
         Ok(())
     }
+}
+
+/// Starts the processes of a case.
+fn start(case: &Case, plan: Plan, pass: Pass) -> Result<Pair, LabError> {
+    let name = || case.name.to_owned();
+    let server =
+        (case.place != Place::Collocated).then(|| Part::Server(ServerOrder { case: name(), pass }));
+    let client = |Serving { reference }| {
+        Part::Client(ClientOrder {
+            case: name(),
+            pass,
+            reference,
+            calls: plan.calls,
+        })
+    };
+    Pair::start(server.as_ref(), client, CALL * plan.calls)
+}
+
+/// Traces the system calls of a process.
+pub(super) fn attach(process: &Child) -> Result<Tracer, TraceError> {
+    Tracer::attach(process.id())
 }
 
 /// Calls and octets by name.
@@ -179,8 +187,6 @@ pub(super) fn least(runs: impl Iterator<Item = ByName>) -> Vec<SystemCall> {
     calls
 }
 
-/// How long processes may take to start, and to call for the first time.
-const START_UP: Duration = Duration::from_secs(20);
 /// How long all runs of one call may take, with a tracer and on a busy machine.
 const CALL: Duration = Duration::from_millis(20);
 /// How long processes may take to end.

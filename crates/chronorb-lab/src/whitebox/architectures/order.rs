@@ -36,7 +36,7 @@ pub(super) enum Pass {
 }
 
 /// From a server, when it serves: its objects.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Objects {
     pub(super) high: String,
     pub(super) low: String,

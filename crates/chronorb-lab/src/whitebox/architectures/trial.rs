@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use chronorb_probe::{SystemCalls, TraceError, Tracer};
-use chronorb_rt::Deadline;
+use chronorb_probe::{SystemCalls, TraceError};
 
+use super::super::Plan;
 use super::super::order::Part;
 use super::super::outcome::{Side, SystemCall};
-use super::super::trial::{ByName, Traced, by_name, least, without};
-use super::super::{PART, Plan};
+use super::super::trial::{ByName, Pair, Traced, attach, by_name, least, without};
 use super::configuration::Configuration;
 use super::order::{ClientOrder, Done, Objects, Pass, ServerOrder};
 use super::outcome::ArchitectureRow;
 use super::{CLIENTS, CONFIGURATIONS};
 use crate::error::LabError;
-use crate::process::{Begin, Child, Ready};
 use crate::progress::Progress;
 
 /// How often each architecture is run.
@@ -55,7 +53,7 @@ pub(in super::super) fn measure(
 
 /// Lets client and server find out for themselves.
 fn run(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Done, LabError> {
-    let mut pair = Pair::start(configuration, plan, pass)?;
+    let mut pair = start(configuration, plan, pass)?;
     let done = pair.run()?;
     pair.stop()?;
     Ok(done)
@@ -63,13 +61,13 @@ fn run(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Done, La
 
 /// Counts the system calls of both.
 fn trace(configuration: &Configuration, plan: Plan) -> Result<Traced, LabError> {
-    let mut pair = Pair::start(configuration, plan, Pass::Traced)?;
-    let attach = |child: &Child| Tracer::attach(child.id());
-    let (server, client) = match (attach(&pair.server), attach(&pair.client)) {
+    let mut pair = start(configuration, plan, Pass::Traced)?;
+    let server = pair.server.as_ref().map_or(Err(TraceError::Ended), attach);
+    let (server, client) = match (server, attach(&pair.client)) {
         (Ok(server), Ok(client)) => (server, client),
         (Err(error), _) | (_, Err(error)) => return Ok(Traced::Refused(error.to_string())),
     };
-    pair.run()?;
+    let _: Done = pair.run()?;
     let traced = LabError::work("tracing system calls");
     let first_thread = pair.client.id();
     let calls = of_client(&client.spans().map_err(&traced)?, first_thread);
@@ -101,60 +99,29 @@ fn of_client(spans: &[Vec<SystemCalls>], first_thread: u32) -> Vec<SystemCall> {
     least(spans.iter().map(others))
 }
 
-/// The processes of an architecture.
-struct Pair {
-    server: Child,
-    client: Child,
-    patience: Duration,
-}
-
-impl Pair {
-    /// Starts both, and waits until they are ready.
-    fn start(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Self, LabError> {
-        let calls = match pass {
-            Pass::Counted | Pass::Timed => plan.calls_of_each,
-            Pass::Traced => plan.traced_of_each(),
-        };
-        let order = || ServerOrder {
-            architecture: configuration.name().to_owned(),
-            pass,
-        };
-        let part = Part::ServerOfMany(order());
-        let (server, objects): (_, Objects) = Child::start("server", PART, &part)?;
-        let part = Part::ManyClients(ClientOrder {
+/// Starts the processes of an architecture.
+fn start(configuration: &Configuration, plan: Plan, pass: Pass) -> Result<Pair, LabError> {
+    let calls = match pass {
+        Pass::Counted | Pass::Timed => plan.calls_of_each,
+        Pass::Traced => plan.traced_of_each(),
+    };
+    let order = || ServerOrder {
+        architecture: configuration.name().to_owned(),
+        pass,
+    };
+    let client = |objects: Objects| {
+        Part::ManyClients(ClientOrder {
             server: order(),
             objects,
             calls,
-        });
-        let (client, Ready {}) = Child::start("client", PART, &part)?;
-        Ok(Self {
-            server,
-            client,
-            patience: START_UP + CALL * calls * CLIENTS,
         })
-    }
-
-    /// Lets the client make its calls.
-    fn run(&mut self) -> Result<Done, LabError> {
-        self.client.tell(&Begin {})?;
-        Ok(self.client.hear(Deadline::after(self.patience))?)
-    }
-
-    /// Ends both.
-    fn stop(self) -> Result<(), LabError> {
-        let end = Deadline::after(WIND_DOWN);
-        self.client.finish(end)?;
-        self.server.stop(end)?;
-        Ok(())
-    }
+    };
+    let server = Part::ServerOfMany(order());
+    Pair::start(Some(&server), client, CALL * calls * CLIENTS)
 }
 
-/// How long processes may take to start, and to call for the first time.
-const START_UP: Duration = Duration::from_secs(20);
 /// How long a call may take, with a tracer and on a busy machine.
 const CALL: Duration = Duration::from_millis(5);
-/// How long processes may take to end.
-const WIND_DOWN: Duration = Duration::from_secs(20);
 
 #[cfg(test)]
 mod tests {
