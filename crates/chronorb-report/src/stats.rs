@@ -277,20 +277,15 @@ fn to_ns_digits(us: f64) -> f64 {
     (us * 1e3).round() / 1e3
 }
 
-<<<<<<< HEAD:crates/chronorb-report/src/stats.rs
-/// Returns the middle value, or the mean of the two in the middle; nothing of none.
-pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-=======
 /// Sorts the values, and returns the least one that a share `of` of them does not exceed; 0 of none.
-pub(crate) fn quantile(values: &mut [f64], of: f64) -> f64 {
+pub fn quantile(values: &mut [f64], of: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let rank = (values.len() as f64 * of).ceil() as usize;
     values.get(rank.max(1) - 1).copied().unwrap_or(0.0)
 }
 
-/// The middle one, or the mean of the two in the middle; nothing of none.
-pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
->>>>>>> w-bench:crates/chronorb-lab/src/stats.rs
+/// Returns the middle value, or the mean of the two in the middle; nothing of none.
+pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
