@@ -17,7 +17,6 @@ mod asynchronous {
 }
 
 mod client {
-    #[cfg(feature = "baselines")]
     mod active;
     mod attempts;
     mod bands;
