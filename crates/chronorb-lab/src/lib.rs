@@ -6,7 +6,7 @@
 //! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
 //! target of a request; [`hostile`] measures what a client notices of attacks on its server; [`overtake`] measures calls of high priority while all lower lanes are
 //! saturated; [`inversion`] compares architectures of ORBs by how they invert priorities; [`latency`] and
-//! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`bench`], and
+//! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`mod@bench`], and
 //! [`peer`] takes part in comparisons that others make; [`protocols`] measures what the ORB adds to what its protocols
 //! stand on, and what GIOPlite spares; [`thread_pools`] compares the strategies of thread
 //! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;

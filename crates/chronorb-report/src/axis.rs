@@ -95,9 +95,10 @@ impl Axis {
                     return (0.1, 1.0);
                 }
                 // Bars of the least value are seen, too.
-                let bottom = match begins_below {
-                    true => below(least * 0.95),
-                    false => below(least),
+                let bottom = if begins_below {
+                    below(least * 0.95)
+                } else {
+                    below(least)
                 };
                 let top = -below(-most);
                 (bottom, if top > bottom { top } else { bottom * 10.0 })
@@ -163,15 +164,12 @@ fn below(value: f64) -> f64 {
     let digit = size / power;
     let digits = [1.0, 2.0, 5.0, 10.0];
     let near = |of: &f64| (digit / of - 1.0).abs() < 1e-6;
-    match value > 0.0 {
-        true => {
-            let digit = digits.into_iter().rev().find(|of| digit > *of || near(of));
-            digit.unwrap_or(1.0) * power
-        }
-        false => {
-            let digit = digits.into_iter().find(|of| digit < *of || near(of));
-            -digit.unwrap_or(10.0) * power
-        }
+    if value > 0.0 {
+        let digit = digits.into_iter().rev().find(|of| digit > *of || near(of));
+        digit.unwrap_or(1.0) * power
+    } else {
+        let digit = digits.into_iter().find(|of| digit < *of || near(of));
+        -digit.unwrap_or(10.0) * power
     }
 }
 

@@ -172,9 +172,10 @@ impl Chart {
         frame.draw(&mut svg);
         let places = self.places();
         let slots = places.iter().filter_map(|(slot, _)| *slot).max();
-        let slots = match self.is_stacked {
-            true => 1,
-            false => slots.map_or(1, |last| last + 1),
+        let slots = if self.is_stacked {
+            1
+        } else {
+            slots.map_or(1, |last| last + 1)
         };
         let mut stacked: Vec<f64> = Vec::new();
         for (series, (slot, colour)) in self.series.iter().zip(places) {
@@ -215,9 +216,10 @@ impl Chart {
         let mut sums: Vec<f64> = Vec::new();
         for series in &self.series {
             for (x, y) in &series.points {
-                heights.push(match self.is_stacked && series.mark == Mark::Bars {
-                    true => stack(&mut sums, *x, *y).1,
-                    false => *y,
+                heights.push(if self.is_stacked && series.mark == Mark::Bars {
+                    stack(&mut sums, *x, *y).1
+                } else {
+                    *y
                 });
             }
         }
@@ -270,9 +272,10 @@ impl Chart {
             }
             Mark::Bars => {
                 for (x, y) in &series.points {
-                    let (from, to) = match self.is_stacked {
-                        true => stack(stacked, *x, *y),
-                        false => (f64::NEG_INFINITY, *y),
+                    let (from, to) = if self.is_stacked {
+                        stack(stacked, *x, *y)
+                    } else {
+                        (f64::NEG_INFINITY, *y)
                     };
                     let (centre, top) = (frame.x(*x) + shift, frame.y(to));
                     let bottom = frame.y(from);
@@ -289,9 +292,10 @@ impl Chart {
                     let has_room = width > 6.5 * value.chars().count() as f64;
                     let is_part = self.is_stacked && bottom - top < 14.0;
                     if has_room && !is_part {
-                        let (class, line) = match self.is_stacked {
-                            true => (" class=\"part\"", (top + bottom) / 2.0 + 4.0),
-                            false => ("", top - 4.0),
+                        let (class, line) = if self.is_stacked {
+                            (" class=\"part\"", (top + bottom) / 2.0 + 4.0)
+                        } else {
+                            ("", top - 4.0)
                         };
                         let _ = write!(
                             svg,

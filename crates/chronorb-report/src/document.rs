@@ -206,9 +206,10 @@ impl Document {
             .zip(headings)
             .map(|(at, heading)| format!("<li><a href=\"#s{at}\">{}</a></li>\n", escape(heading)))
             .collect();
-        match items.len() < FEWEST_IN_CONTENTS {
-            true => String::new(),
-            false => format!("<nav><ol>\n{}</ol></nav>\n", items.concat()),
+        if items.len() < FEWEST_IN_CONTENTS {
+            String::new()
+        } else {
+            format!("<nav><ol>\n{}</ol></nav>\n", items.concat())
         }
     }
 
@@ -411,9 +412,10 @@ fn facts_html(rows: &[(String, String)]) -> String {
 
 /// Breaks a text into lines behind `begin`, which leaves as much room before the others.
 fn wrapped(text: &str, begin: &str) -> String {
-    let indent = match begin.trim().is_empty() {
-        true => begin.len(),
-        false => begin.len() + 2,
+    let indent = if begin.trim().is_empty() {
+        begin.len()
+    } else {
+        begin.len() + 2
     };
     let mut line = format!("{begin:indent$}");
     let mut lines = String::new();

@@ -67,9 +67,10 @@ pub fn write_page(page: &str, path: &Path) -> Result<(), ReportError> {
 /// [`ReportError::Write`] if it cannot.
 pub fn check_writable(path: &Path) -> Result<(), ReportError> {
     let unfinished = unfinished(path);
-    let result = match path.is_dir() {
-        true => Err(io::ErrorKind::IsADirectory.into()),
-        false => fs::write(&unfinished, "").and_then(|()| fs::remove_file(&unfinished)),
+    let result = if path.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else {
+        fs::write(&unfinished, "").and_then(|()| fs::remove_file(&unfinished))
     };
     result.map_err(|source| write_error(path, source))
 }

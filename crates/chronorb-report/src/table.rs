@@ -45,9 +45,10 @@ impl Table {
             .collect();
         let mut text = line(&self.heading, first, &self.columns, &widths);
         for (name, cells) in &self.lines {
-            match cells.is_empty() {
-                true => text.push_str(&format!("{name}\n")),
-                false => text.push_str(&line(&format!("  {name}"), first, cells, &widths)),
+            if cells.is_empty() {
+                text.push_str(&format!("{name}\n"))
+            } else {
+                text.push_str(&line(&format!("  {name}"), first, cells, &widths))
             }
         }
         text

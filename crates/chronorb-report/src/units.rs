@@ -40,9 +40,10 @@ impl Unit {
     pub fn mark(self, value: f64) -> String {
         let text = self.format(value);
         let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-        let number = match number.contains('.') {
-            true => number.trim_end_matches('0').trim_end_matches('.'),
-            false => number,
+        let number = if number.contains('.') {
+            number.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            number
         };
         format!("{number} {unit}").trim_end().to_owned()
     }
@@ -85,9 +86,10 @@ pub fn time(us: f64) -> String {
         ..999_500.0 => (us / 1e3, "ms"),
         _ => (us / 1e6, "s"),
     };
-    match us == 0.0 {
-        true => "0 µs".to_owned(),
-        false => format!("{} {unit}", digits(value)),
+    if us == 0.0 {
+        "0 µs".to_owned()
+    } else {
+        format!("{} {unit}", digits(value))
     }
 }
 
@@ -119,9 +121,10 @@ pub fn span(length: Duration) -> String {
 /// Formats a ratio, with one decimal below ten and none above: `3.4`, `109`.
 #[must_use]
 pub fn factor(ratio: f64) -> String {
-    match ratio < 9.95 {
-        true => format!("{ratio:.1}"),
-        false => format!("{ratio:.0}"),
+    if ratio < 9.95 {
+        format!("{ratio:.1}")
+    } else {
+        format!("{ratio:.0}")
     }
 }
 
