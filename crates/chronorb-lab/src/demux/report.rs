@@ -237,7 +237,7 @@ fn cache(outcome: &Outcome) -> String {
 
 const LEAD: &str = "An ORB has to find, for each request, the POA, the servant and the operation that it \
                     names. Each stage was measured for one entry and for many, by each strategy: median \
-                    and 99th percentilefor one request.";
+                    and 99th percentile for one request.";
 
 #[cfg(test)]
 mod tests {
