@@ -88,15 +88,16 @@ impl<R> Parking<R> {
             drop(parked);
             return;
         };
-        self.count.fetch_add(1, Ordering::Relaxed);
+        let is_first = self.count.fetch_add(1, Ordering::Relaxed) == 0;
         self.load.watch(true);
         self.octets.fetch_add(parked.octets, Ordering::Relaxed);
-        // Its POA may have become ready meanwhile.
-        let is_over = parked.is_over();
+        // Its POA may have become ready meanwhile. The first request also needs a thread that wakes
+        // when its time expires, and the thread that parks it may never wait on the reactor.
+        let rings = is_first || parked.is_over();
         let at = waiting.partition_point(|other| other.priority >= parked.priority);
         waiting.insert(at, parked);
         drop(all);
-        if is_over {
+        if rings {
             self.bell.notify();
         }
     }

@@ -1,6 +1,7 @@
 //! The lifecycle of POAs and their managers, and the information that a servant gets of its
 //! request.
 
+use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::{Cookie, ObjectId, Refusal};
 use chronorb_orb::poa::{
     CreatePoaError, FindPoaError, NoContext, Poa, PoaManagerState, ServantLocator,
@@ -177,11 +178,21 @@ fn managers_say_what_becomes_of_requests() {
 
 #[test]
 fn a_request_that_is_held_too_long_is_transient() {
-    let s = site_with(|config| config.hold_timeout = Duration::from_millis(1));
-    s.root.manager().hold_requests(true).expect("it is active");
-    let near = s.root.serve(named("it")).expect("it is new");
-    for object in [s.remote(&near), near] {
-        assert_eq!(ask(&object), Err(omg(Kind::Transient, 1)));
+    for strategy in [
+        ThreadpoolStrategy::LeaderFollowers,
+        ThreadpoolStrategy::HalfSyncHalfAsync,
+        ThreadpoolStrategy::Reactive,
+        ThreadpoolStrategy::ThreadPerConnection,
+    ] {
+        let s = site_with(|config| {
+            config.hold_timeout = Duration::from_millis(1);
+            config.threadpool_strategy = strategy;
+        });
+        s.root.manager().hold_requests(true).expect("it is active");
+        let near = s.root.serve(named("it")).expect("it is new");
+        for object in [s.remote(&near), near] {
+            assert_eq!(ask(&object), Err(omg(Kind::Transient, 1)), "{strategy:?}");
+        }
     }
 }
 
