@@ -93,7 +93,11 @@ impl LineConnection {
     }
 
     fn check(&self) -> Result<(), IoError> {
-        if self.ended.load(Ordering::Acquire) { Err(IoError::Closed) } else { Ok(()) }
+        if self.ended.load(Ordering::Acquire) {
+            Err(IoError::Closed)
+        } else {
+            Ok(())
+        }
     }
 }
 
