@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-use chronorb::Any;
+use chronorb::data::Any;
 use chronorb::prelude::*;
 use idl::calls::{Echo, EchoServant, Sample};
 

@@ -635,8 +635,8 @@ struct GivenSetting {
 }
 
 /// The documents that describe all settings.
-const LIST: &str = "the documentation of chronorb::OrbConfig and the chapter Configuration of the \
-                    book list all settings";
+const LIST: &str = "the documentation of chronorb::config::OrbConfig and the chapter Configuration \
+                    of the book list all settings";
 /// The prefix of a substitute for an argument that is not UTF-8.
 const NOT_TEXT: char = '\0';
 const OPTION_PREFIX: &str = "-ORB";

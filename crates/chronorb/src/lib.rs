@@ -106,8 +106,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "monitor")]
-pub use chronorb_orb::MonitorSocket;
+#[cfg(feature = "miop")]
+pub use chronorb_orb::GroupError;
 pub use chronorb_orb::impl_value;
 #[cfg(feature = "tracing")]
 pub use chronorb_orb::log;
@@ -115,24 +115,54 @@ pub use chronorb_orb::log;
 pub use chronorb_orb::monitor;
 pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
-pub use chronorb_orb::transport;
 pub use chronorb_orb::values;
 pub use chronorb_orb::{
-    Activity, AddressForm, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char,
-    CharCodeSet, Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Credentials,
-    Demultiplexing, Endpoint, EndpointError, Fixed, FixedError, Incident, InitError, InlineStr,
-    Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter, Listening, ListeningEndpoint,
-    LongDouble, Native, Object, Operation, Orb, OrbConfig, Peer, PeerProof, Pending,
-    PluggableProtocol, PoolSnapshot, PriorityExcess, RealTimeMode, Reply, ReplyWriter,
-    ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, StructMember,
-    SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, TypeCode,
-    TypeCodeBuf, Typed, UnionMember, UserException, ValueMember, ValueModifier, Version, Waiting,
-    WideStr, minor, narrow, parse_endpoints,
+    BindError, Call, CompletionStatus, Incident, InitError, Interface, Ior, LastFailure, Object,
+    Operation, Orb, Peer, Pending, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
+    SystemException, SystemExceptionKind, UserException, Version, minor, narrow,
 };
-#[cfg(feature = "baselines")]
-pub use chronorb_orb::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
-#[cfg(feature = "access")]
-pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules};
+
+/// The settings of an ORB: [`OrbConfig`](config::OrbConfig) and the types of its fields.
+pub mod config {
+    #[cfg(feature = "monitor")]
+    pub use chronorb_orb::MonitorSocket;
+    #[cfg(feature = "trace")]
+    pub use chronorb_orb::TraceSettings;
+    pub use chronorb_orb::{
+        Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, Demultiplexing,
+        OrbConfig, PriorityExcess, RealTimeMode, ThreadpoolStrategy, Waiting,
+    };
+    #[cfg(feature = "baselines")]
+    pub use chronorb_orb::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
+    #[cfg(feature = "riop")]
+    pub use chronorb_orb::{RioDriver, RioSettings};
+    #[cfg(feature = "access")]
+    pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules};
+}
+
+/// Types of IDL that Rust has no type of its own for, and the memory that decoded values borrow.
+pub mod data {
+    pub use chronorb_orb::{
+        Any, AnyBuf, Arena, CdrError, Char, Fixed, FixedError, InlineStr, Lazy, LazyIter,
+        LongDouble, Native, StructMember, TypeCode, TypeCodeBuf, Typed, UnionMember, ValueMember,
+        ValueModifier, WideStr,
+    };
+}
+
+/// Snapshots of a running ORB, and the stages of its requests.
+pub mod observe {
+    pub use chronorb_orb::{
+        Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
+    };
+}
+
+/// Endpoints, peers, and protocols of an application's own.
+pub mod transport {
+    pub use chronorb_orb::transport::*;
+    pub use chronorb_orb::{
+        AddressForm, Listening, ListeningEndpoint, PeerProof, PluggableProtocol,
+    };
+}
 
 /// The items that most programs use.
 pub mod prelude {

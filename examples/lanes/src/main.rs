@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use chronorb::OrbConfig;
+use chronorb::config::OrbConfig;
 use chronorb::poa::Poa;
 use chronorb::prelude::*;
 use quoter_example::{Book, Quoter, QuoterSkeleton};

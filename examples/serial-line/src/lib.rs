@@ -5,12 +5,12 @@
 //! begins with the first octet, and a new one with the first octet after the end of the former one.
 //!
 //! ```no_run
-//! use chronorb::OrbConfig;
+//! use chronorb::config::OrbConfig;
 //!
 //! let mut config = OrbConfig::read(&mut std::env::args().collect())?;
 //! config.add_protocol(serial_line_example::protocol());
 //! let endpoint = "serial:///dev/ttyS1|far=/dev/ttyUSB0&baud=115200";
-//! config.listen_endpoints = chronorb::parse_endpoints(endpoint)?;
+//! config.listen_endpoints = chronorb::transport::parse_endpoints(endpoint)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -26,13 +26,12 @@ use chronorb::transport::{
     AcceptError, Acceptor, Address, ConnectError, Connection, Deadline, Endpoint, EndpointError,
     ListenError, Setup, Transport,
 };
-use chronorb::{AddressForm, PluggableProtocol};
+use chronorb::transport::{AddressForm, PluggableProtocol};
 
 use self::connection::LineConnection;
 use self::line::Line;
 
-/// Returns the protocol, as [`OrbConfig::add_protocol`](chronorb::OrbConfig::add_protocol) takes
-/// it.
+/// Returns the protocol for [`OrbConfig::add_protocol`](chronorb::config::OrbConfig::add_protocol).
 pub fn protocol() -> PluggableProtocol {
     PluggableProtocol::new(Arc::new(Serial), TAG_SERIAL, AddressForm::PATH)
 }

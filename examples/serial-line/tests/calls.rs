@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 use std::thread;
 
 use chronorb::prelude::*;
-use chronorb::{OrbConfig, parse_endpoints};
+use chronorb::config::OrbConfig;
+use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, Quoter, QuoterSkeleton};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 

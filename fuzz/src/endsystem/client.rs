@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use chronorb::prelude::*;
-use chronorb::{Any, Orb, SystemExceptionKind, TypeCode};
+use chronorb::data::{Any, TypeCode};
+use chronorb::{Orb, SystemExceptionKind};
 use chronorb_cdr::{Arena, Encoder, Frame};
 use chronorb_giop::{
     Ior, LocateReplyHeader, LocateStatus, MessageHeader, MessageType, PathProfile, ReplyHeader,

@@ -217,7 +217,7 @@ fn locate(id: u32, key: &[u8]) -> Vec<u8> {
 
 fn message(
     kind: MessageType,
-    write: impl FnOnce(&mut Encoder<'_>) -> Result<(), chronorb::CdrError>,
+    write: impl FnOnce(&mut Encoder<'_>) -> Result<(), chronorb::data::CdrError>,
 ) -> Vec<u8> {
     let mut frame = Frame::new(256, 1 << 12);
     let mut e = start_message(&mut frame, Version::V1_2, kind).expect("there is room");

@@ -13,7 +13,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use chronorb::{Orb, OrbConfig};
+use chronorb::config::OrbConfig;
+use chronorb::Orb;
 
 pub use client::client_replies;
 pub use keys::object_keys;

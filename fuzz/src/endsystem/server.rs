@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use chronorb::prelude::*;
-use chronorb::{Any, TypeCode, TypeCodeBuf};
+use chronorb::data::{Any, TypeCode, TypeCodeBuf};
 use chronorb_giop::PathProfile;
 
 use super::messages::Messages;

@@ -1,8 +1,8 @@
 //! The samples of `idl/anys.idl`: anys of every kind of value, created and recognized by their
 //! types.
 
+use chronorb::data::{Any, AnyBuf, CdrError, Char, TypeCode, Typed, WideStr};
 use chronorb::prelude::*;
-use chronorb::{Any, AnyBuf, CdrError, Char, TypeCode, Typed, WideStr};
 
 use crate::Failure;
 use idl::*;

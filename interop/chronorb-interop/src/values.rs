@@ -1,6 +1,7 @@
 //! Values to send.
 
-use chronorb::{Arena, SystemException};
+use chronorb::SystemException;
+use chronorb::data::Arena;
 use chronorb_giop::Ior;
 
 use crate::idl::shapes::{Point, Segment};

@@ -339,7 +339,7 @@ const CELLS: usize = 100;
 mod tests {
     use std::sync::Arc;
 
-    use chronorb::{Any, TypeCode};
+    use chronorb::data::{Any, TypeCode};
     use chronorb_cdr::{Arena, Cdr, CdrError, Decoder, Endian};
 
     use super::*;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use chronorb::config::{OrbConfig, RealTimeMode};
+use chronorb::data::{Any, TypeCode};
 use chronorb::prelude::*;
-use chronorb::{Any, OrbConfig, RealTimeMode, TypeCode, parse_endpoints};
+use chronorb::transport::parse_endpoints;
 use chronorb_cdr::{Arena, CdrError, Decoder};
 use rustix::process::{Resource, Rlimit, setrlimit};
 

@@ -110,8 +110,8 @@ mod tests {
         assert_eq!(
             told("THREADX", |name| format!("X_{}", name.to_ascii_uppercase())),
             "environment: there is no setting X_THREADX; did you mean X_THREADS or X_THREADED? \
-             (the documentation of chronorb::OrbConfig and the chapter Configuration of the book \
-             list all settings)"
+             (the documentation of chronorb::config::OrbConfig and the chapter Configuration \
+             of the book list all settings)"
         );
         for name in ["verbose", "", &"x".repeat(100_000)] {
             let text = told(name, str::to_owned);

@@ -9,8 +9,9 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use chronorb::config::{OrbConfig, ThreadpoolStrategy};
 use chronorb::prelude::*;
-use chronorb::{OrbConfig, ThreadpoolStrategy, parse_endpoints};
+use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, Quoter, QuoterSkeleton};
 
 fn main() -> Result<(), Box<dyn Error>> {

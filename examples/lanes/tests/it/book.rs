@@ -6,13 +6,15 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chronorb::config::OrbConfig;
+use chronorb::observe::{Activity, ThreadSnapshot};
 use chronorb::prelude::*;
 use chronorb::rtcorba::{
     ClientPolicy, MappingKind, NativePriority, NetworkPriority, PriorityBand, PriorityBands,
     PriorityMapping, PriorityTransform, Protocols, RebindMode, SetOverride, TcpProtocolProperties,
     ThreadpoolId,
 };
-use chronorb::{Activity, OrbConfig, ThreadSnapshot, parse_endpoints};
+use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, QuoterSkeleton};
 
 type Outcome = Result<(), Box<dyn Error>>;

@@ -4,9 +4,11 @@
 use std::error::Error;
 use std::time::Duration;
 
+use chronorb::config::OrbConfig;
+use chronorb::observe::StageProbe;
 use chronorb::prelude::*;
 use chronorb::rtcorba::ThreadpoolId;
-use chronorb::{OrbConfig, StageProbe, parse_endpoints};
+use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, GetQuoteErrorBuf, QuoteBuf, Quoter, QuoterSkeleton};
 
 type Outcome = Result<(), Box<dyn Error>>;

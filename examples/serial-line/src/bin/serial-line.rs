@@ -6,7 +6,8 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use chronorb::prelude::*;
-use chronorb::{OrbConfig, parse_endpoints};
+use chronorb::config::OrbConfig;
+use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, Quoter, QuoterSkeleton};
 
 fn main() -> ExitCode {

@@ -1,6 +1,7 @@
 //! Basic types and constants.
 
-use chronorb::{Char, SystemException};
+use chronorb::SystemException;
+use chronorb::data::Char;
 
 use super::Subject;
 use crate::idl::{Color, Echo};

@@ -1,6 +1,6 @@
 //! Structs, sequences and arrays.
 
-use chronorb::{Arena, Char};
+use chronorb::data::{Arena, Char};
 
 use super::Subject;
 use crate::idl::*;

@@ -1,6 +1,6 @@
 //! Large messages, and many concurrent calls.
 
-use chronorb::Arena;
+use chronorb::data::Arena;
 use chronorb::prelude::*;
 
 use super::{NIL, Subject};

@@ -1,6 +1,6 @@
 //! Strings and characters.
 
-use chronorb::Char;
+use chronorb::data::Char;
 
 use super::Subject;
 use crate::idl::{Echo, MAX_NAME};

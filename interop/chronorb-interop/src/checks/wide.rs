@@ -1,6 +1,6 @@
 //! Wide characters and `long double`.
 
-use chronorb::LongDouble;
+use chronorb::data::LongDouble;
 
 use super::{NIL, Subject};
 use crate::idl::{MAX_NAME, RefuseErrorBuf, WideEntryBuf};

@@ -1,6 +1,6 @@
 //! The echo of basic types, strings, structs, sequences and arrays.
 
-use chronorb::Char;
+use chronorb::data::Char;
 use chronorb::prelude::*;
 
 use super::{echoes, echoes_by_reference};

@@ -1,6 +1,6 @@
 //! Wide characters and `long double`.
 
-use chronorb::LongDouble;
+use chronorb::data::LongDouble;
 use chronorb::prelude::*;
 
 use super::{echoes, echoes_by_reference};

@@ -7,8 +7,9 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use chronorb::config::OrbConfig;
+use chronorb::minor;
 use chronorb::prelude::*;
-use chronorb::{OrbConfig, minor};
 use chronorb_interop::Failure;
 use chronorb_interop::adapters::idl::{Control, Item, State};
 

@@ -4,8 +4,10 @@
 use std::fs;
 use std::path::Path;
 
+use chronorb::config::OrbConfig;
+use chronorb::data::{Any, AnyBuf, Arena, Typed};
 use chronorb::prelude::*;
-use chronorb::{Any, AnyBuf, Arena, OrbConfig, Typed, parse_endpoints};
+use chronorb::transport::parse_endpoints;
 use chronorb_cdr::{Cdr, Decoder, Endian};
 use chronorb_interop::Failure;
 use chronorb_interop::anys::idl::{Mirror, Node, Sample};

@@ -9,8 +9,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use chronorb::Version;
+use chronorb::config::{ConnectionStrategy, OrbConfig};
 use chronorb::prelude::*;
-use chronorb::{ConnectionStrategy, OrbConfig, Version};
 
 use crate::support::peers::{OMNIORB, require};
 use crate::support::programs::{Server, Side};

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
 use chronorb::transport::multicast::MulticastOptions;
-use chronorb::{OrbConfig, parse_endpoints};
+use chronorb::transport::parse_endpoints;
 use chronorb_interop::groups::idl::{Member, MemberSkeleton};
 use chronorb_interop::groups::{Heard, TellingMember};
 use chronorb_interop::{Failure, write_file};

@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use chronorb::OrbConfig;
+use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
 use chronorb_interop::cos_naming::naming_context::{NotFoundBuf, NotFoundReason};
 use chronorb_interop::cos_naming::{

@@ -98,7 +98,7 @@ fn types_and_exceptions_of_the_other_crate_travel() {
             bottles: vec![Pair { x: 3, y: 4 }],
             neighbours: vec![None],
         };
-        let arena = chronorb::Arena::new(1 << 12);
+        let arena = chronorb::data::Arena::new(1 << 12);
         let view = stock.as_view_in(&arena).expect("room");
         assert_eq!(cellar.take(&view).expect("called"), stock);
         let error = cellar.take(&Stock::default()).expect_err("nothing wanted");

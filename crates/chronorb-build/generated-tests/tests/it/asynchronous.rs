@@ -10,8 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use chronorb::config::{Collocation, OrbConfig};
+use chronorb::minor;
 use chronorb::prelude::*;
-use chronorb::{Collocation, OrbConfig, minor};
 use chronorb_generated_tests::queue::post::{
     CountError, CountErrorBuf, ExchangeReply, Letter, LetterBuf, Office, OfficeReplyHandler,
     OfficeServant, Shut, Sorter, SorterReplyHandler, SorterServant, SorterSkeleton, Unknown,

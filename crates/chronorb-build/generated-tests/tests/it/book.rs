@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use chronorb::OrbConfig;
+use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
 use chronorb_generated_tests::feed::{
     PriceError, PriceErrorBuf, Quoter, QuoterReplyHandler, QuoterServant, QuoterSkeleton,

@@ -3,7 +3,8 @@
 
 use std::thread;
 
-use chronorb::{Char, CompletionStatus, Object, Scope, SystemExceptionKind, minor};
+use chronorb::data::Char;
+use chronorb::{CompletionStatus, Object, Scope, SystemExceptionKind, minor};
 use chronorb_generated_tests::types::house::{
     Busy, Code, Color, FAVOURITE, FailingObjectError, FirstError, FourOut, GREETING, Kitchen,
     LEAST, LETTER, Level, Listener, MAX_ITEMS, NodeBuf, NodesErrorBuf, NotFoundBuf, Numbered,
@@ -26,7 +27,7 @@ fn fixed_types_go_there_and_back() {
 #[test]
 fn variable_types_are_owned_by_default() {
     for kitchen in Served::in_each_way() {
-        let arena = chronorb::Arena::new(1 << 16);
+        let arena = chronorb::data::Arena::new(1 << 16);
         let a = node();
         let view = a.as_view_in(&arena).expect("room");
         let mut b = NodeBuf {
@@ -42,7 +43,7 @@ fn variable_types_are_owned_by_default() {
 #[test]
 fn nested_variable_types_go_there_and_back_with_references_in_them() {
     for kitchen in Served::in_each_way() {
-        let arena = chronorb::Arena::new(1 << 18);
+        let arena = chronorb::data::Arena::new(1 << 18);
         let a = tree(&kitchen.clone().into());
         let view = a.as_view_in(&arena).expect("room");
         let mut b = TreeBuf::default();
@@ -56,7 +57,7 @@ fn nested_variable_types_go_there_and_back_with_references_in_them() {
 #[test]
 fn results_can_be_borrowed_from_a_scope() {
     for kitchen in Served::in_each_way() {
-        let arena = chronorb::Arena::new(1 << 16);
+        let arena = chronorb::data::Arena::new(1 << 16);
         let a = node();
         let view = a.as_view_in(&arena).expect("room");
         let mut scope = Scope::new(1 << 16);
@@ -259,7 +260,7 @@ fn exceptions_arrive_as_what_they_are() {
 #[test]
 fn an_inout_stays_as_it_was_where_the_call_fails() {
     for kitchen in Served::in_each_way() {
-        let arena = chronorb::Arena::new(1 << 16);
+        let arena = chronorb::data::Arena::new(1 << 16);
         let a = node();
         let mut b = NodeBuf {
             name: "missing".to_owned(),
@@ -283,7 +284,7 @@ fn attributes_are_read_set_and_raise() {
         kitchen.set_height(8).expect("called");
         assert_eq!(kitchen.height().expect("called"), 8);
 
-        let arena = chronorb::Arena::new(1 << 16);
+        let arena = chronorb::data::Arena::new(1 << 16);
         let favourite = node();
         kitchen
             .set_favourite_node(&favourite.as_view_in(&arena).expect("room"))

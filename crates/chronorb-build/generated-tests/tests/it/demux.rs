@@ -1,6 +1,6 @@
 //! Equal answers of a server with each operation lookup.
 
-use chronorb::OrbConfig;
+use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
 
 /// A test that serves the shapes of a module and calls every operation.

@@ -1,9 +1,8 @@
 //! Self-describing values and decimal numbers as parameters, members and exceptions.
 
+use chronorb::data::{Any, AnyBuf, Arena, Fixed, TypeCode, TypeCodeBuf, Typed};
 use chronorb::prelude::*;
-use chronorb::{
-    Any, AnyBuf, Arena, CompletionStatus, Fixed, SystemExceptionKind, TypeCode, TypeCodeBuf, Typed,
-};
+use chronorb::{CompletionStatus, SystemExceptionKind};
 use chronorb_cdr::{Cdr, Endian};
 use chronorb_generated_tests::dynamic::live::{
     self, Bag, BagBuf, Either, EitherBuf, Level, Mistaken, MistakenBuf, Money, PRICE, PutError,

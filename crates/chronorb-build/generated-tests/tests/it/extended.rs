@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use chronorb::SystemExceptionKind;
+use chronorb::data::{Arena, TypeCode, Typed};
 use chronorb::prelude::*;
-use chronorb::{Arena, SystemExceptionKind, TypeCode, Typed};
 use chronorb_cdr::{Cdr, CdrError, Decoder, Endian};
 use chronorb_generated_tests::extended::later::{
     Bare, Base, Choice, ChoiceBuf, Counts, CountsBuf, Derived, DerivedBuf, Key, Maps, MapsBuf,

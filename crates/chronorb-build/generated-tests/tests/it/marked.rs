@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use chronorb::SystemExceptionKind;
+use chronorb::data::{Arena, Char, TypeCode, Typed};
 use chronorb::prelude::*;
-use chronorb::{Arena, Char, SystemExceptionKind, TypeCode, Typed};
 use chronorb_cdr::{Cdr, CdrError, Decoder, Endian};
 use chronorb_generated_tests::marked::marks::{
     Access, ByOpen, ByTiny, ByTinyBuf, Extended, Header, Key, Named, Open, Panel, PanelServant,

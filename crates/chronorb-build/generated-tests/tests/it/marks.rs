@@ -43,7 +43,7 @@ impl DeskServant for Trader {
     fn sum<'a>(
         &self,
         _: &Call<'a>,
-        list: chronorb::Lazy<'a, Fill<'a>>,
+        list: chronorb::data::Lazy<'a, Fill<'a>>,
         after: &'a str,
     ) -> Result<f64, SystemException> {
         let mut sum = 0.0;

@@ -1,7 +1,8 @@
 //! Implementation and calls of definitions whose names Rust uses itself.
 
+use chronorb::Skeleton;
+use chronorb::config::{Collocation, OrbConfig};
 use chronorb::prelude::*;
-use chronorb::{Collocation, OrbConfig, Skeleton};
 use chronorb_generated_tests::names::lib;
 
 struct Converter;

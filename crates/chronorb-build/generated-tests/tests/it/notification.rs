@@ -3,8 +3,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use chronorb::SystemExceptionKind;
+use chronorb::data::{Any, Arena};
 use chronorb::prelude::*;
-use chronorb::{Any, Arena, SystemExceptionKind};
 use chronorb_generated_tests::notification::cos_event_comm::Disconnected;
 use chronorb_generated_tests::notification::cos_notification::{
     DISCARD_POLICY, EventHeader, EventType, FixedEventHeader, HIGHEST_PRIORITY, PRIORITY, Property,

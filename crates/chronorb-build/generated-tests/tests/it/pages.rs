@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::sync::{Arc, mpsc};
 
+use chronorb::config::OrbConfig;
+use chronorb::data::CdrError;
 use chronorb::prelude::*;
 use chronorb::values::{DataInput, DataOutput};
-use chronorb::{CdrError, OrbConfig};
 use chronorb_generated_tests::pages::{
     Account, AccountFactory, AccountState, Board, BoardBuf, Closed, Content, GetError, GetErrorBuf,
     Kind, Level, Listener, ListenerServant, ListenerSkeleton, Map, MapServant, MapSkeleton,

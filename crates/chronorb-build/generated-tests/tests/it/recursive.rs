@@ -2,8 +2,9 @@
 
 use std::thread;
 
+use chronorb::config::Collocation;
+use chronorb::data::{Arena, TypeCode, Typed};
 use chronorb::prelude::*;
-use chronorb::{Arena, Collocation, TypeCode, Typed};
 use chronorb_cdr::{Cdr, CdrError, Decoder, Endian, MAX_DEPTH};
 use chronorb_generated_tests::recursive::nest::{
     Big, Directory, DirectoryBuf, Entry, EntryBuf, Expression, ExpressionBuf, Tree, TreeBuf,

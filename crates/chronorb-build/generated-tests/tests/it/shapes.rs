@@ -4,8 +4,9 @@ use std::any::TypeId;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
+use chronorb::Skeleton;
+use chronorb::config::{Collocation, OrbConfig};
 use chronorb::prelude::*;
-use chronorb::{Collocation, OrbConfig, Skeleton};
 use chronorb_generated_tests::shapes::{
     Bottom, BottomServant, BottomSkeleton, Empty, EmptyServant, EmptySkeleton, Left, LeftServant,
     Outer, OuterBuf, Right, RightServant, Top, TopServant, TopSkeleton, outer,

@@ -1,7 +1,8 @@
 //! Unions: their variants, their encoding, and calls with them.
 
+use chronorb::SystemExceptionKind;
+use chronorb::data::{Arena, Char, LongDouble};
 use chronorb::prelude::*;
-use chronorb::{Arena, Char, LongDouble, SystemExceptionKind};
 use chronorb_cdr::{Cdr, CdrError, Decoder, Endian};
 use chronorb_generated_tests::unions::choice::{
     All, AllBuf, Content, ContentBuf, Flag, FlagBuf, Greatest, Inside, InsideBuf, Kind, Least,

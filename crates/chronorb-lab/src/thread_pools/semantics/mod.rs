@@ -4,8 +4,9 @@
 mod floor;
 mod site;
 
+use chronorb::minor;
+use chronorb::observe::{Activity, LaneSnapshot};
 use chronorb::prelude::*;
-use chronorb::{Activity, LaneSnapshot, minor};
 use chronorb_rt::Scheduling;
 use serde::{Deserialize, Serialize};
 

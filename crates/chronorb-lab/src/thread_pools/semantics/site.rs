@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use chronorb::LaneSnapshot;
+use chronorb::observe::LaneSnapshot;
 use chronorb::prelude::*;
 use chronorb::rtcorba::ThreadpoolId;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use chronorb::{Orb, OrbConfig};
+use chronorb::Orb;
+use chronorb::config::OrbConfig;
 use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP};
 
 use super::Process;

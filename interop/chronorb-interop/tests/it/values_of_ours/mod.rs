@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Once};
 
+use chronorb::config::OrbConfig;
+use chronorb::impl_value;
 use chronorb::prelude::*;
-use chronorb::{OrbConfig, impl_value};
 use chronorb_interop::value_types as idl;
 use idl::{
     Field, FieldServant, FieldSkeleton, Mirror, MirrorServant, MirrorSkeleton, MisplaceError,

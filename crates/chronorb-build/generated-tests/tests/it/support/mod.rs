@@ -3,8 +3,9 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
+use chronorb::config::{Collocation, OrbConfig};
+use chronorb::data::{Char, LongDouble};
 use chronorb::prelude::*;
-use chronorb::{Char, Collocation, LongDouble, OrbConfig};
 use chronorb_generated_tests::types::house::{
     BaseServant, Blob, Busy, CheckedError, Codes, Color, Curves, FailingObjectError,
     FailingServant, FirstError, FourOut, Kitchen, KitchenServant, KitchenSkeleton, Level, Listener,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use chronorb::data::CdrError;
 use chronorb::values::{DataInput, DataOutput};
-use chronorb::{CdrError, SystemException, impl_value};
+use chronorb::{SystemException, impl_value};
 use chronorb_generated_tests::values::{bank, shapes};
 
 /// An account with a history.

@@ -3,9 +3,9 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use chronorb::config::{Collocation, OrbConfig};
 use chronorb::prelude::*;
 use chronorb::values::Value;
-use chronorb::{Collocation, OrbConfig};
 use chronorb_generated_tests::values::{bank, boxes, exchange, geometry, lists, shapes};
 use exchange::{Choice, Echo, EchoServant, EchoSkeleton, Holder, MisplaceError, Misplaced};
 use geometry::{Point, PointState};

@@ -223,7 +223,7 @@ fn values_stand_in_structs_unions_and_exceptions() {
             text: Some(Arc::new("text".to_owned().into())),
             corners: [None, Some(shared)],
         };
-        let arena = chronorb::Arena::new(1024);
+        let arena = chronorb::data::Arena::new(1024);
         let view = holder.as_view_in(&arena).expect("room");
         assert_eq!(served.hold(&view), Ok(holder.clone()));
 

@@ -1,7 +1,8 @@
 //! A servant from its client's point of view, in each kind of call; and encoded values.
 
+use chronorb::Skeleton;
+use chronorb::config::{Collocation, OrbConfig};
 use chronorb::prelude::*;
-use chronorb::{Collocation, OrbConfig, Skeleton};
 use chronorb_cdr::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame};
 
 /// An object, and the ORBs of the object and its client.
