@@ -1,5 +1,5 @@
-//! The messages of one connection: octets to whole messages, within bounds, and the negotiation of
-//! GIOPlite.
+//! The messages of one connection: octets to whole messages, within bounds; whole messages to
+//! fragments; and the negotiation of GIOPlite.
 //!
 //! There is no I/O here. The caller owns the frame that a message is received into, reads from its
 //! transport into the [room](MessageReader::room) of that frame, and commits what has arrived:
@@ -40,11 +40,13 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 mod negotiation;
+mod writer;
 
 use chronorb_cdr::{CdrError, Frame};
 
 pub use crate::fragments::{Bounds, KEPT_OF_SKIPPED, SKIPPED_TIMES};
 pub use negotiation::{Negotiation, empty_message};
+pub use writer::{MessageWriter, WriteProgress};
 
 use crate::fragments::{FragmentError, Reassembly};
 use crate::framing::{Framed, FramingError};

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use chronorb::prelude::*;
 use chronorb::data::{Any, TypeCode};
+use chronorb::prelude::*;
 use chronorb::{Orb, SystemExceptionKind};
 use chronorb_cdr::{Arena, Encoder, Frame};
 use chronorb_giop::{

@@ -13,8 +13,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use chronorb::config::OrbConfig;
 use chronorb::Orb;
+use chronorb::config::OrbConfig;
 
 pub use client::client_replies;
 pub use keys::object_keys;

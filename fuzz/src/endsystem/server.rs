@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use chronorb::prelude::*;
 use chronorb::data::{Any, TypeCode, TypeCodeBuf};
+use chronorb::prelude::*;
 use chronorb_giop::PathProfile;
 
 use super::messages::Messages;

@@ -1,9 +1,10 @@
-//! The reader of messages: any split of the octets gives the same messages, within bounds.
+//! The reader and the writer of messages: any split of the octets gives the same messages, within
+//! bounds, and fragments that were written are read as the message that they are parts of.
 
 use chronorb_cdr::{CdrError, Endian, Frame};
 use chronorb_giop::connection::{
-    Bounds, KEPT_OF_SKIPPED, Message, MessageReader, Negotiation, Progress, ReadError,
-    SKIPPED_TIMES, empty_message,
+    Bounds, KEPT_OF_SKIPPED, Message, MessageReader, MessageWriter, Negotiation, Progress,
+    ReadError, SKIPPED_TIMES, WriteProgress, empty_message,
 };
 use chronorb_giop::{MessageHeader, MessageType, Version};
 use proptest::prelude::*;
@@ -205,6 +206,73 @@ proptest! {
             prop_assert!(octets[12..] == expected.1[12..len]);
         }
     }
+
+    #[test]
+    fn a_message_that_is_written_in_fragments_is_read_as_it_was(
+        messages in prop::collection::vec(message(), 1..5),
+        fragment_size in prop_oneof![Just(0), 1..5000usize],
+        taken in prop::collection::vec(0..300usize, 1..8),
+    ) {
+        let writer = MessageWriter::new(fragment_size);
+        let mut written = Vec::new();
+        let mut at_once = Vec::new();
+        let mut in_portions = Vec::new();
+        let mut taken = taken.iter().chain(&[300]).cycle();
+        for message in &messages {
+            writer.write(message, |head, body| write(&mut written, head, body)).unwrap();
+            let mut progress = WriteProgress::default();
+            let mut send = |head: &[u8], body: &[u8]| match *taken.next().expect("no end") {
+                0 => Err(WouldBlock),
+                most => {
+                    let part = [head, body].concat();
+                    let most = most.min(part.len());
+                    in_portions.extend_from_slice(&part[..most]);
+                    Ok(most)
+                }
+            };
+            while writer.resume(message, &mut progress, &mut send).is_err() {}
+            prop_assert!(progress.has_begun());
+            // What has been sent whole is not sent again.
+            let again = writer.resume(message, &mut progress, |_, _| Err(WouldBlock));
+            prop_assert_eq!(again, Ok(()));
+        }
+        let messages = messages.concat();
+        writer.write_all(&messages, |head, body| write(&mut at_once, head, body)).unwrap();
+        prop_assert!(at_once == written && in_portions == written);
+
+        let negotiation = Negotiation::default();
+        let (read, error) = read_all(BOUNDS, &negotiation, &written, &[(usize::MAX, None)]);
+        prop_assert_eq!(error, None);
+        let read: Vec<u8> = read.into_iter().flat_map(|(_, octets, _)| octets).collect();
+        prop_assert!(read == messages);
+    }
+}
+
+/// A message of any length, which a writer may send in fragments.
+fn message() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop::sample::select(&[Request, Reply, LocateRequest, CancelRequest][..]);
+    (kind, any::<u8>(), 0..LIMIT - 16).prop_map(|(kind, id, len)| of_request(kind, id, false, len))
+}
+
+/// The transport takes nothing at present.
+#[derive(Debug, PartialEq)]
+struct WouldBlock;
+
+fn write(to: &mut Vec<u8>, head: &[u8], body: &[u8]) -> Result<(), WouldBlock> {
+    to.extend_from_slice(head);
+    to.extend_from_slice(body);
+    Ok(())
+}
+
+#[test]
+fn an_error_ends_a_message_in_fragments() {
+    let message = of_request(Request, 1, false, 1000);
+    let mut parts = 0;
+    let ended = MessageWriter::new(100).write(&message, |_, _| {
+        parts += 1;
+        if parts == 3 { Err(WouldBlock) } else { Ok(()) }
+    });
+    assert_eq!((ended, parts), (Err(WouldBlock), 3));
 }
 
 #[test]
