@@ -231,6 +231,19 @@ impl<'a> Decoder<'a> {
         self.rest.is_empty()
     }
 
+    /// Returns the octets that are left, and leaves them there, if they can be read without
+    /// regard to alignment, byte order and fragments: the next one is `phase` octets after a
+    /// multiple of 8, numbers have the byte order of this machine, and no joint follows.
+    ///
+    /// A header with a usual form is read at once from these octets; for any other, the result is
+    /// of no use, and the values are read one by one.
+    #[inline]
+    pub fn lookahead(&self, phase: usize) -> Option<&[u8]> {
+        let start = (self.position + usize::from(self.phase)) & 7;
+        let plain = start == phase && self.endian.is_native() && self.joint == usize::MAX;
+        plain.then_some(&*self.rest)
+    }
+
     /// The octets that are left.
     #[inline]
     pub fn into_rest(self) -> &'a mut [u8] {

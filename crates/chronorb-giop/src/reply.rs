@@ -122,7 +122,26 @@ impl<'a> ReplyHeader<'a> {
         e.write_seq(self.contexts)
     }
 
+    #[inline]
     pub(crate) fn decode_giop(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+        // A result without contexts, in the byte order of this machine, is read at once. The body
+        // after it needs no padding.
+        if version == Version::V1_2
+            && let Some(octets) = d.lookahead(HEADER_LEN % 8)
+            && let Some(&[i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0]) = octets.first_chunk::<12>()
+        {
+            d.read_octets(12)?;
+            return Ok(Self {
+                request_id: u32::from_ne_bytes([i0, i1, i2, i3]),
+                status: ReplyStatus::NoException,
+                contexts: &[],
+            });
+        }
+        Self::decode_by_parts(d, version)
+    }
+
+    #[inline(never)]
+    fn decode_by_parts(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
         if version < Version::V1_2 {
             return Ok(Self {
                 contexts: d.read_seq()?,

@@ -254,6 +254,80 @@ proptest! {
         });
     }
 
+    /// A header of the usual form is read at once, and any other value by value. Before a joint
+    /// all are read value by value, so both ways can be compared.
+    #[test]
+    fn a_header_that_is_read_at_once_is_as_read_by_parts(
+        (id, flags) in (any::<u32>(), 0..3usize),
+        key in octets(),
+        operation in "[a-z]{0,20}",
+        contexts in prop_oneof![Just(Vec::new()), context_list()],
+        body in vec(any::<u8>(), 0..20),
+        damage in vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+    ) {
+        let contexts = views(&contexts);
+        let request = RequestHeader {
+            request_id: id,
+            response: [
+                ResponseFlags::None,
+                ResponseFlags::SyncWithServer,
+                ResponseFlags::SyncWithTarget,
+            ][flags],
+            target: Target::Key(&key),
+            operation: operation.as_bytes(),
+            contexts: &contexts,
+        };
+        let reply = ReplyHeader {
+            request_id: id,
+            status: ReplyStatus::NoException,
+            contexts: &contexts,
+        };
+        let version = Version::V1_2;
+        let write_body = |e: &mut Encoder<'_>| {
+            if !body.is_empty() {
+                e.align(8)?;
+            }
+            e.write_octets(&body)
+        };
+        let request = message(version, Endian::NATIVE, MessageType::Request, |e| {
+            encode_request(e, version, &request)?;
+            write_body(e)
+        });
+        let reply = message(version, Endian::NATIVE, MessageType::Reply, |e| {
+            encode_reply(e, version, &reply)?;
+            write_body(e)
+        });
+        for mut frame in [request.unwrap(), reply.unwrap()] {
+            for (at, value) in &damage {
+                let octets = frame.as_mut_slice();
+                octets[at.index(octets.len())] = *value;
+            }
+            let len = frame.len();
+            let mut joined = Frame::new(len, usize::MAX);
+            joined.extend_from_slice(frame.as_slice()).unwrap();
+            joined.join(&[7; 40]).unwrap();
+            let arena = Arena::new(1 << 12);
+            let mut d = frame.decoder(HEADER_LEN, Endian::NATIVE, &arena);
+            let mut by_parts = joined.decoder(HEADER_LEN, Endian::NATIVE, &arena);
+            // A damaged length may lead beyond the joint.
+            let is_before = |d: &Decoder<'_>| d.position() < len;
+            let read = RequestHeader::decode(&mut d, version);
+            let expected = RequestHeader::decode(&mut by_parts, version);
+            if is_before(&by_parts) {
+                prop_assert_eq!(read, expected);
+                prop_assert!(read.is_err() || d.position() == by_parts.position());
+            }
+            let mut d = frame.decoder(HEADER_LEN, Endian::NATIVE, &arena);
+            let mut by_parts = joined.decoder(HEADER_LEN, Endian::NATIVE, &arena);
+            let read = ReplyHeader::decode(&mut d, version);
+            let expected = ReplyHeader::decode(&mut by_parts, version);
+            if is_before(&by_parts) {
+                prop_assert_eq!(read, expected);
+                prop_assert!(read.is_err() || d.position() == by_parts.position());
+            }
+        }
+    }
+
     /// A valid message of which some octets are wrong, and that may be cut.
     #[test]
     fn broken_messages_are_read_or_refused(
