@@ -96,19 +96,20 @@ impl<F: Family> Connection for StreamConnection<F> {
     }
 
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
-        self.socket.send_until(octets.len(), deadline, |sent| {
-            self.socket.send(&octets[sent..], SendFlags::empty())
-        })
+        self.socket
+            .send_until(octets.len(), deadline, |sent, flags| {
+                self.socket.send(&octets[sent..], flags)
+            })
     }
 
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
         let len = first.len() + second.len();
-        self.socket.send_until(len, deadline, |sent| {
+        self.socket.send_until(len, deadline, |sent, flags| {
             let (first, rest) = match first.get(sent..) {
                 Some(first) => (first, second),
                 None => (&[][..], &second[sent - first.len()..]),
             };
-            self.socket.send_both(first, rest, SendFlags::empty())
+            self.socket.send_both(first, rest, flags)
         })
     }
 

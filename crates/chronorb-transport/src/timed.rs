@@ -101,15 +101,41 @@ impl TimedSocket {
     }
 
     /// Sends by `step`, which gets the number of octets sent before, until `len` octets are sent.
+    ///
+    /// Normally the socket has room for a small message, so the first step does not wait, and
+    /// needs neither a time-out nor, unless little time was left from the start, the clock.
+    #[inline]
     pub(crate) fn send_until(
         &self,
         len: usize,
         deadline: Deadline,
-        step: impl Fn(usize) -> Result<usize, IoError>,
+        step: impl Fn(usize, SendFlags) -> Result<usize, IoError>,
     ) -> Result<(), SendError> {
-        let mut sent = 0;
+        if len > SMALL_MESSAGE || !deadline.is_long() {
+            return self.send_rest(0, len, deadline, step);
+        }
+        match step(0, SendFlags::DONTWAIT) {
+            Ok(sent) if sent == len => Ok(()),
+            Ok(sent) => self.send_rest(sent, len, deadline, step),
+            Err(IoError::WouldBlock) => self.send_rest(0, len, deadline, step),
+            Err(cause) => Err(SendError { sent: 0, cause }),
+        }
+    }
+
+    /// Sends as [`send_until`](Self::send_until) does, of which `sent` octets are sent, and waits
+    /// for room.
+    #[cold]
+    #[inline(never)]
+    fn send_rest(
+        &self,
+        mut sent: usize,
+        len: usize,
+        deadline: Deadline,
+        step: impl Fn(usize, SendFlags) -> Result<usize, IoError>,
+    ) -> Result<(), SendError> {
         while sent < len {
-            match self.end_sending(deadline).and_then(|()| step(sent)) {
+            let limited = self.end_sending(deadline);
+            match limited.and_then(|()| step(sent, SendFlags::empty())) {
                 Ok(n) => sent += n,
                 Err(IoError::WouldBlock) => {}
                 Err(cause) => return Err(SendError { sent, cause }),
@@ -182,5 +208,8 @@ impl AsFd for TimedSocket {
     }
 }
 
+/// Octets of a message that is sent without waiting first. A longer one often needs to wait, and
+/// would need a further system call for it.
+const SMALL_MESSAGE: usize = 16 << 10;
 /// The shortest time-out, in nanoseconds: one of 0 would mean for ever (socket(7)).
 const SHORTEST_TIME_OUT: u64 = 1_000;

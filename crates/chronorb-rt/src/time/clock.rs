@@ -96,30 +96,46 @@ pub fn sleep_until(instant: Monotonic) {
 /// While more than a second is left it is kept to a hundredth: it may be later than asked for,
 /// never earlier.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Deadline(Monotonic);
+pub struct Deadline(
+    /// An odd number of nanoseconds if the deadline was long when it was made.
+    Monotonic,
+);
 
 impl Deadline {
     /// The deadline that lies `duration` from now.
     #[must_use]
     pub fn after(duration: Duration) -> Self {
-        let now = if duration > LONG {
+        let is_long = duration > LONG;
+        let now = if is_long {
             Monotonic::of_last_tick() + LONGEST_TICK
         } else {
             Monotonic::now()
         };
-        Self(now + duration)
+        let instant = now + duration;
+        if is_long {
+            Self(Monotonic(instant.0 | LONG_BIT))
+        } else {
+            Self::at(instant)
+        }
     }
 
-    /// The deadline at `instant`.
+    /// The deadline at `instant`, or a nanosecond later.
     #[must_use]
     pub const fn at(instant: Monotonic) -> Self {
-        Self(instant)
+        Self(Monotonic(instant.0.saturating_add(LONG_BIT) & !LONG_BIT))
     }
 
     /// The point in time of this deadline.
     #[must_use]
     pub const fn instant(self) -> Monotonic {
         self.0
+    }
+
+    /// Whether more than a second was left when the deadline was [made](Self::after). A step that
+    /// follows directly and does not wait needs no look at the clock then.
+    #[must_use]
+    pub const fn is_long(self) -> bool {
+        self.0.0 & LONG_BIT != 0
     }
 
     /// The time that is left, never zero; `None` when the deadline has passed.
@@ -141,6 +157,8 @@ impl Deadline {
 
 /// Deadlines that are further away than this use the coarse clock.
 const LONG: Duration = Duration::from_secs(1);
+/// The bit of a deadline that tells whether it was long.
+const LONG_BIT: u64 = 1;
 /// No kernel ticks less often.
 const LONGEST_TICK: Duration = Duration::from_millis(10);
 
@@ -190,6 +208,7 @@ mod tests {
             let before = Monotonic::now();
             let deadline = Deadline::after(wanted);
             assert!(deadline.instant() >= before + wanted);
+            assert_eq!(deadline.is_long(), wanted > LONG);
             let left = deadline.remaining().unwrap_or_default();
             assert!(left >= wanted.saturating_sub(Monotonic::now() - before));
         }

@@ -289,16 +289,17 @@ impl Connection for UdpConnection {
     }
 
     fn send_all(&self, octets: &[u8], deadline: Deadline) -> Result<(), SendError> {
-        self.socket.send_until(octets.len(), deadline, |sent| {
-            let message = self.first_of(&octets[sent..]);
-            self.send_message(message, SendFlags::empty())
-        })
+        self.socket
+            .send_until(octets.len(), deadline, |sent, flags| {
+                let message = self.first_of(&octets[sent..]);
+                self.send_message(message, flags)
+            })
     }
 
     fn send_both(&self, first: &[u8], second: &[u8], deadline: Deadline) -> Result<(), SendError> {
         let len = first.len() + second.len();
-        self.socket.send_until(len, deadline, |_| {
-            self.send_pieces(first, second, SendFlags::empty())
+        self.socket.send_until(len, deadline, |_, flags| {
+            self.send_pieces(first, second, flags)
         })
     }
 
