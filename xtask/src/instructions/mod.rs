@@ -19,6 +19,7 @@ struct Options<'a> {
     json: bool,
     track: bool,
     functions: bool,
+    files: bool,
     cases: Vec<&'a Case>,
 }
 
@@ -28,6 +29,7 @@ impl<'a> Options<'a> {
             json: false,
             track: false,
             functions: false,
+            files: false,
             cases: Vec::new(),
         };
         for argument in arguments {
@@ -35,6 +37,7 @@ impl<'a> Options<'a> {
                 "--json" => options.json = true,
                 "--track" => options.track = true,
                 "--functions" => options.functions = true,
+                "--files" => options.files = true,
                 name => {
                     let case = CASES.iter().find(|case| case.name == name);
                     options.cases.push(case.ok_or_else(|| unknown(name))?);
@@ -55,7 +58,7 @@ fn unknown(argument: &str) -> Failure {
     let cases: Vec<&str> = CASES.iter().map(|case| case.name).collect();
     Failure(format!(
         "instructions: there is no option or case {argument:?}; there are --json, --track, \
-         --functions, and {}",
+         --functions, --files, and {}",
         cases.join(", ")
     ))
 }
@@ -88,7 +91,7 @@ const TOLERANCE: f64 = 0.005;
 
 /// Counts chronorb and, where it is installed, omniORB.
 ///
-/// The options are `--json`, `--track`, `--functions`, and names of cases.
+/// The options are `--json`, `--track`, `--functions`, `--files`, and names of cases.
 pub(crate) fn instructions(arguments: &[&str]) -> Result<(), Failure> {
     let options = Options::read(arguments)?;
     let omniorb = calls::omniorb()?;
@@ -122,6 +125,9 @@ fn count(options: &Options<'_>, omniorb: Option<&Programs>) -> Result<(), Failur
                 if let Some(other) = &other {
                     print_functions(case, side, "omniORB", other);
                 }
+            }
+            if options.files {
+                print_files(case, side, &profile);
             }
             counts.push(Count {
                 case: case.name,
@@ -220,5 +226,26 @@ fn print_functions(case: &Case, side: Side, orb: &str, profile: &Profile) {
     }
 }
 
+/// Prints the files of the workspace in which a call does its work.
+fn print_files(case: &Case, side: Side, profile: &Profile) {
+    let root = format!("{}/", run::root().display());
+    let files = profile.files.iter().filter_map(|(file, count)| {
+        let file = file.strip_prefix(&root).unwrap_or(file);
+        let is_own = file.starts_with("crates/") && *count >= LEAST_OF_FILE;
+        is_own.then_some((file, count))
+    });
+    let files: Vec<_> = files.collect();
+    println!(
+        "\nchronorb, {}, {side}: {} files with at least {LEAST_OF_FILE} instructions of a call\n",
+        case.name,
+        files.len()
+    );
+    for (file, count) in files {
+        println!("{count:>10.1}  {file}");
+    }
+}
+
+/// Files with fewer instructions for each call are only passed through.
+const LEAST_OF_FILE: f64 = 10.0;
 /// Functions with fewer instructions for each call are not shown.
 const LEAST_SHOWN: f64 = 1.0;
