@@ -47,7 +47,7 @@ pub use crate::fragments::{Bounds, KEPT_OF_SKIPPED, SKIPPED_TIMES};
 pub use negotiation::{Negotiation, empty_message};
 
 use crate::fragments::{FragmentError, Reassembly};
-use crate::framing::{Framed, FramingError};
+use crate::framing::{FramingError, NextMessage};
 use crate::{HEADER_LEN, MessageHeader, MessageProtocol, MessageType, Protocol};
 
 /// A message, or a fragment of one, that is whole in its frame.
@@ -186,12 +186,12 @@ impl MessageReader {
             return self.skip(frame);
         }
         match negotiation.next_message(frame.as_slice(), self.bounds.message) {
-            Ok(Framed::Complete { header, len }) => {
+            Ok(NextMessage::Complete { header, len }) => {
                 self.complete(len, frame)?;
                 let skipped = None;
                 Ok(Progress::Message(Message { header, skipped }))
             }
-            Ok(Framed::NeedMore { total }) => Ok(Progress::Missing { total }),
+            Ok(NextMessage::NeedMore { total }) => Ok(Progress::Missing { total }),
             Err(FramingError::TooLarge(len))
                 if self.bounds.skips && len / SKIPPED_TIMES <= self.bounds.message =>
             {
@@ -352,7 +352,7 @@ impl MessageReader {
         frame: &mut Frame,
     ) -> Result<Option<Message>, ReadError> {
         if self.skipping.is_none()
-            && let Ok(Framed::Complete { header, len }) =
+            && let Ok(NextMessage::Complete { header, len }) =
                 negotiation.next_message(self.pending(), self.bounds.message)
         {
             self.take(len, frame)?;

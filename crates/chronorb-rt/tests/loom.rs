@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
 use chronorb_rt::{
-    Baton, Bounds, Crew, Full, HashIndex, Key, Offered, Released, Removed, Risen, SlotRef, Slots,
-    Stayer, Stays, epoch,
+    AffineThread, Baton, Bounds, Full, HashIndex, Key, OfferOutcome, ReleaseOutcome, RemoveOutcome,
+    SlotRef, Slots, SourceAffinity, WakeReason, WorkerSet, epoch,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -273,7 +273,7 @@ fn the_removed_value_is_given_out_once_to_remover_or_user() {
                 given.into_iter().flatten().count()
             })
         });
-        let given = usize::from(table.remove(key) == Removed::Last("value"));
+        let given = usize::from(table.remove(key) == RemoveOutcome::Last("value"));
         let given = users
             .into_iter()
             .fold(given, |given, user| given + user.join().unwrap());
@@ -296,8 +296,8 @@ fn a_value_that_an_outdated_key_delays_is_given_out_once() {
         };
         let mut given = Vec::new();
         let mut remove = |key| match table.remove(key) {
-            Removed::Last(value) => given.push(value),
-            removed => assert_eq!(removed, Removed::InUse),
+            RemoveOutcome::Last(value) => given.push(value),
+            removed => assert_eq!(removed, RemoveOutcome::InUse),
         };
         remove(old);
         let new = table.insert(2);
@@ -407,8 +407,8 @@ fn announce_and_serve(who: usize, announced: &[AtomicBool], seen: &Baton<Vec<boo
             *seen |= announced.load(Relaxed);
         }
         match holder.release() {
-            Released::Done => return,
-            Released::Again(still_held) => holder = still_held,
+            ReleaseOutcome::Done => return,
+            ReleaseOutcome::Again(still_held) => holder = still_held,
         }
     }
 }
@@ -428,7 +428,7 @@ fn no_wake_up_is_lost(threads: usize) {
     }
     let holder = seen.claim().expect("everybody has released");
     assert_eq!(*holder, vec![true; threads]);
-    assert!(matches!(holder.release(), Released::Done));
+    assert!(matches!(holder.release(), ReleaseOutcome::Done));
 }
 
 #[test]
@@ -442,12 +442,12 @@ fn every_claim_of_three_threads_is_followed_by_a_look() {
 }
 
 /// A seat of a crew and a room of one thing.
-fn crew_of_one<T>() -> Crew<T> {
+fn crew_of_one<T>() -> WorkerSet<T> {
     let bounds = Bounds {
         things: 1,
         octets: 1,
     };
-    Crew::new(1, 1, 2, bounds)
+    WorkerSet::new(1, 1, 2, bounds)
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn what_found_no_seat_is_served_by_who_gives_one_back() {
     loom::model(|| {
         let crew = Arc::new(crew_of_one());
         let served = Arc::new(Count::new(0));
-        let serve_and_finish = |crew: &Crew<()>, served: &Count| {
+        let serve_and_finish = |crew: &WorkerSet<()>, served: &Count| {
             served.fetch_add(1, Relaxed);
             while crew.finish().is_some() {
                 served.fetch_add(1, Relaxed);
@@ -465,18 +465,18 @@ fn what_found_no_seat_is_served_by_who_gives_one_back() {
         let other = {
             let (crew, served) = (Arc::clone(&crew), Arc::clone(&served));
             thread::spawn(move || match crew.offer(0, 1, ()) {
-                Offered::Seat(()) => serve_and_finish(&crew, &served),
-                Offered::Waits(evicted) => assert!(evicted.is_empty()),
-                Offered::Refused(()) => panic!("there is room for it"),
+                OfferOutcome::Permit(()) => serve_and_finish(&crew, &served),
+                OfferOutcome::Waits(evicted) => assert!(evicted.is_empty()),
+                OfferOutcome::Refused(()) => panic!("there is room for it"),
             })
         };
         if crew.try_begin() {
             serve_and_finish(&crew, &served);
         } else {
             match crew.offer(0, 1, ()) {
-                Offered::Seat(()) => serve_and_finish(&crew, &served),
-                Offered::Waits(_) => {}
-                Offered::Refused(()) => panic!("the other one has the seat"),
+                OfferOutcome::Permit(()) => serve_and_finish(&crew, &served),
+                OfferOutcome::Waits(_) => {}
+                OfferOutcome::Refused(()) => panic!("the other one has the seat"),
             }
         }
         other.join().unwrap();
@@ -502,10 +502,10 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
             // The member waits here. It goes on when it is called, or not at all.
             let called = reader.join().unwrap();
             assert!(called, "it rests, and is not called");
-            assert_eq!(crew.rise(me), Risen::Called);
+            assert_eq!(crew.rise(me), WakeReason::Called);
             crew.take_assigned()
         } else {
-            let called = crew.rise(me) != Risen::ByItself;
+            let called = crew.rise(me) != WakeReason::ByItself;
             let served = crew.take_assigned();
             assert_eq!(
                 called,
@@ -522,7 +522,7 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
 #[test]
 fn a_member_that_goes_on_by_itself_waits_for_who_calls_it() {
     loom::model(|| {
-        let crew: Arc<Crew<()>> = Arc::new(crew_of_one());
+        let crew: Arc<WorkerSet<()>> = Arc::new(crew_of_one());
         let me = crew.enlist(1).unwrap();
         assert!(crew.rest(me));
         let raised = Arc::new(AtomicBool::new(false));
@@ -539,7 +539,7 @@ fn a_member_that_goes_on_by_itself_waits_for_who_calls_it() {
             })
         };
         // An event of its own woke it.
-        let called = crew.rise(me) == Risen::Raised;
+        let called = crew.rise(me) == WakeReason::Raised;
         if called {
             assert!(raised.load(Relaxed));
         }
@@ -573,7 +573,7 @@ fn a_lower_crew_lends_its_seat_or_sees_what_waits() {
         };
         let mut assigned = low.try_begin().then_some(7);
         if assigned.is_none() {
-            assert!(matches!(high.offer(0, 1, 7), Offered::Waits(_)));
+            assert!(matches!(high.offer(0, 1, 7), OfferOutcome::Waits(_)));
             while assigned.is_none() && high.has_backlog() && low.try_begin() {
                 assigned = high.take();
                 if assigned.is_none() {
@@ -599,8 +599,8 @@ fn nothing_waits_in_a_crew_that_is_closed() {
         let reader = {
             let crew = Arc::clone(&crew);
             thread::spawn(move || match crew.offer(0, 1, 7) {
-                Offered::Waits(_) => None,
-                Offered::Seat(thing) | Offered::Refused(thing) => Some(thing),
+                OfferOutcome::Waits(_) => None,
+                OfferOutcome::Permit(thing) | OfferOutcome::Refused(thing) => Some(thing),
             })
         };
         let closed = crew.close();
@@ -613,7 +613,7 @@ fn nothing_waits_in_a_crew_that_is_closed() {
 #[test]
 fn a_thread_too_many_leaves_only_with_a_free_seat() {
     loom::model(|| {
-        let crew: Arc<Crew<()>> = Arc::new(Crew::new(
+        let crew: Arc<WorkerSet<()>> = Arc::new(WorkerSet::new(
             1,
             2,
             2,
@@ -647,7 +647,7 @@ fn a_crew_never_has_more_seats_than_it_may() {
             things: 0,
             octets: 0,
         };
-        let crew: Arc<Crew<()>> = Arc::new(Crew::new(1, 2, 2, room));
+        let crew: Arc<WorkerSet<()>> = Arc::new(WorkerSet::new(1, 2, 2, room));
         assert!(crew.try_begin() && crew.grow(), "both are at work");
         crew.settle(true);
         let idle = {
@@ -667,8 +667,8 @@ fn a_crew_never_has_more_seats_than_it_may() {
 #[test]
 fn a_set_is_not_left_alone_by_who_stays() {
     loom::model(|| {
-        let stays = Arc::new(Stays::new());
-        let stayer = Arc::new(Stayer::new(1));
+        let stays = Arc::new(SourceAffinity::new());
+        let stayer = Arc::new(AffineThread::new(1));
         let woken = Arc::new(AtomicBool::new(false));
         // Both are at the set, and the first has gone away to work.
         stays.come();
@@ -700,8 +700,8 @@ fn a_set_is_not_left_alone_by_who_stays() {
 #[test]
 fn whoever_is_called_notices_it_before_the_next_wait() {
     loom::model(|| {
-        let stays = Arc::new(Stays::new());
-        let stayer = Arc::new(Stayer::new(1));
+        let stays = Arc::new(SourceAffinity::new());
+        let stayer = Arc::new(AffineThread::new(1));
         let wakes = Arc::new(Count::new(0));
         stays.come();
         assert!(stays.enter(&stayer, ()));

@@ -121,16 +121,16 @@ pub use chronorb_orb::{
     Activity, AddressForm, Any, AnyBuf, Architecture, Arena, BindError, Call, CdrError, Char,
     CharCodeSet, Collocation, CompletionStatus, ConfigError, ConnectionStrategy, Credentials,
     Demultiplexing, Endpoint, EndpointError, Fixed, FixedError, Incident, InitError, InlineStr,
-    Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter, Listening, ListeningEndpoint,
-    LongDouble, Native, Object, Operation, Orb, OrbConfig, Peer, PeerProof, Pending,
-    PluggableProtocol, PoolSnapshot, PriorityExcess, RealTimeMode, Reply, ReplyWriter,
-    ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, StructMember,
+    Interface, Ior, LaneSnapshot, LastFailure, Lazy, LazyIter, ListeningEndpoint,
+    ListeningEndpoints, LongDouble, Native, Object, Operation, Orb, OrbConfig, Peer, PeerProof,
+    PendingReply, PluggableProtocol, PoolSnapshot, PriorityExcess, RealTimeMode, Reply,
+    ReplyWriter, ResolveError, Scope, Servant, Skeleton, Snapshot, Stage, StageProbe, StructMember,
     SystemException, SystemExceptionKind, ThreadSnapshot, ThreadpoolStrategy, TypeCode,
-    TypeCodeBuf, Typed, UnionMember, UserException, ValueMember, ValueModifier, Version, Waiting,
-    WideStr, minor, narrow, parse_endpoints,
+    TypeCodeBuf, Typed, UnionMember, UserException, ValueMember, ValueModifier, Version,
+    WaitPolicy, WideStr, minor, narrow, parse_endpoints,
 };
 #[cfg(feature = "baselines")]
-pub use chronorb_orb::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
+pub use chronorb_orb::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
 #[cfg(feature = "access")]
 pub use chronorb_orb::{RuleError, SecurityProfile, TransportRule, TransportRules};
 

@@ -42,7 +42,7 @@ pub(super) fn value_box(context: Context<'_>, id: DefId, ty: &Type) -> TokenStre
             #[doc = " # Errors"]
             #[doc = ""]
             #[doc = " An error if it was registered before."]
-            pub fn register() -> ::core::result::Result<(), #rt::AlreadyRegistered> {
+            pub fn register() -> ::core::result::Result<(), #rt::DuplicateRegistration> {
                 #rt::register_value_factory(Self::REPOSITORY_ID, Self::__read)
             }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use chronorb_cdr::{Endian, Frame};
 
-use crate::framing::{Framed, FramingError, next_message};
+use crate::framing::{FramingError, NextMessage, next_message};
 #[cfg(feature = "gioplite")]
 use crate::{GiopLite, Protocol, framing::next_message_of};
 use crate::{HEADER_LEN, MessageHeader, MessageType, Version};
@@ -46,11 +46,11 @@ impl Negotiation {
     /// # Errors
     /// See [`FramingError`].
     #[inline]
-    pub fn next_message(&self, octets: &[u8], limit: usize) -> Result<Framed, FramingError> {
+    pub fn next_message(&self, octets: &[u8], limit: usize) -> Result<NextMessage, FramingError> {
         #[cfg(feature = "gioplite")]
         if self.state.load(Ordering::Acquire) >= AGREED {
             let framed = next_message_of::<Protocol>(octets, limit);
-            if let Ok(Framed::Complete { header, .. }) = framed
+            if let Ok(NextMessage::Complete { header, .. }) = framed
                 && header.protocol == Protocol::Lite
                 && !self.is_lite()
             {

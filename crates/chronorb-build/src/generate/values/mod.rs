@@ -217,7 +217,7 @@ fn plain(context: Context<'_>, id: DefId) -> TokenStream {
             #[doc = " # Errors"]
             #[doc = ""]
             #[doc = " An error if a factory was registered before."]
-            pub fn register() -> ::core::result::Result<(), #rt::AlreadyRegistered> {
+            pub fn register() -> ::core::result::Result<(), #rt::DuplicateRegistration> {
                 #rt::register_value_factory(<dyn #name>::REPOSITORY_ID, Self::__read)
             }
 

@@ -30,7 +30,7 @@ use crate::time::clock::Deadline;
 /// Taking and returning a permit is lock-free while the backlog is empty. The crew does not
 /// determine how a member waits and is woken; [`park`](Self::park) and [`wake`](Self::wake) are one
 /// way.
-pub struct Crew<T> {
+pub struct WorkerSet<T> {
     /// The free seats in the low half, the length of the backlog in the high half; one of them is
     /// 0.
     seats: AtomicU64,
@@ -44,7 +44,7 @@ pub struct Crew<T> {
     greatest: u32,
 }
 
-/// The bounds of a [`Crew`]'s backlog.
+/// The bounds of a [`WorkerSet`]'s backlog.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
     /// The greatest number of items; 0 for no backlog.
@@ -53,11 +53,11 @@ pub struct Bounds {
     pub octets: usize,
 }
 
-/// The outcome of [offering](Crew::offer) an item.
+/// The outcome of [offering](WorkerSet::offer) an item.
 #[derive(Debug)]
-pub enum Offered<T> {
+pub enum OfferOutcome<T> {
     /// There was a free seat, which the caller holds now.
-    Seat(T),
+    Permit(T),
     /// The item waits. The less urgent items that had to make room for it are returned.
     Waits(Vec<T>),
     /// The item is returned, because there is no room or the crew is closed.
@@ -66,7 +66,7 @@ pub enum Offered<T> {
 
 /// The reason why a member works again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Risen {
+pub enum WakeReason {
     /// The member was not called.
     ByItself,
     /// The member was called.
@@ -75,7 +75,7 @@ pub enum Risen {
     Raised,
 }
 
-impl<T> Crew<T> {
+impl<T> WorkerSet<T> {
     /// Makes a crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for
     /// `members` threads.
     #[must_use]
@@ -140,7 +140,7 @@ impl<T> Crew<T> {
 
     /// Puts an item for which there was no seat into the backlog. Greater ranks are more urgent;
     /// items of equal rank are processed in order.
-    pub fn offer(&self, rank: i32, octets: usize, thing: T) -> Offered<T> {
+    pub fn offer(&self, rank: i32, octets: usize, thing: T) -> OfferOutcome<T> {
         let mut desk = self.desk.lock();
         let mut evicted = if desk.closed {
             None
@@ -152,17 +152,17 @@ impl<T> Crew<T> {
             if free(seats) > 0 {
                 // Nothing waits in this case, so nothing was evicted.
                 if self.exchange(seats, seats - SEAT).is_ok() {
-                    return Offered::Seat(thing);
+                    return OfferOutcome::Permit(thing);
                 }
                 continue;
             }
             let Some(less_urgent) = &evicted else {
-                return Offered::Refused(thing);
+                return OfferOutcome::Refused(thing);
             };
             let out = less_urgent.len() as u64 * WAITING;
             if self.exchange(seats, seats + WAITING - out).is_ok() {
                 desk.backlog.push(rank, octets, thing);
-                return Offered::Waits(evicted.take().unwrap_or_default());
+                return OfferOutcome::Waits(evicted.take().unwrap_or_default());
             }
         }
     }
@@ -310,18 +310,18 @@ impl<T> Crew<T> {
 
     /// Ends the rest of the member. Returns whether it was called meanwhile.
     #[inline]
-    pub fn rise(&self, member: usize) -> Risen {
+    pub fn rise(&self, member: usize) -> WakeReason {
         let state = &self.members[member].state;
         let mut backoff = Backoff::new();
         loop {
             let risen = state.compare_exchange(IDLE, BUSY, Ordering::SeqCst, Ordering::SeqCst);
             match risen {
-                Ok(_) | Err(BUSY) => return Risen::ByItself,
+                Ok(_) | Err(BUSY) => return WakeReason::ByItself,
                 Err(how @ (CALLED | RAISED)) => {
                     state.store(BUSY, Ordering::SeqCst);
                     return match how {
-                        RAISED => Risen::Raised,
-                        _ => Risen::Called,
+                        RAISED => WakeReason::Raised,
+                        _ => WakeReason::Called,
                     };
                 }
                 // The caller is between choosing and calling, and may be less urgent.
@@ -348,7 +348,7 @@ impl<T> Crew<T> {
 }
 
 #[cfg(not(loom))]
-impl<T> Crew<T> {
+impl<T> WorkerSet<T> {
     /// Waits while the member rests and is not called, at most until the deadline.
     pub fn park(&self, member: usize, deadline: Deadline) {
         gate::wait_while(&self.members[member].state, IDLE, deadline);
@@ -367,10 +367,10 @@ impl<T> Crew<T> {
     }
 }
 
-impl<T> fmt::Debug for Crew<T> {
+impl<T> fmt::Debug for WorkerSet<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seats, free, waiting) = self.counts();
-        f.debug_struct("Crew")
+        f.debug_struct("WorkerSet")
             .field("seats", &seats)
             .field("free", &free)
             .field("waiting", &waiting)
@@ -503,7 +503,7 @@ impl<T> Backlog<T> {
     }
 }
 
-impl<T> Crew<T> {
+impl<T> WorkerSet<T> {
     fn exchange(&self, present: u64, new: u64) -> Result<(), u64> {
         self.seats
             .compare_exchange_weak(present, new, Ordering::SeqCst, Ordering::SeqCst)
@@ -537,9 +537,9 @@ mod tests {
         octets: 100,
     };
 
-    fn waits<T: fmt::Debug>(offered: Offered<T>) -> Vec<T> {
+    fn waits<T: fmt::Debug>(offered: OfferOutcome<T>) -> Vec<T> {
         match offered {
-            Offered::Waits(evicted) => evicted,
+            OfferOutcome::Waits(evicted) => evicted,
             other => panic!("it does not wait: {other:?}"),
         }
     }
@@ -556,7 +556,7 @@ mod tests {
         let cpu = (0..CpuSet::MAX_CPU)
             .find(|&cpu| allowed.is_set(cpu))
             .unwrap();
-        let shared = Arc::new((Crew::<()>::new(1, 1, 1, ROOM), Gate::new(0)));
+        let shared = Arc::new((WorkerSet::<()>::new(1, 1, 1, ROOM), Gate::new(0)));
         let of_member = Arc::clone(&shared);
         let member = ThreadBuilder::new("member")
             .scheduling(Scheduling::fifo(2))
@@ -583,12 +583,12 @@ mod tests {
             })
             .unwrap();
         assert_eq!(caller.join().unwrap(), 0);
-        assert_eq!(member.join().unwrap(), Risen::Called);
+        assert_eq!(member.join().unwrap(), WakeReason::Called);
     }
 
     #[test]
     fn what_waits_gets_the_seat_that_is_given_back_the_most_urgent_first() {
-        let crew = Crew::new(1, 1, 1, ROOM);
+        let crew = WorkerSet::new(1, 1, 1, ROOM);
         assert!(crew.try_begin() && !crew.try_begin());
         assert!(waits(crew.offer(1, 1, "low")).is_empty());
         assert!(waits(crew.offer(2, 1, "high")).is_empty());
@@ -600,7 +600,7 @@ mod tests {
 
     #[test]
     fn equals_are_served_in_order() {
-        let crew = Crew::new(1, 1, 1, ROOM);
+        let crew = WorkerSet::new(1, 1, 1, ROOM);
         assert!(crew.try_begin());
         waits(crew.offer(1, 1, "first"));
         waits(crew.offer(1, 1, "second"));
@@ -609,41 +609,44 @@ mod tests {
 
     #[test]
     fn things_and_octets_are_bounded() {
-        let crew = Crew::new(1, 1, 1, ROOM);
+        let crew = WorkerSet::new(1, 1, 1, ROOM);
         assert!(crew.try_begin());
         waits(crew.offer(0, 60, 'a'));
-        assert!(matches!(crew.offer(0, 41, 'b'), Offered::Refused('b')));
+        assert!(matches!(crew.offer(0, 41, 'b'), OfferOutcome::Refused('b')));
         waits(crew.offer(0, 40, 'c'));
-        assert!(matches!(crew.offer(0, 0, 'd'), Offered::Refused('d')));
+        assert!(matches!(crew.offer(0, 0, 'd'), OfferOutcome::Refused('d')));
         assert_eq!(crew.counts(), (1, 0, 2));
     }
 
     #[test]
     fn what_is_more_urgent_takes_the_room_of_what_is_less() {
-        let crew = Crew::new(1, 1, 1, ROOM);
+        let crew = WorkerSet::new(1, 1, 1, ROOM);
         assert!(crew.try_begin());
         waits(crew.offer(1, 60, "old"));
         waits(crew.offer(1, 40, "young"));
         assert_eq!(waits(crew.offer(2, 30, "urgent")), ["young"]);
         // One eviction would not make enough room here, and two would not either.
-        assert!(matches!(crew.offer(2, 90, "great"), Offered::Refused(_)));
+        assert!(matches!(
+            crew.offer(2, 90, "great"),
+            OfferOutcome::Refused(_)
+        ));
         assert_eq!(crew.finish(), Some("urgent"));
         assert_eq!(crew.finish(), Some("old"));
     }
 
     #[test]
     fn a_closed_crew_gives_back_what_waits_and_takes_nothing() {
-        let crew = Crew::new(1, 1, 1, ROOM);
+        let crew = WorkerSet::new(1, 1, 1, ROOM);
         assert!(crew.try_begin());
         waits(crew.offer(0, 1, 'a'));
         assert_eq!(crew.close(), ['a']);
-        assert!(matches!(crew.offer(0, 1, 'b'), Offered::Refused('b')));
+        assert!(matches!(crew.offer(0, 1, 'b'), OfferOutcome::Refused('b')));
         assert_eq!(crew.finish(), None);
     }
 
     #[test]
     fn a_crew_grows_to_its_bound_and_shrinks_to_its_least() {
-        let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
+        let crew: WorkerSet<()> = WorkerSet::new(1, 2, 2, ROOM);
         assert!(!crew.retire());
         assert!(crew.grow() && !crew.grow());
         crew.settle(true);
@@ -655,7 +658,7 @@ mod tests {
 
     #[test]
     fn nobody_leaves_for_a_thread_that_does_not_start() {
-        let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
+        let crew: WorkerSet<()> = WorkerSet::new(1, 2, 2, ROOM);
         assert!(crew.grow());
         assert!(!crew.retire());
         crew.settle(false);
@@ -664,7 +667,7 @@ mod tests {
 
     #[test]
     fn the_most_urgent_assignment_is_taken_first_and_equals_in_order() {
-        let crew = Crew::new(4, 4, 4, ROOM);
+        let crew = WorkerSet::new(4, 4, 4, ROOM);
         for (rank, thing) in [(1, 'a'), (2, 'b'), (2, 'c'), (0, 'd')] {
             assert!(crew.try_begin());
             crew.assign(rank, thing).expect("it is open");
@@ -675,7 +678,7 @@ mod tests {
 
     #[test]
     fn a_resting_member_is_called_once() {
-        let crew: Crew<()> = Crew::new(1, 1, 2, ROOM);
+        let crew: WorkerSet<()> = WorkerSet::new(1, 1, 2, ROOM);
         let me = crew.enlist(7).expect("there is room");
         assert!(crew.call().is_none(), "it does not rest");
         assert!(crew.rest(me));
@@ -683,20 +686,20 @@ mod tests {
         assert_eq!(call.thread(), 7);
         assert!(crew.call().is_none());
         assert_eq!(call.make(true), me);
-        assert_eq!(crew.rise(me), Risen::Raised);
+        assert_eq!(crew.rise(me), WakeReason::Raised);
         assert!(crew.rest(me));
-        assert_eq!(crew.rise(me), Risen::ByItself);
+        assert_eq!(crew.rise(me), WakeReason::ByItself);
         crew.leave(me);
     }
 
     #[test]
     fn a_member_does_not_rest_while_something_is_assigned() {
-        let crew = Crew::new(1, 1, 1, ROOM);
+        let crew = WorkerSet::new(1, 1, 1, ROOM);
         let me = crew.enlist(7).expect("there is room");
         assert!(crew.try_begin());
         crew.assign(0, 'a').expect("it is open");
         assert!(!crew.rest(me));
-        assert_eq!(crew.rise(me), Risen::ByItself);
+        assert_eq!(crew.rise(me), WakeReason::ByItself);
         assert_eq!(crew.take_assigned(), Some('a'));
         assert!(crew.rest(me));
     }
