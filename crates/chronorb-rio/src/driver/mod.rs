@@ -26,7 +26,7 @@ pub(crate) mod wire;
 pub(crate) mod xdp;
 
 pub(crate) use open::open;
-pub use open::{Choice, OpenError, Options, UnknownChoice};
+pub use open::{DriverChoice, DriverOpenError, DriverOptions, UnknownChoice};
 pub use rights::{PacketAccess, PacketRights};
 
 /// A network interface that is open for classes.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 
 use super::class::ClassEngine;
-use super::config::Processing;
+use super::config::ClassProcessing;
 use super::connection::Slot;
 use super::error::ConnectFault;
 use super::open::Class;
@@ -237,7 +237,8 @@ impl Stream {
     }
 
     fn is_attending(&self) -> bool {
-        self.class.config().processing == Processing::OnArrival && self.class.control.is_attended()
+        self.class.config().processing == ClassProcessing::OnArrival
+            && self.class.control.is_attended()
     }
 
     /// Waits for a bell, and for protocol work if this thread does it.

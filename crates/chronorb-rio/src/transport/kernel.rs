@@ -21,7 +21,7 @@ use super::options::EndpointSpec;
 use super::planned;
 use super::riop::{RiopSettings, refused};
 use crate::driver::{DriverError, Link};
-use crate::engine::{ClassConfig, OpenError, Urgency};
+use crate::engine::{ClassConfig, ClassOpenError, Urgency};
 use crate::kernel::{self, KernelError};
 use crate::plan::{Interface, Reservation};
 use connection::{KernelAcceptor, KernelConnection};
@@ -52,7 +52,7 @@ impl KernelTcp {
         };
         let is_own = |host| link.addresses.iter().any(|(own, _)| *own == host);
         if let Some(other) = hosts.iter().find(|host| !is_own(**host)) {
-            return Err(refused(io::Error::other(OpenError::NoAddress(*other))));
+            return Err(refused(io::Error::other(ClassOpenError::NoAddress(*other))));
         }
         let class = Class {
             reservation: spec.planned.as_ref(),

@@ -1,7 +1,7 @@
 //! An interpreter of the extended dialect, limited to programs of interfaces.
 
 use crate::bpf::classifier::{Maps, XDP_PASS};
-use crate::bpf::extended::Instruction;
+use crate::bpf::extended::EbpfInstruction;
 
 /// The maps' descriptors in the interpreter.
 pub(crate) const MAPS: Maps = Maps {
@@ -36,7 +36,7 @@ struct Machine<'p> {
 }
 
 /// Runs a program for a contiguous packet from this receive queue.
-pub(crate) fn run(program: &[Instruction], packet: &[u8], queue: u32) -> Done {
+pub(crate) fn run(program: &[EbpfInstruction], packet: &[u8], queue: u32) -> Done {
     let mut machine = Machine {
         registers: [0; 11],
         packet,
@@ -73,15 +73,15 @@ pub(crate) fn run(program: &[Instruction], packet: &[u8], queue: u32) -> Done {
     }
 }
 
-fn to(instruction: Instruction) -> usize {
+fn to(instruction: EbpfInstruction) -> usize {
     usize::from(instruction.registers & 0xf)
 }
 
 impl Machine<'_> {
     /// Executes an instruction, and returns the distance to jump.
-    fn step(&mut self, code: u8, instruction: Instruction) -> isize {
+    fn step(&mut self, code: u8, instruction: EbpfInstruction) -> isize {
         let (to, from) = (to(instruction), usize::from(instruction.registers >> 4));
-        let Instruction { offset, number, .. } = instruction;
+        let EbpfInstruction { offset, number, .. } = instruction;
         let is_half = matches!(code & 7, 4 | 6);
         let operand = match code & 8 {
             0 => i64::from(number) as u64,

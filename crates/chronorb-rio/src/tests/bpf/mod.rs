@@ -183,11 +183,11 @@ fn a_jump_that_is_too_far_is_refused() {
     };
     assert_eq!(back.assemble(), Err(refused));
 
-    let mut wide = wide::Code::default();
+    let mut wide = wide::EbpfCode::default();
     let label = wide.label();
-    wide.push(wide::Op::Jump(label));
-    wide.extend((0..40_000).map(|_| wide::Op::Exit));
-    wide.push(wide::Op::Bind(label));
+    wide.push(wide::EbpfOp::Jump(label));
+    wide.extend((0..40_000).map(|_| wide::EbpfOp::Exit));
+    wide.push(wide::EbpfOp::Bind(label));
     let refused = AssembleError::OutOfRange {
         at: 0,
         distance: 40_000,
