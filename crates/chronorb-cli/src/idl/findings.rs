@@ -7,12 +7,12 @@ use std::path::Path;
 use chronorb_idl::{Compilation, Diagnostic, Diagnostics, Failure, PreprocessedSource, json};
 use serde::Serialize;
 
-use super::arguments::{Denied, FindingsArguments, MessageFormat};
+use super::arguments::{DenyRule, FindingsArguments, MessageFormat};
 
 /// The form of findings, and the warnings that are errors.
 pub(super) struct Findings {
     format: MessageFormat,
-    denied: Vec<Denied>,
+    denied: Vec<DenyRule>,
 }
 
 impl From<FindingsArguments> for Findings {

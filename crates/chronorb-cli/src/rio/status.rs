@@ -22,7 +22,7 @@ use crate::top::screen::{self, Event, Screen};
 use crate::top::table::{Line, Look};
 use crate::top::{is_screen, wants_color};
 use shares::SharesWatch;
-use view::{Seen, View, Watch};
+use view::{StatusReading, StatusView, Watch};
 
 #[derive(Args, Debug)]
 pub(crate) struct StatusArguments {
@@ -122,7 +122,7 @@ fn plan(arguments: &StatusArguments) -> Result<Option<(PathBuf, Plan)>, StatusEr
 }
 
 /// Finds the processes to show.
-fn look(pid: Option<u32>) -> Result<Seen, StatusError> {
+fn look(pid: Option<u32>) -> Result<StatusReading, StatusError> {
     let Some(pid) = pid else {
         let looked = find(None).map_err(StatusError::Proc)?;
         let kernel = Netlink::open().and_then(|mut netlink| counted(&mut netlink));
@@ -130,7 +130,7 @@ fn look(pid: Option<u32>) -> Result<Seen, StatusError> {
         return if looked.found.is_empty() && !is_kept {
             Err(StatusError::NoProcess(looked.unseen))
         } else {
-            Ok(Seen { looked, kernel })
+            Ok(StatusReading { looked, kernel })
         };
     };
     let mut looked = find(Some(pid)).map_err(|error| match error.kind() {
@@ -138,7 +138,7 @@ fn look(pid: Option<u32>) -> Result<Seen, StatusError> {
         _ => StatusError::Process(pid, error),
     })?;
     match (looked.found.is_empty(), looked.unseen.pop()) {
-        (false, _) => Ok(Seen {
+        (false, _) => Ok(StatusReading {
             looked,
             kernel: Ok(Vec::new()),
         }),
@@ -174,7 +174,7 @@ fn show_in_turn(
     Ok(())
 }
 
-fn paper(view: &View) -> String {
+fn paper(view: &StatusView) -> String {
     let width = screen::size().map_or(PAPER, |(width, _)| width);
     let has_color = io::stdout().is_terminal() && wants_color();
     table::lines(view)
@@ -212,7 +212,7 @@ fn show_live(watch: &mut Watch, arguments: &StatusArguments) -> Result<(), Statu
 }
 
 /// Returns the lines that fill a screen.
-fn frame(view: &View, height: usize) -> Vec<Line> {
+fn frame(view: &StatusView, height: usize) -> Vec<Line> {
     let mut lines = table::lines(view);
     let rows = height.saturating_sub(1);
     let mut last = "q quits".to_owned();
@@ -266,7 +266,8 @@ Examples:
   chronorb rio status
   chronorb rio status --pid 4711 --interval 250
   chronorb rio status --plan plan.toml
-  chronorb rio status --json --count 60 | jq -c '.processes[].interfaces[].classes[] | [.name, .drops]'
+  chronorb rio status --json --count 60 |
+    jq -c '.processes[].interfaces[].classes[] | [.name, .drops]'
 
 Processes of other users, and programs with rights of their own, are seen by root or with
 CAP_SYS_PTRACE only.";

@@ -180,7 +180,8 @@ pub enum DriverError {
     Kernel,
     /// The interface already runs another XDP program.
     #[error(
-        "another XDP program is on the interface: `ip link` shows which; end the program that attached it"
+        "another XDP program is on the interface: `ip link` shows which; end the program that \
+         attached it"
     )]
     Taken,
     /// Another error.

@@ -73,7 +73,7 @@ mod tests {
         let probed = std::thread::spawn(|| {
             let mut sets = capabilities(None).expect("it has some, or none");
             sets.effective = CapabilitySet::empty();
-            set_capabilities(None, sets).expect("anybody may have fewer");
+            set_capabilities(None, sets).expect("any thread may drop capabilities");
             PacketRights::probe()
         });
         let rights = probed.join().expect("it ends");

@@ -24,7 +24,7 @@ fn subsystem(host: &TestHost, driver: DriverChoice) -> Subsystem {
             driver,
             ..driver::DriverOptions::default()
         };
-        let driver = driver::open(INTERFACE, options).expect("who builds a network may");
+        let driver = driver::open(INTERFACE, options).expect("the test has the rights");
         Subsystem::of_host(driver.into()).expect("the namespace is there")
     })
 }
@@ -227,7 +227,7 @@ fn one_thread_serves_connections_by_whichever_receive_queue_they_come() {
         ..xdp::XdpOptions::default()
     };
     let driver = host.enter(|| Xdp::open(INTERFACE, options));
-    let driver = Arc::new(driver.expect("who builds a network may"));
+    let driver = Arc::new(driver.expect("the test has the rights"));
     let server = host.enter(|| Subsystem::of_host(driver.clone()));
     let server = server.expect("the namespace is there");
     for processing in ways {

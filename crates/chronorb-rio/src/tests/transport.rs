@@ -105,7 +105,7 @@ fn between_hosts(driver: DriverChoice) -> Option<TwoHosts> {
                 driver,
                 ..driver::DriverOptions::default()
             };
-            let driver = driver::open(INTERFACE, options).expect("who builds a network may");
+            let driver = driver::open(INTERFACE, options).expect("the test has the rights");
             let subsystem = Subsystem::of_host(driver.into());
             Arc::new(subsystem.expect("the namespace is there"))
         })

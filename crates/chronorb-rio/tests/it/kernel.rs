@@ -140,7 +140,7 @@ fn a_class_is_known_by_the_code_point_of_its_packets() {
     let mut stream = network.host(Host::A).enter(connect);
     let octets = |kept: &EnforcedPlan| sent_by_class(&network, kept)[0].1.sent.octets;
     assert_eq!(octets(&kept), 0, "nothing is marked yet");
-    rustix::net::sockopt::set_ip_tos(&stream, 46 << 2).expect("anybody may");
+    rustix::net::sockopt::set_ip_tos(&stream, 46 << 2).expect("any process may");
     stream.write_all(&[7; 10_000]).expect("B receives");
     let (mut there, _) = listener.accept().expect("A has connected");
     there.read_exact(&mut [0; 10_000]).expect("A has sent");

@@ -12,11 +12,11 @@ pub(crate) const MAPS: Maps = Maps {
 
 /// The effect of an XDP program on a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Done {
+pub(crate) enum Redirect {
     /// The packet was left to the kernel.
-    Passed,
+    Pass,
     /// The packet was counted, and sent to the socket at this index of the maps.
-    Given(u64),
+    To(u64),
 }
 
 // The address space of the interpreter.
@@ -36,7 +36,7 @@ struct Machine<'p> {
 }
 
 /// Runs a program for a contiguous packet from this receive queue.
-pub(crate) fn run(program: &[EbpfInstruction], packet: &[u8], queue: u32) -> Done {
+pub(crate) fn run(program: &[EbpfInstruction], packet: &[u8], queue: u32) -> Redirect {
     let mut machine = Machine {
         registers: [0; 11],
         packet,
@@ -65,10 +65,10 @@ pub(crate) fn run(program: &[EbpfInstruction], packet: &[u8], queue: u32) -> Don
     }
     assert_eq!(machine.counted, machine.given);
     match machine.given {
-        Some(place) => Done::Given(place),
+        Some(place) => Redirect::To(place),
         None => {
             assert_eq!(machine.registers[0], XDP_PASS as u64);
-            Done::Passed
+            Redirect::Pass
         }
     }
 }
