@@ -93,7 +93,7 @@ const IRREGULAR: [&str; 22] = [
 ];
 
 /// Nouns that look like participles, and names of standards.
-const NOUNS: [&str; 33] = [
+const NOUNS: [&str; 36] = [
     "Binding",
     "Blocking",
     "Buffering",
@@ -101,6 +101,7 @@ const NOUNS: [&str; 33] = [
     "Demultiplexing",
     "Encoding",
     "Feed",
+    "Finding",
     "Fixed",
     "Framing",
     "Heading",
@@ -115,6 +116,8 @@ const NOUNS: [&str; 33] = [
     "Padding",
     "Parking",
     "Processing",
+    "Reading",
+    "Recording",
     "Ring",
     "Routing",
     "Scheduling",

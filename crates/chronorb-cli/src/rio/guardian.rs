@@ -1,5 +1,5 @@
-//! The guardian: a process that undoes the changes of another one to the machine, in whatever way the
-//! other one ends.
+//! The guardian: a process that undoes the changes of another one to the machine, in whatever way
+//! the other one ends.
 //!
 //! The guardian reads the changes, a line each, before they are made. It undoes them when its input
 //! is closed. The regular end takes the same path.

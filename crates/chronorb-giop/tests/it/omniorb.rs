@@ -96,7 +96,7 @@ fn tell(message: &mut [u8], operations: &mut HashMap<u32, Vec<u8>>) -> Result<St
             let request = LocateRequestHeader::decode(&mut d, version)?;
             let key = request.target.key().unwrap();
             if key.is_ascii() {
-                write!(line, " {}", String::from_utf8_lossy(key)).unwrap();
+                write!(line, " `{}`", String::from_utf8_lossy(key)).unwrap();
             }
         }
         MessageType::LocateReply => {
@@ -161,7 +161,7 @@ fn giop_1_0() {
         "Reply LocationForward IDL:Golden/Echo:1.0 at 127.0.0.1:10562",
         "Request elsewhere() SyncWithTarget",
         "Reply NoException()",
-        "LocateRequest nobody",
+        "LocateRequest `nobody`",
         "LocateReply UnknownObject",
         "CloseConnection",
         "GIOP 9.9 is not supported",
@@ -195,7 +195,7 @@ fn giop_1_1() {
         "Reply LocationForward IDL:Golden/Echo:1.0 at 127.0.0.1:11562",
         "Request elsewhere() SyncWithTarget",
         "Reply NoException()",
-        "LocateRequest nobody",
+        "LocateRequest `nobody`",
         "LocateReply UnknownObject",
         "CloseConnection",
         "GIOP 9.9 is not supported",
@@ -230,7 +230,7 @@ fn giop_1_2() {
         "Reply LocationForward IDL:Golden/Echo:1.0 at 127.0.0.1:12562",
         "Request elsewhere() SyncWithTarget",
         "Reply NoException()",
-        "LocateRequest nobody",
+        "LocateRequest `nobody`",
         "LocateReply UnknownObject",
         "CloseConnection",
         "CloseConnection",

@@ -176,7 +176,9 @@ proptest! {
                         let in_use = held.iter().any(|held| held.key() == *key);
                         match table.remove(*key) {
                             RemoveOutcome::NotThere => prop_assert!(!model.contains_key(key)),
-                            RemoveOutcome::InUse => prop_assert!(in_use && model.remove(key).is_some()),
+                            RemoveOutcome::InUse => {
+                                prop_assert!(in_use && model.remove(key).is_some());
+                            }
                             RemoveOutcome::Last(_) => {
                                 prop_assert!(!in_use && model.remove(key).is_some())
                             }

@@ -1,6 +1,6 @@
 //! A transport that records the octets of another one, for Wireshark.
 //!
-//! [`RecordingTransport`] wraps any [`Transport`]. Each of its connections becomes a conversation in a
+//! [`RecordingTransport`] wraps any [`Transport`]. Each of its connections becomes a conversation in
 //! [`TraceFile`], in the format pcapng: streams as TCP, from a handshake to an end, messages as
 //! datagrams of UDP. So protocol analysers show the content of every transport. Messages that are
 //! encrypted on the wire are recorded in clear. Addresses are those of the sockets, or made up for
