@@ -28,8 +28,7 @@ pub enum FramingError {
     /// The octets are not a valid header.
     #[error(transparent)]
     Header(#[from] HeaderError),
-    /// A message is greater than the limit; the number is its length with its
-    /// header.
+    /// A message is longer than the limit. The number is its length in octets, with its header.
     #[error("a message of {0} octets is greater than the limit")]
     TooLarge(usize),
 }

@@ -43,7 +43,7 @@ impl Context<'_> {
         !self.options.no_alloc && method.is_asynchronous(by_default)
     }
 
-    /// Returns whether the interface has a `…ReplyHandler`, because it declares something that can
+    /// Whether the interface has a `…ReplyHandler`: it declares an operation or attribute that can
     /// be called asynchronously.
     fn has_handler(self, id: DefId) -> bool {
         let mut own = self.names.own_methods(id).iter();

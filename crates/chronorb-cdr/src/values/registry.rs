@@ -60,7 +60,7 @@ pub(super) fn find(repository_id: &str) -> Option<&'static Read> {
     None
 }
 
-/// A factory: a function that reads the state of a value and makes the value.
+/// A function that reads the state of a value type and makes a value from it.
 pub(super) type Read =
     dyn for<'a> Fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError> + Send + Sync;
 

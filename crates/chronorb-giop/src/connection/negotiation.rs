@@ -102,7 +102,7 @@ impl Negotiation {
     }
 }
 
-/// A message of GIOP that is only a header.
+/// Returns a GIOP message that consists of its header only, such as `CloseConnection`.
 pub fn empty_message(kind: MessageType) -> [u8; HEADER_LEN] {
     let header = MessageHeader {
         protocol: Version::V1_0.into(),

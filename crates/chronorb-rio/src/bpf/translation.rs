@@ -70,9 +70,10 @@ struct Translator {
     code: EbpfCode,
     /// The hardware address of the interface.
     hardware: [u8; 6],
-    /// The target that leaves the packet to the kernel.
+    /// The label of the code that passes the packet to the kernel's stack.
     pass: Label,
-    /// The target that sends the packet to the class whose number is in `R0`.
+    /// The label of the code that redirects the packet to the socket of a class. `R0` has the
+    /// number of the class.
     give: Label,
 }
 

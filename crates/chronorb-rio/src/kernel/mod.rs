@@ -214,9 +214,9 @@ pub enum KernelError {
         set: remove it first (`tc qdisc del dev {interface} root`)"
     )]
     Taken {
-        /// The interface.
+        /// The name of the interface.
         interface: String,
-        /// The queueing discipline.
+        /// The name of its queueing discipline, for example `htb`.
         kind: String,
     },
     /// The name of the auxiliary interface for incoming packets is in use.

@@ -30,8 +30,8 @@ use quota::ConnectionQuota;
 /// Kernel sockets whose packets belong to the classes of a plan.
 #[derive(Debug, Default)]
 pub(super) struct KernelTcp {
-    /// The connection quotas of classes that several endpoints share, or that connect, by interface
-    /// and class.
+    /// The connection quotas by interface and class. A class is listed if several endpoints share
+    /// it, or if it has outgoing connections.
     classes: PiMutex<HashMap<(String, String), ConnectionQuota>>,
 }
 

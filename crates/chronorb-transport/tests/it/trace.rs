@@ -144,7 +144,7 @@ fn sum(octets: &[u8]) -> u32 {
 }
 
 impl Trace {
-    /// A packet of TCP by IPv4.
+    /// Adds a TCP segment, given as an IPv4 packet, to the streams of the trace.
     fn packet(&mut self, packet: &[u8]) {
         let (ip, tcp) = packet.split_at(20);
         assert_eq!((ip[0], ip[9]), (0x45, 6));

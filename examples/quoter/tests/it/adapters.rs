@@ -147,7 +147,7 @@ impl AdapterActivator for Markets {
 
 const FAILED: SystemException = SystemException::no(SystemExceptionKind::ObjAdapter, 0);
 
-/// Passes its own reference on while it serves a request.
+/// A servant that creates a reference to its own object while it serves a request.
 struct Registrar;
 
 impl QuoterServant for Registrar {

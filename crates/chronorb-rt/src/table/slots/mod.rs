@@ -505,7 +505,7 @@ unsafe impl<T: Send + Sync> Send for SlotRef<'_, T> {}
 unsafe impl<T: Send + Sync> Sync for SlotRef<'_, T> {}
 
 impl<T> SlotRef<'_, T> {
-    /// The key of the value.
+    /// Returns the key of the value.
     pub fn key(&self) -> Key {
         let slot = self.slot();
         Key {
@@ -514,7 +514,8 @@ impl<T> SlotRef<'_, T> {
         }
     }
 
-    /// Lets go of the value. Returns it if it was removed and this was its last use.
+    /// Ends this use of the value. Returns the value if it was removed from the table and this was
+    /// its last use.
     #[inline]
     pub fn release(self) -> Option<T> {
         let this = ManuallyDrop::new(self);
