@@ -317,7 +317,7 @@ impl MessageReader {
         self.fragments.octets() > 0
     }
 
-    /// Whether the message that has begun is being skipped.
+    /// Whether the octets of the present message are dropped, because it is beyond a bound.
     #[inline]
     pub fn is_skipping(&self) -> bool {
         self.skipping.is_some()

@@ -1,4 +1,4 @@
-//! Detection of message boundaries in a stream of octets.
+//! Detection of the boundaries of GIOP messages in a stream of octets.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 

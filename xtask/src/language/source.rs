@@ -39,7 +39,8 @@ enum Open {
     Text(Option<usize>),
 }
 
-/// Splits Rust into its pieces. Code within a line that has no string and no comment is one piece.
+/// Splits a Rust file into its pieces. The code of a line up to the next string or comment is one
+/// piece.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut open = Open::Nothing;

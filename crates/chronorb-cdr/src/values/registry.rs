@@ -1,4 +1,4 @@
-//! The factories of the process, which make values from their state.
+//! The value factories of the process. A factory makes a value from its encoded state.
 //!
 //! Factories are only added, so lookups need no lock.
 

@@ -341,7 +341,7 @@ fn who_reads_only_the_beginning_does_not_disturb() {
 /// A terminal with the live view in it.
 struct Terminal {
     screen: File,
-    /// Kept open, so that the terminal's modes can be asked for when the view has ended.
+    /// The terminal. It stays open, so that its modes can be read after the view has ended.
     keyboard: OwnedFd,
     view: KillOnDrop,
     shown: String,

@@ -115,7 +115,7 @@ pub(super) enum EntityKind {
     Template(u32),
     /// A parameter of a template module whose argument is an anonymous type or a value.
     Bound(u32),
-    /// An entity whose definition had an error.
+    /// A name whose definition had an error. Further uses of it report no error.
     Refused,
 }
 

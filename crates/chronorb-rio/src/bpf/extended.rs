@@ -41,7 +41,7 @@ pub(crate) enum EbpfOp {
     Call(Helper),
     /// Returns `R0`.
     Exit,
-    /// Binds a label here; no instruction.
+    /// Binds the label to the next instruction. Assembles to nothing.
     Bind(Label),
 }
 

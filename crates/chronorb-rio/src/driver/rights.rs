@@ -25,7 +25,7 @@ pub enum PacketAccess {
     Granted,
     /// The process lacks the right.
     Denied,
-    /// The kernel does not support it, or failed with this Linux error number.
+    /// The kernel does not support this access, or failed with this error number.
     Absent(i32),
 }
 

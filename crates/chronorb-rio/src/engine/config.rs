@@ -82,7 +82,7 @@ pub enum Urgency {
     Deadline(Reservation),
 }
 
-/// The thread that does the protocol work of output.
+/// The thread that does the protocol work for outgoing data.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ClassOutput {
     /// The sending thread.

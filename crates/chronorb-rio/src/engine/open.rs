@@ -50,7 +50,7 @@ impl Class {
         &self.config
     }
 
-    /// Returns the number of the class.
+    /// Returns the identifier of the class among those of the interface.
     #[cfg(test)]
     pub(crate) const fn id(&self) -> ClassId {
         self.id

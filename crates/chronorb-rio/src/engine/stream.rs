@@ -19,10 +19,11 @@ use super::connection::Slot;
 use super::error::ConnectFault;
 use super::open::Class;
 
-/// The handle of a connection. On drop, the connection is closed in order, which may take longer.
+/// The handle of a connection. Dropping it starts an orderly close, which the class completes
+/// later.
 ///
-/// Its descriptor becomes readable when there is input, the end, or room, after a call has found
-/// none.
+/// If a call finds no input or no room, the descriptor becomes readable once there is some, or once
+/// the connection has ended.
 #[derive(Debug)]
 pub(crate) struct Stream {
     class: Arc<Class>,

@@ -131,7 +131,7 @@ const DSCP: ScratchSlot = ScratchSlot::new(1);
 const FROM_PORT: ScratchSlot = ScratchSlot::new(2);
 const TO_PORT: ScratchSlot = ScratchSlot::new(3);
 
-/// A value that differs from the priority of every tag.
+/// The VLAN priority of frames without a tag. Tags have 0 to 7.
 const UNTAGGED: u32 = 8;
 const TAG_PRIORITY_SHIFT: u32 = 13;
 const ETHERNET: u32 = 14;

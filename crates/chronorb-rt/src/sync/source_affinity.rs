@@ -12,7 +12,8 @@ use std::sync::Arc;
 use crate::sync::primitives::Mutex;
 use crate::sync::primitives::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The threads that wait at a set, and those that stay at sources. `P` identifies a source.
+/// The numbers of threads that wait at a set of sources, and the threads that wait at one source
+/// each. `P` identifies a source.
 #[derive(Debug)]
 pub struct SourceAffinity<P> {
     at_set: AtomicUsize,

@@ -295,7 +295,7 @@ fn is_only_state(context: Context<'_>, id: DefId) -> bool {
         })
 }
 
-/// Returns the repository identifiers of the bases that it may be taken for.
+/// Returns the repository identifiers of the bases to which a value may be truncated.
 fn truncatable_bases<'m>(context: Context<'m>, value: &'m ValueType) -> Vec<&'m str> {
     let mut ids = Vec::new();
     let mut value = value;

@@ -31,7 +31,7 @@ pub(in crate::driver) struct Pipe {
     longest: usize,
     disturbance: Disturbance,
     flight: VecDeque<(Monotonic, Buffer)>,
-    /// The number of frames that can be under way.
+    /// The maximum number of frames in the pipe.
     room: usize,
     now: Monotonic,
     /// The time at which the next frame can be sent.

@@ -277,7 +277,7 @@ impl State {
         count.unwrap_or_default()
     }
 
-    /// Returns the number of the class's packets that used queues without sockets.
+    /// Returns the number of the class's packets that arrived at receive queues without a socket.
     fn strayed(&self, class: ClassId) -> u64 {
         self.count(class, self.queues())
     }
