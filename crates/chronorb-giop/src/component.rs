@@ -142,7 +142,8 @@ pub struct TaoEndpoint {
     pub host: String,
     /// The TCP port. TAO's IDL declares a `short`; its bits are the unsigned port.
     pub port: u16,
-    /// The CORBA priority, 0 to 32767. TAO writes -1 if the endpoint takes requests of any priority.
+    /// The CORBA priority, 0 to 32767. TAO writes -1 if the endpoint takes requests of any
+    /// priority.
     pub priority: i16,
 }
 
