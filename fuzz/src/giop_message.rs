@@ -2,7 +2,7 @@ use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Frame, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts::{CODE_SETS, RT_CORBA_PRIORITY, ServiceContext, decode_priority};
 use chronorb_giop::fragments::{Bounds, FragmentError, Reassembly};
-use chronorb_giop::framing::{Framed, next_message, next_message_of};
+use chronorb_giop::framing::{NextMessage, next_message, next_message_of};
 use chronorb_giop::{
     AddressingDisposition, GiopLite, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
@@ -20,14 +20,14 @@ pub fn giop_message(data: &[u8]) {
     let mut rest = data;
     loop {
         match next_message(rest, MAX_MESSAGE) {
-            Ok(Framed::Complete { header, len }) => {
+            Ok(NextMessage::Complete { header, len }) => {
                 let (message, later) = rest.split_at(len);
                 if take(&mut reassembly, header, message).is_err() {
                     return;
                 }
                 rest = later;
             }
-            Ok(Framed::NeedMore { total }) => {
+            Ok(NextMessage::NeedMore { total }) => {
                 assert!(rest.len() < total, "all that is needed is there");
                 return;
             }
@@ -43,7 +43,7 @@ pub fn gioplite(data: &[u8]) {
     let mut rest = data;
     loop {
         match next_message_of::<Protocol>(rest, MAX_MESSAGE) {
-            Ok(Framed::Complete { header, len }) => {
+            Ok(NextMessage::Complete { header, len }) => {
                 let (message, later) = rest.split_at(len);
                 let text = header.version().text(CharSet::Utf8);
                 let _ = GiopLite::is_agreed_by(message);
@@ -52,7 +52,7 @@ pub fn gioplite(data: &[u8]) {
                 let _ = read(&mut copy(message), header, header.protocol, text);
                 rest = later;
             }
-            Ok(Framed::NeedMore { total }) => {
+            Ok(NextMessage::NeedMore { total }) => {
                 assert!(rest.len() < total, "all that is needed is there");
                 return;
             }

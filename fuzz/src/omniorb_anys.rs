@@ -8,7 +8,7 @@ use chronorb_cdr::{
 };
 use chronorb_rt::PiMutex;
 
-use crate::typed::{Choices, Grammar, Octets, mutate};
+use crate::typed::{Choices, Grammar, OctetWriter, mutate};
 
 /// Has an any decoded by omniORB and by chronorb. Does nothing where `CHRONORB_FUZZ_OMNIORB` does
 /// not name the program of `interop/omniorb` for it.
@@ -26,7 +26,7 @@ pub fn omniorb_anys(data: &[u8]) {
     let octets = if choices.rarely(4) {
         choices.rest().to_vec()
     } else {
-        let mut grammar = Grammar::new(choices, Octets::at(0, endian), true);
+        let mut grammar = Grammar::new(choices, OctetWriter::at(0, endian), true);
         grammar.any(0);
         let mut octets = grammar.out.octets;
         mutate(&mut grammar.choices, &mut octets, 0);

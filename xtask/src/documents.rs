@@ -1,5 +1,6 @@
-//! The documents, held to the code: links and anchors, excerpts, names of jobs, and the list of
-//! files with `unsafe` code. (Tests of the crates compare options, features, exceptions and commands.)
+//! The documents, compared with the code: links and anchors, excerpts, names of jobs, and the list
+//! of files with `unsafe` code. Tests of the crates compare options, features, exceptions and
+//! commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};

@@ -201,8 +201,8 @@ impl Builder {
         output.commit()
     }
 
-    /// Writes the output of [`Builder::compile`] for files that were compiled before: each path
-    /// with the result of [`chronorb_idl::compile`]. It reports nothing.
+    /// Writes the output of [`Builder::compile`] for files that are already compiled. `compiled`
+    /// has the path of each file and the result of [`chronorb_idl::compile`]. Prints no warnings.
     ///
     /// # Errors
     ///

@@ -51,7 +51,7 @@ enum Content<'a> {
     Value(&'a dyn Encode, Option<&'a Arena>),
     /// A received value.
     Body(&'a Body<'a>),
-    /// A value that could not be written.
+    /// The error of a value that could not be encoded. Encoding the `any` returns it.
     Invalid(CdrError),
 }
 

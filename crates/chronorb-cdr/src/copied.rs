@@ -16,7 +16,7 @@ pub fn octets_copied() -> u64 {
     COPIED.get()
 }
 
-/// Counts octets that are copied in one piece.
+/// Adds to the calling thread's number of copied octets. Callers report contiguous copies.
 #[inline]
 pub(crate) fn count(octets: usize) {
     COPIED.set(COPIED.get() + octets as u64);

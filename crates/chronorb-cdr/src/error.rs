@@ -49,8 +49,7 @@ pub enum CdrError {
     /// Values are nested more than [`MAX_DEPTH`](crate::MAX_DEPTH) deep.
     #[error("values are nested too deeply")]
     TooDeep,
-    /// A `wchar` or `wstring` was to be written in GIOP 1.0, which has no
-    /// form for them.
+    /// A `wchar` or `wstring` cannot be written, because GIOP 1.0 has no encoding for them.
     #[error("wide characters cannot be written in GIOP 1.0")]
     WideNotAllowedWrite,
     /// A `wchar` or `wstring` was to be read in GIOP 1.0, which has no form

@@ -11,8 +11,8 @@
 use crate::memory::{self, Plain};
 use crate::{Cdr, CdrError, Char, CharSet, Decoder, Encoder, LongDouble};
 
-/// A type whose values have the same layout on the wire: numbers, enums, and
-/// structs and arrays of them.
+/// A type whose layout in memory is its layout on the wire, except for the byte order: numbers,
+/// enums, and structs and arrays of them.
 ///
 /// The IDL compiler generates the implementations, and uses them through [`Decoder::read_flat`] and
 /// [`Encoder::write_flat`].

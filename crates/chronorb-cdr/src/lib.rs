@@ -88,7 +88,7 @@ pub use type_code::{StructMember, TypeCode, TypeCodeBuf, UnionMember, ValueMembe
 pub use typed::Typed;
 pub use value::Cdr;
 pub use values::{
-    Abstract, AbstractType, AlreadyRegistered, ByArc, DataInput, DataOutput, MAX_VALUE_DEPTH,
+    Abstract, AbstractType, ByArc, DataInput, DataOutput, DuplicateRegistration, MAX_VALUE_DEPTH,
     MAX_VALUES, Narrow, ReadState, Value, ValueInfo, ValueType, narrow_abstract, narrow_value,
     register_value_factory,
 };

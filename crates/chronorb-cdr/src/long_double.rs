@@ -41,7 +41,7 @@ impl LongDouble {
         Self::from_bits(sign | magnitude)
     }
 
-    /// The nearest `f64`, ties to even; too great a value becomes infinite.
+    /// Converts to the nearest `f64`, ties to even. A value that is too great becomes infinite.
     pub fn to_f64(self) -> f64 {
         let bits = self.to_bits();
         let sign = ((bits >> 127) as u64) << 63;

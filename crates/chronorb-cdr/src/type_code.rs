@@ -289,7 +289,7 @@ pub enum ValueModifier {
 }
 
 impl<'a> TypeCode<'a> {
-    /// The repository id, of the kinds that have one.
+    /// Returns the repository id; `None` for kinds of types that have none.
     pub const fn id(&self) -> Option<&'a str> {
         match self {
             Self::ObjRef { id, .. }

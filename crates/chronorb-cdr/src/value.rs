@@ -13,8 +13,8 @@ pub trait Cdr<'a>: Copy {
     /// that a decoder reserves for a length on the wire.
     const MIN_SIZE: usize;
 
-    /// Whether reading a value may read sequences, encapsulations or values within it. Sequences of
-    /// types that do not nest need no room on the stack for further levels.
+    /// Whether a value may contain sequences, encapsulations or values. Decoding a sequence of
+    /// types that do not nest needs no further levels of the stack.
     const NESTS: bool = true;
 
     /// Writes the value.

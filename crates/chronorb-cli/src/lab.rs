@@ -729,9 +729,10 @@ const INVERSION_EXAMPLES: &str = "\
 Examples:
   chronorb lab inversion
   chronorb lab inversion --short --report short.html
-  chronorb lab inversion --mode loaded --architecture real-time --architecture omniorb --clients 1,50
+  chronorb lab inversion --mode loaded --architecture real-time --clients 1,50
   chronorb lab inversion --mode paper --namespaces
-  chronorb lab inversion --json | jq '.rows[] | select(.class == \"high\") | [.architecture, .low_clients, .mean_us]'
+  chronorb lab inversion --json |
+    jq '.rows[] | select(.class == \"high\") | [.architecture, .low_clients, .mean_us]'
 
 Other programs that run at the same time change the figures. The threads need the right to real-time
 priorities (CAP_SYS_NICE or RLIMIT_RTPRIO); without it the figures are marked as not real-time. For
@@ -775,7 +776,8 @@ Examples:
   chronorb lab protocols
   chronorb lab protocols --short --protocol shmiop,uiop --wait spin
   chronorb lab protocols --protocol iiop --wait block --place same --fifo --rounds 200
-  chronorb lab protocols --json | jq '.ratios[] | select(.by == \"raw\") | [.protocol, .system, .trial, .p50.ratio]'
+  chronorb lab protocols --json |
+    jq '.ratios[] | select(.by == \"raw\") | [.protocol, .system, .trial, .p50.ratio]'
 
 Other programs that run at the same time change the figures. A system that cannot take part is left
 out and named: omniORB needs g++, omniidl and libomniorb4-dev, and TLS the program openssl, which
@@ -786,7 +788,8 @@ Examples:
   chronorb lab rio
   chronorb lab rio --short --only e11 --report short.html
   chronorb lab rio --only e10,e12 --driver packet
-  chronorb lab rio --json | jq '.rows[] | select(.part == \"e12\") | [.flow, .phase, .least_octets_per_s, .most_octets_per_s]'
+  chronorb lab rio --json | jq '.rows[] | select(.part == \"e12\") |
+    [.flow, .phase, .least_octets_per_s, .most_octets_per_s]'
 
 The network consists of namespaces that end with this program, however it ends; nothing else of the
 machine is touched. That needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN). Other programs that run at the
@@ -818,7 +821,8 @@ const TIMEPROBES_EXAMPLES: &str = "\
 Examples:
   chronorb lab timeprobes
   chronorb lab timeprobes --transport uiop --transport iiop --report where.html
-  chronorb lab timeprobes --short --json | jq '.rows[] | select(.part == null) | [.transport, .what, .percent]'
+  chronorb lab timeprobes --short --json |
+    jq '.rows[] | select(.part == null) | [.transport, .what, .percent]'
 ";
 
 const WAITS_EXAMPLES: &str = "\

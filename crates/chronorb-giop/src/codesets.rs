@@ -103,7 +103,7 @@ pub struct CodeSetContext {
 }
 
 impl CodeSetContext {
-    /// The code sets in which text of that form travels.
+    /// Returns the transmission code sets of a form of text.
     pub const fn of(text: TextForm) -> Self {
         Self {
             char_data: match text.narrow {

@@ -135,14 +135,15 @@ impl Component {
     }
 }
 
-/// An address of a server, and the priority of the requests that go there.
+/// An address of a lane, and the priority of the requests that clients send to it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct TaoEndpoint {
     /// A name or an address.
     pub host: String,
-    /// The TCP port; TAO's IDL calls it a `short`, but means its bits.
+    /// The TCP port. TAO's IDL declares a `short`; its bits are the unsigned port.
     pub port: u16,
-    /// The CORBA priority, 0 to 32767; TAO writes -1 for any.
+    /// The CORBA priority, 0 to 32767. TAO writes -1 if the endpoint takes requests of any
+    /// priority.
     pub priority: i16,
 }
 

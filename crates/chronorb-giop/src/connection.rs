@@ -49,7 +49,7 @@ pub use negotiation::{Negotiation, empty_message};
 pub use writer::{MessageWriter, WriteProgress};
 
 use crate::fragments::{FragmentError, Reassembly};
-use crate::framing::{Framed, FramingError};
+use crate::framing::{FramingError, NextMessage};
 use crate::{HEADER_LEN, MessageHeader, MessageProtocol, MessageType, Protocol};
 
 /// A message, or a fragment of one, that is whole in its frame.
@@ -188,12 +188,12 @@ impl MessageReader {
             return self.skip(frame);
         }
         match negotiation.next_message(frame.as_slice(), self.bounds.message) {
-            Ok(Framed::Complete { header, len }) => {
+            Ok(NextMessage::Complete { header, len }) => {
                 self.complete(len, frame)?;
                 let skipped = None;
                 Ok(Progress::Message(Message { header, skipped }))
             }
-            Ok(Framed::NeedMore { total }) => Ok(Progress::Missing { total }),
+            Ok(NextMessage::NeedMore { total }) => Ok(Progress::Missing { total }),
             Err(FramingError::TooLarge(len))
                 if self.bounds.skips && len / SKIPPED_TIMES <= self.bounds.message =>
             {
@@ -319,7 +319,7 @@ impl MessageReader {
         self.fragments.octets() > 0
     }
 
-    /// Whether the message that has begun is being skipped.
+    /// Whether the octets of the present message are dropped, because it is beyond a bound.
     #[inline]
     pub fn is_skipping(&self) -> bool {
         self.skipping.is_some()
@@ -354,7 +354,7 @@ impl MessageReader {
         frame: &mut Frame,
     ) -> Result<Option<Message>, ReadError> {
         if self.skipping.is_none()
-            && let Ok(Framed::Complete { header, len }) =
+            && let Ok(NextMessage::Complete { header, len }) =
                 negotiation.next_message(self.pending(), self.bounds.message)
         {
             self.take(len, frame)?;

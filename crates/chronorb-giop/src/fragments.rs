@@ -39,7 +39,7 @@ pub const KEPT_OF_SKIPPED: usize = 16 << 10;
 
 /// A message that was joined from its parts.
 #[derive(Debug)]
-pub struct Joined {
+pub struct ReassembledMessage {
     /// The header of the message.
     pub header: MessageHeader,
     /// The message, or the beginning of one that was skipped, with a header of that length.
@@ -124,7 +124,7 @@ impl Reassembly {
     ///
     /// # Errors
     /// See [`FragmentError`].
-    pub fn push(&mut self, part: &[u8]) -> Result<Option<Joined>, FragmentError> {
+    pub fn push(&mut self, part: &[u8]) -> Result<Option<ReassembledMessage>, FragmentError> {
         let header = Protocol::read_header(part)?;
         if part.len() != header.message_len() {
             return Err(HeaderError::TooShort.into());
@@ -142,7 +142,7 @@ impl Reassembly {
         header: MessageHeader,
         part: &[u8],
         cut: Option<CdrError>,
-    ) -> Result<Option<Joined>, FragmentError> {
+    ) -> Result<Option<ReassembledMessage>, FragmentError> {
         match header.kind {
             MessageType::Fragment => self.join(header, part, cut),
             MessageType::CancelRequest => {
@@ -213,7 +213,7 @@ impl Reassembly {
         header: MessageHeader,
         message: &[u8],
         cut: Option<CdrError>,
-    ) -> Result<Option<Joined>, FragmentError> {
+    ) -> Result<Option<ReassembledMessage>, FragmentError> {
         let (request_id, body) = if header.version() == Version::V1_1 {
             (None, &message[HEADER_LEN..])
         } else {
@@ -254,7 +254,7 @@ impl Reassembly {
         let mut open = self.remove(at);
         clear_more_fragments(&mut open.frame);
         finish_message(&mut open.frame);
-        Ok(Some(Joined {
+        Ok(Some(ReassembledMessage {
             header: MessageHeader {
                 more_fragments: false,
                 size: (open.frame.len() - HEADER_LEN) as u32,

@@ -1,4 +1,4 @@
-//! Detection of message boundaries in a stream of octets.
+//! Detection of the boundaries of GIOP messages in a stream of octets.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -6,7 +6,7 @@ use crate::{HeaderError, MessageHeader, MessageProtocol, Version};
 
 /// The state of the octets received so far.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Framed {
+pub enum NextMessage {
     /// The beginning of a message.
     NeedMore {
         /// The number of octets needed before the next attempt.
@@ -28,8 +28,7 @@ pub enum FramingError {
     /// The octets are not a valid header.
     #[error(transparent)]
     Header(#[from] HeaderError),
-    /// A message is greater than the limit; the number is its length with its
-    /// header.
+    /// A message is longer than the limit. The number is its length in octets, with its header.
     #[error("a message of {0} octets is greater than the limit")]
     TooLarge(usize),
 }
@@ -41,7 +40,7 @@ pub enum FramingError {
 /// # Errors
 /// See [`FramingError`].
 #[inline]
-pub fn next_message(buf: &[u8], limit: usize) -> Result<Framed, FramingError> {
+pub fn next_message(buf: &[u8], limit: usize) -> Result<NextMessage, FramingError> {
     next_message_of::<Version>(buf, limit)
 }
 
@@ -54,12 +53,12 @@ pub fn next_message(buf: &[u8], limit: usize) -> Result<Framed, FramingError> {
 pub fn next_message_of<P: MessageProtocol>(
     buf: &[u8],
     limit: usize,
-) -> Result<Framed, FramingError> {
+) -> Result<NextMessage, FramingError> {
     let header = match P::read_header(buf) {
         Ok(header) => header,
         Err(HeaderError::TooShort) => {
             let total = P::least_len(buf);
-            return Ok(Framed::NeedMore { total });
+            return Ok(NextMessage::NeedMore { total });
         }
         Err(error) => return Err(error.into()),
     };
@@ -68,9 +67,9 @@ pub fn next_message_of<P: MessageProtocol>(
         return Err(FramingError::TooLarge(len));
     }
     Ok(if buf.len() < len {
-        Framed::NeedMore { total: len }
+        NextMessage::NeedMore { total: len }
     } else {
-        Framed::Complete { header, len }
+        NextMessage::Complete { header, len }
     })
 }
 

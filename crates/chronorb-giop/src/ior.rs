@@ -43,7 +43,7 @@ pub enum IorError {
     /// The text does not start with `IOR:`.
     #[error("an object reference starts with \"IOR:\"")]
     NoPrefix,
-    /// The last octet has one hexadecimal digit only: text is missing at the end.
+    /// The number of hexadecimal digits is odd, so text is missing at the end.
     #[error("the number of hexadecimal digits is odd")]
     OddDigits,
     /// A character is not a hexadecimal digit. The number is its offset in the text, from 0.
@@ -63,7 +63,7 @@ impl Ior {
         }
     }
 
-    /// Whether this is the nil reference.
+    /// Whether this is the nil reference, which names no object.
     pub fn is_nil(&self) -> bool {
         self.profiles.is_empty()
     }

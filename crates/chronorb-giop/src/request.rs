@@ -239,8 +239,8 @@ fn decode_operation<'a>(d: &mut Decoder<'a>) -> Result<&'a [u8], CdrError> {
     }
 }
 
-/// Skips the padding of GIOP 1.2 between header and body. Without a body
-/// there is none.
+/// Skips the padding that GIOP 1.2 puts between the request header and the body. A request without
+/// a body has no padding.
 #[inline]
 pub(crate) fn align_body(d: &mut Decoder<'_>) -> Result<(), CdrError> {
     if d.is_empty() {

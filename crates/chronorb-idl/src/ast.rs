@@ -138,11 +138,11 @@ impl std::fmt::Display for ScopedName {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meta {
     pub(crate) doc: Option<Rc<str>>,
-    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) annotations: Vec<AnnotationUse>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Annotation {
+pub(crate) struct AnnotationUse {
     pub(crate) name: ScopedName,
     pub(crate) params: Vec<AnnotationParam>,
     pub(crate) span: Span,
@@ -162,11 +162,11 @@ pub(crate) struct AnnotationDef {
     pub(crate) name: Ident,
     /// Types and constants inside it.
     pub(crate) items: Vec<Item>,
-    pub(crate) members: Vec<AnnotationMember>,
+    pub(crate) members: Vec<AnnotationMemberDef>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct AnnotationMember {
+pub(crate) struct AnnotationMemberDef {
     pub(crate) ty: TypeSpec,
     pub(crate) name: Ident,
     pub(crate) default: Option<Expr>,
@@ -373,19 +373,19 @@ pub(crate) struct UnionDef {
     pub(crate) meta: Meta,
     pub(crate) name: Ident,
     pub(crate) discriminator: TypeSpec,
-    pub(crate) discriminator_annotations: Vec<Annotation>,
+    pub(crate) discriminator_annotations: Vec<AnnotationUse>,
     pub(crate) cases: Vec<CaseDef>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct CaseDef {
-    pub(crate) labels: Vec<Label>,
+    pub(crate) labels: Vec<CaseLabel>,
     /// Has one declarator.
     pub(crate) member: MemberDef,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Label {
+pub(crate) enum CaseLabel {
     Value(Expr),
     Default(Span),
 }
@@ -484,7 +484,7 @@ pub(crate) struct AttributeDef {
 
 #[derive(Clone, Debug)]
 pub(crate) struct TypeSpec {
-    pub(crate) annotations: Vec<Annotation>,
+    pub(crate) annotations: Vec<AnnotationUse>,
     pub(crate) kind: TypeKind,
     pub(crate) span: Span,
 }

@@ -1,4 +1,5 @@
-//! IDL files that are part of the compiler, for includes that no directory has.
+//! The OMG's IDL files, which are part of the compiler. They resolve `#include`s of files that are
+//! in none of the include directories.
 
 use std::path::{Path, PathBuf};
 

@@ -90,7 +90,7 @@ impl fmt::Display for Failure {
 
 /// A file without macros, conditions and includes.
 #[derive(Clone, Debug)]
-pub struct Preprocessed {
+pub struct PreprocessedSource {
     /// The text of the file and of all that it includes. Line markers (`# 12 "file.idl"`) give the
     /// origin of each line. The text compiles to the same model without the options that made it.
     pub text: String,
@@ -141,7 +141,7 @@ pub fn compile_from(
 /// # Errors
 ///
 /// A file that cannot be read, and every error that the preprocessor finds; see [`codes`].
-pub fn preprocess(main: &Path, options: &Options) -> Result<Preprocessed, Failure> {
+pub fn preprocess(main: &Path, options: &Options) -> Result<PreprocessedSource, Failure> {
     Front::read(main).preprocess(options)
 }
 
@@ -150,7 +150,11 @@ pub fn preprocess(main: &Path, options: &Options) -> Result<Preprocessed, Failur
 /// # Errors
 ///
 /// Every error that the preprocessor finds; see [`codes`].
-pub fn preprocess_text(name: &str, text: &str, options: &Options) -> Result<Preprocessed, Failure> {
+pub fn preprocess_text(
+    name: &str,
+    text: &str,
+    options: &Options,
+) -> Result<PreprocessedSource, Failure> {
     Front::of_text(name, text).preprocess(options)
 }
 
@@ -163,7 +167,7 @@ pub fn preprocess_from(
     name: &str,
     reader: impl io::Read,
     options: &Options,
-) -> Result<Preprocessed, Failure> {
+) -> Result<PreprocessedSource, Failure> {
     Front::read_from(name, reader).preprocess(options)
 }
 
@@ -217,7 +221,7 @@ impl Front {
         Ok(Compilation { model, warnings })
     }
 
-    fn preprocess(mut self, options: &Options) -> Result<Preprocessed, Failure> {
+    fn preprocess(mut self, options: &Options) -> Result<PreprocessedSource, Failure> {
         let mut text = String::new();
         if !self.sink.has_errors() {
             let stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
@@ -225,7 +229,7 @@ impl Front {
                 text = preprocessor::text(&stream, &self.sources);
             }
         }
-        Ok(Preprocessed {
+        Ok(PreprocessedSource {
             text,
             warnings: self.sink.finish(&self.sources)?,
             files: self.sources.paths_on_disk(),

@@ -103,14 +103,14 @@ pub(crate) struct Sources {
     files: Vec<Arc<SourceFile>>,
     by_path: HashMap<PathBuf, u32>,
     by_name: HashMap<PathBuf, Name>,
-    renumbered: HashMap<u32, Vec<Renumbering>>,
+    renumbered: HashMap<u32, Vec<LineDirective>>,
     /// Names that `#line` directives give, other than those of texts.
     names: Vec<PathBuf>,
 }
 
 /// The effect of a `#line` directive on the lines behind it.
 #[derive(Debug)]
-struct Renumbering {
+struct LineDirective {
     /// The offset of the line behind the directive.
     from: u32,
     /// The line of the directive.
@@ -255,7 +255,7 @@ impl Sources {
         // A file that is included again has the same directives.
         if list.last().is_none_or(|last| last.from < from) {
             let before = list.last().map_or(Name::Text(at.file), |last| last.name);
-            list.push(Renumbering {
+            list.push(LineDirective {
                 from,
                 line,
                 number,
@@ -280,7 +280,7 @@ impl Sources {
     }
 
     /// Returns the last `#line` directive before a place.
-    fn renumbering(&self, span: Span) -> Option<&Renumbering> {
+    fn renumbering(&self, span: Span) -> Option<&LineDirective> {
         let list = self.renumbered.get(&span.file)?;
         let index = list.partition_point(|r| r.from <= span.start);
         list.get(index.checked_sub(1)?)

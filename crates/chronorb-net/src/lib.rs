@@ -31,6 +31,6 @@ pub use namespace::NetworkNamespace;
 pub use napi::{napi_threads_of, read_threaded, write_threaded};
 pub use netlink::{
     AROUND_FRAME, Discipline, Handle, LinkInfo, Neighbour, Netlink, NetlinkError, QueueInfo, Rates,
-    ResolveError, Route, Sent, Share, VethEnd, Watch, resolve,
+    ResolveError, Route, Share, TrafficCounts, VethEnd, Watch, resolve,
 };
 pub use undo::{NAMES, NoUndo, Undo, UndoError, path_of, undo_all, undo_or_tell};

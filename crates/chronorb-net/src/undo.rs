@@ -43,7 +43,7 @@ pub enum Undo {
     },
     /// There is an interface in the network namespace.
     Link {
-        /// The name.
+        /// The name of the interface.
         name: String,
     },
     /// Kernel threads receive the packets of an interface of the network namespace.

@@ -28,6 +28,6 @@ pub use mailbox::Mailboxes;
 pub use stamp::{Point, Stamp, StampClock, ThreadStamps, keep_stamps, stamps};
 pub use stamp_ring::stamp;
 pub use tracer::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
-pub use turn::{Doing, counts_of_this_thread, doing, keep_activity_times};
+pub use turn::{ActivityGuard, counts_of_this_thread, doing, keep_activity_times};
 #[cfg(feature = "uring")]
 pub use uring::{Completion, CompletionWork, PrepareError, Ring};

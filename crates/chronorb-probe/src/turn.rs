@@ -18,12 +18,12 @@ use crate::stamp_ring;
 /// [stamps](crate::keep_stamps) are kept: a time is a system call at each end, for the clock of the
 /// thread, and a stamp is put down for input and output alone.
 #[inline]
-pub fn doing(activity: Activity) -> Doing {
+pub fn doing(activity: Activity) -> ActivityGuard {
     let before = match KEPT.load(Ordering::Relaxed) {
         0 => None,
         _ => turn_to(activity),
     };
-    Doing {
+    ActivityGuard {
         before,
         of_thread: PhantomData,
     }
@@ -32,14 +32,14 @@ pub fn doing(activity: Activity) -> Doing {
 /// A thread does something; see [`doing`].
 #[derive(Debug)]
 #[must_use = "the thread is done with it when this is dropped"]
-pub struct Doing {
+pub struct ActivityGuard {
     /// The previous activity, if it was another one and activities are recorded.
     before: Option<Activity>,
     /// Binds the value to its thread.
     of_thread: PhantomData<*const ()>,
 }
 
-impl Drop for Doing {
+impl Drop for ActivityGuard {
     #[inline]
     fn drop(&mut self) {
         if let Some(before) = self.before {

@@ -42,12 +42,12 @@ pub mod status;
 mod tests;
 mod transport;
 
-pub use driver::xdp::{Mode as XdpMode, Options as XdpOptions};
+pub use driver::xdp::{XdpMode, XdpOptions};
 pub use driver::{
-    Choice as DriverChoice, DriverError, OpenError as DriverOpenError, Options as DriverOptions,
-    PacketAccess, PacketRights, UnknownChoice,
+    DriverChoice, DriverError, DriverOpenError, DriverOptions, PacketAccess, PacketRights,
+    UnknownChoice,
 };
-pub use engine::{ClassConfig, Output, Processing, Urgency};
+pub use engine::{ClassConfig, ClassOutput, ClassProcessing, Urgency};
 pub use transport::{Riop, RiopError, RiopSettings};
 
 // The conformance tests of `chronorb-transport` are macros that expect this path.

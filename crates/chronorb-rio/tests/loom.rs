@@ -172,13 +172,13 @@ fn what_was_sent_is_taken_out_once() {
 }
 
 /// A frame that is being sent; all other frames are too.
-struct Sending {
+struct FrameInFlight {
     ring: Ring,
     free: Free,
     octets: UnsafeCell<u8>,
 }
 
-impl Sending {
+impl FrameInFlight {
     fn new() -> Arc<Self> {
         let free = Free::new(1);
         free.take(0, 0, 64);
@@ -226,7 +226,7 @@ fn a_frame_is_written_again_only_when_the_kernel_has_read_it() {
     for is_own_reaper in [false, true] {
         WAS_FREE.store(false, Relaxed);
         check(move || {
-            let frame = Sending::new();
+            let frame = FrameInFlight::new();
             let sender = {
                 let frame = Arc::clone(&frame);
                 thread::spawn(move || {

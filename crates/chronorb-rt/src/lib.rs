@@ -21,10 +21,10 @@
 //! | the same for names, by hash | [`HashIndex`] |
 //! | several look-ups at the price of one | [`epoch::enter`] |
 //! | ownership without waiting, and without lost wake-ups | [`Baton`] |
-//! | busy and idle threads of a lane, and its backlog | [`Crew`] |
-//! | threads that wait at one source of work while others wait for all | [`Stays`] |
+//! | busy and idle threads of a lane, and its backlog | [`WorkerSet`] |
+//! | threads that wait at one source of work while others wait for all | [`SourceAffinity`] |
 //! | a state that threads wait on | [`Gate`] |
-//! | bounded polling that starves no other thread | [`look_for`], [`look_unless_wanted`] |
+//! | bounded polling that starves no other thread | [`poll_for`], [`poll_unless_contended`] |
 //! | a short wait for a thread that sends no wake-up | [`Backoff`] |
 //! | a wake-up through a file descriptor | [`Wake`] |
 //! | a wake-up of one chosen thread that waits on an epoll set | [`Kick`] |
@@ -68,7 +68,7 @@ pub use mem::published::PublishedWords;
 pub use mem::tally::{COUNT_WORDS, ThreadCounts, count};
 pub use mem::text::Text;
 pub use sched::reservation::{Reservation, ReservationError, reserve_for};
-pub use sched::rights::{MemoryLock, Missing, PriorityRefusal, Rights, raise_open_files};
+pub use sched::rights::{MemoryLock, MissingRight, PriorityRefusal, Rights, raise_open_files};
 pub use sched::scheduling::{
     Policy, Scheduling, SchedulingError, current, scheduling_of_process, set_current,
     set_scheduling_of, set_scheduling_of_process,
@@ -78,19 +78,19 @@ pub use sched::thread::{
     SpawnError, Thread, ThreadBuilder, ThreadInfo, ThreadState, counts_of_others, list,
     stack_bottom,
 };
-pub use sync::baton::{Baton, BatonGuard, Released};
-pub use sync::crew::{Bounds, Call, Crew, Offered, Risen};
+pub use sync::baton::{Baton, BatonGuard, ReleaseOutcome};
 pub use sync::gate::Gate;
 pub use sync::kick::{Kick, epoll_wait_or_kick};
 pub use sync::observer::{SyncObserver, observe_synchronisation};
 pub use sync::pi_lock::{NotOwner, PiLock, PiLockError, lock_operations, thread_id};
 pub use sync::pi_mutex::{PiMutex, PiMutexGuard};
-pub use sync::stay::{Stayer, Stays};
+pub use sync::source_affinity::{AffineThread, SourceAffinity};
 pub use sync::wake::Wake;
+pub use sync::worker_set::{Bounds, Call, OfferOutcome, WakeReason, WorkerSet};
 pub use sys::files::{MAX_FILE, read_file, read_text};
 pub use table::epoch;
 pub use table::hash_index::HashIndex;
-pub use table::slots::{Full, Key, Removed, SlotRef, Slots};
+pub use table::slots::{Full, Key, RemoveOutcome, SlotRef, Slots};
 pub use time::backoff::Backoff;
 pub use time::clock::{Deadline, Monotonic, sleep_until};
-pub use time::spin::{look_for, look_unless_wanted, prepare_to_look};
+pub use time::spin::{poll_for, poll_unless_contended, prepare_to_poll};

@@ -5,9 +5,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use chronorb_rt::{
-    Baton, CountingAllocator, Deadline, Gate, HashIndex, Monotonic, PiMutex, Released, Rights,
-    Scheduling, Slots, ThreadBuilder, Wake, allocations, counts_of_others, epoch, forbid,
-    lock_operations, look_for, page_faults,
+    Baton, CountingAllocator, Deadline, Gate, HashIndex, Monotonic, PiMutex, ReleaseOutcome,
+    Rights, Scheduling, Slots, ThreadBuilder, Wake, allocations, counts_of_others, epoch, forbid,
+    lock_operations, page_faults, poll_for,
 };
 
 #[global_allocator]
@@ -80,7 +80,7 @@ fn the_first_look_of_a_real_time_thread_does_not_allocate_or_lock() {
     let looking = ThreadBuilder::new("looking").scheduling(scheduling);
     let looking = looking.spawn(|| {
         let locks = lock_operations();
-        let found = forbid(|| look_for(Duration::from_secs(1), || Some(7)));
+        let found = forbid(|| poll_for(Duration::from_secs(1), || Some(7)));
         (found, lock_operations() - locks)
     });
     assert_eq!(looking.unwrap().join().unwrap(), (Some(7), 0));
@@ -98,7 +98,7 @@ fn the_request_path_does_not_allocate() {
         assert_eq!(table.get(key).as_deref(), Some(&7));
         *mutex.lock() += 1;
         let holder = baton.claim().unwrap();
-        assert!(matches!(holder.release(), Released::Done));
+        assert!(matches!(holder.release(), ReleaseOutcome::Done));
         assert_eq!(gate.set(1), 0);
         assert_eq!(
             gate.wait_while(1, Deadline::after(Duration::from_micros(1))),

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
 use chronorb_rt::{
-    Baton, Bounds, Crew, Full, HashIndex, Key, Offered, Released, Removed, Risen, SlotRef, Slots,
-    Stayer, Stays, epoch,
+    AffineThread, Baton, Bounds, Full, HashIndex, Key, OfferOutcome, ReleaseOutcome, RemoveOutcome,
+    SlotRef, Slots, SourceAffinity, WakeReason, WorkerSet, epoch,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -273,7 +273,7 @@ fn the_removed_value_is_given_out_once_to_remover_or_user() {
                 given.into_iter().flatten().count()
             })
         });
-        let given = usize::from(table.remove(key) == Removed::Last("value"));
+        let given = usize::from(table.remove(key) == RemoveOutcome::Last("value"));
         let given = users
             .into_iter()
             .fold(given, |given, user| given + user.join().unwrap());
@@ -296,8 +296,8 @@ fn a_value_that_an_outdated_key_delays_is_given_out_once() {
         };
         let mut given = Vec::new();
         let mut remove = |key| match table.remove(key) {
-            Removed::Last(value) => given.push(value),
-            removed => assert_eq!(removed, Removed::InUse),
+            RemoveOutcome::Last(value) => given.push(value),
+            removed => assert_eq!(removed, RemoveOutcome::InUse),
         };
         remove(old);
         let new = table.insert(2);
@@ -407,8 +407,8 @@ fn announce_and_serve(who: usize, announced: &[AtomicBool], seen: &Baton<Vec<boo
             *seen |= announced.load(Relaxed);
         }
         match holder.release() {
-            Released::Done => return,
-            Released::Again(still_held) => holder = still_held,
+            ReleaseOutcome::Done => return,
+            ReleaseOutcome::Again(still_held) => holder = still_held,
         }
     }
 }
@@ -428,7 +428,7 @@ fn no_wake_up_is_lost(threads: usize) {
     }
     let holder = seen.claim().expect("everybody has released");
     assert_eq!(*holder, vec![true; threads]);
-    assert!(matches!(holder.release(), Released::Done));
+    assert!(matches!(holder.release(), ReleaseOutcome::Done));
 }
 
 #[test]
@@ -441,72 +441,72 @@ fn every_claim_of_three_threads_is_followed_by_a_look() {
     bounded(3, || no_wake_up_is_lost(3));
 }
 
-/// A seat of a crew and a room of one thing.
-fn crew_of_one<T>() -> Crew<T> {
+/// A permit of a workers and a room of one thing.
+fn one_worker<T>() -> WorkerSet<T> {
     let bounds = Bounds {
         things: 1,
         octets: 1,
     };
-    Crew::new(1, 1, 2, bounds)
+    WorkerSet::new(1, 1, 2, bounds)
 }
 
 #[test]
 fn what_found_no_seat_is_served_by_who_gives_one_back() {
     loom::model(|| {
-        let crew = Arc::new(crew_of_one());
+        let workers = Arc::new(one_worker());
         let served = Arc::new(Count::new(0));
-        let serve_and_finish = |crew: &Crew<()>, served: &Count| {
+        let serve_and_finish = |workers: &WorkerSet<()>, served: &Count| {
             served.fetch_add(1, Relaxed);
-            while crew.finish().is_some() {
+            while workers.finish().is_some() {
                 served.fetch_add(1, Relaxed);
             }
         };
-        // Two threads with a request each, one seat, and room for one to wait.
+        // Two threads with a request each, one permit, and room for one to wait.
         let other = {
-            let (crew, served) = (Arc::clone(&crew), Arc::clone(&served));
-            thread::spawn(move || match crew.offer(0, 1, ()) {
-                Offered::Seat(()) => serve_and_finish(&crew, &served),
-                Offered::Waits(evicted) => assert!(evicted.is_empty()),
-                Offered::Refused(()) => panic!("there is room for it"),
+            let (workers, served) = (Arc::clone(&workers), Arc::clone(&served));
+            thread::spawn(move || match workers.offer(0, 1, ()) {
+                OfferOutcome::Permit(()) => serve_and_finish(&workers, &served),
+                OfferOutcome::Waits(evicted) => assert!(evicted.is_empty()),
+                OfferOutcome::Refused(()) => panic!("there is room for it"),
             })
         };
-        if crew.try_begin() {
-            serve_and_finish(&crew, &served);
+        if workers.try_begin() {
+            serve_and_finish(&workers, &served);
         } else {
-            match crew.offer(0, 1, ()) {
-                Offered::Seat(()) => serve_and_finish(&crew, &served),
-                Offered::Waits(_) => {}
-                Offered::Refused(()) => panic!("the other one has the seat"),
+            match workers.offer(0, 1, ()) {
+                OfferOutcome::Permit(()) => serve_and_finish(&workers, &served),
+                OfferOutcome::Waits(_) => {}
+                OfferOutcome::Refused(()) => panic!("the other one has the permit"),
             }
         }
         other.join().unwrap();
         assert_eq!(served.load(Relaxed), 2);
-        assert_eq!(crew.counts(), (1, 1, 0), "the seat is free again");
+        assert_eq!(workers.counts(), (1, 1, 0), "the permit is free again");
     });
 }
 
 #[test]
 fn an_assignment_reaches_a_member_that_is_about_to_rest() {
     loom::model(|| {
-        let crew = Arc::new(crew_of_one());
-        let me = crew.enlist(1).unwrap();
-        assert!(crew.try_begin());
+        let workers = Arc::new(one_worker());
+        let me = workers.enlist(1).unwrap();
+        assert!(workers.try_begin());
         let reader = {
-            let crew = Arc::clone(&crew);
+            let workers = Arc::clone(&workers);
             thread::spawn(move || {
-                crew.assign(0, 7).unwrap();
-                crew.call().map(|call| call.make(false)).is_some()
+                workers.assign(0, 7).unwrap();
+                workers.call().map(|call| call.make(false)).is_some()
             })
         };
-        let served = if crew.rest(me) {
+        let served = if workers.rest(me) {
             // The member waits here. It goes on when it is called, or not at all.
             let called = reader.join().unwrap();
             assert!(called, "it rests, and is not called");
-            assert_eq!(crew.rise(me), Risen::Called);
-            crew.take_assigned()
+            assert_eq!(workers.rise(me), WakeReason::Called);
+            workers.take_assigned()
         } else {
-            let called = crew.rise(me) != Risen::ByItself;
-            let served = crew.take_assigned();
+            let called = workers.rise(me) != WakeReason::ByItself;
+            let served = workers.take_assigned();
             assert_eq!(
                 called,
                 reader.join().unwrap(),
@@ -515,21 +515,21 @@ fn an_assignment_reaches_a_member_that_is_about_to_rest() {
             served
         };
         assert_eq!(served, Some(7));
-        crew.leave(me);
+        workers.leave(me);
     });
 }
 
 #[test]
 fn a_member_that_goes_on_by_itself_waits_for_who_calls_it() {
     loom::model(|| {
-        let crew: Arc<Crew<()>> = Arc::new(crew_of_one());
-        let me = crew.enlist(1).unwrap();
-        assert!(crew.rest(me));
+        let workers: Arc<WorkerSet<()>> = Arc::new(one_worker());
+        let me = workers.enlist(1).unwrap();
+        assert!(workers.rest(me));
         let raised = Arc::new(AtomicBool::new(false));
         let caller = {
-            let (crew, raised) = (Arc::clone(&crew), Arc::clone(&raised));
+            let (workers, raised) = (Arc::clone(&workers), Arc::clone(&raised));
             thread::spawn(move || {
-                if let Some(call) = crew.call() {
+                if let Some(call) = workers.call() {
                     // Its priority is set here.
                     raised.store(true, Relaxed);
                     call.make(true);
@@ -539,22 +539,22 @@ fn a_member_that_goes_on_by_itself_waits_for_who_calls_it() {
             })
         };
         // An event of its own woke it.
-        let called = crew.rise(me) == Risen::Raised;
+        let called = workers.rise(me) == WakeReason::Raised;
         if called {
             assert!(raised.load(Relaxed));
         }
         assert_eq!(caller.join().unwrap(), called);
-        crew.leave(me);
+        workers.leave(me);
     });
 }
 
 #[test]
-fn a_lower_crew_lends_its_seat_or_sees_what_waits() {
-    // As lanes do it: the reader of the high one asks the low one for a seat, leaves the request if
-    // there is none, and asks again; a thread of the low one that is done looks above before and
-    // after it frees its seat.
+fn a_lower_set_lends_its_permit_or_sees_what_waits() {
+    // As lanes do it: the reader of the high one asks the low one for a permit, leaves the request
+    // if there is none, and asks again; a thread of the low one that is done looks above before and
+    // after it frees its permit.
     loom::model(|| {
-        let (high, low) = (Arc::new(crew_of_one()), Arc::new(crew_of_one::<u32>()));
+        let (high, low) = (Arc::new(one_worker()), Arc::new(one_worker::<u32>()));
         assert!(high.try_begin(), "the high lane is exhausted");
         assert!(low.try_begin(), "a thread of the low one is at work");
         let low_thread = {
@@ -573,7 +573,7 @@ fn a_lower_crew_lends_its_seat_or_sees_what_waits() {
         };
         let mut assigned = low.try_begin().then_some(7);
         if assigned.is_none() {
-            assert!(matches!(high.offer(0, 1, 7), Offered::Waits(_)));
+            assert!(matches!(high.offer(0, 1, 7), OfferOutcome::Waits(_)));
             while assigned.is_none() && high.has_backlog() && low.try_begin() {
                 assigned = high.take();
                 if assigned.is_none() {
@@ -592,28 +592,28 @@ fn a_lower_crew_lends_its_seat_or_sees_what_waits() {
 }
 
 #[test]
-fn nothing_waits_in_a_crew_that_is_closed() {
+fn nothing_waits_in_a_set_that_is_closed() {
     loom::model(|| {
-        let crew = Arc::new(crew_of_one());
-        assert!(crew.try_begin());
+        let workers = Arc::new(one_worker());
+        assert!(workers.try_begin());
         let reader = {
-            let crew = Arc::clone(&crew);
-            thread::spawn(move || match crew.offer(0, 1, 7) {
-                Offered::Waits(_) => None,
-                Offered::Seat(thing) | Offered::Refused(thing) => Some(thing),
+            let workers = Arc::clone(&workers);
+            thread::spawn(move || match workers.offer(0, 1, 7) {
+                OfferOutcome::Waits(_) => None,
+                OfferOutcome::Permit(thing) | OfferOutcome::Refused(thing) => Some(thing),
             })
         };
-        let closed = crew.close();
+        let closed = workers.close();
         let refused = reader.join().unwrap();
         assert_eq!(closed.first().copied().or(refused), Some(7));
-        assert_eq!(crew.counts(), (1, 0, 0));
+        assert_eq!(workers.counts(), (1, 0, 0));
     });
 }
 
 #[test]
 fn a_thread_too_many_leaves_only_with_a_free_seat() {
     loom::model(|| {
-        let crew: Arc<Crew<()>> = Arc::new(Crew::new(
+        let workers: Arc<WorkerSet<()>> = Arc::new(WorkerSet::new(
             1,
             2,
             2,
@@ -622,43 +622,43 @@ fn a_thread_too_many_leaves_only_with_a_free_seat() {
                 octets: 0,
             },
         ));
-        assert!(crew.grow());
-        crew.settle(true);
-        assert!(crew.finish().is_none());
+        assert!(workers.grow());
+        workers.settle(true);
+        assert!(workers.finish().is_none());
         let idle = [(); 2].map(|()| {
-            let crew = Arc::clone(&crew);
-            thread::spawn(move || crew.retire())
+            let workers = Arc::clone(&workers);
+            thread::spawn(move || workers.retire())
         });
-        let begun = crew.try_begin();
+        let begun = workers.try_begin();
         let left = idle.map(|thread| thread.join().unwrap());
         let left = left.into_iter().filter(|left| *left).count() as u32;
         assert!(left <= 1, "the least stay");
         assert!(begun || left == 1);
-        let (seats, free, _) = crew.counts();
-        assert_eq!(seats, 2 - left);
-        assert_eq!(free, seats - u32::from(begun));
+        let (permits, free, _) = workers.counts();
+        assert_eq!(permits, 2 - left);
+        assert_eq!(free, permits - u32::from(begun));
     });
 }
 
 #[test]
-fn a_crew_never_has_more_seats_than_it_may() {
+fn a_set_never_has_more_permits_than_it_may() {
     loom::model(|| {
         let room = Bounds {
             things: 0,
             octets: 0,
         };
-        let crew: Arc<Crew<()>> = Arc::new(Crew::new(1, 2, 2, room));
-        assert!(crew.try_begin() && crew.grow(), "both are at work");
-        crew.settle(true);
+        let workers: Arc<WorkerSet<()>> = Arc::new(WorkerSet::new(1, 2, 2, room));
+        assert!(workers.try_begin() && workers.grow(), "both are at work");
+        workers.settle(true);
         let idle = {
-            let crew = Arc::clone(&crew);
-            thread::spawn(move || crew.retire())
+            let workers = Arc::clone(&workers);
+            thread::spawn(move || workers.retire())
         };
-        let grown = crew.grow();
+        let grown = workers.grow();
         let left = idle.join().unwrap();
-        let (seats, free, _) = crew.counts();
+        let (permits, free, _) = workers.counts();
         assert!(!left && !grown, "all are at work, and there is no room");
-        assert_eq!((seats, free), (2, 0));
+        assert_eq!((permits, free), (2, 0));
     });
 }
 
@@ -667,8 +667,8 @@ fn a_crew_never_has_more_seats_than_it_may() {
 #[test]
 fn a_set_is_not_left_alone_by_who_stays() {
     loom::model(|| {
-        let stays = Arc::new(Stays::new());
-        let stayer = Arc::new(Stayer::new(1));
+        let stays = Arc::new(SourceAffinity::new());
+        let stayer = Arc::new(AffineThread::new(1));
         let woken = Arc::new(AtomicBool::new(false));
         // Both are at the set, and the first has gone away to work.
         stays.come();
@@ -700,8 +700,8 @@ fn a_set_is_not_left_alone_by_who_stays() {
 #[test]
 fn whoever_is_called_notices_it_before_the_next_wait() {
     loom::model(|| {
-        let stays = Arc::new(Stays::new());
-        let stayer = Arc::new(Stayer::new(1));
+        let stays = Arc::new(SourceAffinity::new());
+        let stayer = Arc::new(AffineThread::new(1));
         let wakes = Arc::new(Count::new(0));
         stays.come();
         assert!(stays.enter(&stayer, ()));

@@ -43,7 +43,8 @@ pub enum NetworkError {
          of them"
     )]
     InvalidName(String),
-    /// Frames that are held for a while have to be as on a cable.
+    /// A delay was combined with offloads. A delayed frame has to be as it would be on a cable, and
+    /// offloads leave its segmentation and checksum to the hardware.
     #[error("a network with a delay has no offloads: leave one of them out")]
     DelayWithOffloads,
     /// An interface does not carry packets.

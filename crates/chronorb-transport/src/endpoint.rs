@@ -11,7 +11,7 @@ use crate::Address;
 pub struct Endpoint {
     /// The scheme, which chooses the transport.
     pub scheme: String,
-    /// The greatest GIOP version to offer there, `1.2` where none is given.
+    /// The greatest GIOP version that references offer for the endpoint; `None` for 1.2.
     pub version: Option<(u8, u8)>,
     /// The address to bind to. An empty host is every interface, port 0 any free one, and an empty
     /// path one that the transport chooses.

@@ -33,8 +33,8 @@ pub(crate) fn set(socket: &OwnedFd, options: SocketOptions) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the present values, with the defaults of a protocol that sends at once and does not
-/// probe idle peers.
+/// Reads the options of a socket of a protocol without TCP's `TCP_NODELAY` and `SO_KEEPALIVE`: the
+/// result says that data are sent at once and that idle peers are not probed.
 pub(crate) fn get(socket: &OwnedFd) -> io::Result<SocketOptions> {
     let octets = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
     Ok(SocketOptions {

@@ -41,7 +41,7 @@ pub mod trace;
 pub mod udp;
 #[cfg(feature = "uds")]
 pub mod uds;
-mod waiting;
+mod wait_policy;
 
 use std::fmt;
 use std::io;
@@ -58,7 +58,7 @@ pub use remote::{Credentials, Remote, RemoteAddress};
 pub use setup::{Messages, Setup, SocketOptions};
 pub use sys::interfaces::interface_addresses;
 pub use sys::{dont_route, packet_priority, set_packet_priority};
-pub use waiting::Waiting;
+pub use wait_policy::WaitPolicy;
 
 /// The unit in which a connection carries octets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

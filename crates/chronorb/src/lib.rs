@@ -118,7 +118,7 @@ pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::values;
 pub use chronorb_orb::{
     BindError, Call, CompletionStatus, Incident, InitError, Interface, Ior, LastFailure, Object,
-    Operation, Orb, Peer, Pending, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
+    Operation, Orb, Peer, PendingReply, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
     SystemException, SystemExceptionKind, UserException, Version, minor, narrow,
 };
 
@@ -130,10 +130,10 @@ pub mod config {
     pub use chronorb_orb::TraceSettings;
     pub use chronorb_orb::{
         Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, Demultiplexing,
-        OrbConfig, PriorityExcess, RealTimeMode, ThreadpoolStrategy, Waiting,
+        OrbConfig, PriorityExcess, RealTimeMode, ThreadpoolStrategy, WaitPolicy,
     };
     #[cfg(feature = "baselines")]
-    pub use chronorb_orb::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
+    pub use chronorb_orb::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
     #[cfg(feature = "riop")]
     pub use chronorb_orb::{RioDriver, RioSettings};
     #[cfg(feature = "access")]
@@ -160,7 +160,7 @@ pub mod observe {
 pub mod transport {
     pub use chronorb_orb::transport::*;
     pub use chronorb_orb::{
-        AddressForm, Listening, ListeningEndpoint, PeerProof, PluggableProtocol,
+        AddressForm, ListeningEndpoint, ListeningEndpoints, PeerProof, PluggableProtocol,
     };
 }
 

@@ -20,12 +20,12 @@ pub(crate) struct LineConnection {
     /// Readable while waits are interrupted, or after the end of the connection.
     called: OwnedFd,
     ended: AtomicBool,
-    _taken: Taken,
+    _taken: LineGuard,
 }
 
 /// The line of a connection, which is released on drop.
 #[derive(Debug)]
-struct Taken(Arc<Line>);
+struct LineGuard(Arc<Line>);
 
 impl LineConnection {
     /// Returns `None` if there is a connection already.
@@ -33,7 +33,7 @@ impl LineConnection {
         if !line.take() {
             return Ok(None);
         }
-        let taken = Taken(line);
+        let taken = LineGuard(line);
         Ok(Some(Self {
             file: taken.0.as_fd().try_clone_to_owned()?,
             called: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -202,7 +202,7 @@ impl AsFd for LineConnection {
     }
 }
 
-impl Drop for Taken {
+impl Drop for LineGuard {
     fn drop(&mut self) {
         self.0.give_back();
     }

@@ -7,7 +7,7 @@ use chronorb_giop::{
     encode_reply, encode_request, finish_message, start_message_in,
 };
 
-use crate::typed::{Choices, Grammar, Item, Marks, Octets, mutate};
+use crate::typed::{Choices, Grammar, Item, Marks, OctetWriter, mutate};
 
 /// A value in the body of a message.
 #[derive(Clone, Copy, Debug)]
@@ -261,7 +261,7 @@ impl Messages<'_> {
         let text = Version::V1_2.text(CharSet::Utf8);
         head(&mut e.expect("there is room").with_text(text)).expect("there is room");
         let choices = std::mem::replace(&mut self.choices, Choices::new(&[]));
-        let out = Octets::at(frame.len(), endian);
+        let out = OctetWriter::at(frame.len(), endian);
         let mut grammar = Grammar::new(choices, out, true);
         let mut marks = Marks::default();
         parts

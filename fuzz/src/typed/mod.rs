@@ -10,7 +10,7 @@ use chronorb_cdr::{CharSet, Endian, TextForm, WideForm};
 
 pub(crate) use bodies::{Marks, mutate};
 pub(crate) use choices::Choices;
-pub(crate) use octets::Octets;
+pub(crate) use octets::OctetWriter;
 pub(crate) use types::Grammar;
 
 use crate::small_stack;
@@ -64,7 +64,7 @@ impl Message {
         let octets = if is_raw {
             choices.rest().to_vec()
         } else {
-            let out = Octets::at(position, endian);
+            let out = OctetWriter::at(position, endian);
             let mut grammar = Grammar::new(choices, out, wide == WideForm::Utf16);
             let mut marks = Marks::default();
             for item in &items {

@@ -1,24 +1,24 @@
-//! CDR that need not be right: a writer that checks nothing.
+//! A writer of CDR that checks nothing, so that it can write invalid data.
 
 use chronorb_cdr::Endian;
 
-/// Octets that are written one after the other, with alignment as CDR has it.
-pub(crate) struct Octets {
+/// A buffer to which octets are appended, with the alignment of CDR.
+pub(crate) struct OctetWriter {
     pub(crate) octets: Vec<u8>,
     pub(crate) endian: Endian,
-    /// The index that alignment is relative to; it wraps around where it lies before the first.
+    /// The index to which alignment is relative. It wraps around if it is before the first octet.
     origin: usize,
 }
 
-/// An encapsulation that is not complete.
+/// An encapsulation whose length is not written yet.
 pub(crate) struct Open {
     start: usize,
     endian: Endian,
     origin: usize,
 }
 
-impl Octets {
-    /// Octets of which the first stands at `position` of a message.
+impl OctetWriter {
+    /// Makes an empty buffer whose first octet is at `position` of a message.
     pub(crate) fn at(position: usize, endian: Endian) -> Self {
         Self {
             octets: Vec::new(),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use chronorb_cdr::Endian;
 
 use super::choices::Choices;
-use super::octets::Octets;
+use super::octets::OctetWriter;
 
 /// The form of values of a type code.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ struct OpenType {
 /// Writes type codes and values.
 pub(crate) struct Grammar<'d> {
     pub(crate) choices: Choices<'d>,
-    pub(crate) out: Octets,
+    pub(crate) out: OctetWriter,
     begun: Vec<OpenType>,
     /// Type codes and parts of values that may still be written.
     pub(crate) budget: usize,
@@ -64,7 +64,7 @@ pub(crate) struct Grammar<'d> {
 }
 
 impl<'d> Grammar<'d> {
-    pub(crate) fn new(choices: Choices<'d>, out: Octets, is_utf16: bool) -> Self {
+    pub(crate) fn new(choices: Choices<'d>, out: OctetWriter, is_utf16: bool) -> Self {
         Self {
             choices,
             out,

@@ -102,7 +102,7 @@ fn price() -> Price {
     Price::from_unscaled(-123_456_789).unwrap_or_default()
 }
 
-/// Returns the sample of that kind; `this` is the target of its reference.
+/// Makes an `any` with a sample value of a kind. If it has an object reference, that is `this`.
 ///
 /// # Errors
 /// None is expected.

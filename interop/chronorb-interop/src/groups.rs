@@ -13,7 +13,7 @@ pub mod idl {
     pub use self::groups::*;
 }
 
-/// A member that forwards the messages that it receives.
+/// A member of a multicast group that forwards each message that it receives.
 #[derive(Debug)]
 pub struct TellingMember {
     tell: Sender<Heard>,

@@ -72,7 +72,7 @@ pub(crate) fn filling(count: usize) -> Vec<u8> {
     (0..count).map(|i| (i % 251) as u8).collect()
 }
 
-/// Returns the strings in their owned form.
+/// Copies the strings into a vector, as members of sequences have them.
 pub(crate) fn words<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
 }

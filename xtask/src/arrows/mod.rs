@@ -78,7 +78,8 @@ fn read(folder: &Path) -> Result<Arrows, String> {
     Ok(arrows.collect())
 }
 
-/// Returns the last module of a path in `module`; `None` outside the crate.
+/// Returns the innermost module that `path` names, seen from `module`; `None` if it is outside the
+/// crate.
 fn resolve(modules: &Modules, module: &str, path: &[String]) -> Option<String> {
     let mut at = module.to_owned();
     let mut segments = path.iter().map(String::as_str).peekable();

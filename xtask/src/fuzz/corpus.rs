@@ -1,4 +1,5 @@
-//! The corpora: what a run has found is in the folder of the build, what is kept of it in `fuzz`.
+//! The corpora. The inputs that a run finds are in the build folder; `fuzz` has those that are
+//! committed.
 
 use std::fs;
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ pub(super) enum Kind {
     LongLine,
     /// A `match` on `true` and `false`; each of its arms counts.
     MatchBool,
-    /// A type is named by a participle.
+    /// A type is named by a participle. Traits may be: adjectives are custom for them (`Sized`).
     Participle,
     /// A crate has another type of this name.
     SameName,
@@ -93,7 +93,7 @@ const IRREGULAR: [&str; 22] = [
 ];
 
 /// Nouns that look like participles, and names of standards.
-const NOUNS: [&str; 33] = [
+const NOUNS: [&str; 36] = [
     "Binding",
     "Blocking",
     "Buffering",
@@ -101,6 +101,7 @@ const NOUNS: [&str; 33] = [
     "Demultiplexing",
     "Encoding",
     "Feed",
+    "Finding",
     "Fixed",
     "Framing",
     "Heading",
@@ -115,6 +116,8 @@ const NOUNS: [&str; 33] = [
     "Padding",
     "Parking",
     "Processing",
+    "Reading",
+    "Recording",
     "Ring",
     "Routing",
     "Scheduling",
@@ -140,10 +143,13 @@ pub(super) fn of_rust(text: &str) -> Vec<Offence> {
     }
     for piece in &pieces {
         match piece.kind {
-            PieceKind::Text => {
+            PieceKind::Text | PieceKind::Listing => {
                 let persons = persons(&without_quotations(piece.text));
                 let offence = || offence(Kind::Who, piece.line, piece.text);
                 offences.extend(repeat_with(offence).take(persons));
+                if piece.kind == PieceKind::Listing {
+                    listings.insert(piece.line);
+                }
             }
             PieceKind::Code => of_code(piece, &mut offences),
             _ => {}
@@ -272,7 +278,7 @@ fn of_code(piece: &Piece<'_>, offences: &mut Vec<Offence>) {
     if is_arm("true") || is_arm("false") {
         offences.push(offence(Kind::MatchBool, piece.line, code));
     }
-    for keyword in ["struct ", "enum ", "trait ", "type ", "union "] {
+    for keyword in ["struct ", "enum ", "type ", "union "] {
         let name = code.find(keyword).and_then(|at| {
             let is_word = at == 0 || code[..at].ends_with([' ', '(']);
             type_name(&code[at..]).filter(|_| is_word)

@@ -17,6 +17,8 @@ pub(super) enum PieceKind {
     Comment,
     /// A string literal, or a line of one.
     Text,
+    /// A line of a raw string literal, except the first.
+    Listing,
     Code,
 }
 
@@ -37,7 +39,8 @@ enum Open {
     Text(Option<usize>),
 }
 
-/// Splits Rust into its pieces. Code within a line that has no string and no comment is one piece.
+/// Splits a Rust file into its pieces. The code of a line up to the next string or comment is one
+/// piece.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut open = Open::Nothing;
@@ -54,6 +57,10 @@ fn pieces_of_line<'a>(
     pieces: &mut Vec<Piece<'a>>,
 ) -> Open {
     let mut push = |kind, text| pieces.push(Piece { line, kind, text });
+    let mut text_kind = match open {
+        Open::Text(Some(_)) => PieceKind::Listing,
+        _ => PieceKind::Text,
+    };
     loop {
         match open {
             Open::Comment => {
@@ -66,10 +73,11 @@ fn pieces_of_line<'a>(
             }
             Open::Text(hashes) => {
                 let Some(end) = end_of_text(rest, hashes) else {
-                    push(PieceKind::Text, rest);
+                    push(text_kind, rest);
                     return Open::Text(hashes);
                 };
-                push(PieceKind::Text, &rest[..end]);
+                push(text_kind, &rest[..end]);
+                text_kind = PieceKind::Text;
                 rest = &rest[end + 1 + hashes.unwrap_or_default()..];
             }
             Open::Nothing => {}
@@ -173,7 +181,7 @@ pub(super) fn blocks<'a>(pieces: &[Piece<'a>]) -> Vec<Block<'a>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
     let mut line_of_code = None;
     for piece in pieces {
-        if matches!(piece.kind, PieceKind::Code | PieceKind::Text) {
+        if !matches!(piece.kind, PieceKind::Doc | PieceKind::Comment) {
             line_of_code = Some(piece.line);
             continue;
         }

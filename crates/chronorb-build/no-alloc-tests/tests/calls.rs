@@ -1,4 +1,5 @@
-//! Calls of every kind without a single allocation in client or server, including exceptions.
+//! Test that calls of every kind, including those that raise exceptions, do not allocate in client
+//! or server.
 
 use chronorb::prelude::*;
 use chronorb_no_alloc_tests::gauge::plant::{

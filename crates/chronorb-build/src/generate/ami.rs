@@ -43,7 +43,7 @@ impl Context<'_> {
         !self.options.no_alloc && method.is_asynchronous(by_default)
     }
 
-    /// Returns whether the interface has a `…ReplyHandler`, because it declares something that can
+    /// Whether the interface has a `…ReplyHandler`: it declares an operation or attribute that can
     /// be called asynchronously.
     fn has_handler(self, id: DefId) -> bool {
         let mut own = self.names.own_methods(id).iter();
@@ -143,7 +143,7 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
         pub fn #begin(
             &self,
             #(#names: #params),*
-        ) -> ::core::result::Result<#rt::Pending<#output, #error>, #rt::SystemException> {
+        ) -> ::core::result::Result<#rt::PendingReply<#output, #error>, #rt::SystemException> {
             #body
         }
 
@@ -184,7 +184,7 @@ fn begin_body(
     let error = context.error_type(method, Form::Owned, Lifetime::Elided);
     let exceptions = exceptions(context, method, Form::Owned);
     quote! {
-        #rt::Pending::begin(
+        #rt::PendingReply::begin(
             &self.object,
             &#rt::Operation::twoway(#wire_name),
             &|#e: &mut #rt::Encoder<'_>| {

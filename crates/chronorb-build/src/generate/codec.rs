@@ -13,13 +13,13 @@ use crate::shape;
 
 /// An expression in generated code for a value that exists there.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct ValueExpr {
     tokens: TokenStream,
     is_reference: bool,
 }
 
-impl Place {
-    /// Creates a place whose expression is the value.
+impl ValueExpr {
+    /// Creates an expression of the value itself.
     pub(super) fn value(tokens: TokenStream) -> Self {
         Self {
             tokens,
@@ -27,7 +27,7 @@ impl Place {
         }
     }
 
-    /// Creates a place whose expression is a reference to the value.
+    /// Creates an expression of a reference to the value.
     pub(super) fn reference(tokens: TokenStream) -> Self {
         Self {
             tokens,
@@ -73,7 +73,7 @@ pub(super) enum Form {
 impl Context<'_> {
     /// Returns a statement that encodes the value into the encoder `e`, a variable of type `&mut
     /// Encoder`, and returns an error with `?`.
-    pub(super) fn encode(self, ty: &Type, value: &Place, form: Form, e: &Ident) -> TokenStream {
+    pub(super) fn encode(self, ty: &Type, value: &ValueExpr, form: Form, e: &Ident) -> TokenStream {
         let rt = rt();
         let resolved = shape::resolve(self.model, ty);
         let variable = shape::is_variable(self.model, ty);
@@ -130,7 +130,7 @@ impl Context<'_> {
         self,
         write: &str,
         bound: Option<u32>,
-        value: &Place,
+        value: &ValueExpr,
         form: Form,
         e: &Ident,
     ) -> TokenStream {
@@ -155,7 +155,7 @@ impl Context<'_> {
         self,
         element: &Type,
         bound: Option<u32>,
-        value: &Place,
+        value: &ValueExpr,
         form: Form,
         e: &Ident,
     ) -> TokenStream {
@@ -174,7 +174,7 @@ impl Context<'_> {
             _ => {}
         }
         let check = check_bound(bound.as_ref());
-        let item = self.encode(element, &Place::reference(quote! { item }), form, e);
+        let item = self.encode(element, &ValueExpr::reference(quote! { item }), form, e);
         quote! {
             {
                 let items = #items;
@@ -190,7 +190,7 @@ impl Context<'_> {
         self,
         [key, value]: [&Type; 2],
         bound: Option<u32>,
-        map: &Place,
+        map: &ValueExpr,
         form: Form,
         e: &Ident,
     ) -> TokenStream {
@@ -199,8 +199,8 @@ impl Context<'_> {
             Form::Owned => map.by_reference(),
         };
         let check = check_bound(bound.map(Literal::u32_unsuffixed).as_ref());
-        let key = self.encode(key, &Place::reference(quote! { key }), form, e);
-        let value = self.encode(value, &Place::reference(quote! { value }), form, e);
+        let key = self.encode(key, &ValueExpr::reference(quote! { key }), form, e);
+        let value = self.encode(value, &ValueExpr::reference(quote! { value }), form, e);
         quote! {
             {
                 let items = #items;
@@ -215,12 +215,12 @@ impl Context<'_> {
         self,
         element: &Type,
         dimensions: &[u32],
-        value: &Place,
+        value: &ValueExpr,
         form: Form,
         e: &Ident,
     ) -> TokenStream {
         let items = value.by_reference();
-        let item = Place::reference(quote! { item });
+        let item = ValueExpr::reference(quote! { item });
         let item = match dimensions {
             [] | [_] => self.encode(element, &item, form, e),
             [_, inner @ ..] => self.encode_array(element, inner, &item, form, e),

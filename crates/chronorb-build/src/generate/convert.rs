@@ -4,13 +4,13 @@ use chronorb_idl::model::Type;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::codec::Place;
+use super::codec::ValueExpr;
 use super::context::{Context, rt};
 use crate::shape;
 
 impl Context<'_> {
     /// Returns an expression for the owned form of a view.
-    pub(super) fn to_owned(self, ty: &Type, view: &Place) -> TokenStream {
+    pub(super) fn to_owned(self, ty: &Type, view: &ValueExpr) -> TokenStream {
         let receiver = view.receiver();
         if !shape::is_variable(self.model, ty) {
             return view.by_value();
@@ -24,7 +24,7 @@ impl Context<'_> {
                 quote! { #receiver.to_vec() }
             }
             Type::Sequence { element, .. } => {
-                let item = self.to_owned(element, &Place::reference(quote! { item }));
+                let item = self.to_owned(element, &ValueExpr::reference(quote! { item }));
                 quote! { #receiver.iter().map(|item| #item).collect() }
             }
             Type::Array {
@@ -32,8 +32,8 @@ impl Context<'_> {
                 dimensions,
             } => self.array_to_owned(element, dimensions, view),
             Type::Map { key, value, .. } => {
-                let key = self.to_owned(key, &Place::reference(quote! { key }));
-                let value = self.to_owned(value, &Place::reference(quote! { value }));
+                let key = self.to_owned(key, &ValueExpr::reference(quote! { key }));
+                let value = self.to_owned(value, &ValueExpr::reference(quote! { value }));
                 quote! { #receiver.iter().map(|(key, value)| (#key, #value)).collect() }
             }
             _ if shape::is_nonnil(self.model, ty) => {
@@ -45,9 +45,9 @@ impl Context<'_> {
         }
     }
 
-    fn array_to_owned(self, element: &Type, dimensions: &[u32], view: &Place) -> TokenStream {
+    fn array_to_owned(self, element: &Type, dimensions: &[u32], view: &ValueExpr) -> TokenStream {
         let receiver = view.receiver();
-        let item = Place::value(quote! { item });
+        let item = ValueExpr::value(quote! { item });
         let item = match dimensions {
             [] | [_] => self.to_owned(element, &item),
             [_, inner @ ..] => self.array_to_owned(element, inner, &item),
@@ -57,7 +57,7 @@ impl Context<'_> {
 
     /// Returns an expression for the view of an owned value. If the type needs it, the expression
     /// allocates from `arena`, a variable in scope, and returns an error with `?` if that is full.
-    pub(super) fn as_view(self, ty: &Type, owned: &Place) -> TokenStream {
+    pub(super) fn as_view(self, ty: &Type, owned: &ValueExpr) -> TokenStream {
         let receiver = owned.receiver();
         if !shape::is_variable(self.model, ty) {
             return owned.by_value();
@@ -69,7 +69,7 @@ impl Context<'_> {
             }
             Type::Sequence { element, .. } => {
                 let items = owned.by_reference();
-                let item = self.as_view(element, &Place::reference(quote! { item }));
+                let item = self.as_view(element, &ValueExpr::reference(quote! { item }));
                 quote! {
                     {
                         let items = #items;
@@ -92,11 +92,11 @@ impl Context<'_> {
         }
     }
 
-    fn map_as_view(self, [key, value]: [&Type; 2], owned: &Place) -> TokenStream {
+    fn map_as_view(self, [key, value]: [&Type; 2], owned: &ValueExpr) -> TokenStream {
         let rt = rt();
         let items = owned.by_reference();
-        let key = self.as_view(key, &Place::reference(quote! { key }));
-        let value = self.as_view(value, &Place::reference(quote! { value }));
+        let key = self.as_view(key, &ValueExpr::reference(quote! { key }));
+        let value = self.as_view(value, &ValueExpr::reference(quote! { value }));
         quote! {
             {
                 let items = #items;
@@ -109,8 +109,8 @@ impl Context<'_> {
         }
     }
 
-    fn array_as_view(self, element: &Type, dimensions: &[u32], owned: &Place) -> TokenStream {
-        let item = Place::reference(quote! { item });
+    fn array_as_view(self, element: &Type, dimensions: &[u32], owned: &ValueExpr) -> TokenStream {
+        let item = ValueExpr::reference(quote! { item });
         let view = match dimensions {
             [] | [_] => self.as_view(element, &item),
             [_, inner @ ..] => self.array_as_view(element, inner, &item),

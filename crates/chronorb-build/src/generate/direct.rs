@@ -5,7 +5,7 @@ use chronorb_idl::model::{ParamMode, Type};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, ident, rt};
 use super::handle::encode_input;
 use super::types::Lifetime;
@@ -151,7 +151,7 @@ fn check_outputs(context: Context<'_>, method: &Method<'_>) -> TokenStream {
         .map(|(name, ty)| {
             let inout = method.inouts().find(|param| param.rust_name == *name);
             let name = inout.map_or_else(|| ident(name), |param| new_name(method, param));
-            context.encode(ty, &Place::value(quote! { #name }), Form::View, &e)
+            context.encode(ty, &ValueExpr::value(quote! { #name }), Form::View, &e)
         })
         .collect();
     check(method, &encode, &quote! { .map_err(#rt::reply_error) })
@@ -226,7 +226,7 @@ fn view_of_inout(
     let view = if shape::is_reference(context.model, param.ty) {
         quote! { ::core::clone::Clone::clone(&*#name) }
     } else if shape::needs_arena(context.model, param.ty) {
-        let view = context.as_view(param.ty, &Place::reference(quote! { owned }));
+        let view = context.as_view(param.ty, &ValueExpr::reference(quote! { owned }));
         quote! {
             {
                 let (arena, owned) = (#call.arena(), &*#name);
@@ -234,7 +234,7 @@ fn view_of_inout(
             }
         }
     } else {
-        context.as_view(param.ty, &Place::reference(quote! { #name }))
+        context.as_view(param.ty, &ValueExpr::reference(quote! { #name }))
     };
     quote! { let mut #new: #ty = #view; }
 }

@@ -66,7 +66,9 @@ impl Enumeration {
         quote! {
             #before
             #doc
-            #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd #(, #derives)*)]
+            #[derive(
+                Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd #(, #derives)*
+            )]
             #repr
             pub enum #name { #variants }
             #after

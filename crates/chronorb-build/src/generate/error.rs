@@ -101,7 +101,7 @@ pub enum GenerateError {
          hint: move it to an interface in a file of its own, compiled without no_alloc"
     )]
     Allocates {
-        /// The operation or attribute.
+        /// The operation or attribute that needs it.
         place: Place,
     },
 

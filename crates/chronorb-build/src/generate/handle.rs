@@ -4,7 +4,7 @@ use chronorb_idl::model::{DefId, Interface, ParamMode, Type};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, ident, rt};
 use super::direct::{direct, new_name};
 use super::signature::Signature;
@@ -347,14 +347,14 @@ pub(super) fn encode_input(
     if param.mode == ParamMode::InOut {
         let is_reference = shape::is_reference(context.model, param.ty);
         let form = if is_reference { Form::Owned } else { form };
-        let place = Place::reference(quote! { #name });
+        let place = ValueExpr::reference(quote! { #name });
         let encode = context.encode(param.ty, &place, form, e);
         return quote! { let #name = &*#name; #encode };
     }
     let place = if context.is_by_reference(param.ty) {
-        Place::reference(quote! { #name })
+        ValueExpr::reference(quote! { #name })
     } else {
-        Place::value(quote! { #name })
+        ValueExpr::value(quote! { #name })
     };
     context.encode(param.ty, &place, Form::View, e)
 }
@@ -368,7 +368,7 @@ impl Context<'_> {
     /// Returns a view in the form in which a method returns it. A reference is owned already.
     pub(super) fn result(self, ty: &Type, value: &TokenStream, form: Form) -> TokenStream {
         if form == Form::Owned && shape::has_twin(self.model, ty) {
-            self.to_owned(ty, &Place::value(value.clone()))
+            self.to_owned(ty, &ValueExpr::value(value.clone()))
         } else {
             value.clone()
         }

@@ -141,8 +141,9 @@ impl Measure<'_> {
         }
     }
 
-    /// As [`of_type`](Self::of_type) for the element of a sequence: a struct there is not part of
-    /// the sequence's type.
+    /// Returns the extent of the element type of a sequence, as [`of_type`](Self::of_type) does.
+    /// A struct or union counts as one type here, because the Rust type of the sequence only
+    /// points to it.
     fn of_element(&self, ty: &Type, level: u32) -> Option<Extent> {
         if level > MAX_DEPTH {
             return None;

@@ -4,7 +4,7 @@ use chronorb_idl::model::Member;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, ident, rt};
 use super::types::Lifetime;
 use crate::{names, ranges, shape};
@@ -32,7 +32,7 @@ impl Context<'_> {
     pub(super) fn encode_member(
         self,
         member: &Member,
-        value: &Place,
+        value: &ValueExpr,
         form: Form,
         e: &Ident,
     ) -> TokenStream {
@@ -42,7 +42,7 @@ impl Context<'_> {
             return quote! { #check #encode };
         }
         let value = value.by_reference();
-        let item = Place::reference(quote! { item });
+        let item = ValueExpr::reference(quote! { item });
         let check = self.range_check(member, &item.by_value());
         let encode = self.encode(&member.ty, &item, form, e);
         quote! {
@@ -81,21 +81,21 @@ impl Context<'_> {
     }
 
     /// See [`Self::to_owned`].
-    pub(super) fn member_to_owned(self, member: &Member, view: &Place) -> TokenStream {
+    pub(super) fn member_to_owned(self, member: &Member, view: &ValueExpr) -> TokenStream {
         if !member.optional {
             return self.to_owned(&member.ty, view);
         }
-        let value = self.to_owned(&member.ty, &Place::value(quote! { item }));
+        let value = self.to_owned(&member.ty, &ValueExpr::value(quote! { item }));
         let receiver = view.receiver();
         quote! { #receiver.map(|item| #value) }
     }
 
     /// See [`Self::as_view`].
-    pub(super) fn member_as_view(self, member: &Member, owned: &Place) -> TokenStream {
+    pub(super) fn member_as_view(self, member: &Member, owned: &ValueExpr) -> TokenStream {
         if !member.optional {
             return self.as_view(&member.ty, owned);
         }
-        let view = self.as_view(&member.ty, &Place::reference(quote! { item }));
+        let view = self.as_view(&member.ty, &ValueExpr::reference(quote! { item }));
         let owned = owned.by_reference();
         quote! {
             match #owned {

@@ -6,7 +6,7 @@ use chronorb_idl::model::{DefId, Type};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, ident, rt, suffixed};
 use super::types::Lifetime;
 use crate::names::{Method, pascal};
@@ -155,7 +155,7 @@ fn to_owned(context: Context<'_>, arms: &[Arm], name: &Ident, twin: &Ident) -> T
     let values = arms.iter().map(|arm| {
         let ty = Type::Named(arm.exception);
         if shape::is_variable(context.model, &ty) {
-            context.to_owned(&ty, &Place::reference(quote! { exception }))
+            context.to_owned(&ty, &ValueExpr::reference(quote! { exception }))
         } else {
             quote! { *exception }
         }

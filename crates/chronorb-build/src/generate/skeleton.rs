@@ -4,7 +4,7 @@ use chronorb_idl::model::{DefId, Interface, ParamMode};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, ident, rt, suffixed};
 use super::demux::demux;
 use super::types::Lifetime;
@@ -196,7 +196,7 @@ fn encode(context: Context<'_>, method: &Method<'_>, reply: &Ident) -> TokenStre
         } else {
             Form::View
         };
-        context.encode(ty, &Place::value(quote! { #name }), form, &e)
+        context.encode(ty, &ValueExpr::value(quote! { #name }), form, &e)
     });
     let write = if outputs
         .iter()

@@ -5,7 +5,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
 use super::applied::Additions;
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, rt, suffixed};
 use super::flat;
 use super::members::name_of;
@@ -183,7 +183,7 @@ impl<'m> Structure<'m> {
         let body = self.fields(context, Form::Owned);
         let names: Vec<_> = self.members.iter().map(|member| name_of(member)).collect();
         let views = self.members.iter().zip(&names).map(|(member, name)| {
-            context.member_as_view(member, &Place::value(quote! { self.#name }))
+            context.member_as_view(member, &ValueExpr::value(quote! { self.#name }))
         });
         let as_view = as_view(
             view,
@@ -225,7 +225,7 @@ impl<'m> Structure<'m> {
         let doc = format!(" Returns a copy that owns its contents, see [`{twin}`].");
         let names: Vec<_> = self.members.iter().map(|member| name_of(member)).collect();
         let values = self.members.iter().zip(&names).map(|(member, name)| {
-            context.member_to_owned(member, &Place::value(quote! { self.#name }))
+            context.member_to_owned(member, &ValueExpr::value(quote! { self.#name }))
         });
         quote! {
             #[doc = #doc]
@@ -241,7 +241,7 @@ impl<'m> Structure<'m> {
         members
             .map(|member| {
                 let name = name_of(member);
-                let place = Place::value(quote! { self.#name });
+                let place = ValueExpr::value(quote! { self.#name });
                 context.encode_member(member, &place, form, &e)
             })
             .collect()
@@ -332,8 +332,10 @@ impl<'m> Structure<'m> {
 pub(super) fn as_view(name: &Ident, needs_arena: bool, view: &TokenStream) -> TokenStream {
     let rt = rt();
     if needs_arena {
+        let doc =
+            " Returns the view of it. Sequences whose elements borrow are put into the arena.";
         return quote! {
-            #[doc = " Returns the view of it. Sequences whose elements borrow are put into the arena."]
+            #[doc = #doc]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]

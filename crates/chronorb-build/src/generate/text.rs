@@ -60,7 +60,7 @@ impl Text {
         self.text.len()
     }
 
-    /// Opens a module: attributes, visibility and name are `head`.
+    /// Opens a module. `head` has its attributes, visibility and name.
     pub(super) fn open(&mut self, head: TokenStream) -> Result<(), GenerateError> {
         self.items(quote! { #head {} })?;
         self.text.truncate(self.text.trim_end().len() - 1);

@@ -5,7 +5,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
 use super::applied::Additions;
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, ident, rt, suffixed};
 use super::structs::as_view;
 use super::types::Lifetime;
@@ -174,6 +174,8 @@ impl Generator<'_> {
             shape::needs_arena(context.model, &Type::Named(self.id)),
             &quote! { match self { #arms } },
         );
+        let error_doc =
+            " An error of the encoder: a discriminator of another member, a bound that is";
         quote! {
             #[doc = #doc]
             #[derive(Clone, Debug, PartialEq #(, #derives)*)]
@@ -190,7 +192,7 @@ impl Generator<'_> {
                 #[doc = ""]
                 #[doc = " # Errors"]
                 #[doc = ""]
-                #[doc = " An error of the encoder: a discriminator of another member, a bound that is"]
+                #[doc = #error_doc]
                 #[doc = " exceeded, or a full frame."]
                 pub fn encode(
                     &self,
@@ -272,11 +274,11 @@ impl Generator<'_> {
     fn arms(
         &self,
         target: &TokenStream,
-        value: impl Fn(&Member, &Place) -> TokenStream,
+        value: impl Fn(&Member, &ValueExpr) -> TokenStream,
     ) -> TokenStream {
         let arms = self.cases.iter().map(|case| {
             let pattern = case.pattern();
-            let value = value(case.member, &Place::reference(quote! { value }));
+            let value = value(case.member, &ValueExpr::reference(quote! { value }));
             let made = case.of(target, &quote! { *discriminator }, &value);
             quote! { #pattern => #made, }
         });
@@ -312,14 +314,14 @@ impl Generator<'_> {
         let context = self.context;
         let e = format_ident!("e");
         let discriminator_type = &self.union.discriminator;
-        let kept = Place::reference(quote! { discriminator });
+        let kept = ValueExpr::reference(quote! { discriminator });
         let kept = context.encode(discriminator_type, &kept, Form::View, &e);
         let refuse = quote! { return Err(#rt::CdrError::InvalidDiscriminator); };
         let arms = self.cases.iter().map(|case| {
             let pattern = case.pattern();
             let discriminator = match case.only_label() {
                 Some(label) => {
-                    let label = Place::value(label.clone());
+                    let label = ValueExpr::value(label.clone());
                     context.encode(discriminator_type, &label, Form::View, &e)
                 }
                 None => {
@@ -327,7 +329,7 @@ impl Generator<'_> {
                     quote! { #check #kept }
                 }
             };
-            let place = Place::reference(quote! { value });
+            let place = ValueExpr::reference(quote! { value });
             let value = context.encode_member(case.member, &place, form, &e);
             quote! { #pattern => { #discriminator #value } }
         });

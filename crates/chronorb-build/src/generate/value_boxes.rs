@@ -4,7 +4,7 @@ use chronorb_idl::model::{DefId, Type};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, rt};
 use super::values::by_arc;
 use crate::shape;
@@ -17,10 +17,12 @@ pub(super) fn value_box(context: Context<'_>, id: DefId, ty: &Type) -> TokenStre
     let content = context.owned(ty);
     let default = shape::has_default(context.model, ty).then(|| quote! { Default, });
     let (e, d) = (format_ident!("e"), format_ident!("d"));
-    let encode = context.encode(ty, &Place::value(quote! { self.0 }), Form::Owned, &e);
+    let encode = context.encode(ty, &ValueExpr::value(quote! { self.0 }), Form::Owned, &e);
     let decode = context.decode_owned(ty, &d);
     let by_arc = by_arc(&quote! { #name });
     let type_code = context.type_code_of(id, &quote! { #name });
+    let register_doc =
+        " Registers the type, so that boxes can be read where any value (`ValueBase`) is expected.";
     quote! {
         #doc
         #[derive(Clone, Debug, #default PartialEq)]
@@ -37,12 +39,12 @@ pub(super) fn value_box(context: Context<'_>, id: DefId, ty: &Type) -> TokenStre
                 #rt::narrow_value(&V::into_value(value.clone()))
             }
 
-            #[doc = " Registers the type, so that boxes can be read where any value (`ValueBase`) is expected."]
+            #[doc = #register_doc]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
             #[doc = " An error if it was registered before."]
-            pub fn register() -> ::core::result::Result<(), #rt::AlreadyRegistered> {
+            pub fn register() -> ::core::result::Result<(), #rt::DuplicateRegistration> {
                 #rt::register_value_factory(Self::REPOSITORY_ID, Self::__read)
             }
 

@@ -57,7 +57,8 @@ impl<'m> Method<'m> {
         result.copied().into_iter().chain(params).collect()
     }
 
-    /// Returns whether it can be called asynchronously. `by_default` holds without an annotation.
+    /// Whether the method can be called asynchronously. `by_default` decides if it has no `@ami`
+    /// annotation.
     pub(crate) fn is_asynchronous(&self, by_default: bool) -> bool {
         !self.oneway && self.ami.unwrap_or(by_default)
     }

@@ -149,7 +149,7 @@ fn exceptions_of_one_name_are_told_apart_by_their_module() {
 
 #[test]
 fn exceptions_with_local_members_are_refused() {
-    let idl = "local interface L { void f(); }; exception E { L who; };";
+    let idl = "local interface L { void f(); }; exception E { L listener; };";
     let error = rust(idl).expect_err("refused").to_string();
     let what = "exceptions that hold local interfaces or native types are not compiled";
     assert!(error.contains(what), "{error}");

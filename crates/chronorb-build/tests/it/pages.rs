@@ -1,4 +1,5 @@
-//! The excerpts of the book's pages on build scripts. Outside of one there is no folder to write to.
+//! The excerpts of the book's pages on build scripts. A test is no build script, so it has no
+//! folder to write to.
 
 use chronorb_build::{BuildError, OperationDemux};
 

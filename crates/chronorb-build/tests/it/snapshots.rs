@@ -160,7 +160,7 @@ snapshot!(
     valuetype Named : truncatable Point {
         public string name;
         private Point origin;
-        string greet(in string who);
+        string greet(in string guest);
         factory create(in string name);
     };
     "
@@ -186,7 +186,7 @@ snapshot!(
     "
     native Handle;
     local interface Listener { void notify(in string what, out Handle grip); };
-    struct Registration { string name; Listener who; sequence<Listener> others; };
+    struct Registration { string name; Listener first; sequence<Listener> others; };
     "
 );
 

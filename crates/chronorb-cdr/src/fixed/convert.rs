@@ -12,7 +12,7 @@ pub enum FixedError {
     /// The number has too many digits before the point, or is not finite.
     #[error("the number has too many digits before the point for its type")]
     TooGreat,
-    /// The value does not fit into the integer type.
+    /// The value is outside the range of the integer type.
     #[error("the value does not fit into the integer type")]
     NotInRange,
 }

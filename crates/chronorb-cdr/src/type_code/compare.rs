@@ -9,10 +9,10 @@ impl TypeCode<'_> {
         self == other || unrolled::equal(self, other)
     }
 
-    /// Whether values of both types have the same form, so that one can be taken for the other.
+    /// Whether values of one type can be used as values of the other (`TypeCode::equivalent`).
     ///
-    /// Aliases do not count, nor do names. Types that have repository ids are the same if those
-    /// are; if one of them has an empty id the members decide.
+    /// Aliases and names are ignored. If both types have repository ids that are not empty,
+    /// the ids are compared; otherwise the members are.
     pub fn equivalent(&self, other: &TypeCode<'_>) -> bool {
         let (this, other) = (self.unaliased(), other.unaliased());
         if let (Some(id), Some(other_id)) = (this.id(), other.id())

@@ -16,8 +16,9 @@ impl<'a> Cdr<'a> for TypeCode<'a> {
         super::encode::encode(self, e, None)
     }
 
-    /// Reads a type code. Names are views of the frame, the rest is in the arena. An indirection is
-    /// replaced by a copy of its target, so that the arena bounds the whole.
+    /// Reads a type code. Names borrow from the frame; all other parts are in the arena. An
+    /// indirection is replaced by a copy of its target, so the size of the arena bounds the type
+    /// code.
     fn decode(d: &mut Decoder<'a>) -> Result<Self, CdrError> {
         Self::decode_in_place(d)
     }
@@ -506,7 +507,7 @@ impl<'a> Reader<'a> {
         Ok(n)
     }
 
-    /// Reads a name, or a repository id: these are ASCII in IDL.
+    /// Reads a name or a repository id. In IDL both are ASCII.
     fn str(&mut self) -> Result<&'a str, CdrError> {
         let n = self.u32()? as usize;
         if n == 0 {

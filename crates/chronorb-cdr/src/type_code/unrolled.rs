@@ -44,7 +44,7 @@ pub(super) fn equal(one: &TypeCode<'_>, other: &TypeCode<'_>) -> bool {
     true
 }
 
-/// A type code and the index of the one that it is a part of.
+/// A type code and the index of the type code that contains it.
 struct Node<'t> {
     type_code: &'t TypeCode<'t>,
     outer: Option<usize>,

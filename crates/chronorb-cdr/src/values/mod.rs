@@ -24,7 +24,7 @@ use crate::{CdrError, Decoder, Encoder, Reference, TypeCode, Typed, ValueModifie
 pub use abstracts::{Abstract, AbstractType, narrow_abstract};
 pub(crate) use read::ReadNotes;
 pub use read::{MAX_VALUE_DEPTH, MAX_VALUES};
-pub use registry::{AlreadyRegistered, register_value_factory};
+pub use registry::{DuplicateRegistration, register_value_factory};
 pub(crate) use write::WriteNotes;
 
 /// A value of a value type.

@@ -1,4 +1,4 @@
-//! The factories of the process, which make values from their state.
+//! The value factories of the process. A factory makes a value from its encoded state.
 //!
 //! Factories are only added, so lookups need no lock.
 
@@ -9,7 +9,7 @@ use crate::{CdrError, Decoder, Value};
 /// The error of registering a second factory for a type. Factories stay as long as the process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a factory for values of {repository_id} is registered already")]
-pub struct AlreadyRegistered {
+pub struct DuplicateRegistration {
     /// The type.
     pub repository_id: &'static str,
 }
@@ -18,11 +18,11 @@ pub struct AlreadyRegistered {
 /// (`ORB::register_value_factory`). Generated code has a typed form of it for each value type.
 ///
 /// # Errors
-/// [`AlreadyRegistered`]
+/// [`DuplicateRegistration`]
 pub fn register_value_factory<F>(
     repository_id: &'static str,
     read: F,
-) -> Result<(), AlreadyRegistered>
+) -> Result<(), DuplicateRegistration>
 where
     F: for<'a> Fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError> + Send + Sync + 'static,
 {
@@ -36,7 +36,7 @@ where
     loop {
         if let Some(factory) = place.get() {
             if factory.repository_id == repository_id {
-                return Err(AlreadyRegistered { repository_id });
+                return Err(DuplicateRegistration { repository_id });
             }
             place = &factory.next;
             continue;
@@ -60,7 +60,7 @@ pub(super) fn find(repository_id: &str) -> Option<&'static Read> {
     None
 }
 
-/// A factory: a function that reads the state of a value and makes the value.
+/// A function that reads the state of a value type and makes a value from it.
 pub(super) type Read =
     dyn for<'a> Fn(&mut Decoder<'a>) -> Result<Arc<dyn Value>, CdrError> + Send + Sync;
 
@@ -97,7 +97,7 @@ mod tests {
         );
         assert_eq!(
             register_value_factory(ID, |_| Err(CdrError::TooDeep)),
-            Err(AlreadyRegistered { repository_id: ID })
+            Err(DuplicateRegistration { repository_id: ID })
         );
         let arena = crate::Arena::new(0);
         let mut d = Decoder::new(&mut [], 0, crate::Endian::Big, &arena);

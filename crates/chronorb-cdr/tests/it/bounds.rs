@@ -149,9 +149,9 @@ fn patching_and_truncating_stay_within_the_message() {
 }
 
 /// A reference that counts how many there are of it.
-struct Counted(Arc<()>);
+struct CountedReference(Arc<()>);
 
-impl Reference for Counted {
+impl Reference for CountedReference {
     fn encode_reference(this: Option<&Self>, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         e.write_bool(this.is_some())
     }
@@ -167,7 +167,7 @@ impl Reference for Counted {
 fn references_live_in_the_arena_until_it_is_reset() {
     let count = Arc::new(());
     let mut frame = Frame::new(64, 64);
-    let some = Counted(Arc::clone(&count));
+    let some = CountedReference(Arc::clone(&count));
     Encoder::new(&mut frame, Endian::Big)
         .write_seq(&[Some(&some), None, Some(&some)])
         .unwrap();
@@ -177,7 +177,7 @@ fn references_live_in_the_arena_until_it_is_reset() {
     let mut bytes = [frame.as_slice(), &[0; 24]].concat();
     let mut arena = Arena::new(64);
     let mut d = Decoder::new(&mut bytes, 0, Endian::Big, &arena).with_host(Some(&count));
-    let references: &[Option<&Counted>] = d.read_seq().unwrap();
+    let references: &[Option<&CountedReference>] = d.read_seq().unwrap();
     assert!(references[1].is_none());
     assert!(Arc::ptr_eq(&references[2].unwrap().0, &count));
     assert_eq!(Arc::strong_count(&count), 3);
@@ -190,6 +190,6 @@ fn a_reference_without_an_orb_is_an_error() {
     let mut bytes = [1; 8];
     let arena = Arena::new(64);
     let mut d = Decoder::new(&mut bytes, 0, Endian::Big, &arena);
-    let read: Result<Option<&Counted>, _> = Cdr::decode(&mut d);
+    let read: Result<Option<&CountedReference>, _> = Cdr::decode(&mut d);
     assert_eq!(read.err(), Some(CdrError::BadReference));
 }

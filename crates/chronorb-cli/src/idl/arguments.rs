@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use chronorb_build::Builder;
-use chronorb_idl::{Compilation, Failure, Options, Preprocessed};
+use chronorb_idl::{Compilation, Failure, Options, PreprocessedSource};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::is_standard_input;
@@ -109,7 +109,7 @@ pub(crate) struct FindingsArguments {
     /// Turn warnings into errors: all of them with "warnings", or one by its code, as W0002; may be
     /// given several times.
     #[arg(long, value_name = "WHAT", value_parser = denied)]
-    pub(super) deny: Vec<Denied>,
+    pub(super) deny: Vec<DenyRule>,
 
     /// The form of findings: for people on standard error, or for programs on standard output, one
     /// JSON object in a line.
@@ -126,7 +126,7 @@ pub(super) enum MessageFormat {
 
 /// Warnings that are errors.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Denied {
+pub(super) enum DenyRule {
     All,
     Code(String),
 }
@@ -196,7 +196,7 @@ impl PreprocessorOptions {
     }
 
     /// Preprocesses a file, or standard input.
-    pub(super) fn preprocess(&self, file: &Path) -> Result<Preprocessed, Failure> {
+    pub(super) fn preprocess(&self, file: &Path) -> Result<PreprocessedSource, Failure> {
         if is_standard_input(file) {
             return chronorb_idl::preprocess_from(STANDARD_INPUT, io::stdin(), &self.options());
         }
@@ -232,7 +232,7 @@ impl RustArguments {
     }
 }
 
-impl Denied {
+impl DenyRule {
     /// Whether the warning with this code is an error.
     pub(super) fn is(&self, code: &str) -> bool {
         match self {
@@ -259,14 +259,14 @@ fn definition(text: &str) -> Result<(String, String), String> {
 }
 
 /// Parses `warnings` or the code of a warning.
-fn denied(text: &str) -> Result<Denied, String> {
+fn denied(text: &str) -> Result<DenyRule, String> {
     let is_code = |text: &str| {
         text.strip_prefix('W')
             .is_some_and(|digits| digits.len() == 4 && digits.chars().all(|c| c.is_ascii_digit()))
     };
     match text {
-        "warnings" => Ok(Denied::All),
-        code if is_code(code) => Ok(Denied::Code(code.to_owned())),
+        "warnings" => Ok(DenyRule::All),
+        code if is_code(code) => Ok(DenyRule::Code(code.to_owned())),
         _ => Err("neither \"warnings\" nor the code of a warning, as W0002".to_owned()),
     }
 }
@@ -326,8 +326,8 @@ mod tests {
 
     #[test]
     fn warnings_are_denied_all_or_by_code() {
-        assert_eq!(denied("warnings"), Ok(Denied::All));
-        assert_eq!(denied("W0002"), Ok(Denied::Code("W0002".to_owned())));
+        assert_eq!(denied("warnings"), Ok(DenyRule::All));
+        assert_eq!(denied("W0002"), Ok(DenyRule::Code("W0002".to_owned())));
         for wrong in ["", "warning", "E0200", "W2", "W00002", "Wxyzw"] {
             assert!(denied(wrong).is_err(), "{wrong}");
         }

@@ -4,15 +4,15 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use chronorb_idl::{Compilation, Diagnostic, Diagnostics, Failure, Preprocessed, json};
+use chronorb_idl::{Compilation, Diagnostic, Diagnostics, Failure, PreprocessedSource, json};
 use serde::Serialize;
 
-use super::arguments::{Denied, FindingsArguments, MessageFormat};
+use super::arguments::{DenyRule, FindingsArguments, MessageFormat};
 
 /// The form of findings, and the warnings that are errors.
 pub(super) struct Findings {
     format: MessageFormat,
-    denied: Vec<Denied>,
+    denied: Vec<DenyRule>,
 }
 
 impl From<FindingsArguments> for Findings {
@@ -34,8 +34,8 @@ impl Findings {
     /// Shows the findings as [`Self::compilation`] does.
     pub(super) fn preprocessed(
         &self,
-        result: Result<Preprocessed, Failure>,
-    ) -> Option<Preprocessed> {
+        result: Result<PreprocessedSource, Failure>,
+    ) -> Option<PreprocessedSource> {
         self.judge(result, |preprocessed| &mut preprocessed.warnings)
     }
 

@@ -1,8 +1,8 @@
-//! The guardian: a process that undoes the changes of another one to the machine, however that
-//! ends.
+//! The guardian: a process that undoes the changes of another one to the machine, in whatever way
+//! the other one ends.
 //!
-//! The guardian reads changes, a line each, before they are made. When its input is closed, it undoes them.
-//! The regular end takes the same path.
+//! The guardian reads the changes, a line each, before they are made. It undoes them when its input
+//! is closed. The regular end takes the same path.
 
 use std::env;
 use std::io::{self, BufRead, Read, Write};

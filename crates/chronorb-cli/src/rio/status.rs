@@ -12,7 +12,7 @@ use std::time::Duration;
 use chronorb_net::Netlink;
 use chronorb_rio::kernel::counted;
 use chronorb_rio::plan::{Plan, PlanError};
-use chronorb_rio::status::{Unseen, find};
+use chronorb_rio::status::{HiddenProcess, find};
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use clap::{Args, value_parser};
 use thiserror::Error;
@@ -22,7 +22,7 @@ use crate::top::screen::{self, Event, Screen};
 use crate::top::table::{Line, Look};
 use crate::top::{is_screen, wants_color};
 use shares::SharesWatch;
-use view::{Seen, View, Watch};
+use view::{StatusReading, StatusView, Watch};
 
 #[derive(Args, Debug)]
 pub(crate) struct StatusArguments {
@@ -57,7 +57,7 @@ pub(crate) struct StatusArguments {
 pub(crate) enum StatusError {
     /// No process runs RIO, or none is visible.
     #[error("no process runs RIO here, and the kernel keeps no plan{}", unseen(.0))]
-    NoProcess(Vec<Unseen>),
+    NoProcess(Vec<HiddenProcess>),
     /// The file of `--plan`.
     #[error("{}: {error}", file.display())]
     Plan { file: PathBuf, error: PlanError },
@@ -69,7 +69,7 @@ pub(crate) enum StatusError {
         "what process {} ({}) has open cannot be seen: {}",
         .0.pid, .0.command, advice(is_root())
     )]
-    Unseen(Unseen),
+    Unseen(HiddenProcess),
     /// The process does not exist, or has ended.
     #[error("there is no process {0}")]
     Gone(u32),
@@ -122,7 +122,7 @@ fn plan(arguments: &StatusArguments) -> Result<Option<(PathBuf, Plan)>, StatusEr
 }
 
 /// Finds the processes to show.
-fn look(pid: Option<u32>) -> Result<Seen, StatusError> {
+fn look(pid: Option<u32>) -> Result<StatusReading, StatusError> {
     let Some(pid) = pid else {
         let looked = find(None).map_err(StatusError::Proc)?;
         let kernel = Netlink::open().and_then(|mut netlink| counted(&mut netlink));
@@ -130,7 +130,7 @@ fn look(pid: Option<u32>) -> Result<Seen, StatusError> {
         return if looked.found.is_empty() && !is_kept {
             Err(StatusError::NoProcess(looked.unseen))
         } else {
-            Ok(Seen { looked, kernel })
+            Ok(StatusReading { looked, kernel })
         };
     };
     let mut looked = find(Some(pid)).map_err(|error| match error.kind() {
@@ -138,7 +138,7 @@ fn look(pid: Option<u32>) -> Result<Seen, StatusError> {
         _ => StatusError::Process(pid, error),
     })?;
     match (looked.found.is_empty(), looked.unseen.pop()) {
-        (false, _) => Ok(Seen {
+        (false, _) => Ok(StatusReading {
             looked,
             kernel: Ok(Vec::new()),
         }),
@@ -174,7 +174,7 @@ fn show_in_turn(
     Ok(())
 }
 
-fn paper(view: &View) -> String {
+fn paper(view: &StatusView) -> String {
     let width = screen::size().map_or(PAPER, |(width, _)| width);
     let has_color = io::stdout().is_terminal() && wants_color();
     table::lines(view)
@@ -212,7 +212,7 @@ fn show_live(watch: &mut Watch, arguments: &StatusArguments) -> Result<(), Statu
 }
 
 /// Returns the lines that fill a screen.
-fn frame(view: &View, height: usize) -> Vec<Line> {
+fn frame(view: &StatusView, height: usize) -> Vec<Line> {
     let mut lines = table::lines(view);
     let rows = height.saturating_sub(1);
     let mut last = "q quits".to_owned();
@@ -225,7 +225,7 @@ fn frame(view: &View, height: usize) -> Vec<Line> {
 }
 
 /// Describes the processes that are not visible.
-fn unseen(unseen: &[Unseen]) -> String {
+fn unseen(unseen: &[HiddenProcess]) -> String {
     match unseen.len() {
         0 => ".\nA process runs RIO while it has an endpoint riop://, or -ORBRioInterface and a \
               connection by it"
@@ -266,7 +266,8 @@ Examples:
   chronorb rio status
   chronorb rio status --pid 4711 --interval 250
   chronorb rio status --plan plan.toml
-  chronorb rio status --json --count 60 | jq -c '.processes[].interfaces[].classes[] | [.name, .drops]'
+  chronorb rio status --json --count 60 |
+    jq -c '.processes[].interfaces[].classes[] | [.name, .drops]'
 
 Processes of other users, and programs with rights of their own, are seen by root or with
 CAP_SYS_PTRACE only.";

@@ -1,5 +1,5 @@
-//! The command as the book, the README and `CONTRIBUTING.md` name it: commands and options exist, and
-//! the page of commands has all.
+//! The command, compared with the book, the README and `CONTRIBUTING.md`: the commands and options
+//! that they name exist, and the page of commands lists all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{chronorb, stdout};
 
-/// What the help of a command says.
+/// The help of a command, and the subcommands that it lists.
 struct Help {
     text: String,
     commands: BTreeSet<String>,

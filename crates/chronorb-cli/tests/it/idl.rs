@@ -204,7 +204,7 @@ fn included_files_and_macros_are_found() {
     );
 }
 
-/// What is printed with `--message-format json`, each line an object.
+/// Parses the output of `--message-format json`, which has an object in each line.
 fn findings(output: &std::process::Output) -> Vec<serde_json::Value> {
     let lines = stdout(output).lines();
     lines

@@ -80,7 +80,8 @@ fn an_interface_has_its_own_and_the_inherited_operations_with_their_names_on_the
         "exception Busy { };\n\
          interface Base { void stop(); readonly attribute long _long; };\n\
          interface Derived : Base {\n\
-         \x20 double get(in long a, inout string<5> b) raises (Busy);\n  attribute boolean on;\n};\n",
+         \x20 double get(in long a, inout string<5> b) raises (Busy);\n\
+         \x20 attribute boolean on;\n};\n",
     );
     let (base, derived) = (definition(&model, "Base"), definition(&model, "Derived"));
     assert_eq!(derived["bases"], serde_json::json!([base["id"]]));

@@ -86,7 +86,7 @@ const CASES: &[Case] = &[
         name: "bad key",
         run: a_bad_key,
         client: "raised by the server at 127.0.0.1:",
-        log: &["unknown object", "nothing of key Nobody"],
+        log: &["unknown object", "nothing of key Missing"],
         counter: Some(("unknown object", 1)),
     },
     Case {
@@ -213,7 +213,7 @@ fn a_flood() -> Outcome {
 
 fn a_bad_key() -> Outcome {
     let server = Server::start(&[]);
-    let reference = format!("corbaloc::{}/Nobody", server.address);
+    let reference = format!("corbaloc::{}/Missing", server.address);
     let client = message_of(OrbConfig::default(), "nothing", &reference);
     server.outcome(client)
 }

@@ -1,4 +1,4 @@
-//! Where reports go that no place is named for.
+//! The default folder of reports.
 
 use std::fs;
 use std::path::Path;

@@ -79,7 +79,8 @@ fn not_run(why: &str) {
     assert!(!required, "CHRONORB_PEERS=required: {why}");
 }
 
-/// How a process ended, and what it and its guardian said, which both hold its standard error open.
+/// Waits for a process and its guardian, which inherits its standard error. Returns the exit status
+/// and the standard error of both.
 fn end(mut process: Child) -> (ExitStatus, String) {
     let mut said = String::new();
     let mut output = process.stderr.take().expect("it is piped");
@@ -122,7 +123,7 @@ fn hosts_receive_by_as_many_queues_as_they_shall() {
             let host = NetworkNamespace::open(Path::new(name)).expect("it is there");
             let asked = host
                 .enter(|| receive_queues(INTERFACE))
-                .expect("who may make it may");
+                .expect("root may read it");
             assert_eq!(asked.expect("it tells"), queues);
         }
         let (status, said) = setup.signal(Signal::TERM);
@@ -256,9 +257,9 @@ fn what_is_left_behind_can_be_removed_by_name() {
 #[test]
 fn what_others_have_made_is_not_removed() {
     let name = format!("chronorb-others-{}", std::process::id());
-    // Of a process that cannot be.
-    let nobody = 4_000_000_000 + std::process::id();
-    let namespaces = [format!("{name}-a"), format!("chronorb-{nobody}-b")];
+    // No process has this id.
+    let absent = 4_000_000_000 + std::process::id();
+    let namespaces = [format!("{name}-a"), format!("chronorb-{absent}-b")];
     let ip = |verb: &str, namespace: &str| {
         let mut command = Command::new("ip");
         let status = command.args(["netns", verb, namespace]).status();

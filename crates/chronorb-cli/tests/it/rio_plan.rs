@@ -136,7 +136,7 @@ fn a_process_without_classes_is_told_from_one_that_is_not_there() {
         .arg("60")
         .spawn()
         .expect("there is sleep");
-    let mut child = Ended(child);
+    let mut child = KillOnDrop(child);
     let pid = child.0.id().to_string();
     let output = rio(&["status", "--pid", &pid]);
     assert_eq!(output.status.code(), Some(1));
@@ -158,10 +158,10 @@ fn a_process_without_classes_is_told_from_one_that_is_not_there() {
     );
 }
 
-/// A process that does not stay.
-struct Ended(process::Child);
+/// A process that is killed when this is dropped.
+struct KillOnDrop(process::Child);
 
-impl Drop for Ended {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

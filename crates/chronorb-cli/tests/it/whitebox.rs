@@ -20,8 +20,9 @@ fn calls_do_nothing_gratuitous() {
     assert!(missed.is_empty(), "{missed:#?}");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 
-    // Five remote cases with two sides, two within one process, and the real-time architecture with ten clients, which
-    // has two sides too; each with its own work and its system calls. And that one's switches.
+    // Five remote cases and the real-time architecture with ten clients have two sides each; two
+    // cases are within one process. Each side has a claim about its work and one about its system
+    // calls, and the last claim is about the context switches of the ten clients.
     assert_eq!(own().count(), 24 + 4 + 1);
     let unknown = of_verdict("NOT MEASURED").count();
     match figures["not_counted"].as_str() {
@@ -47,7 +48,7 @@ fn calls_do_nothing_gratuitous() {
     let row = rows.iter().find(octets).expect("it was measured");
     assert!(row["octets_copied"].as_f64() >= Some(1024.0), "{row}");
 
-    // Ten clients at a time: nothing with the real-time architecture, and what there is with another is seen.
+    // With ten clients the real-time architecture neither allocates nor locks; another one does.
     let with_ten = |architecture: &str, side: &str| {
         let of = |row: &&Value| row["architecture"] == architecture && row["side"] == side;
         rows.iter().find(of).expect("it was measured")

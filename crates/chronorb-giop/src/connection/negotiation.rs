@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use chronorb_cdr::{Endian, Frame};
 
-use crate::framing::{Framed, FramingError, next_message};
+use crate::framing::{FramingError, NextMessage, next_message};
 #[cfg(feature = "gioplite")]
 use crate::{GiopLite, Protocol, framing::next_message_of};
 use crate::{HEADER_LEN, MessageHeader, MessageType, Version};
@@ -46,11 +46,11 @@ impl Negotiation {
     /// # Errors
     /// See [`FramingError`].
     #[inline]
-    pub fn next_message(&self, octets: &[u8], limit: usize) -> Result<Framed, FramingError> {
+    pub fn next_message(&self, octets: &[u8], limit: usize) -> Result<NextMessage, FramingError> {
         #[cfg(feature = "gioplite")]
         if self.state.load(Ordering::Acquire) >= AGREED {
             let framed = next_message_of::<Protocol>(octets, limit);
-            if let Ok(Framed::Complete { header, .. }) = framed
+            if let Ok(NextMessage::Complete { header, .. }) = framed
                 && header.protocol == Protocol::Lite
                 && !self.is_lite()
             {
@@ -102,7 +102,7 @@ impl Negotiation {
     }
 }
 
-/// A message of GIOP that is only a header.
+/// Returns a GIOP message that consists of its header only, such as `CloseConnection`.
 pub fn empty_message(kind: MessageType) -> [u8; HEADER_LEN] {
     let header = MessageHeader {
         protocol: Version::V1_0.into(),

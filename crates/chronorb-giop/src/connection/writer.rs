@@ -2,7 +2,7 @@
 
 use crate::Protocol;
 use crate::fragments::Pieces;
-use crate::framing::{Framed, next_message_of};
+use crate::framing::{NextMessage, next_message_of};
 
 /// The rule by which the messages of a connection are sent: whole, or in fragments of a bounded
 /// size. The octets of a message are never copied.
@@ -76,7 +76,9 @@ impl MessageWriter {
             return send(&[], messages);
         }
         let mut rest = messages;
-        while let Ok(Framed::Complete { len, .. }) = next_message_of::<Protocol>(rest, usize::MAX) {
+        while let Ok(NextMessage::Complete { len, .. }) =
+            next_message_of::<Protocol>(rest, usize::MAX)
+        {
             let (message, after) = rest.split_at(len);
             rest = after;
             self.write(message, &mut send)?;

@@ -2,7 +2,7 @@
 
 use chronorb_cdr::{CdrError, Endian};
 use chronorb_giop::fragments::{
-    Bounds, FragmentError, Joined, KEPT_OF_SKIPPED, Pieces, Reassembly, SKIPPED_TIMES,
+    Bounds, FragmentError, KEPT_OF_SKIPPED, Pieces, ReassembledMessage, Reassembly, SKIPPED_TIMES,
 };
 use chronorb_giop::{HEADER_LEN, HeaderError, MessageHeader, MessageType, Version};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn cancel(version: Version, id: u8) -> Vec<u8> {
     part(version, MessageType::CancelRequest, false, &[id, 0, 0, 0])
 }
 
-fn body(joined: &Joined) -> &[u8] {
+fn body(joined: &ReassembledMessage) -> &[u8] {
     let octets = joined.frame.as_slice();
     assert_eq!(MessageHeader::parse(octets), Ok(joined.header));
     assert!(!joined.header.more_fragments);
@@ -173,7 +173,7 @@ fn headers_of_fragments_do_not_count_but_are_not_without_end() {
 #[test]
 fn of_a_message_beyond_the_limit_the_beginning_is_kept() {
     const LIMIT: usize = 1 << 20;
-    let beginning = |joined: Option<Joined>| {
+    let beginning = |joined: Option<ReassembledMessage>| {
         let joined = joined.expect("a message");
         assert_eq!(joined.skipped, Some(CdrError::FrameFull));
         joined

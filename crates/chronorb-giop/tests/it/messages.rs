@@ -1,7 +1,7 @@
 //! Round trips of all messages, in the three versions of GIOP and in both byte orders.
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame};
-use chronorb_giop::framing::{Framed, FramingError, next_message};
+use chronorb_giop::framing::{FramingError, NextMessage, next_message};
 use chronorb_giop::{
     AddressingDisposition, CompletionStatus, HEADER_LEN, HeaderError, IiopProfile, Ior,
     LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader, MessageType, ReplyHeader,
@@ -529,14 +529,14 @@ fn a_stream_is_cut_into_messages() {
     let stream = [frame.as_slice(), frame.as_slice()].concat();
     for received in 0..HEADER_LEN {
         let more = next_message(&stream[..received], 100);
-        assert_eq!(more, Ok(Framed::NeedMore { total: HEADER_LEN }));
+        assert_eq!(more, Ok(NextMessage::NeedMore { total: HEADER_LEN }));
     }
     for received in HEADER_LEN..frame.len() {
         let more = next_message(&stream[..received], 100);
-        assert_eq!(more, Ok(Framed::NeedMore { total: frame.len() }));
+        assert_eq!(more, Ok(NextMessage::NeedMore { total: frame.len() }));
     }
     let header = MessageHeader::parse(&stream).unwrap();
-    let whole = Framed::Complete {
+    let whole = NextMessage::Complete {
         header,
         len: frame.len(),
     };

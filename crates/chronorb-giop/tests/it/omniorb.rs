@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Frame};
 use chronorb_giop::codesets::{self, CodeSetContext};
-use chronorb_giop::fragments::{Bounds, Joined, Reassembly};
-use chronorb_giop::framing::{Framed, next_message};
+use chronorb_giop::fragments::{Bounds, ReassembledMessage, Reassembly};
+use chronorb_giop::framing::{NextMessage, next_message};
 use chronorb_giop::{
     Component, HEADER_LEN, HeaderError, IiopProfile, Ior, LocateReplyHeader, LocateRequestHeader,
     MessageHeader, MessageType, ReplyHeader, ReplyStatus, RequestHeader, SystemException, Version,
@@ -29,7 +29,7 @@ fn story(version: &str) -> Vec<String> {
         let len = message.len();
         assert_eq!(
             next_message(&message, len),
-            Ok(Framed::Complete { header, len })
+            Ok(NextMessage::Complete { header, len })
         );
         assert_eq!(header.version().to_string(), version);
         if header.more_fragments || header.kind == MessageType::Fragment {
@@ -96,7 +96,7 @@ fn tell(message: &mut [u8], operations: &mut HashMap<u32, Vec<u8>>) -> Result<St
             let request = LocateRequestHeader::decode(&mut d, version)?;
             let key = request.target.key().unwrap();
             if key.is_ascii() {
-                write!(line, " {}", String::from_utf8_lossy(key)).unwrap();
+                write!(line, " `{}`", String::from_utf8_lossy(key)).unwrap();
             }
         }
         MessageType::LocateReply => {
@@ -161,7 +161,7 @@ fn giop_1_0() {
         "Reply LocationForward IDL:Golden/Echo:1.0 at 127.0.0.1:10562",
         "Request elsewhere() SyncWithTarget",
         "Reply NoException()",
-        "LocateRequest nobody",
+        "LocateRequest `nobody`",
         "LocateReply UnknownObject",
         "CloseConnection",
         "GIOP 9.9 is not supported",
@@ -195,7 +195,7 @@ fn giop_1_1() {
         "Reply LocationForward IDL:Golden/Echo:1.0 at 127.0.0.1:11562",
         "Request elsewhere() SyncWithTarget",
         "Reply NoException()",
-        "LocateRequest nobody",
+        "LocateRequest `nobody`",
         "LocateReply UnknownObject",
         "CloseConnection",
         "GIOP 9.9 is not supported",
@@ -230,7 +230,7 @@ fn giop_1_2() {
         "Reply LocationForward IDL:Golden/Echo:1.0 at 127.0.0.1:12562",
         "Request elsewhere() SyncWithTarget",
         "Reply NoException()",
-        "LocateRequest nobody",
+        "LocateRequest `nobody`",
         "LocateReply UnknownObject",
         "CloseConnection",
         "CloseConnection",
@@ -245,7 +245,7 @@ fn values_in_fragments_are_aligned_as_their_version_says() {
         let mut reassembly = Reassembly::new(Bounds::default());
         let mut calls = 0;
         for part in recorded(recording) {
-            let Some(Joined {
+            let Some(ReassembledMessage {
                 frame: mut message, ..
             }) = reassembly.push(&part).unwrap()
             else {
@@ -338,7 +338,7 @@ fn recorded_messages_can_be_broken_anywhere() {
 
 /// Reads what a connection would read.
 fn survive(message: &[u8]) {
-    let Ok(Framed::Complete { header, len }) = next_message(message, 1 << 16) else {
+    let Ok(NextMessage::Complete { header, len }) = next_message(message, 1 << 16) else {
         return;
     };
     let mut reassembly = Reassembly::new(Bounds::default());

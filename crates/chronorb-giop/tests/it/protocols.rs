@@ -2,7 +2,7 @@
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame};
 use chronorb_giop::fragments::{Bounds, FragmentError, Reassembly};
-use chronorb_giop::framing::{Framed, FramingError, next_message, next_message_of};
+use chronorb_giop::framing::{FramingError, NextMessage, next_message, next_message_of};
 use chronorb_giop::{
     GiopLite, HeaderError, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
     MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader, ResponseFlags,
@@ -246,13 +246,13 @@ proptest! {
         let mut at = 0;
         for (protocol, kind, len) in expected {
             let framed = next_message_of::<Protocol>(&stream[at..], 1 << 16);
-            let Ok(Framed::Complete { header, len: read }) = framed else {
+            let Ok(NextMessage::Complete { header, len: read }) = framed else {
                 panic!("{framed:?}");
             };
             prop_assert_eq!((header.protocol, header.kind, read), (protocol, kind, len));
             if (at..at + len).contains(&cut) {
                 let part = next_message_of::<Protocol>(&stream[at..cut], 1 << 16);
-                let Ok(Framed::NeedMore { total }) = part else {
+                let Ok(NextMessage::NeedMore { total }) = part else {
                     panic!("{part:?}");
                 };
                 prop_assert!((cut - at + 1..=len).contains(&total), "{total} of {len}");

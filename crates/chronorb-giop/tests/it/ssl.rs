@@ -1,4 +1,4 @@
-//! The component of SSLIOP: what omniORB writes is understood, and written in the same way.
+//! Test that the tagged component of SSLIOP is read and written as omniORB writes it.
 
 use chronorb_giop::{
     AssociationOptions, Component, IiopProfile, Ior, SslSecTrans, TAG_SSL_SEC_TRANS,

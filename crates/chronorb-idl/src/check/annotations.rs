@@ -63,7 +63,7 @@ impl Target {
 }
 
 /// A parameter of a known annotation.
-struct Known<'a> {
+struct AnnotationParamSpec<'a> {
     name: &'a str,
     kind: KnownKind,
     optional: bool,
@@ -136,7 +136,7 @@ impl Checker<'_> {
     pub(super) fn annotations_of(
         &mut self,
         scope: ScopeId,
-        written: &[ast::Annotation],
+        written: &[ast::AnnotationUse],
         target: Target,
         ty: Option<&Type>,
     ) -> Vec<Annotation> {
@@ -156,7 +156,7 @@ impl Checker<'_> {
     fn annotation(
         &mut self,
         scope: ScopeId,
-        written: &ast::Annotation,
+        written: &ast::AnnotationUse,
         target: Target,
         ty: Option<&Type>,
     ) -> Annotation {
@@ -164,7 +164,8 @@ impl Checker<'_> {
         let name = name.trim_start_matches("::").to_owned();
         let params = if let Some(def) = self.declared_annotation(scope, &written.name) {
             let known = self.declared_params(def);
-            let known: Vec<Known<'_>> = known.iter().map(Known::declared).collect();
+            let known: Vec<AnnotationParamSpec<'_>> =
+                known.iter().map(AnnotationParamSpec::declared).collect();
             self.known_params(scope, written, &known, ty)
         } else if let Some(standard) = standard::standard(&name) {
             if !standard.targets.is_empty() && !standard.targets.contains(&target) {
@@ -180,7 +181,8 @@ impl Checker<'_> {
             }
             match standard.params {
                 Params::Only(params) => {
-                    let known: Vec<Known<'_>> = params.iter().map(Known::standard).collect();
+                    let known: Vec<AnnotationParamSpec<'_>> =
+                        params.iter().map(AnnotationParamSpec::standard).collect();
                     self.known_params(scope, written, &known, ty)
                 }
                 Params::Free => self.free_params(scope, written),
@@ -193,7 +195,7 @@ impl Checker<'_> {
     }
 
     /// Warns of an unknown annotation, once for each name.
-    fn unknown_annotation(&mut self, written: &ast::Annotation, name: &str) {
+    fn unknown_annotation(&mut self, written: &ast::AnnotationUse, name: &str) {
         const MOST: usize = 200;
         if self.unknown_annotations.len() > MOST
             || !self.unknown_annotations.insert(name.to_owned())
@@ -254,7 +256,7 @@ impl Checker<'_> {
     fn free_params(
         &mut self,
         scope: ScopeId,
-        written: &ast::Annotation,
+        written: &ast::AnnotationUse,
     ) -> Vec<(String, ConstValue)> {
         let params = written.params.iter();
         params
@@ -270,8 +272,8 @@ impl Checker<'_> {
     fn known_params(
         &mut self,
         scope: ScopeId,
-        written: &ast::Annotation,
-        known: &[Known<'_>],
+        written: &ast::AnnotationUse,
+        known: &[AnnotationParamSpec<'_>],
         ty: Option<&Type>,
     ) -> Vec<(String, ConstValue)> {
         let mut seen = HashSet::new();
@@ -327,9 +329,9 @@ impl Checker<'_> {
     fn bad_param(
         &mut self,
         at: crate::source::Span,
-        written: &ast::Annotation,
+        written: &ast::AnnotationUse,
         name: Option<&ast::Ident>,
-        known: &[Known<'_>],
+        known: &[AnnotationParamSpec<'_>],
     ) {
         let names: Vec<String> = known.iter().map(|k| format!("`{}`", k.name)).collect();
         let hint = match names.len() {
@@ -408,7 +410,7 @@ impl Checker<'_> {
         self.evaluate_as(scope, expr, ty)
     }
 
-    fn check_extensibility(&mut self, written: &[ast::Annotation], applied: &[Annotation]) {
+    fn check_extensibility(&mut self, written: &[ast::AnnotationUse], applied: &[Annotation]) {
         let mut said: Option<(&str, usize)> = None;
         for (i, annotation) in applied.iter().enumerate() {
             let word = match (annotation.name.as_str(), annotation.params.first()) {
@@ -438,8 +440,8 @@ impl Checker<'_> {
     }
 }
 
-impl<'a> Known<'a> {
-    fn standard(param: &'a standard::Param) -> Self {
+impl<'a> AnnotationParamSpec<'a> {
+    fn standard(param: &'a standard::StandardParam) -> Self {
         Self {
             name: param.name,
             kind: KnownKind::Standard(param.kind),
@@ -456,9 +458,9 @@ impl<'a> Known<'a> {
     }
 }
 
-impl ast::Annotation {
+impl ast::AnnotationUse {
     /// Returns whether a parameter was reported already, which may be meant for another one.
-    fn has_errors(&self, known: &[Known<'_>]) -> bool {
+    fn has_errors(&self, known: &[AnnotationParamSpec<'_>]) -> bool {
         self.params.iter().any(|param| match &param.name {
             None => self.params.len() > 1 || known.len() > 1,
             Some(name) => known.iter().all(|known| *known.name != *name.name),

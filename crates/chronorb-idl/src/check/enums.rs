@@ -121,7 +121,7 @@ impl Checker<'_> {
     pub(super) fn bit_bound(
         &mut self,
         def: DefId,
-        written: &[ast::Annotation],
+        written: &[ast::AnnotationUse],
         range: RangeInclusive<u8>,
     ) -> u8 {
         let annotations = &self.definitions[def.0 as usize].annotations;
@@ -150,7 +150,7 @@ impl Checker<'_> {
     fn not_a_number(
         &mut self,
         annotations: &[Annotation],
-        written: &[ast::Annotation],
+        written: &[ast::AnnotationUse],
         name: &str,
     ) {
         // A parameter without a value was reported already.
@@ -181,8 +181,8 @@ pub(super) fn number(annotations: &[Annotation], name: &str) -> Option<i128> {
 }
 
 /// Returns the place at which an annotation is applied.
-pub(super) fn span_of(written: &[ast::Annotation], name: &str) -> Option<Span> {
-    let is_it = |annotation: &&ast::Annotation| match annotation.name.parts.as_slice() {
+pub(super) fn span_of(written: &[ast::AnnotationUse], name: &str) -> Option<Span> {
+    let is_it = |annotation: &&ast::AnnotationUse| match annotation.name.parts.as_slice() {
         [only] => *only.name == *name,
         _ => false,
     };

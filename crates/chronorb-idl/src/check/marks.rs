@@ -1,7 +1,7 @@
 //! Annotations that change the type that they precede.
 
 use super::Checker;
-use crate::ast::{Annotation, Meta, ParamDef};
+use crate::ast::{AnnotationUse, Meta, ParamDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefKind, ParamMode, Type};
@@ -55,7 +55,7 @@ impl Checker<'_> {
         );
     }
 
-    fn inline(&mut self, ty: Type, mark: &Annotation) -> Type {
+    fn inline(&mut self, ty: Type, mark: &AnnotationUse) -> Type {
         match self.without_aliases(&ty) {
             Type::String { bound: Some(bound) } => Type::InlineString { bound },
             Type::InlineString { .. } => ty,
@@ -74,7 +74,7 @@ impl Checker<'_> {
         }
     }
 
-    fn nonnil(&mut self, ty: Type, mark: &Annotation) -> Type {
+    fn nonnil(&mut self, ty: Type, mark: &AnnotationUse) -> Type {
         let is_reference = match self.without_aliases(&ty) {
             Type::Object => true,
             Type::NonNil(_) => return ty,
@@ -100,7 +100,7 @@ impl Checker<'_> {
     }
 }
 
-fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
+fn find<'a>(annotations: &'a [AnnotationUse], name: &str) -> Option<&'a AnnotationUse> {
     let mut annotations = annotations.iter();
     annotations.find(|annotation| annotation.name.to_string() == name)
 }

@@ -140,8 +140,8 @@ impl Checker<'_> {
         };
         let name = ident(&format!("{}{}", to.prefix, port.name.name), port.name.span);
         let ty = match found {
-            Found::Type(ty) => ty,
-            Found::PortType(port_type) => {
+            PortTarget::Type(ty) => ty,
+            PortTarget::PortType(port_type) => {
                 self.expand_port_type(to, port, &port_type, &name);
                 return;
             }
@@ -315,9 +315,9 @@ impl Checker<'_> {
     }
 
     /// Returns the type of a port, if it is of the right kind.
-    fn port_of(&mut self, scope: ScopeId, port: &Port) -> Option<Found> {
+    fn port_of(&mut self, scope: ScopeId, port: &Port) -> Option<PortTarget> {
         let name = match &port.ty {
-            InterfaceRef::Object => return Some(Found::Type(Type::Object)),
+            InterfaceRef::Object => return Some(PortTarget::Type(Type::Object)),
             InterfaceRef::Named(name) => name,
         };
         let id = self.resolve(scope, name)?;
@@ -328,7 +328,7 @@ impl Checker<'_> {
                 PortKind::Provides | PortKind::Uses | PortKind::UsesMultiple,
                 EntityKind::Interface { def, .. },
             ) if !self.is_component_or_home(def) => {
-                return Some(Found::Type(Type::Named(def)));
+                return Some(PortTarget::Type(Type::Named(def)));
             }
             (PortKind::Provides | PortKind::Uses | PortKind::UsesMultiple, _) => "an interface",
             (
@@ -336,11 +336,11 @@ impl Checker<'_> {
                 EntityKind::Value { def, .. },
             ) if self.is_event(def) => {
                 let consumer = self.components.consumers.get(&def)?;
-                return Some(Found::Type(Type::Named(*consumer)));
+                return Some(PortTarget::Type(Type::Named(*consumer)));
             }
             (PortKind::Emits | PortKind::Publishes | PortKind::Consumes, _) => "an event type",
             (PortKind::Port | PortKind::MirrorPort, EntityKind::PortType(Some(index))) => {
-                return Some(Found::PortType(
+                return Some(PortTarget::PortType(
                     self.components.port_types[index as usize].clone(),
                 ));
             }
@@ -377,7 +377,8 @@ impl Checker<'_> {
     }
 }
 
-enum Found {
+/// The definition that the name of a port type refers to.
+enum PortTarget {
     Type(Type),
     PortType(PortType),
 }

@@ -11,12 +11,15 @@ use crate::model::{Annotation, ConstValue};
 use crate::source::Span;
 
 /// The value of an annotation, and its place.
-type Given<'a> = Option<(&'a ConstValue, Span)>;
+type ValueAndSpan<'a> = Option<(&'a ConstValue, Span)>;
 
 impl Checker<'_> {
-    pub(super) fn check_range(&mut self, written: &[ast::Annotation], applied: &[Annotation]) {
-        let (mut least, mut greatest, mut default): (Given<'_>, Given<'_>, Given<'_>) =
-            (None, None, None);
+    pub(super) fn check_range(&mut self, written: &[ast::AnnotationUse], applied: &[Annotation]) {
+        let (mut least, mut greatest, mut default): (
+            ValueAndSpan<'_>,
+            ValueAndSpan<'_>,
+            ValueAndSpan<'_>,
+        ) = (None, None, None);
         for (written, annotation) in written.iter().zip(applied) {
             let param = |name: &str| {
                 let mut params = annotation.params.iter();
@@ -36,7 +39,7 @@ impl Checker<'_> {
         self.check_order(default, greatest, "the default is above the greatest value");
     }
 
-    fn check_order(&mut self, low: Given<'_>, high: Given<'_>, message: &str) {
+    fn check_order(&mut self, low: ValueAndSpan<'_>, high: ValueAndSpan<'_>, message: &str) {
         let (Some((low, low_at)), Some((high, high_at))) = (low, high) else {
             return;
         };

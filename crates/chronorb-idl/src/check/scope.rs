@@ -113,9 +113,9 @@ pub(super) enum EntityKind {
     PortType(Option<u32>),
     /// A template module.
     Template(u32),
-    /// A parameter of a template module that stands for a type or value without a name.
+    /// A parameter of a template module whose argument is an anonymous type or a value.
     Bound(u32),
-    /// An entity whose definition had an error.
+    /// A name whose definition had an error. Further uses of it report no error.
     Refused,
 }
 

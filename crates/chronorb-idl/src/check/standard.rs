@@ -14,12 +14,12 @@ pub(super) struct Standard {
 
 pub(super) enum Params {
     /// These parameters, by name.
-    Only(&'static [Param]),
+    Only(&'static [StandardParam]),
     /// Any parameters.
     Free,
 }
 
-pub(super) struct Param {
+pub(super) struct StandardParam {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     /// Whether it may be left out.
@@ -66,7 +66,7 @@ pub(super) fn names<'a>() -> impl Iterator<Item = &'a str> {
 const fn only(
     name: &'static str,
     targets: &'static [Target],
-    params: &'static [Param],
+    params: &'static [StandardParam],
 ) -> Standard {
     Standard {
         name,
@@ -83,24 +83,24 @@ const fn free(name: &'static str) -> Standard {
     }
 }
 
-const fn required(name: &'static str, kind: Kind) -> Param {
-    Param {
+const fn required(name: &'static str, kind: Kind) -> StandardParam {
+    StandardParam {
         name,
         kind,
         optional: false,
     }
 }
 
-const fn optional(name: &'static str, kind: Kind) -> Param {
-    Param {
+const fn optional(name: &'static str, kind: Kind) -> StandardParam {
+    StandardParam {
         name,
         kind,
         optional: true,
     }
 }
 
-const FLAG_PARAM: &[Param] = &[optional("value", Kind::Boolean)];
-const STRING_PARAM: &[Param] = &[required("value", Kind::String)];
+const FLAG_PARAM: &[StandardParam] = &[optional("value", Kind::Boolean)];
+const STRING_PARAM: &[StandardParam] = &[required("value", Kind::String)];
 const TYPES: &[Target] = &[Struct, Union, Exception, Enum, Bits, Value, Typedef];
 const MEMBERS: &[Target] = &[Member, Case, Discriminator];
 const VALUES: &[Target] = &[

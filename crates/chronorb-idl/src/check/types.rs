@@ -285,7 +285,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Returns the type behind all typedefs.
+    /// Returns the type that is left when all typedefs are resolved.
     pub(super) fn without_aliases(&self, ty: &Type) -> Type {
         let Type::Named(def) = ty else {
             return ty.clone();

@@ -6,7 +6,7 @@ use super::Checker;
 use super::annotations::Target;
 use super::consts::integer_range;
 use super::scope::ScopeId;
-use crate::ast::{Expr, ExprKind, Label, TypeKind, TypeSpec, UnionDef};
+use crate::ast::{CaseLabel, Expr, ExprKind, TypeKind, TypeSpec, UnionDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{Case, ConstValue, DefId, DefKind, Type, Union};
@@ -30,10 +30,15 @@ impl Checker<'_> {
             let ty = self.resolve_type(inner, &case.member.ty, true);
             for declarator in &case.member.declarators {
                 let member = self.member(inner, &case.member, Target::Case, ty.clone(), declarator);
-                cases.extend(member.map(|member| Case {
-                    labels: values.clone(),
-                    is_default: case.labels.iter().any(|l| matches!(l, Label::Default(_))),
-                    member,
+                cases.extend(member.map(|member| {
+                    Case {
+                        labels: values.clone(),
+                        is_default: case
+                            .labels
+                            .iter()
+                            .any(|l| matches!(l, CaseLabel::Default(_))),
+                        member,
+                    }
                 }));
             }
         }
@@ -99,18 +104,18 @@ impl Checker<'_> {
     fn labels(
         &mut self,
         scope: ScopeId,
-        written: &[Label],
+        written: &[CaseLabel],
         switch: Option<&Type>,
         labels: &mut Labels,
     ) -> Vec<ConstValue> {
         let mut values = Vec::new();
         for label in written {
             match label {
-                Label::Default(span) => match labels.default {
+                CaseLabel::Default(span) => match labels.default {
                     None => labels.default = Some(*span),
                     Some(earlier) => self.duplicate_label("`default`", *span, earlier),
                 },
-                Label::Value(expr) => {
+                CaseLabel::Value(expr) => {
                     // Without a type, a label cannot be checked.
                     let value = switch
                         .filter(|ty| !self.is_hidden_enumerator(scope, expr, ty))
@@ -230,10 +235,10 @@ struct Labels {
     incomplete: bool,
 }
 
-fn label_span(labels: &[Label]) -> Span {
+fn label_span(labels: &[CaseLabel]) -> Span {
     match &labels[0] {
-        Label::Value(expr) => expr.span,
-        Label::Default(span) => *span,
+        CaseLabel::Value(expr) => expr.span,
+        CaseLabel::Default(span) => *span,
     }
 }
 

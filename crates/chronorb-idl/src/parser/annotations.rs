@@ -2,7 +2,8 @@
 
 use super::{Body, Parser};
 use crate::ast::{
-    Annotation, AnnotationDef, AnnotationMember, AnnotationParam, Ident, Item, Meta, ScopedName,
+    AnnotationDef, AnnotationMemberDef, AnnotationParam, AnnotationUse, Ident, Item, Meta,
+    ScopedName,
 };
 use crate::lexer::TokenKind;
 use crate::source::Span;
@@ -23,7 +24,7 @@ impl Parser<'_> {
         Some(meta)
     }
 
-    fn annotation(&mut self) -> Option<Annotation> {
+    fn annotation(&mut self) -> Option<AnnotationUse> {
         let start = self.next().span;
         let name = self.annotation_name()?;
         let mut params = Vec::new();
@@ -36,7 +37,7 @@ impl Parser<'_> {
             }
             self.expect(')')?;
         }
-        Some(Annotation {
+        Some(AnnotationUse {
             name,
             params,
             span: start.to(self.previous_span()),
@@ -155,7 +156,7 @@ impl Parser<'_> {
         self.semicolon()?;
         declaration
             .members
-            .push(AnnotationMember { ty, name, default });
+            .push(AnnotationMemberDef { ty, name, default });
         Some(())
     }
 

@@ -1,7 +1,7 @@
 //! Unions.
 
 use super::Parser;
-use crate::ast::{CaseDef, Item, Label, MemberDef, Meta, UnionDef};
+use crate::ast::{CaseDef, CaseLabel, Item, MemberDef, Meta, UnionDef};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::TokenKind;
@@ -84,9 +84,9 @@ impl Parser<'_> {
         loop {
             let span = self.peek().span;
             if self.eat_word("default") {
-                labels.push(Label::Default(span));
+                labels.push(CaseLabel::Default(span));
             } else if self.eat_word("case") {
-                labels.push(Label::Value(self.expression()?));
+                labels.push(CaseLabel::Value(self.expression()?));
             } else if labels.is_empty() {
                 let diagnostic = self
                     .unexpected_here("`case` or `default`")

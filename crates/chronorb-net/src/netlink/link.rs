@@ -107,10 +107,10 @@ impl Netlink {
         self.order(&what, request)
     }
 
-    /// Makes an interface that needs no more than its kind: `bridge`, `ifb`, `dummy`.
+    /// Makes an interface of a kind that needs no parameters: `bridge`, `ifb` or `dummy`.
     ///
     /// # Errors
-    /// [`NetlinkError`], for example where the name is taken, or the kernel has no such kind.
+    /// [`NetlinkError`], for example if the name is taken, or if the kernel does not have the kind.
     pub fn create_link(&mut self, name: &str, kind: &str) -> Result<(), NetlinkError> {
         let mut request = create();
         request.text(libc::IFLA_IFNAME, name);
@@ -223,7 +223,8 @@ fn change(index: u32) -> Request {
     Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK, &fixed(index, 0, 0))
 }
 
-/// `struct ifinfomsg`: which flags shall be as `flags` has them is in `changed`.
+/// Makes a `struct ifinfomsg`. The kernel sets the flags that are in `changed` to their values in
+/// `flags`.
 fn fixed(index: u32, flags: u32, changed: u32) -> [u8; FIXED] {
     let mut fixed = [0; FIXED];
     fixed[4..8].copy_from_slice(&index.to_ne_bytes());

@@ -98,7 +98,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Returns the fixed part of `N` octets, and the attributes.
+    /// Splits a message into its fixed part of `N` octets and its attributes.
     pub(super) fn split<const N: usize>(
         &self,
     ) -> Result<(&'a [u8; N], Attributes<'a>), MalformedMessage> {

@@ -17,7 +17,7 @@ mod watch;
 
 pub use link::{LinkInfo, VethEnd};
 pub use neighbour::{Neighbour, ResolveError, resolve};
-pub use qdisc::{AROUND_FRAME, Discipline, Handle, QueueInfo, Rates, Sent, Share};
+pub use qdisc::{AROUND_FRAME, Discipline, Handle, QueueInfo, Rates, Share, TrafficCounts};
 pub use route::Route;
 pub use socket::{Netlink, NetlinkError};
 pub use watch::Watch;

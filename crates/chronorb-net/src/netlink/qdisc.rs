@@ -85,7 +85,7 @@ pub struct QueueInfo {
     /// The parent to which it is attached.
     pub parent: Handle,
     /// The statistics of sent packets.
-    pub sent: Sent,
+    pub sent: TrafficCounts,
     /// The rates of a class of [`Discipline::Classes`].
     pub rates: Option<Rates>,
 }
@@ -103,7 +103,7 @@ pub struct Rates {
 
 /// The statistics of a queueing discipline, or of a class, since it was created.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Sent {
+pub struct TrafficCounts {
     /// Octets, with Ethernet headers.
     pub octets: u64,
     /// Packets.
@@ -369,8 +369,8 @@ fn read_rates(options: Attributes<'_>) -> Result<Rates, MalformedMessage> {
 
 /// Reads `struct gnet_stats_basic` and `gnet_stats_queue`, and the 64-bit count of packets if there
 /// is one.
-fn read_sent(statistics: Attributes<'_>) -> Result<Sent, MalformedMessage> {
-    let mut sent = Sent::default();
+fn read_sent(statistics: Attributes<'_>) -> Result<TrafficCounts, MalformedMessage> {
+    let mut sent = TrafficCounts::default();
     let mut packets = None;
     for attribute in statistics {
         let Attribute { kind, value } = attribute?;

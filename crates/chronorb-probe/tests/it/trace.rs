@@ -6,7 +6,7 @@ use std::thread;
 
 use chronorb_probe::{Mark, SystemCalls, TraceError, Tracer, trace_mark};
 
-/// Says in the environment that this is the process to trace.
+/// The environment variable that marks the process to trace.
 const TRACED: &str = "CHRONORB_TEST_TRACED";
 const READS: u64 = 20;
 const OCTETS: usize = 100;

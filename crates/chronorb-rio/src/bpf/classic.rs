@@ -24,9 +24,9 @@ pub(crate) enum Op {
     /// `X = k`.
     SetX(u32),
     /// Loads `X` from scratch memory.
-    LoadX(Slot),
+    LoadX(ScratchSlot),
     /// Stores `A` in scratch memory.
-    Store(Slot),
+    Store(ScratchSlot),
     /// `A &= k`.
     And(u32),
     /// `A += k`.
@@ -63,7 +63,7 @@ pub(crate) enum Source {
     /// An immediate number.
     Number(u32),
     /// A word of scratch memory.
-    Slot(Slot),
+    Slot(ScratchSlot),
     /// The length of the packet in octets.
     Length,
     /// A property of the VLAN tag that the kernel has stripped from the packet.
@@ -97,7 +97,7 @@ pub(crate) enum Tag {
 
 /// A word of scratch memory, 0 to 15.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Slot(u8);
+pub(crate) struct ScratchSlot(u8);
 
 /// An unsigned comparison with `A`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -137,7 +137,7 @@ impl From<Instruction> for libc::sock_filter {
 /// The maximum number of instructions (`BPF_MAXINSNS`).
 pub(crate) const MAX_LEN: usize = 4096;
 
-impl Slot {
+impl ScratchSlot {
     /// Creates the slot with this number.
     ///
     /// # Panics

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-use super::classic::{Code, Instruction, Op, Size, Slot, Source, Tag, Test};
+use super::classic::{Code, Instruction, Op, ScratchSlot, Size, Source, Tag, Test};
 pub(crate) use super::translation::{Maps, XDP_PASS};
 use super::{AssembleError, Label, extended, translation};
 use crate::class::{ClassId, Rule, Rules, Unknown};
@@ -73,7 +73,7 @@ impl Classifier {
     ///
     /// # Errors
     /// [`AssembleError`]; cannot occur within [`MAX_RULES`](crate::class::MAX_RULES).
-    pub(crate) fn xdp(&self, maps: Maps) -> Result<Vec<extended::Instruction>, AssembleError> {
+    pub(crate) fn xdp(&self, maps: Maps) -> Result<Vec<extended::EbpfInstruction>, AssembleError> {
         translation::translate(&self.code, self.hardware, maps).assemble()
     }
 
@@ -95,7 +95,7 @@ struct Section {
 /// A conjunction of tests, and the verdict for packets that pass all of them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Branch {
-    tests: Vec<(Slot, RangeInclusive<u32>)>,
+    tests: Vec<(ScratchSlot, RangeInclusive<u32>)>,
     verdict: u32,
 }
 
@@ -172,7 +172,7 @@ fn tests(
     rule: &Rule,
     place: Option<usize>,
     asks_for_ports: bool,
-) -> Vec<(Slot, RangeInclusive<u32>)> {
+) -> Vec<(ScratchSlot, RangeInclusive<u32>)> {
     let exactly = |slot, number: u32| (slot, number..=number);
     let ports = rule.ports.as_ref().filter(|_| asks_for_ports);
     let ports = ports.map(|it| (PORT, u32::from(*it.start())..=u32::from(*it.end())));
@@ -445,18 +445,18 @@ const KERNEL: u32 = 0;
 const MAX_BRANCHES: usize = 192;
 
 // The slots that are filled when the class is decided.
-const PORT: Slot = Slot::new(0);
+const PORT: ScratchSlot = ScratchSlot::new(0);
 /// The index of the destination among the own addresses.
-const ADDRESS: Slot = Slot::new(1);
-const DSCP: Slot = Slot::new(2);
-const VLAN_PRIORITY: Slot = Slot::new(3);
+const ADDRESS: ScratchSlot = ScratchSlot::new(1);
+const DSCP: ScratchSlot = ScratchSlot::new(2);
+const VLAN_PRIORITY: ScratchSlot = ScratchSlot::new(3);
 // Intermediate slots.
 /// The position of the packet.
-const NETWORK: Slot = Slot::new(4);
+const NETWORK: ScratchSlot = ScratchSlot::new(4);
 /// The end of the packet.
-const END: Slot = Slot::new(5);
+const END: ScratchSlot = ScratchSlot::new(5);
 /// The protocol that follows the present header.
-const NEXT: Slot = Slot::new(6);
+const NEXT: ScratchSlot = ScratchSlot::new(6);
 
 /// The value of [`VLAN_PRIORITY`] for a packet without a tag.
 const UNTAGGED: u32 = 8;

@@ -11,23 +11,23 @@ use super::labels::{Label, Places};
 
 /// A program with labels, before assembly.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Code {
-    ops: Vec<Op>,
+pub(crate) struct EbpfCode {
+    ops: Vec<EbpfOp>,
     labels: usize,
 }
 
 /// An operation of one instruction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Op {
+pub(crate) enum EbpfOp {
     /// Calculates into the first register.
     Alu(Alu, Width, Register, Operand),
     /// Converts the lowest octets of a register from network byte order, and clears the others.
-    FromNetwork(Size, Register),
+    FromNetwork(EbpfSize, Register),
     /// Loads the first register from this many octets behind the second, and clears its other
     /// octets.
-    Load(Size, Register, Register, i16),
+    Load(EbpfSize, Register, Register, i16),
     /// Stores the second register this many octets behind the first.
-    Store(Size, Register, i16, Register),
+    Store(EbpfSize, Register, i16, Register),
     /// Atomically adds the second register to the 64 bits this many octets behind the first.
     AddTo(Register, i16, Register),
     /// Loads the map with this descriptor.
@@ -35,13 +35,13 @@ pub(crate) enum Op {
     /// Jumps.
     Jump(Label),
     /// Jumps if the condition holds.
-    If(Test, Width, Register, Operand, Label),
+    If(EbpfTest, Width, Register, Operand, Label),
     /// Calls a function of the kernel. Arguments are in `R1` to `R5`, which are clobbered; the
     /// result is in `R0`.
     Call(Helper),
     /// Returns `R0`.
     Exit,
-    /// Binds a label here; no instruction.
+    /// Binds the label to the next instruction. Assembles to nothing.
     Bind(Label),
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum Alu {
 
 /// An unsigned comparison.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Test {
+pub(crate) enum EbpfTest {
     /// Equal.
     Is = 0x10,
     /// Greater.
@@ -88,7 +88,7 @@ pub(crate) enum Width {
 
 /// The width of a load or store.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Size {
+pub(crate) enum EbpfSize {
     /// 8 bits.
     Octet = 0x10,
     /// 16 bits.
@@ -137,7 +137,7 @@ pub(crate) enum Helper {
 /// One instruction with the layout of the kernel's `struct bpf_insn`.
 #[derive(Clone, Copy, Default, Eq, PartialEq)]
 #[repr(C)]
-pub(crate) struct Instruction {
+pub(crate) struct EbpfInstruction {
     /// The operation code.
     pub code: u8,
     /// The first register in the lower four bits, the second one in the upper.
@@ -163,7 +163,7 @@ impl From<i32> for Operand {
     }
 }
 
-impl Code {
+impl EbpfCode {
     /// Creates an empty program whose first labels are already allocated.
     pub(super) const fn with_labels(labels: usize) -> Self {
         Self {
@@ -179,12 +179,12 @@ impl Code {
     }
 
     /// Appends an operation.
-    pub(crate) fn push(&mut self, op: Op) {
+    pub(crate) fn push(&mut self, op: EbpfOp) {
         self.ops.push(op);
     }
 
     /// Appends operations.
-    pub(crate) fn extend(&mut self, ops: impl IntoIterator<Item = Op>) {
+    pub(crate) fn extend(&mut self, ops: impl IntoIterator<Item = EbpfOp>) {
         self.ops.extend(ops);
     }
 
@@ -193,7 +193,7 @@ impl Code {
     pub(super) fn prune(&mut self) {
         let mut places = vec![None; self.labels];
         for (at, op) in self.ops.iter().enumerate() {
-            if let Op::Bind(Label(label)) = op {
+            if let EbpfOp::Bind(Label(label)) = op {
                 places[*label] = Some(at);
             }
         }
@@ -203,12 +203,12 @@ impl Code {
             while at < self.ops.len() && !is_reached[at] {
                 is_reached[at] = true;
                 match self.ops[at] {
-                    Op::Exit => break,
-                    Op::Jump(Label(to)) => {
+                    EbpfOp::Exit => break,
+                    EbpfOp::Jump(Label(to)) => {
                         starts.extend(places[to]);
                         break;
                     }
-                    Op::If(.., Label(to)) => starts.extend(places[to]),
+                    EbpfOp::If(.., Label(to)) => starts.extend(places[to]),
                     _ => {}
                 }
                 at += 1;
@@ -222,10 +222,10 @@ impl Code {
     ///
     /// # Errors
     /// [`AssembleError`]
-    pub(crate) fn assemble(&self) -> Result<Vec<Instruction>, AssembleError> {
+    pub(crate) fn assemble(&self) -> Result<Vec<EbpfInstruction>, AssembleError> {
         let pieces = self.ops.iter().map(|op| match op {
-            Op::Bind(label) => (0, Some(*label)),
-            Op::Map(..) => (2, None),
+            EbpfOp::Bind(label) => (0, Some(*label)),
+            EbpfOp::Map(..) => (2, None),
             _ => (1, None),
         });
         let places = Places::find(self.labels, pieces)?;
@@ -233,41 +233,41 @@ impl Code {
         for op in &self.ops {
             let at = program.len();
             let instruction = match *op {
-                Op::Bind(_) => continue,
-                Op::Alu(alu, width, to, by) => {
+                EbpfOp::Bind(_) => continue,
+                EbpfOp::Alu(alu, width, to, by) => {
                     let class = match width {
                         Width::Half => ALU,
                         Width::Full => ALU64,
                     };
                     binary(class | alu as u8, to, by, 0)
                 }
-                Op::FromNetwork(size, register) => {
+                EbpfOp::FromNetwork(size, register) => {
                     let bits = 8 * size.octets() as i32;
                     encode(ALU | TO_BIG_ENDIAN, register, None, 0, bits)
                 }
-                Op::Load(size, to, from, offset) => {
+                EbpfOp::Load(size, to, from, offset) => {
                     encode(LDX | MEMORY | size as u8, to, Some(from), offset, 0)
                 }
-                Op::Store(size, to, offset, from) => {
+                EbpfOp::Store(size, to, offset, from) => {
                     encode(STX | MEMORY | size as u8, to, Some(from), offset, 0)
                 }
-                Op::AddTo(to, offset, from) => {
+                EbpfOp::AddTo(to, offset, from) => {
                     encode(STX | ATOMIC | DOUBLE, to, Some(from), offset, 0)
                 }
-                Op::Map(to, map) => {
+                EbpfOp::Map(to, map) => {
                     program.push(encode(LD_DOUBLE, to, Some(MAP_BY_DESCRIPTOR), 0, map));
-                    Instruction::default()
+                    EbpfInstruction::default()
                 }
-                Op::Jump(to) => encode(JMP, Register::R0, None, places.jump(at, to)?, 0),
-                Op::If(test, width, left, right, to) => {
+                EbpfOp::Jump(to) => encode(JMP, Register::R0, None, places.jump(at, to)?, 0),
+                EbpfOp::If(test, width, left, right, to) => {
                     let class = match width {
                         Width::Half => JMP32,
                         Width::Full => JMP,
                     };
                     binary(class | test as u8, left, right, places.jump(at, to)?)
                 }
-                Op::Call(helper) => encode(CALL, Register::R0, None, 0, helper as i32),
-                Op::Exit => encode(EXIT, Register::R0, None, 0, 0),
+                EbpfOp::Call(helper) => encode(CALL, Register::R0, None, 0, helper as i32),
+                EbpfOp::Exit => encode(EXIT, Register::R0, None, 0, 0),
             };
             program.push(instruction);
         }
@@ -278,7 +278,7 @@ impl Code {
     }
 }
 
-impl Size {
+impl EbpfSize {
     /// Returns the width in octets.
     pub(crate) const fn octets(self) -> u32 {
         match self {
@@ -296,12 +296,12 @@ const fn encode(
     second: Option<Register>,
     offset: i16,
     number: i32,
-) -> Instruction {
+) -> EbpfInstruction {
     let second = match second {
         Some(register) => register as u8,
         None => 0,
     };
-    Instruction {
+    EbpfInstruction {
         code,
         registers: second << 4 | first as u8,
         offset,
@@ -309,7 +309,7 @@ const fn encode(
     }
 }
 
-const fn binary(code: u8, first: Register, second: Operand, offset: i16) -> Instruction {
+const fn binary(code: u8, first: Register, second: Operand, offset: i16) -> EbpfInstruction {
     match second {
         Operand::Register(second) => encode(code | BY_REGISTER, first, Some(second), offset, 0),
         Operand::Number(number) => encode(code, first, None, offset, number),
@@ -317,7 +317,7 @@ const fn binary(code: u8, first: Register, second: Operand, offset: i16) -> Inst
 }
 
 /// Formats the instruction like the logs of the kernel's verifier.
-impl fmt::Debug for Instruction {
+impl fmt::Debug for EbpfInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             code,

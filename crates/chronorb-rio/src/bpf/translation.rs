@@ -8,7 +8,9 @@ use std::os::fd::RawFd;
 
 use super::classic::{self, Source};
 use super::extended::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R10};
-use super::extended::{Alu, Code, Helper, Op, Operand, Register, Size, Test, Width};
+use super::extended::{
+    Alu, EbpfCode, EbpfOp, EbpfSize, EbpfTest, Helper, Operand, Register, Width,
+};
 use super::labels::Label;
 use crate::class::{ClassId, MAX_CLASSES};
 
@@ -43,9 +45,9 @@ impl Maps {
 pub(crate) const XDP_PASS: i32 = 2;
 
 /// Translates a program that returns the number of a class plus one, or 0 for the kernel.
-pub(super) fn translate(classic: &classic::Code, hardware: [u8; 6], maps: Maps) -> Code {
+pub(super) fn translate(classic: &classic::Code, hardware: [u8; 6], maps: Maps) -> EbpfCode {
     // The labels of the classic program keep their numbers.
-    let mut code = Code::with_labels(classic.labels());
+    let mut code = EbpfCode::with_labels(classic.labels());
     let pass = code.label();
     let give = code.label();
     let mut translator = Translator {
@@ -65,23 +67,24 @@ pub(super) fn translate(classic: &classic::Code, hardware: [u8; 6], maps: Maps) 
 }
 
 struct Translator {
-    code: Code,
+    code: EbpfCode,
     /// The hardware address of the interface.
     hardware: [u8; 6],
-    /// The target that leaves the packet to the kernel.
+    /// The label of the code that passes the packet to the kernel's stack.
     pass: Label,
-    /// The target that sends the packet to the class whose number is in `R0`.
+    /// The label of the code that redirects the packet to the socket of a class. `R0` has the
+    /// number of the class.
     give: Label,
 }
 
 impl Translator {
     fn begin(&mut self) {
         self.code.extend([
-            Op::Alu(Alu::Move, Width::Full, R6, R1.into()),
-            Op::Call(Helper::Length),
-            Op::Store(Size::Double, R10, LENGTH, R0),
-            Op::Load(Size::Word, R2, R6, DATA),
-            Op::Load(Size::Word, R3, R6, DATA_END),
+            EbpfOp::Alu(Alu::Move, Width::Full, R6, R1.into()),
+            EbpfOp::Call(Helper::Length),
+            EbpfOp::Store(EbpfSize::Double, R10, LENGTH, R0),
+            EbpfOp::Load(EbpfSize::Word, R2, R6, DATA),
+            EbpfOp::Load(EbpfSize::Word, R3, R6, DATA_END),
         ]);
     }
 
@@ -92,7 +95,7 @@ impl Translator {
             classic::Op::LoadX(slot) => self.load_stack(R1, place(slot)),
             classic::Op::Store(slot) => {
                 self.code
-                    .push(Op::Store(Size::Double, R10, place(slot), R0));
+                    .push(EbpfOp::Store(EbpfSize::Double, R10, place(slot), R0));
             }
             classic::Op::And(k) => self.alu(Alu::And, R0, number(k)),
             classic::Op::Add(k) => self.alu(Alu::Add, R0, number(k)),
@@ -101,19 +104,19 @@ impl Translator {
             classic::Op::Right(k) => self.alu(Alu::Right, R0, number(k)),
             classic::Op::AToX => self.alu(Alu::Move, R1, R0.into()),
             classic::Op::XToA => self.alu(Alu::Move, R0, R1.into()),
-            classic::Op::Jump(to) => self.code.push(Op::Jump(to)),
+            classic::Op::Jump(to) => self.code.push(EbpfOp::Jump(to)),
             classic::Op::If(test, to) => self.branch(test, to),
             classic::Op::Unless(test, to) => {
                 let on = self.code.label();
                 self.branch(test, on);
-                self.code.extend([Op::Jump(to), Op::Bind(on)]);
+                self.code.extend([EbpfOp::Jump(to), EbpfOp::Bind(on)]);
             }
-            classic::Op::Return(0) => self.code.push(Op::Jump(self.pass)),
+            classic::Op::Return(0) => self.code.push(EbpfOp::Jump(self.pass)),
             classic::Op::Return(verdict) => {
                 self.alu(Alu::Move, R0, number(verdict - 1));
-                self.code.push(Op::Jump(self.give));
+                self.code.push(EbpfOp::Jump(self.give));
             }
-            classic::Op::Bind(label) => self.code.push(Op::Bind(label)),
+            classic::Op::Bind(label) => self.code.push(EbpfOp::Bind(label)),
         }
     }
 
@@ -121,13 +124,13 @@ impl Translator {
         match source {
             Source::At(size, at) => {
                 self.code
-                    .push(Op::Alu(Alu::Move, Width::Full, R4, R2.into()));
+                    .push(EbpfOp::Alu(Alu::Move, Width::Full, R4, R2.into()));
                 self.load_packet(size, at);
             }
             Source::Behind(size, at) => {
                 self.code.extend([
-                    Op::Alu(Alu::Move, Width::Full, R4, R2.into()),
-                    Op::Alu(Alu::Add, Width::Full, R4, R1.into()),
+                    EbpfOp::Alu(Alu::Move, Width::Full, R4, R2.into()),
+                    EbpfOp::Alu(Alu::Add, Width::Full, R4, R1.into()),
                 ]);
                 self.load_packet(size, at);
             }
@@ -152,11 +155,11 @@ impl Translator {
         let first = number(u32::from_ne_bytes([a, b, c, d]));
         let last = number(u16::from_ne_bytes([e, f]).into());
         self.code.extend([
-            Op::Alu(Alu::Move, Width::Full, R5, R2.into()),
-            Op::Alu(Alu::Add, Width::Full, R5, 6.into()),
-            Op::If(Test::Above, Width::Full, R5, R3.into(), self.pass),
-            Op::Load(Size::Word, R0, R2, 0),
-            Op::Load(Size::Half, R5, R2, 4),
+            EbpfOp::Alu(Alu::Move, Width::Full, R5, R2.into()),
+            EbpfOp::Alu(Alu::Add, Width::Full, R5, 6.into()),
+            EbpfOp::If(EbpfTest::Above, Width::Full, R5, R3.into(), self.pass),
+            EbpfOp::Load(EbpfSize::Word, R0, R2, 0),
+            EbpfOp::Load(EbpfSize::Half, R5, R2, 4),
         ]);
         self.alu(Alu::Xor, R0, first);
         self.alu(Alu::Xor, R5, last);
@@ -168,69 +171,69 @@ impl Translator {
     fn load_packet(&mut self, size: classic::Size, at: u32) {
         let end = number(at + size.octets());
         let size = match size {
-            classic::Size::Octet => Size::Octet,
-            classic::Size::Half => Size::Half,
-            classic::Size::Word => Size::Word,
+            classic::Size::Octet => EbpfSize::Octet,
+            classic::Size::Half => EbpfSize::Half,
+            classic::Size::Word => EbpfSize::Word,
         };
         self.code.extend([
-            Op::Alu(Alu::Move, Width::Full, R5, R4.into()),
-            Op::Alu(Alu::Add, Width::Full, R5, end),
-            Op::If(Test::Above, Width::Full, R5, R3.into(), self.pass),
-            Op::Load(size, R0, R4, at as i16),
+            EbpfOp::Alu(Alu::Move, Width::Full, R5, R4.into()),
+            EbpfOp::Alu(Alu::Add, Width::Full, R5, end),
+            EbpfOp::If(EbpfTest::Above, Width::Full, R5, R3.into(), self.pass),
+            EbpfOp::Load(size, R0, R4, at as i16),
         ]);
-        if size != Size::Octet {
-            self.code.push(Op::FromNetwork(size, R0));
+        if size != EbpfSize::Octet {
+            self.code.push(EbpfOp::FromNetwork(size, R0));
         }
     }
 
     fn load_stack(&mut self, to: Register, at: i16) {
-        self.code.push(Op::Load(Size::Double, to, R10, at));
+        self.code.push(EbpfOp::Load(EbpfSize::Double, to, R10, at));
     }
 
     fn alu(&mut self, alu: Alu, to: Register, by: Operand) {
-        self.code.push(Op::Alu(alu, Width::Half, to, by));
+        self.code.push(EbpfOp::Alu(alu, Width::Half, to, by));
     }
 
     fn branch(&mut self, test: classic::Test, to: Label) {
         let (test, right) = match test {
-            classic::Test::Is(k) => (Test::Is, number(k)),
-            classic::Test::Above(k) => (Test::Above, number(k)),
-            classic::Test::AtLeast(k) => (Test::AtLeast, number(k)),
-            classic::Test::HasAny(k) => (Test::HasAny, number(k)),
-            classic::Test::AboveX => (Test::Above, R1.into()),
+            classic::Test::Is(k) => (EbpfTest::Is, number(k)),
+            classic::Test::Above(k) => (EbpfTest::Above, number(k)),
+            classic::Test::AtLeast(k) => (EbpfTest::AtLeast, number(k)),
+            classic::Test::HasAny(k) => (EbpfTest::HasAny, number(k)),
+            classic::Test::AboveX => (EbpfTest::Above, R1.into()),
         };
-        self.code.push(Op::If(test, Width::Half, R0, right, to));
+        self.code.push(EbpfOp::If(test, Width::Half, R0, right, to));
     }
 
     fn end(&mut self, maps: Maps) {
         let (known, uncounted) = (self.code.label(), self.code.label());
         self.code.extend([
-            Op::Bind(self.give),
-            Op::Load(Size::Word, R7, R6, RECEIVE_QUEUE),
-            Op::Alu(Alu::Move, Width::Half, R1, number(maps.queues)),
-            Op::If(Test::Above, Width::Half, R1, R7.into(), known),
-            Op::Alu(Alu::Move, Width::Half, R7, R1.into()),
-            Op::Bind(known),
-            Op::Alu(Alu::Left, Width::Half, R7, number(CLASS_BITS)),
-            Op::Alu(Alu::Add, Width::Half, R7, R0.into()),
-            Op::Store(Size::Word, R10, KEY, R7),
-            Op::Map(R1, maps.counters),
-            Op::Alu(Alu::Move, Width::Full, R2, R10.into()),
-            Op::Alu(Alu::Add, Width::Full, R2, i32::from(KEY).into()),
-            Op::Call(Helper::Lookup),
-            Op::If(Test::Is, Width::Full, R0, 0.into(), uncounted),
-            Op::Alu(Alu::Move, Width::Half, R1, 1.into()),
-            Op::AddTo(R0, 0, R1),
-            Op::Bind(uncounted),
-            Op::Map(R1, maps.sockets),
-            Op::Alu(Alu::Move, Width::Full, R2, R7.into()),
+            EbpfOp::Bind(self.give),
+            EbpfOp::Load(EbpfSize::Word, R7, R6, RECEIVE_QUEUE),
+            EbpfOp::Alu(Alu::Move, Width::Half, R1, number(maps.queues)),
+            EbpfOp::If(EbpfTest::Above, Width::Half, R1, R7.into(), known),
+            EbpfOp::Alu(Alu::Move, Width::Half, R7, R1.into()),
+            EbpfOp::Bind(known),
+            EbpfOp::Alu(Alu::Left, Width::Half, R7, number(CLASS_BITS)),
+            EbpfOp::Alu(Alu::Add, Width::Half, R7, R0.into()),
+            EbpfOp::Store(EbpfSize::Word, R10, KEY, R7),
+            EbpfOp::Map(R1, maps.counters),
+            EbpfOp::Alu(Alu::Move, Width::Full, R2, R10.into()),
+            EbpfOp::Alu(Alu::Add, Width::Full, R2, i32::from(KEY).into()),
+            EbpfOp::Call(Helper::Lookup),
+            EbpfOp::If(EbpfTest::Is, Width::Full, R0, 0.into(), uncounted),
+            EbpfOp::Alu(Alu::Move, Width::Half, R1, 1.into()),
+            EbpfOp::AddTo(R0, 0, R1),
+            EbpfOp::Bind(uncounted),
+            EbpfOp::Map(R1, maps.sockets),
+            EbpfOp::Alu(Alu::Move, Width::Full, R2, R7.into()),
             // The result if the class has no socket at this queue.
-            Op::Alu(Alu::Move, Width::Half, R3, XDP_PASS.into()),
-            Op::Call(Helper::Redirect),
-            Op::Exit,
-            Op::Bind(self.pass),
-            Op::Alu(Alu::Move, Width::Half, R0, XDP_PASS.into()),
-            Op::Exit,
+            EbpfOp::Alu(Alu::Move, Width::Half, R3, XDP_PASS.into()),
+            EbpfOp::Call(Helper::Redirect),
+            EbpfOp::Exit,
+            EbpfOp::Bind(self.pass),
+            EbpfOp::Alu(Alu::Move, Width::Half, R0, XDP_PASS.into()),
+            EbpfOp::Exit,
         ]);
     }
 }
@@ -240,7 +243,7 @@ const fn number(k: u32) -> Operand {
 }
 
 /// Returns the stack offset of a word of scratch memory.
-const fn place(slot: classic::Slot) -> i16 {
+const fn place(slot: classic::ScratchSlot) -> i16 {
     -8 * (slot.index() as i16 + 1)
 }
 

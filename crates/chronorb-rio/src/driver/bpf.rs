@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::bpf::extended::Instruction;
+use crate::bpf::extended::EbpfInstruction;
 
 /// A table that is shared between programs and processes.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Program {
     ///
     /// # Errors
     /// [`LoadError`], with the output of the kernel's verifier.
-    pub(crate) fn xdp(instructions: &[Instruction]) -> Result<Self, LoadError> {
+    pub(crate) fn xdp(instructions: &[EbpfInstruction]) -> Result<Self, LoadError> {
         let loaded = load(instructions, &mut []);
         let source = match loaded {
             Ok(program) => return Ok(program),
@@ -210,7 +210,7 @@ impl ProgramLink {
 }
 
 /// Loads a program. The verifier writes to `log` unless it is empty.
-fn load(instructions: &[Instruction], log: &mut [u8]) -> io::Result<Program> {
+fn load(instructions: &[EbpfInstruction], log: &mut [u8]) -> io::Result<Program> {
     let attributes = LoadProgram {
         kind: PROGRAM_XDP,
         len: instructions.len() as u32,

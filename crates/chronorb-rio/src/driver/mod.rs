@@ -26,7 +26,7 @@ pub(crate) mod wire;
 pub(crate) mod xdp;
 
 pub(crate) use open::open;
-pub use open::{Choice, OpenError, Options, UnknownChoice};
+pub use open::{DriverChoice, DriverOpenError, DriverOptions, UnknownChoice};
 pub use rights::{PacketAccess, PacketRights};
 
 /// A network interface that is open for classes.
@@ -180,7 +180,8 @@ pub enum DriverError {
     Kernel,
     /// The interface already runs another XDP program.
     #[error(
-        "another XDP program is on the interface: `ip link` shows which; end the program that attached it"
+        "another XDP program is on the interface: `ip link` shows which; end the program that \
+         attached it"
     )]
     Taken,
     /// Another error.

@@ -11,7 +11,7 @@ use super::{Driver, DriverError};
 
 /// The choice of a driver.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Choice {
+pub enum DriverChoice {
     /// AF_XDP if it is available, otherwise packet sockets.
     #[default]
     Auto,
@@ -23,7 +23,7 @@ pub enum Choice {
     Kernel,
 }
 
-impl Choice {
+impl DriverChoice {
     /// Returns the name in settings.
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,13 +35,13 @@ impl Choice {
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for DriverChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Choice {
+impl FromStr for DriverChoice {
     type Err = UnknownChoice;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
@@ -59,47 +59,50 @@ pub struct UnknownChoice(pub String);
 
 /// Options for opening an interface.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Options {
+pub struct DriverOptions {
     /// The driver.
-    pub driver: Choice,
+    pub driver: DriverChoice,
     /// The options of AF_XDP.
-    pub xdp: xdp::Options,
+    pub xdp: xdp::XdpOptions,
 }
 
 /// Opens an interface of this network namespace.
 ///
 /// # Errors
-/// [`OpenError`] gives the reason for each driver that was tried.
-pub(crate) fn open(interface: &str, options: Options) -> Result<Box<dyn Driver>, OpenError> {
-    let drivers: &[Choice] = match options.driver {
-        Choice::Auto => &[Choice::Xdp, Choice::Packet],
-        Choice::Xdp => &[Choice::Xdp],
-        Choice::Packet => &[Choice::Packet],
-        Choice::Kernel => &[Choice::Kernel],
+/// [`DriverOpenError`] gives the reason for each driver that was tried.
+pub(crate) fn open(
+    interface: &str,
+    options: DriverOptions,
+) -> Result<Box<dyn Driver>, DriverOpenError> {
+    let drivers: &[DriverChoice] = match options.driver {
+        DriverChoice::Auto => &[DriverChoice::Xdp, DriverChoice::Packet],
+        DriverChoice::Xdp => &[DriverChoice::Xdp],
+        DriverChoice::Packet => &[DriverChoice::Packet],
+        DriverChoice::Kernel => &[DriverChoice::Kernel],
     };
     let mut refused = Vec::new();
     for choice in drivers {
         let opened = match choice {
-            Choice::Packet => Packet::open(interface).map(boxed),
-            Choice::Kernel => Err(DriverError::Kernel),
-            Choice::Auto | Choice::Xdp => Xdp::open(interface, options.xdp).map(boxed),
+            DriverChoice::Packet => Packet::open(interface).map(boxed),
+            DriverChoice::Kernel => Err(DriverError::Kernel),
+            DriverChoice::Auto | DriverChoice::Xdp => Xdp::open(interface, options.xdp).map(boxed),
         };
         match opened {
             Ok(driver) => return Ok(driver),
             Err(error) => refused.push((*choice, error)),
         }
     }
-    Err(OpenError { refused })
+    Err(DriverOpenError { refused })
 }
 
 /// The error of an interface that cannot be opened.
 #[derive(Debug, Error)]
-pub struct OpenError {
+pub struct DriverOpenError {
     /// The drivers that were tried, in order, each with its error.
-    pub refused: Vec<(Choice, DriverError)>,
+    pub refused: Vec<(DriverChoice, DriverError)>,
 }
 
-impl fmt::Display for OpenError {
+impl fmt::Display for DriverOpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A missing interface is the same error for each driver.
         if let Some((_, error @ DriverError::NoInterface(_))) = self.refused.first() {

@@ -5,7 +5,7 @@ use std::io;
 use super::bpf::Program;
 use super::socket::socket;
 use crate::bpf::classifier::XDP_PASS;
-use crate::bpf::extended::{Alu, Code, Op, Register, Width};
+use crate::bpf::extended::{Alu, EbpfCode, EbpfOp, Register, Width};
 
 /// The rights of the process to packets of network interfaces, determined by trying.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -25,7 +25,7 @@ pub enum PacketAccess {
     Granted,
     /// The process lacks the right.
     Denied,
-    /// The kernel does not support it, or failed with this Linux error number.
+    /// The kernel does not support this access, or failed with this error number.
     Absent(i32),
 }
 
@@ -54,9 +54,9 @@ impl PacketAccess {
 
 /// Loads an XDP program that passes every packet, without attaching it.
 fn load_passing() -> io::Result<Program> {
-    let pass = Op::Alu(Alu::Move, Width::Half, Register::R0, XDP_PASS.into());
-    let mut code = Code::default();
-    code.extend([pass, Op::Exit]);
+    let pass = EbpfOp::Alu(Alu::Move, Width::Half, Register::R0, XDP_PASS.into());
+    let mut code = EbpfCode::default();
+    code.extend([pass, EbpfOp::Exit]);
     let program = code.assemble().map_err(io::Error::other)?;
     Program::xdp(&program).map_err(|error| error.source)
 }
@@ -73,7 +73,7 @@ mod tests {
         let probed = std::thread::spawn(|| {
             let mut sets = capabilities(None).expect("it has some, or none");
             sets.effective = CapabilitySet::empty();
-            set_capabilities(None, sets).expect("anybody may have fewer");
+            set_capabilities(None, sets).expect("any thread may drop capabilities");
             PacketRights::probe()
         });
         let rights = probed.join().expect("it ends");

@@ -111,8 +111,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(20);
 
-    /// Returns whether the descriptor becomes readable before work that is due in `SOON` would
-    /// fire.
+    /// Waits for three times `SOON`. Returns whether the timer's descriptor became readable.
     fn becomes_readable(alarm: &Alarm) -> bool {
         let long = Timespec {
             tv_sec: 0,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use chronorb_rt::{Monotonic, PiMutex, Wake};
 
 use super::alarm::Alarm;
-use super::config::{ClassConfig, Output};
+use super::config::{ClassConfig, ClassOutput};
 use super::connection::{Changes, Connection, Idleness, Patience, Role, Slot};
 use super::counts::Counters;
 use super::demux::{AcceptQueue, Demux, Stage};
@@ -41,7 +41,7 @@ pub(super) struct ClassEngine {
     packets: OwnedFd,
     hardware: [u8; 6],
     marks: Marks,
-    output: Output,
+    output: ClassOutput,
     pub(super) counters: Counters,
     /// The counters that other processes can read; `None` in tests.
     pub(super) publisher: Option<StatusPublisher>,
@@ -144,7 +144,7 @@ impl ClassEngine {
             handshakes,
         } = &mut *ingress;
         handshakes.expire(now);
-        if self.output == Output::Scheduled {
+        if self.output == ClassOutput::Scheduled {
             self.egress.lock().allowance = budget;
         }
         let waiting = self.publisher.as_ref().map_or(0, |_| receiver.waiting());
@@ -167,7 +167,7 @@ impl ClassEngine {
             self.alarm.set(due.as_nanos());
         }
         let mut egress = self.egress.lock();
-        if self.output == Output::Scheduled {
+        if self.output == ClassOutput::Scheduled {
             egress.allowance = 0;
         }
         egress.flush()?;
@@ -362,7 +362,7 @@ impl ClassEngine {
         let at = &self.slots[slot];
         let mut connection = at.connection.lock();
         let result = act(&mut connection);
-        if self.output == Output::Scheduled {
+        if self.output == ClassOutput::Scheduled {
             self.note_due(slot, now.as_nanos());
             return result;
         }

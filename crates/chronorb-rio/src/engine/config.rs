@@ -10,14 +10,14 @@ pub struct ClassConfig {
     /// The name, for people. The name of the class's thread begins with `rio-`.
     pub name: String,
     /// The thread that does the protocol work, and the time at which it does it.
-    pub processing: Processing,
+    pub processing: ClassProcessing,
     /// The scheduling of the class's thread.
     pub urgency: Urgency,
     /// The maximum processor time of a packet, if it was measured. Only admission control uses it;
     /// it is not enforced.
     pub cost: Option<Duration>,
     /// The maximum number of packets that the peers send in a period, for
-    /// [`Processing::OnArrival`], which enforces no bound. Only admission control uses it.
+    /// [`ClassProcessing::OnArrival`], which enforces no bound. Only admission control uses it.
     pub expected: Option<(usize, Duration)>,
     /// The CPU of the class's thread; `None` for any.
     pub cpu: Option<usize>,
@@ -40,7 +40,7 @@ pub struct ClassConfig {
     /// that bypass such queues ignore it.
     pub packet_priority: u32,
     /// The thread that does the protocol work of output.
-    pub output: Output,
+    pub output: ClassOutput,
     /// The maximum duration of a handshake.
     pub handshake_time: Duration,
     /// The maximum time that a peer may leave data unacknowledged before the connection is broken.
@@ -54,7 +54,7 @@ pub struct ClassConfig {
 
 /// The thread that does the protocol work of a class, and the time at which it does it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Processing {
+pub enum ClassProcessing {
     /// The thread that waits for connections or their input does it when packets arrive. It is a
     /// thread of the lane, which already has the right priority. Some thread must always wait at
     /// the acceptor, even if no peer connects.
@@ -82,9 +82,9 @@ pub enum Urgency {
     Deadline(Reservation),
 }
 
-/// The thread that does the protocol work of output.
+/// The thread that does the protocol work for outgoing data.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Output {
+pub enum ClassOutput {
     /// The sending thread.
     #[default]
     Sender,
@@ -96,7 +96,7 @@ impl Default for ClassConfig {
     fn default() -> Self {
         Self {
             name: "default".to_owned(),
-            processing: Processing::OnDemand { cap: None },
+            processing: ClassProcessing::OnDemand { cap: None },
             urgency: Urgency::Native(Scheduling::OTHER),
             cost: None,
             expected: None,
@@ -108,7 +108,7 @@ impl Default for ClassConfig {
             dscp: None,
             vlan_priority: None,
             packet_priority: 0,
-            output: Output::Sender,
+            output: ClassOutput::Sender,
             handshake_time: Duration::from_secs(5),
             silence: Duration::from_secs(20),
             keep_alive: None,

@@ -99,7 +99,8 @@ pub(super) struct Patience {
     pub(super) end: Duration,
 }
 
-/// The changes that a call of the protocol has caused.
+/// The changes that one call into the TCP stack has made to a connection. Threads may wait for
+/// them, so the caller has to notify these threads.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "a thread may wait for it"]
 pub(super) struct Changes {

@@ -15,11 +15,11 @@ impl From<&Reservation> for ClassConfig {
         Self {
             name: reservation.name.clone(),
             processing: match reservation.processing {
-                Processing::OnArrival => config::Processing::OnArrival,
-                Processing::OnDemand { cap } => config::Processing::OnDemand {
+                Processing::OnArrival => config::ClassProcessing::OnArrival,
+                Processing::OnDemand { cap } => config::ClassProcessing::OnDemand {
                     cap: cap.map(|cap| (cap.packets as usize, cap.period)),
                 },
-                Processing::Periodic { period, budget } => config::Processing::Periodic {
+                Processing::Periodic { period, budget } => config::ClassProcessing::Periodic {
                     period,
                     budget: budget as usize,
                 },
@@ -34,8 +34,8 @@ impl From<&Reservation> for ClassConfig {
             dscp: reservation.dscp,
             vlan_priority: reservation.vlan_priority,
             output: match reservation.output {
-                Output::Direct => config::Output::Sender,
-                Output::Scheduled => config::Output::Scheduled,
+                Output::Direct => config::ClassOutput::Sender,
+                Output::Scheduled => config::ClassOutput::Scheduled,
             },
             ..default
         }
@@ -63,11 +63,11 @@ impl From<&ClassConfig> for Reservation {
             policy,
             priority,
             processing: match config.processing {
-                config::Processing::OnArrival => Processing::OnArrival,
-                config::Processing::OnDemand { cap: bound } => Processing::OnDemand {
+                config::ClassProcessing::OnArrival => Processing::OnArrival,
+                config::ClassProcessing::OnDemand { cap: bound } => Processing::OnDemand {
                     cap: bound.map(cap),
                 },
-                config::Processing::Periodic { period, budget } => Processing::Periodic {
+                config::ClassProcessing::Periodic { period, budget } => Processing::Periodic {
                     period,
                     budget: packets(budget),
                 },
@@ -80,8 +80,8 @@ impl From<&ClassConfig> for Reservation {
             connections: config.connections,
             buffer: config.buffer,
             output: match config.output {
-                config::Output::Sender => Output::Direct,
-                config::Output::Scheduled => Output::Scheduled,
+                config::ClassOutput::Sender => Output::Direct,
+                config::ClassOutput::Scheduled => Output::Scheduled,
             },
             cpu: config.cpu,
             ..Self::default()

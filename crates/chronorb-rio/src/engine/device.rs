@@ -118,7 +118,7 @@ impl Envelope {
         }
     }
 
-    /// Writes the code point into the header of a packet.
+    /// Writes the DSCP of the connection's class into the IP header of a packet.
     fn mark(&self, packet: &mut [u8]) {
         if self.dscp == 0 {
             return;

@@ -12,7 +12,7 @@ use crate::plan::Refusal;
 /// An error while a class, or an endpoint of one, is opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub(crate) enum OpenError {
+pub(crate) enum ClassOpenError {
     /// The interface has the maximum number of classes.
     #[error("the interface has {} classes already", crate::class::MAX_CLASSES)]
     TooManyClasses,
@@ -106,7 +106,7 @@ pub(crate) enum ConnectFault {
     Ended,
     /// No port was free, or the class has ended.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] ClassOpenError),
     /// No file descriptor was left.
     #[error("no event descriptor: {0}")]
     NoDescriptor(io::Error),

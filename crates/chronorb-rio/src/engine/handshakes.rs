@@ -1,7 +1,7 @@
 //! Handshakes that peers have started: a small entry for each instead of a connection.
 //!
-//! Anybody can send a SYN with a forged address. Therefore a SYN takes no slot of its class, but an
-//! entry here: the peer's parameters, and the seed of this side's sequence numbers. A protocol
+//! Any host can send a SYN with a forged address. Therefore a SYN takes no slot of its class, but
+//! an entry here: the peer's parameters, and the seed of this side's sequence numbers. A protocol
 //! stack that all handshakes of the class share produces the answer. When the peer acknowledges the
 //! answer, its address is proved and a connection gets a slot. The connection's stack is brought to
 //! the state of the shared one by replaying the same SYN with the same seed.

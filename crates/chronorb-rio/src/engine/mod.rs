@@ -45,10 +45,10 @@ mod tests;
 mod thread;
 mod timers;
 
-pub use config::{ClassConfig, Output, Processing, Urgency};
+pub use config::{ClassConfig, ClassOutput, ClassProcessing, Urgency};
 #[cfg(test)]
 pub(crate) use counts::ClassCounts;
-pub(crate) use error::{ConnectFault, OpenError};
+pub(crate) use error::{ClassOpenError, ConnectFault};
 pub(crate) use listener::Listener;
 pub(crate) use open::Class;
 #[cfg(test)]

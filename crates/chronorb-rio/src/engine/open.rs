@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use chronorb_rt::{Deadline, Monotonic, PiMutex, Wake};
 
 use super::class::{Busy, ClassEngine};
-use super::config::{ClassConfig, Processing};
+use super::config::{ClassConfig, ClassProcessing};
 use super::control::{Control, Order};
 #[cfg(test)]
 use super::counts::ClassCounts;
-use super::error::{ConnectFault, OpenError};
+use super::error::{ClassOpenError, ConnectFault};
 use super::listener::Listener;
 use super::ports::{Ports, ReservedPort};
 use super::reservations::ReservationGuard;
@@ -50,7 +50,7 @@ impl Class {
         &self.config
     }
 
-    /// Returns the number of the class.
+    /// Returns the identifier of the class among those of the interface.
     #[cfg(test)]
     pub(crate) const fn id(&self) -> ClassId {
         self.id
@@ -73,27 +73,30 @@ impl Class {
     /// address is ignored, since it is that of the interface.
     ///
     /// # Errors
-    /// [`OpenError`]; nothing is changed then.
-    pub(crate) fn listen(self: &Arc<Self>, address: SocketAddr) -> Result<Listener, OpenError> {
+    /// [`ClassOpenError`]; nothing is changed then.
+    pub(crate) fn listen(
+        self: &Arc<Self>,
+        address: SocketAddr,
+    ) -> Result<Listener, ClassOpenError> {
         self.is_own(address.ip())?;
         let port = self
             .ports
             .reserve(self.on_link(address))
             .map_err(|source| match source.kind() {
-                std::io::ErrorKind::AddrInUse => OpenError::InUse(address),
-                _ => OpenError::Failed {
+                std::io::ErrorKind::AddrInUse => ClassOpenError::InUse(address),
+                _ => ClassOpenError::Failed {
                     what: "reserving a port",
                     source,
                 },
             })?;
         let address = SocketAddr::new(address.ip(), port.number);
         let arrivals = Arc::new(Wake::new().map_err(no_descriptor)?);
-        let on_arrival = self.config.processing == Processing::OnArrival;
+        let on_arrival = self.config.processing == ClassProcessing::OnArrival;
         let set = on_arrival.then(|| self.set(&arrivals)).transpose()?;
         let index = self
             .engine
             .listen(address, arrivals.clone())
-            .ok_or(OpenError::InUse(address))?;
+            .ok_or(ClassOpenError::InUse(address))?;
         if let Err(error) = self.driver.add(&self.rule(address, address.port())) {
             self.engine.stop_listening(index, Monotonic::now());
             return Err(error.into());
@@ -183,8 +186,8 @@ impl Class {
     }
 
     /// Reserves further ports for outgoing connections, in one range, which needs one rule.
-    fn reserve_outgoing(&self, local: IpAddr) -> Result<(), OpenError> {
-        let failed = |source| OpenError::Failed {
+    fn reserve_outgoing(&self, local: IpAddr) -> Result<(), ClassOpenError> {
+        let failed = |source| ClassOpenError::Failed {
             what: "reserving a port",
             source,
         };
@@ -232,12 +235,12 @@ impl Class {
         }
     }
 
-    fn is_own(&self, address: IpAddr) -> Result<(), OpenError> {
+    fn is_own(&self, address: IpAddr) -> Result<(), ClassOpenError> {
         let mut own = self.driver.link().addresses.iter();
         if own.any(|(own, _)| *own == address) {
             Ok(())
         } else {
-            Err(OpenError::NoAddress(address))
+            Err(ClassOpenError::NoAddress(address))
         }
     }
 
@@ -254,7 +257,7 @@ impl Class {
     }
 
     /// Creates a set that is readable while protocol work is pending or a connection waits.
-    fn set(&self, arrivals: &Wake) -> Result<std::os::fd::OwnedFd, OpenError> {
+    fn set(&self, arrivals: &Wake) -> Result<std::os::fd::OwnedFd, ClassOpenError> {
         use rustix::event::epoll;
         let made = || {
             let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -299,8 +302,8 @@ fn is_far_reaching(own: IpAddr, remote: IpAddr) -> bool {
     }
 }
 
-pub(super) fn no_descriptor(source: std::io::Error) -> OpenError {
-    OpenError::Failed {
+pub(super) fn no_descriptor(source: std::io::Error) -> ClassOpenError {
+    ClassOpenError::Failed {
         what: "making an event descriptor",
         source,
     }

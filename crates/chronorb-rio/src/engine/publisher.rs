@@ -1,4 +1,4 @@
-//! The counters of a class that other processes can read.
+//! Publication of a class's counters in memory that other processes can read.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::sync::atomic::{AtomicU64, Ordering};

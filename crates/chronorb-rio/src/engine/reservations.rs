@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chronorb_rt::PiMutex;
 
-use super::error::OpenError;
+use super::error::ClassOpenError;
 use crate::class::ClassId;
 use crate::driver::Link;
 use crate::plan::{DriverKind, Interface, Refusal, Reservation, admit};
@@ -27,7 +27,7 @@ impl AdmittedReservations {
         link: &Link,
         id: ClassId,
         reservation: Reservation,
-    ) -> Result<ReservationGuard, OpenError> {
+    ) -> Result<ReservationGuard, ClassOpenError> {
         let interface = Interface {
             name: link.name.clone(),
             rate: None,
@@ -50,7 +50,7 @@ impl AdmittedReservations {
             None => Ok(self.guard(id)),
             Some(refusal) => {
                 open.pop();
-                Err(OpenError::Refused {
+                Err(ClassOpenError::Refused {
                     class: name,
                     refusal: refusal.into(),
                 })
@@ -102,7 +102,7 @@ mod tests {
     use chronorb_rt::Scheduling;
 
     use super::*;
-    use crate::engine::{ClassConfig, Output, Processing, Urgency};
+    use crate::engine::{ClassConfig, ClassOutput, ClassProcessing, Urgency};
 
     const TEN_MS: Duration = Duration::from_millis(10);
 
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    fn class(name: &str, priority: u8, processing: Processing) -> ClassConfig {
+    fn class(name: &str, priority: u8, processing: ClassProcessing) -> ClassConfig {
         ClassConfig {
             name: name.to_owned(),
             processing,
@@ -131,7 +131,7 @@ mod tests {
         let period = TEN_MS;
         ClassConfig {
             cost: Some(Duration::from_micros(100)),
-            ..class(name, priority, Processing::Periodic { period, budget })
+            ..class(name, priority, ClassProcessing::Periodic { period, budget })
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
         let id = ClassId::new(number).expect("there is one");
         let admitted = reservations.admit(&link(), id, config.into());
         admitted.map_err(|error| match error {
-            OpenError::Refused { class, refusal } => {
+            ClassOpenError::Refused { class, refusal } => {
                 assert_eq!(class, config.name);
                 (refusal.class.clone(), refusal.why.word())
             }
@@ -194,7 +194,7 @@ mod tests {
     fn nothing_without_a_bound_comes_before_a_promise() {
         let reservations = Arc::default();
         let _video = open(&reservations, 0, &periodic("video", 40, 8)).expect("it is alone");
-        let quotes = class("quotes", 80, Processing::OnArrival);
+        let quotes = class("quotes", 80, ClassProcessing::OnArrival);
         let refused = open(&reservations, 1, &quotes).unwrap_err();
         assert_eq!(refused, ("quotes".to_owned(), "unbounded"));
         let expecting = ClassConfig {
@@ -202,7 +202,7 @@ mod tests {
             ..quotes.clone()
         };
         let _expecting = open(&reservations, 1, &expecting).expect("its peers guard not to");
-        let later = class("later", 20, Processing::OnDemand { cap: None });
+        let later = class("later", 20, ClassProcessing::OnDemand { cap: None });
         let _later = open(&reservations, 2, &later).expect("it waits for all others");
     }
 
@@ -210,8 +210,8 @@ mod tests {
     fn what_cannot_be_alone_is_refused_alone() {
         let reservations = Arc::default();
         let no_thread = ClassConfig {
-            output: Output::Scheduled,
-            ..class("quotes", 80, Processing::OnArrival)
+            output: ClassOutput::Scheduled,
+            ..class("quotes", 80, ClassProcessing::OnArrival)
         };
         let refused = open(&reservations, 0, &no_thread).unwrap_err();
         assert_eq!(refused, ("quotes".to_owned(), "impossible"));
@@ -235,13 +235,17 @@ mod tests {
         };
         // One class of the plan serves, the other calls.
         let _planned = [planned(0, "video"), planned(1, "to-video")];
-        let rest = class("rest", 0, Processing::OnDemand { cap: None });
+        let rest = class("rest", 0, ClassProcessing::OnDemand { cap: None });
         let rest = ClassConfig {
             urgency: Urgency::Native(Scheduling::OTHER),
             ..rest
         };
         let _rest = open(&reservations, 2, &rest).expect("it takes nothing from them");
-        let more = open(&reservations, 3, &class("more", 90, Processing::OnArrival));
+        let more = open(
+            &reservations,
+            3,
+            &class("more", 90, ClassProcessing::OnArrival),
+        );
         assert_eq!(more.unwrap_err(), ("more".to_owned(), "unbounded"));
     }
 }

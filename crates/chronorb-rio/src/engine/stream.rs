@@ -14,15 +14,16 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 
 use super::class::ClassEngine;
-use super::config::Processing;
+use super::config::ClassProcessing;
 use super::connection::Slot;
 use super::error::ConnectFault;
 use super::open::Class;
 
-/// The handle of a connection. On drop, the connection is closed in order, which may take longer.
+/// The handle of a connection. Dropping it starts an orderly close, which the class completes
+/// later.
 ///
-/// Its descriptor becomes readable when there is input, the end, or room, after a call has found
-/// none.
+/// If a call finds no input or no room, the descriptor becomes readable once there is some, or once
+/// the connection has ended.
 #[derive(Debug)]
 pub(crate) struct Stream {
     class: Arc<Class>,
@@ -237,7 +238,8 @@ impl Stream {
     }
 
     fn is_attending(&self) -> bool {
-        self.class.config().processing == Processing::OnArrival && self.class.control.is_attended()
+        self.class.config().processing == ClassProcessing::OnArrival
+            && self.class.control.is_attended()
     }
 
     /// Waits for a bell, and for protocol work if this thread does it.

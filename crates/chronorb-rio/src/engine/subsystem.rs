@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicUsize;
 use chronorb_rt::{PiMutex, Thread, ThreadBuilder, reserve_for};
 
 use super::class::ClassEngine;
-use super::config::{ClassConfig, Processing, Urgency};
+use super::config::{ClassConfig, ClassProcessing, Urgency};
 use super::control::{Control, Order};
-use super::error::OpenError;
+use super::error::ClassOpenError;
 use super::open::{Class, no_descriptor};
 use super::ports::{GuardedPorts, Ports, ReservedPort};
 use super::reservations::{AdmittedReservations, ReservationGuard};
@@ -81,10 +81,10 @@ impl Subsystem {
     /// not considered.
     ///
     /// # Errors
-    /// [`OpenError`]; nothing is changed then.
-    pub(crate) fn open(&self, config: ClassConfig) -> Result<Arc<Class>, OpenError> {
+    /// [`ClassOpenError`]; nothing is changed then.
+    pub(crate) fn open(&self, config: ClassConfig) -> Result<Arc<Class>, ClassOpenError> {
         check(&config, self.driver.link())?;
-        let number = ClassNumber::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let number = ClassNumber::take(&self.taken).ok_or(ClassOpenError::TooManyClasses)?;
         let (link, reservation) = (self.driver.link(), Reservation::from(&config));
         let guard = self.reservations.admit(link, number.id, reservation)?;
         self.open_admitted(config, number, guard)
@@ -94,14 +94,14 @@ impl Subsystem {
     /// further check. Classes without a plan have to fit beside it.
     ///
     /// # Errors
-    /// [`OpenError`]; nothing is changed then.
+    /// [`ClassOpenError`]; nothing is changed then.
     pub(crate) fn open_planned(
         &self,
         config: ClassConfig,
         reservation: &Reservation,
-    ) -> Result<Arc<Class>, OpenError> {
+    ) -> Result<Arc<Class>, ClassOpenError> {
         check(&config, self.driver.link())?;
-        let number = ClassNumber::take(&self.taken).ok_or(OpenError::TooManyClasses)?;
+        let number = ClassNumber::take(&self.taken).ok_or(ClassOpenError::TooManyClasses)?;
         let reservation = Reservation {
             name: config.name.clone(),
             ..reservation.clone()
@@ -115,10 +115,10 @@ impl Subsystem {
         config: ClassConfig,
         number: ClassNumber,
         guard: ReservationGuard,
-    ) -> Result<Arc<Class>, OpenError> {
+    ) -> Result<Arc<Class>, ClassOpenError> {
         let mut path = self.driver.open(number.id, &[], config.queue)?;
         let ordered = path.transmitter.set_priority(config.packet_priority);
-        ordered.map_err(|error| OpenError::Failed {
+        ordered.map_err(|error| ClassOpenError::Failed {
             what: "giving packets their priority",
             source: error.0,
         })?;
@@ -212,7 +212,7 @@ impl Drop for ClassNumber {
     }
 }
 
-fn start(config: &ClassConfig, tenancy: ClassResources) -> Result<Thread<()>, OpenError> {
+fn start(config: &ClassConfig, tenancy: ClassResources) -> Result<Thread<()>, ClassOpenError> {
     let mut builder = ThreadBuilder::new(format!("rio-{}", config.name));
     if let Urgency::Native(scheduling) = config.urgency {
         builder = builder.scheduling(scheduling);
@@ -238,12 +238,12 @@ fn start(config: &ClassConfig, tenancy: ClassResources) -> Result<Thread<()>, Op
 }
 
 /// Checks that a class can be opened with this configuration.
-fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
+fn check(config: &ClassConfig, link: &Link) -> Result<(), ClassOpenError> {
     let value = |what, value: u128, possible, is_possible| {
         if is_possible {
             Ok(())
         } else {
-            Err(OpenError::Value {
+            Err(ClassOpenError::Value {
                 class: config.name.clone(),
                 what,
                 value,
@@ -282,11 +282,11 @@ fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
     let most = crate::class::MAX_VLAN_PRIORITY;
     value("vlan priority", priority.into(), "0 to 7", priority <= most)?;
     let (budget, period) = match config.processing {
-        Processing::Periodic { period, budget } => (budget, Some(period)),
-        Processing::OnDemand {
+        ClassProcessing::Periodic { period, budget } => (budget, Some(period)),
+        ClassProcessing::OnDemand {
             cap: Some((cap, period)),
         } => (cap, Some(period)),
-        Processing::OnArrival | Processing::OnDemand { cap: None } => (1, None),
+        ClassProcessing::OnArrival | ClassProcessing::OnDemand { cap: None } => (1, None),
     };
     value("budget", budget as u128, "1 packet or more", budget > 0)?;
     if let Some(period) = period {
@@ -294,10 +294,10 @@ fn check(config: &ClassConfig, link: &Link) -> Result<(), OpenError> {
         let possible = "100000 ns (0.1 ms) to 10 s";
         value("period", period.as_nanos(), possible, is_possible)?;
     }
-    if let Processing::Periodic { .. } = config.processing {
+    if let ClassProcessing::Periodic { .. } = config.processing {
         let frames = buffer.div_ceil(link.mtu.saturating_sub(HEADERS).max(1));
         if frames * connections > config.queue {
-            return Err(OpenError::ShortQueue {
+            return Err(ClassOpenError::ShortQueue {
                 queue: config.queue,
                 connections,
                 frames,

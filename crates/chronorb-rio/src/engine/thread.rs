@@ -10,7 +10,7 @@ use chronorb_transport::{Interest, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::class::ClassEngine;
-use super::config::Processing;
+use super::config::ClassProcessing;
 use super::control::{Control, Order};
 use crate::path::PathError;
 
@@ -29,13 +29,13 @@ pub(super) fn work(
     engine: &ClassEngine,
     control: &Control,
     tasks: &Reactor,
-    processing: Processing,
+    processing: ClassProcessing,
 ) {
     // A failure of the interface is visible by the end of the class.
     let _ = match processing {
-        Processing::OnArrival => on_demand(engine, control, tasks, None),
-        Processing::OnDemand { cap } => on_demand(engine, control, tasks, cap),
-        Processing::Periodic { period, budget } => periodic(engine, control, period, budget),
+        ClassProcessing::OnArrival => on_demand(engine, control, tasks, None),
+        ClassProcessing::OnDemand { cap } => on_demand(engine, control, tasks, cap),
+        ClassProcessing::Periodic { period, budget } => periodic(engine, control, period, budget),
     };
     // No thread works for the remaining connections, nor for those that are started later.
     control.end();

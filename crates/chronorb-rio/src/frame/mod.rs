@@ -98,7 +98,7 @@ impl Headers {
         self.tcp.map(|tcp| tcp.payload..self.end)
     }
 
-    /// Returns the source and the destination of the TCP packet; `None` if there is no TCP.
+    /// Returns the source and the destination of the TCP segment; `None` for packets without TCP.
     pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         let tcp = self.tcp?;
         let from = SocketAddr::new(self.from, tcp.from);

@@ -90,7 +90,7 @@ pub(super) fn ipv6(packet: &[u8]) -> Result<Ip, HeadersError> {
     Err(HeadersError::TooManyExtensions)
 }
 
-/// Returns the `N` octets at a position; `None` if there are fewer.
+/// Returns the `N` octets that begin at the index `at`; `None` if the packet ends before.
 pub(super) fn array<const N: usize>(octets: &[u8], at: usize) -> Option<[u8; N]> {
     octets.get(at..)?.first_chunk().copied()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chronorb_net::{AROUND_FRAME, Handle, Netlink, NetlinkError, QueueInfo, Rates, Sent};
+use chronorb_net::{AROUND_FRAME, Handle, Netlink, NetlinkError, QueueInfo, Rates, TrafficCounts};
 
 use super::tree::{ALL, OTHERS, Tree};
 use super::{INWARD, lookup};
@@ -10,7 +10,7 @@ use crate::plan::{Interface, Reservation};
 
 /// The shares of an interface in one direction.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Counted {
+pub struct InterfaceShares {
     /// The interface of the packets.
     pub interface: String,
     /// Whether these are the shares of incoming packets.
@@ -33,7 +33,7 @@ pub struct CountedShare {
     /// The rates of the share.
     pub rates: Rates,
     /// The packets sent since the share was created.
-    pub sent: Sent,
+    pub sent: TrafficCounts,
 }
 
 /// Returns the shares of all interfaces in a network namespace that were set up by `chronorb rio
@@ -41,7 +41,7 @@ pub struct CountedShare {
 ///
 /// # Errors
 /// [`NetlinkError`]
-pub fn counted(netlink: &mut Netlink) -> Result<Vec<Counted>, NetlinkError> {
+pub fn counted(netlink: &mut Netlink) -> Result<Vec<InterfaceShares>, NetlinkError> {
     let disciplines = netlink.all_disciplines()?;
     let kept: Vec<u32> = (disciplines.iter())
         .filter(|queue| lookup::is_ours(queue))
@@ -60,7 +60,7 @@ pub fn counted(netlink: &mut Netlink) -> Result<Vec<Counted>, NetlinkError> {
         };
         let inward_of = queues.strip_prefix(INWARD).and_then(|it| it.parse().ok());
         let inward_of = inward_of.and_then(|index: u32| names.get(&index));
-        all.push(Counted {
+        all.push(InterfaceShares {
             interface: inward_of.unwrap_or(queues).clone(),
             is_inward: inward_of.is_some(),
             queues: queues.clone(),
@@ -80,7 +80,7 @@ pub(super) fn shares(netlink: &mut Netlink, index: u32) -> Result<Vec<CountedSha
     Ok(shares)
 }
 
-impl Counted {
+impl InterfaceShares {
     /// Returns the names of the shares' classes according to the plan; `None` if the kernel
     /// enforces another plan.
     pub fn names(&self, plan: &Interface, classes: &[Reservation]) -> Option<Vec<String>> {

@@ -2,7 +2,7 @@
 
 use super::tree::Tree;
 use crate::bpf::AssembleError;
-use crate::bpf::classic::{Code, Instruction, Op, Size, Slot, Source, Tag, Test};
+use crate::bpf::classic::{Code, Instruction, Op, ScratchSlot, Size, Source, Tag, Test};
 use crate::plan::Reservation;
 
 /// Returns a program that returns the handle of the first class that matches a packet. It matches
@@ -126,12 +126,12 @@ impl Writer {
     }
 }
 
-const VLAN_PRIORITY: Slot = Slot::new(0);
-const DSCP: Slot = Slot::new(1);
-const FROM_PORT: Slot = Slot::new(2);
-const TO_PORT: Slot = Slot::new(3);
+const VLAN_PRIORITY: ScratchSlot = ScratchSlot::new(0);
+const DSCP: ScratchSlot = ScratchSlot::new(1);
+const FROM_PORT: ScratchSlot = ScratchSlot::new(2);
+const TO_PORT: ScratchSlot = ScratchSlot::new(3);
 
-/// A value that differs from the priority of every tag.
+/// The VLAN priority of frames without a tag. Tags have 0 to 7.
 const UNTAGGED: u32 = 8;
 const TAG_PRIORITY_SHIFT: u32 = 13;
 const ETHERNET: u32 = 14;

@@ -28,7 +28,7 @@ use crate::driver::{DriverError, Link};
 use crate::plan::{Interface, Reservation};
 
 pub use crate::bpf::AssembleError;
-pub use counted::{Counted, CountedShare, counted};
+pub use counted::{CountedShare, InterfaceShares, counted};
 pub use lookup::Unkept;
 pub(crate) use lookup::{check, find, may_have, priority_of};
 pub use napi::NapiThread;
@@ -37,7 +37,7 @@ pub use tree::{Branch, Tree};
 /// An interface whose kernel enforces a plan, until this is dropped. A thread in the network
 /// namespace of the interface undoes it.
 #[derive(Debug)]
-pub struct Kept {
+pub struct EnforcedPlan {
     tree: Tree,
     threads: Vec<NapiThread>,
     inward: Option<String>,
@@ -54,7 +54,7 @@ pub enum Ways {
     Both,
 }
 
-impl Kept {
+impl EnforcedPlan {
     /// Makes the kernel enforce a plan on an interface of the calling thread's network namespace.
     /// `tell` is called with each change before it is made, so that it can be undone even if this
     /// process is killed.
@@ -179,7 +179,7 @@ fn install(
     netlink.add_filter(index, tree::DISCIPLINE, &program)
 }
 
-impl Drop for Kept {
+impl Drop for EnforcedPlan {
     fn drop(&mut self) {
         undo_or_tell(&self.changes);
     }
@@ -214,9 +214,9 @@ pub enum KernelError {
         set: remove it first (`tc qdisc del dev {interface} root`)"
     )]
     Taken {
-        /// The interface.
+        /// The name of the interface.
         interface: String,
-        /// The queueing discipline.
+        /// The name of its queueing discipline, for example `htb`.
         kind: String,
     },
     /// The name of the auxiliary interface for incoming packets is in use.

@@ -41,7 +41,7 @@ pub enum DriverKind {
 pub struct Admission {
     /// The demand of each class, the most urgent one first. Empty if a reservation is invalid by
     /// itself.
-    pub classes: Vec<Admitted>,
+    pub classes: Vec<ClassAdmission>,
     /// The reasons why the plan cannot be kept; empty if it can.
     pub refusals: Vec<Refusal>,
     /// Probable mistakes, and limits of the check.
@@ -50,7 +50,7 @@ pub struct Admission {
 
 /// The demand of a class, and the service that it gets.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Admitted {
+pub struct ClassAdmission {
     /// The reservation.
     pub reservation: Reservation,
     /// The maximum share of a processor, if the class is bounded and its cost known.
@@ -92,7 +92,7 @@ pub fn admit(interface: &Interface, classes: &[Reservation]) -> Admission {
     let classes = ranked
         .into_iter()
         .zip(processors)
-        .map(|(class, cpu)| Admitted::of(interface, class, cpu))
+        .map(|(class, cpu)| ClassAdmission::of(interface, class, cpu))
         .collect();
     Admission {
         classes,
@@ -119,7 +119,7 @@ impl Admission {
     }
 }
 
-impl Admitted {
+impl ClassAdmission {
     fn of(interface: &Interface, class: &Reservation, cpu: Cpu) -> Self {
         let bound = class.bound();
         let packet = class.packet.unwrap_or(interface.mtu) as u64;

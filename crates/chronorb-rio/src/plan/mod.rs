@@ -14,7 +14,7 @@ mod response;
 #[cfg(test)]
 mod tests;
 
-pub use admission::{Admission, Admitted, DriverKind, Interface, admit};
+pub use admission::{Admission, ClassAdmission, DriverKind, Interface, admit};
 #[cfg(feature = "plan-file")]
 pub use file::{Plan, PlanError};
 pub use refusal::{Bits, Refusal, Warning, Why};

@@ -9,16 +9,16 @@ use super::counters::Page;
 
 /// The result of a search for pages.
 #[derive(Debug, Default)]
-pub struct Looked {
+pub struct PageSearch {
     /// Processes that have pages, by process id.
-    pub found: Vec<Found>,
+    pub found: Vec<ProcessPages>,
     /// Processes whose descriptors this process may not read, by process id.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<HiddenProcess>,
 }
 
 /// A process with pages.
 #[derive(Debug)]
-pub struct Found {
+pub struct ProcessPages {
     /// The process id.
     pub pid: u32,
     /// The name in the kernel, at most 15 octets.
@@ -39,7 +39,7 @@ pub struct FoundPage {
 /// A process whose descriptors cannot be read, because it belongs to another user or has more
 /// rights than this one.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unseen {
+pub struct HiddenProcess {
     /// The process id.
     pub pid: u32,
     /// The name in the kernel.
@@ -50,24 +50,24 @@ pub struct Unseen {
 ///
 /// # Errors
 /// [`io::Error`] if there is no /proc, or no such process.
-pub fn find(pid: Option<u32>) -> io::Result<Looked> {
+pub fn find(pid: Option<u32>) -> io::Result<PageSearch> {
     let mut pids = match pid {
         Some(pid) => vec![pid],
         None => pids()?,
     };
     pids.sort_unstable();
-    let mut looked = Looked::default();
+    let mut looked = PageSearch::default();
     for one in pids {
         let process = Path::new("/proc").join(one.to_string());
         match pages(&process.join("fd")) {
             Ok(pages) if pages.is_empty() => {}
-            Ok(pages) => looked.found.push(Found {
+            Ok(pages) => looked.found.push(ProcessPages {
                 pid: one,
                 command: command(&process),
                 pages,
             }),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                looked.unseen.push(Unseen {
+                looked.unseen.push(HiddenProcess {
                     pid: one,
                     command: command(&process),
                 });

@@ -12,6 +12,6 @@ mod snapshot;
 mod tests;
 
 pub use counters::{ClassCounters, Page};
-pub use find::{Found, FoundPage, Looked, Unseen, find};
+pub use find::{FoundPage, HiddenProcess, PageSearch, ProcessPages, find};
 pub use layout::{Count, Level};
 pub use snapshot::{ClassSnapshot, Latencies, LevelSnapshot, Mode, Snapshot, SnapshotError};

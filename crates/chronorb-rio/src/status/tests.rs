@@ -1,4 +1,4 @@
-//! Pages: reading what was written, and any other words.
+//! Tests of status pages: what was written is read back, and arbitrary words are read safely.
 
 use std::fs::File;
 use std::process;

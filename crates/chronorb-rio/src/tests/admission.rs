@@ -30,17 +30,17 @@ fn transport(host: &RigHost, plan: Vec<Reservation>) -> Riop {
     riop
 }
 
-type Listening = Vec<Box<dyn Acceptor>>;
+type Acceptors = Vec<Box<dyn Acceptor>>;
 
 /// Listens with a class of its own.
-fn listen(riop: &Riop, port: u16, options: &str) -> Result<Listening, ListenError> {
+fn listen(riop: &Riop, port: u16, options: &str) -> Result<Acceptors, ListenError> {
     let text = format!("riop://10.0.0.1:{port}/interface=wire1&connections=4&{options}");
     let endpoints = parse_endpoints(&text).expect("it is one");
     riop.listen(&endpoints[0], Setup::default())
 }
 
 /// Returns the error of a class that does not fit.
-fn refusal(listened: Result<Listening, ListenError>) -> String {
+fn refusal(listened: Result<Acceptors, ListenError>) -> String {
     listened.expect_err("it does not fit").to_string()
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps};
-use crate::bpf::extended::{Alu, Code, Op, Register, Width};
+use crate::bpf::extended::{Alu, EbpfCode, EbpfOp, Register, Width};
 use crate::class::{ClassId, Rules, Verdict};
 use crate::driver::bpf::{Map, Program};
 use crate::frame::Headers;
@@ -78,10 +78,10 @@ fn the_verifier_takes_rules_for_hosts_that_have_few_addresses_or_none() {
 #[test]
 fn a_program_that_is_refused_says_why() {
     let Some(_) = Kernel::new() else { return };
-    let mut code = Code::default();
+    let mut code = EbpfCode::default();
     code.extend([
-        Op::Alu(Alu::Move, Width::Full, Register::R0, Register::R7.into()),
-        Op::Exit,
+        EbpfOp::Alu(Alu::Move, Width::Full, Register::R0, Register::R7.into()),
+        EbpfOp::Exit,
     ]);
     let program = code.assemble().expect("it can be assembled");
     let refused = Program::xdp(&program).unwrap_err();

@@ -1,7 +1,9 @@
 //! The ends of connections, classes and subsystems: what remains, and what they do not wait for.
 
 use crate::driver::wire::{Faults, Side};
-use crate::engine::{Class, ClassConfig, ConnectFault, Listener, Processing, Stream, Subsystem};
+use crate::engine::{
+    Class, ClassConfig, ClassProcessing, ConnectFault, Listener, Stream, Subsystem,
+};
 use chronorb_rt::Deadline;
 use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
 use std::net::SocketAddr;
@@ -16,7 +18,7 @@ fn patience() -> Deadline {
 }
 
 /// A class with few connections.
-fn config(processing: Processing) -> ClassConfig {
+fn config(processing: ClassProcessing) -> ClassConfig {
     ClassConfig {
         processing,
         connections: 2,
@@ -28,7 +30,7 @@ fn config(processing: Processing) -> ClassConfig {
 }
 
 fn on_demand() -> ClassConfig {
-    config(Processing::OnDemand { cap: None })
+    config(ClassProcessing::OnDemand { cap: None })
 }
 
 /// Creates a host with one class.
@@ -93,7 +95,7 @@ fn end(subsystem: Subsystem) {
 fn a_subsystem_ends_though_a_peer_owes_something_to_a_class_whose_lane_does_nothing_any_more() {
     let (wire, hosts) = wired();
     let (_left, client) = host(&hosts[0], on_demand());
-    let (right, server) = host(&hosts[1], config(Processing::OnArrival));
+    let (right, server) = host(&hosts[1], config(ClassProcessing::OnArrival));
     let listener = listen(&server, &hosts[1]);
     let reactor = Reactor::new().expect("a descriptor is left");
     let added = reactor.add(&listener, 0, Interest::Read);

@@ -6,8 +6,8 @@
 
 use crate::class::{ClassId, Rule, Unknown};
 use crate::driver::wire::{FaultCounts, Faults, FaultyDriver, Side};
-use crate::driver::{Choice, Driver, DriverError, Link};
-use crate::engine::{Class, ClassConfig, Output, Processing, Stream, Subsystem};
+use crate::driver::{Driver, DriverChoice, DriverError, Link};
+use crate::engine::{Class, ClassConfig, ClassOutput, ClassProcessing, Stream, Subsystem};
 use crate::path::Path;
 use chronorb_rt::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -122,7 +122,7 @@ fn carry(server: &Subsystem, client: &Subsystem, config: &ClassConfig, size: u64
 
 /// The kinds of classes, each with its name.
 fn kinds() -> [(&'static str, ClassConfig); 4] {
-    let periodic = Processing::Periodic {
+    let periodic = ClassProcessing::Periodic {
         period: Duration::from_millis(1),
         budget: 256,
     };
@@ -137,10 +137,14 @@ fn kinds() -> [(&'static str, ClassConfig); 4] {
         (name, config)
     };
     [
-        of("arrival", Processing::OnArrival, Output::Sender),
-        of("demand", Processing::OnDemand { cap: None }, Output::Sender),
-        of("periodic", periodic, Output::Sender),
-        of("scheduled", periodic, Output::Scheduled),
+        of("arrival", ClassProcessing::OnArrival, ClassOutput::Sender),
+        of(
+            "demand",
+            ClassProcessing::OnDemand { cap: None },
+            ClassOutput::Sender,
+        ),
+        of("periodic", periodic, ClassOutput::Sender),
+        of("scheduled", periodic, ClassOutput::Scheduled),
     ]
 }
 
@@ -209,7 +213,7 @@ impl Driver for OpenDriver {
 #[test]
 fn streams_arrive_intact_by_each_driver() {
     let size = size();
-    for choice in [Choice::Xdp, Choice::Packet] {
+    for choice in [DriverChoice::Xdp, DriverChoice::Packet] {
         for (kind, config) in kinds() {
             let mut faulty = Vec::new();
             let hosts = networked(choice, |driver| {

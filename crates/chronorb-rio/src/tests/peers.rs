@@ -8,23 +8,23 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::driver::xdp::{self, Mode, Xdp};
-use crate::driver::{self, Choice};
-use crate::engine::{ClassConfig, Listener, Processing, Stream, Subsystem};
+use crate::driver::xdp::{self, Xdp, XdpMode};
+use crate::driver::{self, DriverChoice};
+use crate::engine::{ClassConfig, ClassProcessing, Listener, Stream, Subsystem};
 use chronorb_rt::Deadline;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network, TestHost};
 use chronorb_transport::{AcceptError, Interest, IoError, Reactor};
 use rustix::event::{PollFd, PollFlags, poll};
 
-const DRIVERS: [Choice; 2] = [Choice::Packet, Choice::Xdp];
+const DRIVERS: [DriverChoice; 2] = [DriverChoice::Packet, DriverChoice::Xdp];
 
-fn subsystem(host: &TestHost, driver: Choice) -> Subsystem {
+fn subsystem(host: &TestHost, driver: DriverChoice) -> Subsystem {
     host.enter(|| {
-        let options = driver::Options {
+        let options = driver::DriverOptions {
             driver,
-            ..driver::Options::default()
+            ..driver::DriverOptions::default()
         };
-        let driver = driver::open(INTERFACE, options).expect("who builds a network may");
+        let driver = driver::open(INTERFACE, options).expect("the test has the rights");
         Subsystem::of_host(driver.into()).expect("the namespace is there")
     })
 }
@@ -107,9 +107,9 @@ fn clients_of_the_kernel_are_served() {
         return;
     };
     let ways = [
-        Processing::OnArrival,
-        Processing::OnDemand { cap: None },
-        Processing::Periodic {
+        ClassProcessing::OnArrival,
+        ClassProcessing::OnDemand { cap: None },
+        ClassProcessing::Periodic {
             period: Duration::from_millis(1),
             budget: 64,
         },
@@ -183,7 +183,10 @@ fn one_thread_serves_many_connections() {
     let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
-    let ways = [Processing::OnArrival, Processing::OnDemand { cap: None }];
+    let ways = [
+        ClassProcessing::OnArrival,
+        ClassProcessing::OnDemand { cap: None },
+    ];
     for (driver, processing) in DRIVERS
         .iter()
         .flat_map(|driver| ways.map(|way| (*driver, way)))
@@ -211,20 +214,20 @@ fn one_thread_serves_connections_by_whichever_receive_queue_they_come() {
         return;
     };
     let ways = [
-        Processing::OnArrival,
-        Processing::OnDemand { cap: None },
-        Processing::Periodic {
+        ClassProcessing::OnArrival,
+        ClassProcessing::OnDemand { cap: None },
+        ClassProcessing::Periodic {
             period: Duration::from_millis(1),
             budget: 64,
         },
     ];
     let host = network.host(Host::B);
-    let options = xdp::Options {
-        mode: Mode::Native,
-        ..xdp::Options::default()
+    let options = xdp::XdpOptions {
+        mode: XdpMode::Native,
+        ..xdp::XdpOptions::default()
     };
     let driver = host.enter(|| Xdp::open(INTERFACE, options));
-    let driver = Arc::new(driver.expect("who builds a network may"));
+    let driver = Arc::new(driver.expect("the test has the rights"));
     let server = host.enter(|| Subsystem::of_host(driver.clone()));
     let server = server.expect("the namespace is there");
     for processing in ways {
@@ -280,9 +283,9 @@ fn connections_go_on_when_their_acceptor_is_gone() {
     let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
-    let server = subsystem(network.host(Host::B), Choice::Packet);
+    let server = subsystem(network.host(Host::B), DriverChoice::Packet);
     let config = ClassConfig {
-        processing: Processing::OnArrival,
+        processing: ClassProcessing::OnArrival,
         ..ClassConfig::default()
     };
     let class = server.open(config).expect("it can be had");
@@ -335,11 +338,14 @@ fn servers_of_the_kernel_are_connected_to() {
 #[test]
 fn who_listens_at_an_interface_that_is_removed_is_told() {
     // AF_XDP sockets are not notified; they find it with the next packet or timer.
-    for processing in [Processing::OnArrival, Processing::OnDemand { cap: None }] {
+    for processing in [
+        ClassProcessing::OnArrival,
+        ClassProcessing::OnDemand { cap: None },
+    ] {
         let Some(network) = Network::build_for_test(&Layout::default()) else {
             return;
         };
-        let server = subsystem(network.host(Host::B), Choice::Packet);
+        let server = subsystem(network.host(Host::B), DriverChoice::Packet);
         let config = ClassConfig {
             processing,
             ..ClassConfig::default()
@@ -368,7 +374,7 @@ fn a_port_that_is_given_up_is_refused_by_the_kernel_again() {
     let Some(network) = Network::build_for_test(&Layout::default()) else {
         return;
     };
-    let server = subsystem(network.host(Host::B), Choice::Packet);
+    let server = subsystem(network.host(Host::B), DriverChoice::Packet);
     let [address, _] = addresses(&network, Host::B);
     let class = server.open(ClassConfig::default()).expect("it can be had");
     let listener = class.listen(SocketAddr::new(address, 0));

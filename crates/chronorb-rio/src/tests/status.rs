@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::driver::Link;
 use crate::driver::wire;
-use crate::engine::{ClassConfig, Processing, Subsystem};
+use crate::engine::{ClassConfig, ClassProcessing, Subsystem};
 use crate::status::{ClassSnapshot, Count, Mode, Snapshot, find};
 use crate::tests::support::rig::{FreePorts, KnownNeighbours};
 
@@ -29,7 +29,7 @@ fn a_class_is_seen_while_it_is_open_and_its_periods_are_counted() {
     assert_eq!(seen("seen1"), None, "no class is open");
     let class = subsystem.open(ClassConfig {
         name: "steady".to_owned(),
-        processing: Processing::Periodic {
+        processing: ClassProcessing::Periodic {
             period: Duration::from_millis(1),
             budget: 3,
         },

@@ -5,7 +5,7 @@
 
 use crate::class::Unknown;
 use crate::driver::wire;
-use crate::driver::{self, Choice, Driver, Link};
+use crate::driver::{self, Driver, DriverChoice, Link};
 use crate::engine::{ClassConfig, Subsystem};
 use crate::tests::support::rig::{FreePorts, KnownNeighbours};
 use crate::transport::{Riop, RiopSettings};
@@ -97,15 +97,15 @@ fn on_a_wire() -> TwoHosts {
 }
 
 /// Returns two hosts of the test network with this driver; `None` if they are not available.
-fn between_hosts(driver: Choice) -> Option<TwoHosts> {
+fn between_hosts(driver: DriverChoice) -> Option<TwoHosts> {
     let network = Network::build_for_test(&Layout::default())?;
     let [client, server] = Host::BOTH.map(|host| {
         network.host(host).enter(|| {
-            let options = driver::Options {
+            let options = driver::DriverOptions {
                 driver,
-                ..driver::Options::default()
+                ..driver::DriverOptions::default()
             };
-            let driver = driver::open(INTERFACE, options).expect("who builds a network may");
+            let driver = driver::open(INTERFACE, options).expect("the test has the rights");
             let subsystem = Subsystem::of_host(driver.into());
             Arc::new(subsystem.expect("the namespace is there"))
         })
@@ -147,9 +147,9 @@ impl TwoKernels {
         let network = Network::build_for_test(&Layout::default())?;
         let settings = RiopSettings {
             interface: Some(INTERFACE.to_owned()),
-            driver: driver::Options {
-                driver: Choice::Kernel,
-                ..driver::Options::default()
+            driver: driver::DriverOptions {
+                driver: DriverChoice::Kernel,
+                ..driver::DriverOptions::default()
             },
             class: ClassConfig {
                 // The kernel allocates memory on demand.
@@ -368,7 +368,7 @@ riop!(
 riop!(
     on_arrival_by_packet_sockets,
     subject(
-        match between_hosts(Choice::Packet) {
+        match between_hosts(DriverChoice::Packet) {
             Some(hosts) => AttendedTransport(hosts),
             None => return,
         },
@@ -378,7 +378,7 @@ riop!(
 riop!(
     on_arrival_by_xdp,
     subject(
-        match between_hosts(Choice::Xdp) {
+        match between_hosts(DriverChoice::Xdp) {
             Some(hosts) => AttendedTransport(hosts),
             None => return,
         },
@@ -388,7 +388,7 @@ riop!(
 riop!(
     by_packet_sockets,
     subject(
-        match between_hosts(Choice::Packet) {
+        match between_hosts(DriverChoice::Packet) {
             Some(hosts) => hosts,
             None => return,
         },
@@ -398,7 +398,7 @@ riop!(
 riop!(
     by_xdp,
     subject(
-        match between_hosts(Choice::Xdp) {
+        match between_hosts(DriverChoice::Xdp) {
             Some(hosts) => hosts,
             None => return,
         },

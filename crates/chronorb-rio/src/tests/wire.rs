@@ -7,7 +7,7 @@ use crate::path::{Path, Receiver, Transmitter};
 use chronorb_rt::Monotonic;
 use std::time::Duration;
 
-use crate::tests::support::frames::{Frame, number_of};
+use crate::tests::support::frames::{TestFrame, number_of};
 
 const FRAMES: u32 = 10_000;
 
@@ -191,7 +191,7 @@ fn a_driver_can_be_made_faulty() {
 /// A sender at the left end, and a receiver at the right one.
 struct Bench {
     wire: Wire,
-    frame: Frame,
+    frame: TestFrame,
     sender: Box<dyn Transmitter>,
     receiver: Box<dyn Receiver>,
     arrived: Vec<u32>,
@@ -255,9 +255,9 @@ fn link(host: u8) -> Link {
     }
 }
 
-fn frame(from: u8, to: u8) -> Frame {
+fn frame(from: u8, to: u8) -> TestFrame {
     let host = |host| ([2, 0, 0, 0, 0, host], [10, 0, 0, host].into());
-    Frame::between(host(from), host(to), 2809)
+    TestFrame::between(host(from), host(to), 2809)
 }
 
 fn open(end: &impl Driver) -> Path {

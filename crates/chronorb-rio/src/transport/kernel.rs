@@ -21,7 +21,7 @@ use super::options::EndpointSpec;
 use super::planned;
 use super::riop::{RiopSettings, refused};
 use crate::driver::{DriverError, Link};
-use crate::engine::{ClassConfig, OpenError, Urgency};
+use crate::engine::{ClassConfig, ClassOpenError, Urgency};
 use crate::kernel::{self, KernelError};
 use crate::plan::{Interface, Reservation};
 use connection::{KernelAcceptor, KernelConnection};
@@ -30,8 +30,8 @@ use quota::ConnectionQuota;
 /// Kernel sockets whose packets belong to the classes of a plan.
 #[derive(Debug, Default)]
 pub(super) struct KernelTcp {
-    /// The connection quotas of classes that several endpoints share, or that connect, by interface
-    /// and class.
+    /// The connection quotas by interface and class. A class is listed if several endpoints share
+    /// it, or if it has outgoing connections.
     classes: PiMutex<HashMap<(String, String), ConnectionQuota>>,
 }
 
@@ -52,7 +52,7 @@ impl KernelTcp {
         };
         let is_own = |host| link.addresses.iter().any(|(own, _)| *own == host);
         if let Some(other) = hosts.iter().find(|host| !is_own(**host)) {
-            return Err(refused(io::Error::other(OpenError::NoAddress(*other))));
+            return Err(refused(io::Error::other(ClassOpenError::NoAddress(*other))));
         }
         let class = Class {
             reservation: spec.planned.as_ref(),

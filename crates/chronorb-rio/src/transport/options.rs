@@ -11,7 +11,7 @@ use chronorb_transport::{Endpoint, EndpointError, Setup};
 use super::riop::RiopSettings;
 use super::{kernel, planned, zone};
 use crate::driver::{self, xdp};
-use crate::engine::{ClassConfig, Output, Processing, Urgency};
+use crate::engine::{ClassConfig, ClassOutput, ClassProcessing, Urgency};
 use crate::plan::{MAX_NATIVE, Reservation};
 
 /// The parsed configuration of an endpoint.
@@ -23,7 +23,7 @@ pub(super) struct EndpointSpec {
     /// The interface in the host's zone, if there is one.
     pub(super) zone: Option<String>,
     pub(super) interface: Option<String>,
-    pub(super) driver: driver::Options,
+    pub(super) driver: driver::DriverOptions,
     /// The name of the shared class, if there is one.
     pub(super) class: Option<String>,
     pub(super) config: ClassConfig,
@@ -56,7 +56,7 @@ impl EndpointSpec {
         }
         let planned = planned::of_endpoint(&settings.plan, endpoint.option("class"), port);
         let driver = driver(endpoint, settings.driver)?;
-        if driver.driver == driver::Choice::Kernel {
+        if driver.driver == driver::DriverChoice::Kernel {
             kernel::check(endpoint, planned)?;
         }
         let base = planned.map(ClassConfig::from);
@@ -83,8 +83,8 @@ impl EndpointSpec {
 
 fn driver(
     endpoint: &Endpoint,
-    mut options: driver::Options,
-) -> Result<driver::Options, EndpointError> {
+    mut options: driver::DriverOptions,
+) -> Result<driver::DriverOptions, EndpointError> {
     if let Some(name) = endpoint.option("driver") {
         let choice = name.parse();
         options.driver =
@@ -94,9 +94,9 @@ fn driver(
         endpoint,
         "mode",
         &[
-            ("auto", xdp::Mode::Auto),
-            ("native", xdp::Mode::Native),
-            ("generic", xdp::Mode::Generic),
+            ("auto", xdp::XdpMode::Auto),
+            ("native", xdp::XdpMode::Native),
+            ("generic", xdp::XdpMode::Generic),
         ],
     )?
     .unwrap_or(options.xdp.mode);
@@ -148,7 +148,10 @@ fn config(
         output: one_of(
             endpoint,
             "output",
-            &[("direct", Output::Sender), ("scheduled", Output::Scheduled)],
+            &[
+                ("direct", ClassOutput::Sender),
+                ("scheduled", ClassOutput::Scheduled),
+            ],
         )?
         .unwrap_or(default.output),
         keep_alive: setup.options.keep_alive.then_some(KEEP_ALIVE),
@@ -159,7 +162,7 @@ fn config(
 /// Parses the processing mode, and the expected packets of a mode without a bound.
 fn processing(
     endpoint: &Endpoint,
-) -> Result<(Processing, Option<(usize, Duration)>), EndpointError> {
+) -> Result<(ClassProcessing, Option<(usize, Duration)>), EndpointError> {
     let budget = number(endpoint, "budget", 1..=1 << 16)?;
     let cap = number(endpoint, "cap", 1..=1 << 16)?;
     let period = time(endpoint, "period", SHORTEST..=LONGEST)?;
@@ -182,8 +185,10 @@ fn processing(
             superfluous(&["cap"])?;
             let missing = "packets that are expected have a budget and a period, for example 10ms";
             match (period, budget) {
-                (Some(period), Some(budget)) => Ok((Processing::OnArrival, Some((budget, period)))),
-                (None, None) => Ok((Processing::OnArrival, None)),
+                (Some(period), Some(budget)) => {
+                    Ok((ClassProcessing::OnArrival, Some((budget, period))))
+                }
+                (None, None) => Ok((ClassProcessing::OnArrival, None)),
                 _ => Err(endpoint.error(missing)),
             }
         }
@@ -193,14 +198,16 @@ fn processing(
                 superfluous(&["period"])?;
             }
             let cap = cap.map(|cap| (cap, period.unwrap_or(PERIOD)));
-            Ok((Processing::OnDemand { cap }, None))
+            Ok((ClassProcessing::OnDemand { cap }, None))
         }
         "periodic" => {
             superfluous(&["cap"])?;
             let missing =
                 "processing=periodic needs a budget, in packets, and a period, for example 10ms";
             match (period, budget) {
-                (Some(period), Some(budget)) => Ok((Processing::Periodic { period, budget }, None)),
+                (Some(period), Some(budget)) => {
+                    Ok((ClassProcessing::Periodic { period, budget }, None))
+                }
                 _ => Err(endpoint.error(missing)),
             }
         }
@@ -213,7 +220,7 @@ fn processing(
 fn urgency(
     endpoint: &Endpoint,
     setup: &Setup,
-    processing: Processing,
+    processing: ClassProcessing,
     cost: Option<Duration>,
 ) -> Result<Urgency, EndpointError> {
     let priority: Option<u8> = number(endpoint, "priority", 1..=MAX_NATIVE)?;
@@ -230,7 +237,7 @@ fn urgency(
         }
         Some("other") => Ok(Urgency::Native(Scheduling::OTHER)),
         Some("deadline") => match processing {
-            Processing::Periodic { period, budget } => {
+            ClassProcessing::Periodic { period, budget } => {
                 let budget = u32::try_from(budget).unwrap_or(u32::MAX);
                 Ok(Urgency::deadline(period, budget, cost))
             }

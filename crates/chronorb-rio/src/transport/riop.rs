@@ -19,8 +19,10 @@ use super::kernel::{self, KernelTcp};
 use super::options::EndpointSpec;
 use super::planned;
 use super::zone::{self, ZoneError};
-use crate::driver::{self, Choice, DriverError, Link};
-use crate::engine::{Class, ClassConfig, ConnectFault, OpenError, Processing, Subsystem, Urgency};
+use crate::driver::{self, DriverChoice, DriverError, Link};
+use crate::engine::{
+    Class, ClassConfig, ClassOpenError, ClassProcessing, ConnectFault, Subsystem, Urgency,
+};
 use crate::plan::{Interface, Reservation};
 
 /// TCP at interfaces whose packets have classes.
@@ -46,7 +48,7 @@ pub struct RiopSettings {
     /// the peer.
     pub interface: Option<String>,
     /// The default options for opening interfaces.
-    pub driver: driver::Options,
+    pub driver: driver::DriverOptions,
     /// The reservations of the interface's classes.
     pub plan: Vec<Reservation>,
     /// The interface of the plan, by which a plan that the kernel enforces is found.
@@ -75,7 +77,7 @@ impl Riop {
     pub fn open(settings: RiopSettings) -> Result<Self, RiopError> {
         let this = Self::new(settings);
         if let Some(interface) = &this.settings.interface {
-            if this.settings.driver.driver == Choice::Kernel {
+            if this.settings.driver.driver == DriverChoice::Kernel {
                 let mut netlink = Netlink::open().map_err(DriverError::from)?;
                 Link::read(&mut netlink, interface)?;
                 return Ok(this);
@@ -120,7 +122,7 @@ impl Riop {
     fn subsystem(
         &self,
         interface: &str,
-        options: driver::Options,
+        options: driver::DriverOptions,
     ) -> Result<Arc<Subsystem>, RiopError> {
         let mut subsystems = self.subsystems.lock();
         if let Some(open) = subsystems.get(interface) {
@@ -181,7 +183,11 @@ impl Riop {
     }
 
     /// Returns the class of an endpoint: a new one, or the one that it names.
-    fn class(&self, subsystem: &Subsystem, spec: &EndpointSpec) -> Result<Arc<Class>, OpenError> {
+    fn class(
+        &self,
+        subsystem: &Subsystem,
+        spec: &EndpointSpec,
+    ) -> Result<Arc<Class>, ClassOpenError> {
         let open = || {
             let (config, planned) = (spec.config.clone(), spec.planned.as_ref());
             let config = self.in_queues(subsystem, config, planned);
@@ -205,7 +211,7 @@ impl Riop {
     }
 
     /// Returns the class of outgoing connections for the client's scheduling.
-    fn outgoing(&self, subsystem: &Subsystem, setup: &Setup) -> Result<Arc<Class>, OpenError> {
+    fn outgoing(&self, subsystem: &Subsystem, setup: &Setup) -> Result<Arc<Class>, ClassOpenError> {
         let key = |urgency: Scheduling| (urgency.policy as u8, urgency.priority);
         let key = (subsystem.link().name.clone(), setup.urgency.map(key));
         let mut outgoing = self.outgoing.lock();
@@ -225,9 +231,9 @@ impl Riop {
             name: format!("to-{}", config.name),
             ..config
         };
-        if config.processing == Processing::OnArrival {
+        if config.processing == ClassProcessing::OnArrival {
             // No thread waits for an acceptor of this class.
-            config.processing = Processing::OnDemand { cap: None };
+            config.processing = ClassProcessing::OnDemand { cap: None };
             config.expected = None;
         }
         config.dscp = setup.options.dscp.or(config.dscp);
@@ -266,7 +272,7 @@ impl Riop {
         deadline: Deadline,
     ) -> Result<Box<dyn Connection>, ConnectError> {
         let interface = self.interface_to(peer.ip(), zone).map_err(refused(peer))?;
-        if self.settings.driver.driver == Choice::Kernel {
+        if self.settings.driver.driver == DriverChoice::Kernel {
             let kernel = &self.kernel;
             return kernel.connect(peer, &interface, setup, deadline, &self.settings);
         }
@@ -325,7 +331,7 @@ impl Transport for Riop {
                     .into());
             }
         };
-        if spec.driver.driver == Choice::Kernel {
+        if spec.driver.driver == DriverChoice::Kernel {
             let link = kernel::link(&interface).map_err(refused)?;
             if spec.host.is_empty() {
                 hosts.extend(reachable(&link));
@@ -398,7 +404,7 @@ impl Transport for Riop {
 pub enum RiopError {
     /// No driver is available.
     #[error(transparent)]
-    Open(#[from] driver::OpenError),
+    Open(#[from] driver::DriverOpenError),
     /// The kernel cannot be queried for the interface.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -418,9 +424,9 @@ pub(super) fn refused<A: Display>(address: A) -> impl Fn(io::Error) -> ConnectEr
     }
 }
 
-fn to_io(error: OpenError) -> io::Error {
+fn to_io(error: ClassOpenError) -> io::Error {
     match error {
-        OpenError::InUse(_) => io::ErrorKind::AddrInUse.into(),
+        ClassOpenError::InUse(_) => io::ErrorKind::AddrInUse.into(),
         other => io::Error::other(other),
     }
 }

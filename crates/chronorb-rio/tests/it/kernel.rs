@@ -2,7 +2,7 @@
 //! counters.
 
 use chronorb_net::{Discipline, Handle, Offloads, QueueInfo, Undo};
-use chronorb_rio::kernel::{Kept, KernelError, Ways, counted};
+use chronorb_rio::kernel::{EnforcedPlan, KernelError, Ways, counted};
 use chronorb_rio::plan::{DriverKind, Interface, Policy, Processing, Reservation};
 use chronorb_rt::{Scheduling, scheduling_of_process};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
@@ -46,9 +46,9 @@ fn classes() -> [Reservation; 2] {
     [class("fast", 20, FAST, 8), class("slow", 10, SLOW, 2)]
 }
 
-fn keep(network: &Network, ways: Ways) -> Result<Kept, KernelError> {
+fn keep(network: &Network, ways: Ways) -> Result<EnforcedPlan, KernelError> {
     let mut told = |_: &Undo| Ok(());
-    let keep = || Kept::keep(&interface(), &classes(), ways, &mut told);
+    let keep = || EnforcedPlan::keep(&interface(), &classes(), ways, &mut told);
     network.host(Host::A).enter(keep)
 }
 
@@ -75,7 +75,7 @@ fn index(network: &Network) -> u32 {
     network.host(Host::A).link().expect("it is there").index
 }
 
-fn sent_by_class(network: &Network, kept: &Kept) -> Vec<(String, QueueInfo)> {
+fn sent_by_class(network: &Network, kept: &EnforcedPlan) -> Vec<(String, QueueInfo)> {
     let mut netlink = network.host(Host::A).netlink().expect("it opens");
     let all = netlink.classes(index(network)).expect("they are listed");
     let found = kept.tree().branches.iter().map(|branch| {
@@ -131,16 +131,16 @@ fn a_class_is_known_by_the_code_point_of_its_packets() {
         ..class("marked", 20, 1, 8)
     };
     let mut told = |_: &Undo| Ok(());
-    let keep = || Kept::keep(&interface(), &[marked], Ways::Out, &mut told);
+    let keep = || EnforcedPlan::keep(&interface(), &[marked], Ways::Out, &mut told);
     let kept = network.host(Host::A).enter(keep).expect("it can be kept");
     let address = SocketAddr::from((layout.b.v4, FAST));
     let listener = network.host(Host::B).enter(|| TcpListener::bind(address));
     let listener = listener.expect("the port is free");
     let connect = || TcpStream::connect(address).expect("B listens");
     let mut stream = network.host(Host::A).enter(connect);
-    let octets = |kept: &Kept| sent_by_class(&network, kept)[0].1.sent.octets;
+    let octets = |kept: &EnforcedPlan| sent_by_class(&network, kept)[0].1.sent.octets;
     assert_eq!(octets(&kept), 0, "nothing is marked yet");
-    rustix::net::sockopt::set_ip_tos(&stream, 46 << 2).expect("anybody may");
+    rustix::net::sockopt::set_ip_tos(&stream, 46 << 2).expect("any process may");
     stream.write_all(&[7; 10_000]).expect("B receives");
     let (mut there, _) = listener.accept().expect("A has connected");
     there.read_exact(&mut [0; 10_000]).expect("A has sent");
@@ -221,7 +221,7 @@ fn packets_are_taken_in_by_threads_that_come_before_those_of_the_classes() {
     assert_eq!(state(&network), before);
 }
 
-fn give_back(network: &Network, kept: Kept) {
+fn give_back(network: &Network, kept: EnforcedPlan) {
     let ended = network.host(Host::A).enter(|| kept.end());
     ended.expect("it can be undone");
 }
@@ -315,7 +315,8 @@ fn a_part() {
         println!("{TOLD}{change}");
         Ok(())
     };
-    let kept = Kept::keep(&interface(), &classes(), Ways::Both, &mut told).expect("it can be kept");
+    let kept = EnforcedPlan::keep(&interface(), &classes(), Ways::Both, &mut told)
+        .expect("it can be kept");
     println!("{KEPT}");
     io::stdin()
         .read_to_end(&mut Vec::new())

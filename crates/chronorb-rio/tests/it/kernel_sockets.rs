@@ -1,9 +1,9 @@
 //! Endpoints and connections by the kernel's own TCP: the effects of a plan that the kernel
 //! enforces on their sockets.
 
-use chronorb_net::{LinkSocket, Sent, Undo};
+use chronorb_net::{LinkSocket, TrafficCounts, Undo};
 use chronorb_rio::frame::Headers;
-use chronorb_rio::kernel::{Kept, Ways};
+use chronorb_rio::kernel::{EnforcedPlan, Ways};
 use chronorb_rio::plan::{DriverKind, Interface, Output, Policy, Processing, Reservation};
 use chronorb_rio::{DriverChoice, DriverOptions, Riop, RiopSettings};
 use chronorb_rt::{Deadline, Scheduling};
@@ -105,8 +105,8 @@ impl Hosts {
         })
     }
 
-    fn keep(&self, host: Host) -> Kept {
-        let keep = || Kept::keep(&interface(), &plan(), Ways::Out, &mut |_: &Undo| Ok(()));
+    fn keep(&self, host: Host) -> EnforcedPlan {
+        let keep = || EnforcedPlan::keep(&interface(), &plan(), Ways::Out, &mut |_: &Undo| Ok(()));
         let kept = self.network.host(host).enter(keep);
         kept.expect("the plan can be kept")
     }
@@ -140,7 +140,7 @@ impl Hosts {
     }
 
     /// Returns the number of octets that a class of a host has sent.
-    fn sent(&self, host: Host, kept: &Kept, class: &str) -> Sent {
+    fn sent(&self, host: Host, kept: &EnforcedPlan, class: &str) -> TrafficCounts {
         let here = self.network.host(host);
         let index = here.link().expect("it is there").index;
         let mut netlink = here.netlink().expect("it opens");
@@ -175,7 +175,7 @@ fn exchange(client: &dyn Connection, server: &dyn Connection) {
     }
 }
 
-fn end(hosts: &Hosts, kept: [(Host, Kept); 2]) {
+fn end(hosts: &Hosts, kept: [(Host, EnforcedPlan); 2]) {
     for (host, kept) in kept {
         let ended = hosts.network.host(host).enter(|| kept.end());
         ended.expect("it can be undone");

@@ -71,7 +71,8 @@ pub fn flush(time: Duration) -> bool {
     }
 }
 
-/// The number of events that were lost because the ring was full, since the process began.
+/// Returns the number of events that were lost since the start of the process, because the ring was
+/// full.
 #[inline]
 #[must_use]
 pub fn lost() -> u64 {

@@ -81,7 +81,7 @@ impl Deref for PublishedWords {
 }
 
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
-/// `TMPFS_MAGIC`; huge pages are of another file system.
+/// The magic number of tmpfs, statfs(2). The file system of huge pages has another one.
 const TMPFS: u64 = 0x0102_1994;
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub enum MemoryLock {
 
 /// A right that is missing.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Missing {
+pub struct MissingRight {
     /// The missing right.
     pub what: String,
     /// The consequence of missing it.
@@ -84,8 +84,8 @@ impl Rights {
 
     /// The rights that are missing for real time, most costly first.
     #[must_use]
-    pub fn missing(&self) -> Vec<Missing> {
-        let priorities = self.refusal.map(|refusal| Missing {
+    pub fn missing(&self) -> Vec<MissingRight> {
+        let priorities = self.refusal.map(|refusal| MissingRight {
             what: match self.max_fifo {
                 None => "real-time priorities".to_owned(),
                 Some(max) => format!("real-time priorities above {max}"),
@@ -101,7 +101,7 @@ impl Rights {
             }
             MemoryLock::None => Some("locking memory".to_owned()),
         };
-        let memory = memory.map(|what| Missing {
+        let memory = memory.map(|what| MissingRight {
             what,
             cost: "a page that the system has taken away is fetched again while a request waits",
             remedy: "grant CAP_IPC_LOCK (setcap cap_ipc_lock=ep PROGRAM, or \

@@ -22,7 +22,7 @@ use crate::sync::pi_lock::thread_id;
 use crate::sync::pi_mutex::PiMutex;
 use crate::sys;
 use crate::time::clock::Deadline;
-use crate::time::spin::prepare_to_look;
+use crate::time::spin::prepare_to_poll;
 
 /// A declaration of a thread: name, scheduling, affinity, stack.
 ///
@@ -140,7 +140,7 @@ impl ThreadBuilder {
         if self.name.contains('\0') {
             return Err(SpawnError::InvalidName);
         }
-        prepare_to_look();
+        prepare_to_poll();
         let name = self.name.clone();
         let mut builder = Builder::new().name(self.name.clone());
         if let Some(bytes) = self.stack_size {

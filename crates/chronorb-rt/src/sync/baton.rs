@@ -17,15 +17,15 @@ use crate::sync::primitives::atomic::{AtomicU32, Ordering};
 /// every claim some holder looks for work. All operations are wait-free.
 ///
 /// ```
-/// use chronorb_rt::{Baton, Released};
+/// use chronorb_rt::{Baton, ReleaseOutcome};
 ///
 /// let connection = Baton::new(Vec::new());
 /// if let Some(mut holder) = connection.claim() {
 ///     loop {
 ///         holder.push("what the socket had to read");
 ///         match holder.release() {
-///             Released::Done => break,
-///             Released::Again(still_held) => holder = still_held,
+///             ReleaseOutcome::Done => break,
+///             ReleaseOutcome::Again(still_held) => holder = still_held,
 ///         }
 ///     }
 /// }
@@ -106,7 +106,7 @@ pub struct BatonGuard<'a, T> {
 /// The outcome of releasing a baton.
 #[derive(Debug)]
 #[must_use = "a baton that was claimed meanwhile is still held"]
-pub enum Released<'a, T> {
+pub enum ReleaseOutcome<'a, T> {
     /// The baton is free.
     Done,
     /// The baton was claimed meanwhile. The holder keeps it and must look for work once more; the
@@ -116,16 +116,16 @@ pub enum Released<'a, T> {
 
 impl<'a, T> BatonGuard<'a, T> {
     /// Frees the baton, unless it was claimed meanwhile.
-    pub fn release(self) -> Released<'a, T> {
+    pub fn release(self) -> ReleaseOutcome<'a, T> {
         let state = &self.baton.state;
         match state.compare_exchange(HELD, 0, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => {
                 core::mem::forget(self);
-                Released::Done
+                ReleaseOutcome::Done
             }
             Err(_) => {
                 state.fetch_and(!AGAIN, Ordering::AcqRel);
-                Released::Again(self)
+                ReleaseOutcome::Again(self)
             }
         }
     }
@@ -173,10 +173,10 @@ mod tests {
         let holder = baton.claim().unwrap();
         assert!(baton.claim().is_none());
         assert!(baton.claim().is_none());
-        let Released::Again(holder) = holder.release() else {
+        let ReleaseOutcome::Again(holder) = holder.release() else {
             panic!("the two claims were lost");
         };
-        let Released::Done = holder.release() else {
+        let ReleaseOutcome::Done = holder.release() else {
             panic!("the claims were seen already");
         };
     }
@@ -186,7 +186,7 @@ mod tests {
         let mut baton = Baton::new(1);
         let mut holder = baton.claim().unwrap();
         *holder += 1;
-        assert!(matches!(holder.release(), Released::Done));
+        assert!(matches!(holder.release(), ReleaseOutcome::Done));
         assert_eq!(*baton.claim().unwrap(), 2);
         assert_eq!(*baton.get_mut(), 2);
     }
@@ -200,7 +200,7 @@ mod tests {
         }));
         assert!(caught.is_err());
         let holder = baton.claim().unwrap();
-        assert!(matches!(holder.release(), Released::Done));
+        assert!(matches!(holder.release(), ReleaseOutcome::Done));
     }
 
     #[test]
@@ -218,8 +218,8 @@ mod tests {
                         loop {
                             *holder += announced.swap(0, Ordering::Relaxed);
                             match holder.release() {
-                                Released::Done => break,
-                                Released::Again(still_held) => holder = still_held,
+                                ReleaseOutcome::Done => break,
+                                ReleaseOutcome::Again(still_held) => holder = still_held,
                             }
                         }
                     }

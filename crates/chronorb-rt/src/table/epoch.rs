@@ -30,7 +30,7 @@ use crate::table::memory::Memory;
 ///
 /// The memory of all tables waits for it, so it should cover look-ups, not the work that follows.
 #[must_use = "it protects what is read as long as it lives"]
-pub struct Reading {
+pub struct EpochGuard {
     record: &'static Record,
     of_this_thread: PhantomData<*mut ()>,
 }
@@ -42,7 +42,7 @@ pub struct Reading {
 /// exchange on a cache line of the thread. Entering is wait-free except for the first time in a
 /// thread, which takes a lock and may allocate.
 #[inline]
-pub fn enter() -> Reading {
+pub fn enter() -> EpochGuard {
     // A thread that is about to end has returned its record already.
     let record = OWN
         .try_with(|own| own.0)
@@ -52,13 +52,13 @@ pub fn enter() -> Reading {
         record.entered.swap(now, Ordering::AcqRel);
     }
     record.depth.set(record.depth.get() + 1);
-    Reading {
+    EpochGuard {
         record,
         of_this_thread: PhantomData,
     }
 }
 
-impl Reading {
+impl EpochGuard {
     /// Requests, for writers, that retired memory which could not be freed before is freed when the
     /// thread leaves.
     pub(crate) fn collect_on_leave(&self) {
@@ -68,7 +68,7 @@ impl Reading {
     }
 }
 
-impl Drop for Reading {
+impl Drop for EpochGuard {
     #[inline]
     fn drop(&mut self) {
         let record = self.record;
@@ -91,9 +91,9 @@ impl Drop for Reading {
     }
 }
 
-impl fmt::Debug for Reading {
+impl fmt::Debug for EpochGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reading").finish_non_exhaustive()
+        f.debug_struct("EpochGuard").finish_non_exhaustive()
     }
 }
 
@@ -148,7 +148,7 @@ struct Registry {
 struct Record {
     /// The epoch when the thread began to read, or [`IDLE`], or [`UNOWNED`].
     entered: AtomicU64,
-    /// The number of [`Reading`]s of the thread.
+    /// The number of [`EpochGuard`]s of the thread.
     depth: Cell<u64>,
     /// Whether the thread frees memory when it leaves.
     collects: Cell<bool>,

@@ -128,11 +128,10 @@ impl fmt::Debug for HashIndex {
 /// A table of 2ⁿ words, half of them empty at least.
 type Words<'r> = Row<'r, (), AtomicU64>;
 
-/// The word was never used since the table was made, or the search for no entry continues beyond
-/// it.
+/// An empty word: each search ends here.
 const EMPTY: u64 = 0;
-/// The entry was removed, but the search for another one may continue beyond it. The lower half is
-/// zero, unlike that of any entry.
+/// The tombstone of a removed entry: a search continues beyond it. Its lower half is 0, unlike that
+/// of any entry.
 const REMOVED: u64 = 1 << 32;
 
 /// The entry of `index` under `hash`.

@@ -8,7 +8,7 @@ use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
 use crate::sync::primitives::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::primitives::const_but_for_loom;
-use crate::table::epoch::{self, Reading};
+use crate::table::epoch::{self, EpochGuard};
 use crate::table::memory::Memory;
 
 /// A type of which memory that was never written holds a value.
@@ -58,7 +58,7 @@ impl<H, I: Zeroable> SharedRow<H, I> {
     }
 
     /// Returns the present row. Wait-free.
-    pub(crate) fn read<'r>(&'r self, _: &'r Reading) -> Option<Row<'r, H, I>> {
+    pub(crate) fn read<'r>(&'r self, _: &'r EpochGuard) -> Option<Row<'r, H, I>> {
         let start = NonNull::new(self.start.load(Ordering::Acquire))?;
         Some(Row {
             start,

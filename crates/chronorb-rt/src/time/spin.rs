@@ -26,10 +26,10 @@ use crate::time::clock::Monotonic;
 /// more than a control group's quota.
 ///
 /// One call of `look` should take microseconds at most, since the clock is read after every few of
-/// them. Nothing here allocates or takes a lock once the limits are [known](prepare_to_look). The
+/// them. Nothing here allocates or takes a lock once the limits are [known](prepare_to_poll). The
 /// kernel is only asked for the thread's priority and the processors, once in each 10 ms with
 /// polling.
-pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn poll_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
     }
@@ -42,9 +42,9 @@ pub fn look_for<T>(bound: Duration, look: impl FnMut() -> Option<T>) -> Option<T
     look_at(place, share, begun, bound, look)
 }
 
-/// Polls as [`look_for`] does, for work of any kind, on behalf of other threads too. It gives way
+/// Polls as [`poll_for`] does, for work of any kind, on behalf of other threads too. It gives way
 /// to a thread that polls for its own event and finds that too many threads poll.
-pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn poll_unless_contended<T>(bound: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     if bound.is_zero() {
         return None;
     }
@@ -67,7 +67,7 @@ pub fn look_unless_wanted<T>(bound: Duration, mut look: impl FnMut() -> Option<T
 ///
 /// [`ThreadBuilder`](crate::ThreadBuilder) calls it with each thread. Without it, the first polling
 /// thread of the process reads them.
-pub fn prepare_to_look() {
+pub fn prepare_to_poll() {
     if REAL_TIME.load(Ordering::Acquire) != UNKNOWN {
         return;
     }
@@ -134,7 +134,7 @@ impl Share {
 
     #[cold]
     fn begin(now: Monotonic) -> Self {
-        prepare_to_look();
+        prepare_to_poll();
         let processors = processors_of(None).max(processors_of(Some(getpid())));
         Self {
             begun: now,
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn what_is_found_ends_the_looking() {
         let mut looks = 0;
-        let found = look_for(Duration::from_secs(10), || {
+        let found = poll_for(Duration::from_secs(10), || {
             looks += 1;
             (looks == 3).then_some("it")
         });
@@ -251,18 +251,18 @@ mod tests {
     #[test]
     fn looking_ends_at_its_bound_and_does_not_begin_without_one() {
         let mut looks = 0;
-        let nothing: Option<()> = look_for(Duration::from_micros(1), || {
+        let nothing: Option<()> = poll_for(Duration::from_micros(1), || {
             looks += 1;
             None
         });
         assert_eq!(nothing, None);
-        assert_eq!(look_for(Duration::ZERO, || Some(())), None);
+        assert_eq!(poll_for(Duration::ZERO, || Some(())), None);
     }
 
     #[test]
     fn who_looks_for_others_gives_way() {
         let mut looks = 0;
-        let found: Option<()> = look_unless_wanted(Duration::from_secs(60), || {
+        let found: Option<()> = poll_unless_contended(Duration::from_secs(60), || {
             looks += 1;
             if looks == 3 {
                 TURNED_AWAY.fetch_add(1, Ordering::Relaxed);
@@ -295,7 +295,7 @@ mod tests {
             sched_setaffinity(None, &first).unwrap();
             assert_eq!(processors_of(None), 1);
             // Other tests may hold the one permit.
-            let _: Option<()> = look_for(Duration::from_secs(1), || Some(()));
+            let _: Option<()> = poll_for(Duration::from_secs(1), || Some(()));
             let share = SHARE.get().unwrap();
             let of_process = processors_of(Some(getpid()));
             assert_eq!(share.places, places(of_process));

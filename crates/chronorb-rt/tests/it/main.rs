@@ -1,4 +1,4 @@
-//! Threads, signals, locks and tables, as other crates use them.
+//! Tests of the public threads, signals, locks and tables.
 
 mod again;
 mod hash_index;

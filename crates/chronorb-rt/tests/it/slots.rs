@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 use std::thread;
 
-use chronorb_rt::{Full, Key, Removed, SlotRef, Slots};
+use chronorb_rt::{Full, Key, RemoveOutcome, SlotRef, Slots};
 use proptest::prelude::*;
 
 /// A value in which readers find what they look for.
@@ -119,7 +119,7 @@ fn every_removed_value_is_given_out_once() {
                 u64::from(key.generation) << 32 | u64::from(key.index),
                 Release,
             );
-            given += usize::from(matches!(table.remove(key), Removed::Last(_)));
+            given += usize::from(matches!(table.remove(key), RemoveOutcome::Last(_)));
         }
         done.store(true, Relaxed);
         readers
@@ -175,9 +175,11 @@ proptest! {
                     if let Some((key, _)) = ever.iter().rev().nth(which) {
                         let in_use = held.iter().any(|held| held.key() == *key);
                         match table.remove(*key) {
-                            Removed::NotThere => prop_assert!(!model.contains_key(key)),
-                            Removed::InUse => prop_assert!(in_use && model.remove(key).is_some()),
-                            Removed::Last(_) => {
+                            RemoveOutcome::NotThere => prop_assert!(!model.contains_key(key)),
+                            RemoveOutcome::InUse => {
+                                prop_assert!(in_use && model.remove(key).is_some());
+                            }
+                            RemoveOutcome::Last(_) => {
                                 prop_assert!(!in_use && model.remove(key).is_some())
                             }
                         }

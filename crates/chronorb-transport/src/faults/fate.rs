@@ -6,7 +6,7 @@ use super::dice::Dice;
 use super::plan::Direction;
 use crate::{Carriage, Messages};
 
-/// The faults of one direction of one connection, so far.
+/// The plan of faults for one direction of a connection, and its progress.
 #[derive(Debug)]
 pub(super) struct Fates {
     pub(super) plan: Direction,

@@ -22,7 +22,7 @@ pub(super) struct HeldOutput {
 /// The outcome of an attempt to send.
 pub(super) struct SendOutcome {
     pub(super) sent: Result<usize, IoError>,
-    /// When to try again, where it is not when there is room.
+    /// The time of the next attempt to send; `None` to wait for room in the connection.
     pub(super) again: Option<Monotonic>,
 }
 

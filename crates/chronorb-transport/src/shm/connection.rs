@@ -240,7 +240,8 @@ impl ShmConnection {
         Ok(())
     }
 
-    /// Nothing was found in the ring: whether that is the end of the stream.
+    /// Receives after the ring was found empty. Returns `WouldBlock` unless the peer has ended the
+    /// stream; its last octets may have arrived meanwhile.
     fn unless_ended(&self, channel: &Channel, room: &mut [u8]) -> Result<usize, IoError> {
         if !self.has_ended() && !channel.back().words.has_ended() {
             return Err(IoError::WouldBlock);

@@ -27,7 +27,7 @@ use super::ring::{Ring, Words};
 #[derive(Debug)]
 pub(super) struct Memory {
     memory: Mapping,
-    /// Octets of each ring, a power of two.
+    /// The size of each ring in octets, a power of two.
     ring: usize,
 }
 

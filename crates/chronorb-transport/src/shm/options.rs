@@ -48,7 +48,7 @@ pub(super) fn check(endpoint: &Endpoint) -> Result<(), EndpointError> {
     uds::check(&without_ring(endpoint)).map_err(|error| endpoint.error(error.problem))
 }
 
-/// The size of the rings, where one is given.
+/// Returns the size of the rings that the endpoint gives; `None` for the default.
 pub(super) fn ring(endpoint: &Endpoint) -> Result<Option<usize>, EndpointError> {
     let Some(text) = endpoint.option(RING) else {
         return Ok(None);

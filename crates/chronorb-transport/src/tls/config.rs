@@ -218,8 +218,8 @@ impl TlsConfig {
             return Ok(());
         }
         Err(endpoint.error(format!(
-            "the certificate is not for {host}, which references would name; give a name that it is \
-             for by hostname_in_ior"
+            "the certificate is not for {host}, which references would name; give a name that it \
+             is for by hostname_in_ior"
         )))
     }
 }

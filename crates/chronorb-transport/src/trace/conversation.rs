@@ -149,8 +149,8 @@ impl Conversation {
 }
 
 impl Ends {
-    /// Returns the addresses of a connection's socket, or made-up ones for the connection with this
-    /// number.
+    /// Returns the addresses of a connection's socket. A transport without IP addresses gets
+    /// invented ones, which differ by `number`.
     pub(super) fn of(connection: &dyn Connection, side: Side, number: u64) -> Self {
         match Self::of_socket(connection.as_fd()) {
             Some(ends) => ends,

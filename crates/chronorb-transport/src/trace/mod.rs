@@ -1,6 +1,6 @@
 //! A transport that records the octets of another one, for Wireshark.
 //!
-//! [`Traced`] wraps any [`Transport`]. Each of its connections becomes a conversation in a
+//! [`RecordingTransport`] wraps any [`Transport`]. Each of its connections becomes a conversation in
 //! [`TraceFile`], in the format pcapng: streams as TCP, from a handshake to an end, messages as
 //! datagrams of UDP. So protocol analysers show the content of every transport. Messages that are
 //! encrypted on the wire are recorded in clear. Addresses are those of the sockets, or made up for
@@ -41,12 +41,12 @@ use crate::{
 
 /// A transport that records the octets of another one.
 #[derive(Debug)]
-pub struct Traced {
+pub struct RecordingTransport {
     inner: Arc<dyn Transport>,
     file: Arc<TraceFile>,
 }
 
-impl Traced {
+impl RecordingTransport {
     /// Records the octets of `inner` in `file`, which several transports may share.
     pub fn new(inner: impl Into<Arc<dyn Transport>>, file: Arc<TraceFile>) -> Self {
         let inner = inner.into();
@@ -54,7 +54,7 @@ impl Traced {
     }
 }
 
-impl Transport for Traced {
+impl Transport for RecordingTransport {
     fn scheme(&self) -> &str {
         self.inner.scheme()
     }

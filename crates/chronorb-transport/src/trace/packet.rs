@@ -19,7 +19,7 @@ pub(super) const ACK: u8 = 0x10;
 /// The longest payload that is put into one packet.
 pub(super) const LONGEST_PAYLOAD: usize = 60_000;
 
-/// Writes a packet with a segment of TCP.
+/// Writes an IP packet that carries one TCP segment.
 pub(super) fn write_tcp(
     out: &mut Vec<u8>,
     from: SocketAddr,

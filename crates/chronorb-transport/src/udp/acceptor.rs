@@ -78,11 +78,11 @@ impl UdpAcceptor {
         }
         for _ in 0..MAX_IN_VAIN {
             match self.receive(&self.socket, &mut reception.room)? {
-                Received::Message(way, len) => {
+                ReceiveOutcome::Message(way, len) => {
                     return Ok(Some((way, reception.room[..len].into())));
                 }
-                Received::Other => {}
-                Received::Nothing => break,
+                ReceiveOutcome::Other => {}
+                ReceiveOutcome::Nothing => break,
             }
         }
         Ok(None)
@@ -131,26 +131,26 @@ impl UdpAcceptor {
         let Reception { waiting, room, .. } = reception;
         while own.has_room() && waiting.has_room() {
             match self.receive(from, room)? {
-                Received::Message(from, len) if from == way => own.push((), &room[..len]),
-                Received::Message(from, len) => waiting.push(from, &room[..len]),
-                Received::Other => {}
-                Received::Nothing => break,
+                ReceiveOutcome::Message(from, len) if from == way => own.push((), &room[..len]),
+                ReceiveOutcome::Message(from, len) => waiting.push(from, &room[..len]),
+                ReceiveOutcome::Other => {}
+                ReceiveOutcome::Nothing => break,
             }
         }
         Ok(())
     }
 
     /// Receives a datagram.
-    fn receive(&self, socket: &OwnedFd, room: &mut [u8]) -> Result<Received, Errno> {
+    fn receive(&self, socket: &OwnedFd, room: &mut [u8]) -> Result<ReceiveOutcome, Errno> {
         let info = match receive_datagram(socket, room) {
             Ok(info) => info,
             Err(error) => {
                 return match Errno::from_io_error(&error) {
-                    Some(Errno::AGAIN) => Ok(Received::Nothing),
+                    Some(Errno::AGAIN) => Ok(ReceiveOutcome::Nothing),
                     Some(error @ (Errno::NOBUFS | Errno::NOMEM | Errno::BADF)) => Err(error),
                     // Errors that the network reports for others' datagrams do not affect the
                     // socket.
-                    _ => Ok(Received::Other),
+                    _ => Ok(ReceiveOutcome::Other),
                 };
             }
         };
@@ -162,11 +162,11 @@ impl UdpAcceptor {
         match local {
             Some(local) if is_message(&self.setup.messages, &room[..info.len]) => {
                 let peer = info.peer;
-                Ok(Received::Message(Way { peer, local }, info.len))
+                Ok(ReceiveOutcome::Message(Way { peer, local }, info.len))
             }
             _ => {
                 count_dropped();
-                Ok(Received::Other)
+                Ok(ReceiveOutcome::Other)
             }
         }
     }
@@ -233,8 +233,8 @@ impl AsFd for UdpAcceptor {
     }
 }
 
-/// The outcome of a look at a socket.
-enum Received {
+/// The outcome of one receive call on a socket.
+enum ReceiveOutcome {
     /// A message of so many octets.
     Message(Way, usize),
     /// A datagram of another kind, which was dropped.

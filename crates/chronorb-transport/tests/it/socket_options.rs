@@ -1,4 +1,4 @@
-//! Properties of sockets, read back from the kernel.
+//! Tests of socket options, which are read back from the kernel.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 use chronorb_transport::tcp::Tcp;
-use chronorb_transport::trace::{TraceFile, TraceLimits, Traced};
+use chronorb_transport::trace::{RecordingTransport, TraceFile, TraceLimits};
 use chronorb_transport::{
     Acceptor, Connection, Interest, IoError, Reactor, Setup, Transport, parse_endpoints,
 };
@@ -42,8 +42,8 @@ fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(60))
 }
 
-fn traced(file: &Arc<TraceFile>) -> Traced {
-    Traced::new(Box::new(Tcp) as Box<dyn Transport>, file.clone())
+fn traced(file: &Arc<TraceFile>) -> RecordingTransport {
+    RecordingTransport::new(Box::new(Tcp) as Box<dyn Transport>, file.clone())
 }
 
 fn connect(
@@ -144,7 +144,7 @@ fn sum(octets: &[u8]) -> u32 {
 }
 
 impl Trace {
-    /// A packet of TCP by IPv4.
+    /// Adds a TCP segment, given as an IPv4 packet, to the streams of the trace.
     fn packet(&mut self, packet: &[u8]) {
         let (ip, tcp) = packet.split_at(20);
         assert_eq!((ip[0], ip[9]), (0x45, 6));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chronorb_rt::Deadline;
 use chronorb_transport::faults::{FaultPlan, Faulty};
-use chronorb_transport::trace::{TraceFile, TraceLimits, Traced};
+use chronorb_transport::trace::{RecordingTransport, TraceFile, TraceLimits};
 use chronorb_transport::{
     Acceptor, Address, Carriage, ConnectError, Connection, Endpoint, EndpointError, IoError,
     ListenError, Remote, RemoteAddress, SendError, Setup, SocketOptions, Transport,
@@ -154,7 +154,7 @@ fn what_wraps_a_connection_is_as_the_connection_is() {
     let file = file.expect("it can be written");
     let inner = Peculiar::default();
     let wrappers: [Box<dyn Transport>; 2] = [
-        Box::new(Traced::new(
+        Box::new(RecordingTransport::new(
             Arc::new(inner.clone()) as Arc<dyn Transport>,
             file,
         )),

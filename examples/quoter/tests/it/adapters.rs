@@ -49,10 +49,10 @@ impl ServantActivator for OnDemand {
 
 const NO_SUCH_BOOK: SystemException = SystemException::no(SystemExceptionKind::ObjectNotExist, 0);
 
-/// Tells of each servant that comes back.
-struct Announced(OnDemand);
+/// Prints a line for each servant that the POA returns.
+struct AnnouncingActivator(OnDemand);
 
-impl ServantActivator for Announced {
+impl ServantActivator for AnnouncingActivator {
     fn incarnate(&self, id: &ObjectId, poa: &Poa) -> Result<Servant, Refusal> {
         self.0.incarnate(id, poa)
     }
@@ -71,11 +71,11 @@ impl ServantActivator for Announced {
 }
 
 /// Prints the duration of requests.
-struct Timed {
+struct TimingLocator {
     book: Servant,
 }
 
-impl ServantLocator for Timed {
+impl ServantLocator for TimingLocator {
     fn preinvoke(&self, _: &ObjectId, _: &Poa, _: &str) -> Result<(Servant, Cookie), Refusal> {
         let begun: Cookie = Some(Box::new(Instant::now()));
         Ok((self.book.clone(), begun))
@@ -147,7 +147,7 @@ impl AdapterActivator for Markets {
 
 const FAILED: SystemException = SystemException::no(SystemExceptionKind::ObjAdapter, 0);
 
-/// Passes its own reference on while it serves a request.
+/// A servant that creates a reference to its own object while it serves a request.
 struct Registrar;
 
 impl QuoterServant for Registrar {
@@ -233,7 +233,7 @@ fn activators_make_servants_and_get_them_back() -> Outcome {
     ];
     let announced = root.create_poa("announced", Some(root.manager()), &policies)?;
     let shelf = Arc::new(Shelf([(b"ACME".to_vec(), Book::acme())].into()));
-    announced.set_servant_activator(Announced(OnDemand { shelf }))?;
+    announced.set_servant_activator(AnnouncingActivator(OnDemand { shelf }))?;
     let object = announced.create_reference_with_id(&"ACME".into(), Quoter::REPOSITORY_ID)?;
     assert_eq!(ping(&object)?, 4);
     announced.deactivate_object(&"ACME".into())?;
@@ -262,7 +262,7 @@ fn locators_are_asked_for_each_request() -> Outcome {
             Policy::IdAssignment(IdAssignment::User),
         ],
     )?;
-    poa.set_servant_locator(Timed { book })?;
+    poa.set_servant_locator(TimingLocator { book })?;
     root.manager().activate()?;
     let any = poa.create_reference_with_id(&"any".into(), Quoter::REPOSITORY_ID)?;
     assert_eq!(ping(&any)?, 4);

@@ -1,5 +1,5 @@
-//! What pages of the book and the README show, compiled and run: `cargo xtask tidy` finds each of
-//! their excerpts here or in another example or test.
+//! The excerpts of the book and of the README, compiled and run. `cargo xtask tidy` checks that
+//! each of them is here or in another example or test.
 
 use std::error::Error;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
 use chronorb_net::Undo;
-use chronorb_rio::kernel::{Kept, Ways};
+use chronorb_rio::kernel::{EnforcedPlan, Ways};
 use chronorb_rio::plan::Plan;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 
@@ -145,7 +145,7 @@ fn by_the_kernels_own_tcp_a_class_has_the_share_that_the_kernel_keeps() {
 
     let plan = Plan::read(&file, &|_| None).expect("it is one");
     let keep = || {
-        Kept::keep(
+        EnforcedPlan::keep(
             &plan.interface,
             &plan.classes,
             Ways::Out,

@@ -7,7 +7,7 @@ use crate::idl::panel::{HIGHEST_LEVEL, Locked, Mode, Setting, SettingBuf};
 use crate::idl::shapes::Point;
 use crate::idl::*;
 
-/// Serves `Notes`.
+/// A servant of the interface `Notes`.
 #[derive(Debug, Default)]
 pub(crate) struct NotesObject {
     noted: PiMutex<NoteCounts>,

@@ -133,8 +133,8 @@ mod omniorb_calls_chronorb {
     }
 }
 
-/// The same from the other side. Each test runs with servers of both ORBs, which must behave the
-/// same; `there` is always of the other ORB.
+/// Tests in which a client of chronorb calls two servers: `here` is of chronorb, and `there` is of
+/// omniORB. Both must behave the same.
 mod chronorb_calls_both {
     use super::*;
 

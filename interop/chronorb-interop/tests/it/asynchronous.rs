@@ -17,7 +17,7 @@ use crate::support::peers::{OMNIORB, require};
 use crate::support::programs::{Server, Side};
 
 /// The definitions of `idl/interop.idl`, with asynchronous calls.
-#[allow(missing_docs, unreachable_pub, reason = "nobody else sees it")]
+#[allow(missing_docs, unreachable_pub, reason = "the module is private")]
 mod idl {
     chronorb::include_idl!("asynchronous/interop");
 

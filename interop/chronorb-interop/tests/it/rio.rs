@@ -122,7 +122,7 @@ fn chronorb_with_the_kernels_tcp_is_a_peer_like_any_other() {
     }
 }
 
-/// The environment variable that tells a process on a host of a test its part.
+/// The environment variable that selects the role of a process on a test host.
 const PART: &str = "CHRONORB_TEST_PART";
 const IOR_FILE: &str = "ior";
 

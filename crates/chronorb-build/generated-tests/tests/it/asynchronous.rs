@@ -107,12 +107,12 @@ impl SorterServant for Clerk {
 }
 
 /// A sorter from its client's point of view.
-struct Served {
+struct ServedSorter {
     orbs: Vec<Orb>,
     sorter: Sorter,
 }
 
-impl Served {
+impl ServedSorter {
     /// Returns, one after the other, a sorter of another ORB, and one of the client's own.
     fn in_each_way() -> impl Iterator<Item = Self> {
         let own = [Collocation::ThroughPoa, Collocation::Direct];
@@ -139,7 +139,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedSorter {
     fn drop(&mut self) {
         for orb in self.orbs.iter().rev() {
             orb.shutdown(true).expect("shut down");
@@ -176,7 +176,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 /// A reply that a handler received.
 #[derive(Debug, PartialEq)]
-enum Told {
+enum SorterReply {
     Count(Result<i32, CountErrorBuf>),
     Motto(Result<String, SystemException>),
     SetMotto(Result<(), SystemException>),
@@ -184,36 +184,36 @@ enum Told {
 }
 
 /// A handler that records its replies.
-struct Teller(Sender<Told>);
+struct Teller(Sender<SorterReply>);
 
 impl Teller {
-    fn new() -> (Arc<Self>, Receiver<Told>) {
+    fn new() -> (Arc<Self>, Receiver<SorterReply>) {
         let (sender, receiver) = channel();
         (Arc::new(Self(sender)), receiver)
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: SorterReply) {
         self.0.send(told).expect("the test is there");
     }
 }
 
 impl OfficeReplyHandler for Teller {
     fn count(&self, reply: Result<i32, CountErrorBuf>) {
-        self.tell(Told::Count(reply));
+        self.tell(SorterReply::Count(reply));
     }
 
     fn motto(&self, reply: Result<String, SystemException>) {
-        self.tell(Told::Motto(reply));
+        self.tell(SorterReply::Motto(reply));
     }
 
     fn set_motto(&self, reply: Result<(), SystemException>) {
-        self.tell(Told::SetMotto(reply));
+        self.tell(SorterReply::SetMotto(reply));
     }
 }
 
 impl SorterReplyHandler for Teller {
     fn sort(&self, reply: Result<LetterBuf, SystemException>) {
-        self.tell(Told::Sorted(reply));
+        self.tell(SorterReply::Sorted(reply));
     }
 
     fn exchange(&self, _: Result<ExchangeReply, SystemException>) {}
@@ -227,7 +227,7 @@ impl SorterReplyHandler for Teller {
 
 #[test]
 fn results_and_exceptions_are_taken_after_the_calls_have_begun() {
-    for served in Served::in_each_way() {
+    for served in ServedSorter::in_each_way() {
         let sorter = &served.sorter;
         let known = sorter.begin_count("four").expect("it begins");
         let closed = sorter.begin_count("closed").expect("it begins");
@@ -244,7 +244,7 @@ fn results_and_exceptions_are_taken_after_the_calls_have_begun() {
 
 #[test]
 fn attributes_are_read_and_set() {
-    for served in Served::in_each_way() {
+    for served in ServedSorter::in_each_way() {
         let sorter = &served.sorter;
         let motto = sorter.begin_motto().expect("it begins");
         let set = sorter.begin_set_motto("in time").expect("it begins");
@@ -258,7 +258,7 @@ fn attributes_are_read_and_set() {
 
 #[test]
 fn what_a_call_changes_comes_back_as_a_value() {
-    for served in Served::in_each_way() {
+    for served in ServedSorter::in_each_way() {
         let sorter = &served.sorter;
         let mine = Letter {
             text: "mine",
@@ -285,7 +285,7 @@ fn what_a_call_changes_comes_back_as_a_value() {
 
 #[test]
 fn structs_and_references_go_there_and_back() {
-    for served in Served::in_each_way() {
+    for served in ServedSorter::in_each_way() {
         let sorter = &served.sorter;
         let letter = |text| LetterBuf {
             text,
@@ -306,36 +306,36 @@ fn structs_and_references_go_there_and_back() {
 
 #[test]
 fn handlers_are_told_by_the_methods_of_their_operations() {
-    for served in Served::in_each_way() {
+    for served in ServedSorter::in_each_way() {
         let sorter = &served.sorter;
         let (teller, told) = Teller::new();
         let next = || told.recv_timeout(PATIENCE).expect("the handler is told");
         sorter
             .send_count(teller.clone(), "four")
             .expect("it begins");
-        assert_eq!(next(), Told::Count(Ok(4)));
+        assert_eq!(next(), SorterReply::Count(Ok(4)));
         sorter
             .send_count(teller.clone(), "closed")
             .expect("it begins");
-        assert_eq!(next(), Told::Count(Err(Shut.into())));
+        assert_eq!(next(), SorterReply::Count(Err(Shut.into())));
         sorter.send_motto(teller.clone()).expect("it begins");
-        assert_eq!(next(), Told::Motto(Ok("in time".to_owned())));
+        assert_eq!(next(), SorterReply::Motto(Ok("in time".to_owned())));
         sorter
             .send_set_motto(teller.clone(), "in time")
             .expect("it begins");
-        assert_eq!(next(), Told::SetMotto(Ok(())));
+        assert_eq!(next(), SorterReply::SetMotto(Ok(())));
         let letter = Letter {
             text: "text",
             stamps: &[],
         };
         sorter.send_sort(teller, &letter, &[]).expect("it begins");
-        assert_eq!(next(), Told::Sorted(Ok(letter.to_owned())));
+        assert_eq!(next(), SorterReply::Sorted(Ok(letter.to_owned())));
     }
 }
 
 #[test]
 fn calls_can_be_awaited() {
-    for served in Served::in_each_way() {
+    for served in ServedSorter::in_each_way() {
         let sorter = &served.sorter;
         let sum = async {
             let first = sorter.begin_count("a")?;
@@ -348,11 +348,11 @@ fn calls_can_be_awaited() {
 
 #[test]
 fn a_call_is_under_way_while_others_are_made() {
-    let served = Served::elsewhere();
+    let served = ServedSorter::elsewhere();
     let sorter = &served.sorter;
     let mut waiting = sorter.begin_wait().expect("it begins");
     let exception = waiting.wait_until(Instant::now() + Duration::from_millis(1));
-    let exception = exception.expect_err("nobody has rung");
+    let exception = exception.expect_err("the bell has not rung");
     assert_eq!(exception.minor, minor::TIMEOUT_POLLER);
     assert_eq!(sorter.count("abc"), Ok(3));
     assert!(waiting.try_get().is_none());

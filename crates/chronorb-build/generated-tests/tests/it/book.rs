@@ -1,5 +1,5 @@
-//! The excerpts of the book's page on asynchronous calls, compiled and run: `cargo xtask tidy` finds
-//! each of them here.
+//! The excerpts of the book's page on asynchronous calls, compiled and run. `cargo xtask tidy`
+//! checks that each of them is here.
 
 use std::error::Error;
 use std::future::Future;

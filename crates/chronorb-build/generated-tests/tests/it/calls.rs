@@ -11,11 +11,11 @@ use chronorb_generated_tests::types::house::{
     Plain, SetFailingObjectErrorBuf, TINY, ThirdErrorBuf, TreeBuf, WIDE_PI, base,
 };
 
-use crate::support::{Served, fixed, node, tree};
+use crate::support::{ServedKitchen, fixed, node, tree};
 
 #[test]
 fn fixed_types_go_there_and_back() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let a = fixed();
         let other = Plain { g: 7, ..a };
         let mut b = other;
@@ -26,7 +26,7 @@ fn fixed_types_go_there_and_back() {
 
 #[test]
 fn variable_types_are_owned_by_default() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let arena = chronorb::data::Arena::new(1 << 16);
         let a = node();
         let view = a.as_view_in(&arena).expect("room");
@@ -42,7 +42,7 @@ fn variable_types_are_owned_by_default() {
 
 #[test]
 fn nested_variable_types_go_there_and_back_with_references_in_them() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let arena = chronorb::data::Arena::new(1 << 18);
         let a = tree(&kitchen.clone().into());
         let view = a.as_view_in(&arena).expect("room");
@@ -56,7 +56,7 @@ fn nested_variable_types_go_there_and_back_with_references_in_them() {
 
 #[test]
 fn results_can_be_borrowed_from_a_scope() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let arena = chronorb::data::Arena::new(1 << 16);
         let a = node();
         let view = a.as_view_in(&arena).expect("room");
@@ -69,7 +69,7 @@ fn results_can_be_borrowed_from_a_scope() {
 
 #[test]
 fn more_than_three_results_come_as_a_struct() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let mut e = "inout".to_owned();
         let out = kitchen.many("in", &mut e).expect("called");
         assert_eq!(
@@ -90,7 +90,7 @@ fn more_than_three_results_come_as_a_struct() {
 
 #[test]
 fn references_are_passed_in_all_directions() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let listener: Listener = kitchen.clone().into();
         let object: &Object = kitchen.as_object();
         let mut b = Some(listener);
@@ -109,7 +109,7 @@ fn references_are_passed_in_all_directions() {
 
 #[test]
 fn arrays_enums_and_characters_go_there_and_back() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let mut b = [[5.0; 2]; 3];
         let (result, c) = kitchen
             .arrays(&[[7.0; 2]; 3], &mut b, &[&[1.0], &[2.0, 3.0]])
@@ -135,7 +135,7 @@ fn arrays_enums_and_characters_go_there_and_back() {
 #[test]
 fn great_sequences_go_there_and_back() {
     let a: Vec<u8> = (0..300_000).map(|index| (index % 251) as u8).collect();
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let mut b = vec![1];
         let (result, c) = kitchen.octets(&a, &mut b).expect("called");
         assert_eq!((result.as_slice(), b.as_slice()), (&[1][..], &a[..4]));
@@ -145,7 +145,7 @@ fn great_sequences_go_there_and_back() {
 
 #[test]
 fn octets_strings_and_sequences_go_there_and_back() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let mut b = vec![1];
         let octets = kitchen.octets(&[1, 2, 3, 4, 5], &mut b).expect("called");
         assert_eq!(
@@ -166,7 +166,7 @@ fn octets_strings_and_sequences_go_there_and_back() {
 
 #[test]
 fn bounds_hold_in_both_directions() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let code: Code<'_> = "a";
         let call = |a: &[&str], c: &str| {
             let (mut b, mut d) = (vec!["b".to_owned()], "d".to_owned());
@@ -195,7 +195,7 @@ fn what_cannot_be_marshalled_raises_the_same_exceptions_in_each_way() {
     use CompletionStatus::{No, Yes};
     use SystemExceptionKind::{DataConversion, Marshal};
 
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let bounded = |b: &str, c| {
             let mut b = vec![b.to_owned()];
             kitchen.bounded(&[], &mut b, c, &mut String::new())
@@ -236,7 +236,7 @@ fn what_cannot_be_marshalled_raises_the_same_exceptions_in_each_way() {
 
 #[test]
 fn exceptions_arrive_as_what_they_are() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         assert_eq!(kitchen.first(), Err(FirstError::Busy(Busy)));
         assert_eq!(
             kitchen.second(),
@@ -259,7 +259,7 @@ fn exceptions_arrive_as_what_they_are() {
 
 #[test]
 fn an_inout_stays_as_it_was_where_the_call_fails() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let arena = chronorb::data::Arena::new(1 << 16);
         let a = node();
         let mut b = NodeBuf {
@@ -279,7 +279,7 @@ fn an_inout_stays_as_it_was_where_the_call_fails() {
 
 #[test]
 fn attributes_are_read_set_and_raise() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         assert_eq!(kitchen.label().expect("called"), "label");
         kitchen.set_height(8).expect("called");
         assert_eq!(kitchen.height().expect("called"), 8);
@@ -305,7 +305,7 @@ fn attributes_are_read_set_and_raise() {
 
 #[test]
 fn a_base_is_called_through_the_derived_and_by_itself() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         let pair = base::Pair { x: 1, y: 2 };
         assert_eq!(kitchen.checked(&[pair]).expect("called"), [pair]);
 
@@ -322,7 +322,7 @@ fn a_base_is_called_through_the_derived_and_by_itself() {
 
 #[test]
 fn oneway_operations_are_done() {
-    for kitchen in Served::in_each_way() {
+    for kitchen in ServedKitchen::in_each_way() {
         for _ in 0..3 {
             let level = Level { px: 0.5, qty: 3 };
             kitchen.notify("x", &level).expect("sent");

@@ -9,7 +9,7 @@ use chronorb_generated_tests::dynamic::live::{
     PutErrorBuf, RATIO, Reading, ReadingBuf, Store, StoreServant, StoreSkeleton,
 };
 
-use crate::ways::{Served, in_each_way, octets, orb_with, there_and_back};
+use crate::ways::{ServedObject, in_each_way, octets, orb_with, there_and_back};
 
 /// A servant that returns its arguments; strings are refused.
 struct Shelf;
@@ -74,18 +74,18 @@ impl StoreServant for Shelf {
     fn greet<'a>(
         &self,
         call: &Call<'a>,
-        whom: &'a str,
+        guest: &'a str,
         context: &'a [(&'a str, &'a str)],
     ) -> Result<&'a str, SystemException> {
         let context: Vec<_> = context
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
-        Ok(call.keep(format!("{whom}: {}", context.join(" "))))
+        Ok(call.keep(format!("{guest}: {}", context.join(" "))))
     }
 }
 
-fn stores() -> impl Iterator<Item = (Served, Store)> {
+fn stores() -> impl Iterator<Item = (ServedObject, Store)> {
     in_each_way(|| StoreSkeleton::new(Shelf)).map(|served| {
         let store = Store::narrow(&served.object).expect("asked").expect("one");
         (served, store)
@@ -159,7 +159,7 @@ fn settings_bound_what_each_side_accepts() {
     const OTHERS: [&[&str]; 2] = [&["-ORBMaxTypeMembers", "2"], &[]];
     let call = |server: usize, client: usize| {
         let orbs = [server, client].map(|side| orb_with(OTHERS[side]));
-        let served = Served::by(orbs.into(), StoreSkeleton::new(Shelf));
+        let served = ServedObject::by(orbs.into(), StoreSkeleton::new(Shelf));
         let store = Store::unchecked_narrow(&served.object);
         let mut b = TypeCodeBuf::from(Level::TYPE_CODE);
         store.type_of(&Any::of(&READING), &mut b)

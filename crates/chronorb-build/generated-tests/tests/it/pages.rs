@@ -151,9 +151,9 @@ fn values_keep_their_type() -> Outcome {
 }
 
 #[derive(Debug)]
-struct Checking(AccountState);
+struct CheckingAccount(AccountState);
 
-impl Account for Checking {
+impl Account for CheckingAccount {
     fn account_state(&self) -> &AccountState {
         &self.0
     }
@@ -162,13 +162,13 @@ impl Account for Checking {
     }
 }
 
-chronorb::impl_value!(Checking as Account);
+chronorb::impl_value!(CheckingAccount as Account);
 
 struct Bank;
 
 impl AccountFactory for Bank {
     fn unmarshal(&self, state: AccountState) -> Arc<dyn Account> {
-        Arc::new(Checking(state))
+        Arc::new(CheckingAccount(state))
     }
     fn open(&self, owner: &str) -> Result<Arc<dyn Account>, SystemException> {
         Ok(self.unmarshal(AccountState {
@@ -194,9 +194,9 @@ impl Secret for Hidden {
 
 chronorb::impl_value!(Hidden as Secret);
 
-struct Hiding;
+struct SecretHider;
 
-impl SecretFactory for Hiding {
+impl SecretFactory for SecretHider {
     fn unmarshal(&self, input: &mut DataInput<'_>) -> Result<Arc<dyn Secret>, CdrError> {
         let _version = input.read_u8()?;
         let text = input.read_str()?.to_owned();
@@ -209,7 +209,7 @@ const VERSION: u8 = 1;
 #[test]
 fn factories_make_values_with_operations() -> Outcome {
     <dyn Account>::register_factory(Bank)?;
-    <dyn Secret>::register_factory(Hiding)?;
+    <dyn Secret>::register_factory(SecretHider)?;
     let account = Bank.open("Ada")?;
     assert_eq!(account.withdraw(5)?, -5);
     Ok(())

@@ -263,7 +263,7 @@ impl RelayServant for Echo {
     }
 }
 
-fn relays() -> impl Iterator<Item = (crate::ways::Served, Relay)> {
+fn relays() -> impl Iterator<Item = (crate::ways::ServedObject, Relay)> {
     in_each_way(|| RelaySkeleton::new(Echo)).map(|served| {
         let relay = Relay::narrow(&served.object).expect("asked").expect("one");
         (served, relay)

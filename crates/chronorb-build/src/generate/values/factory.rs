@@ -80,7 +80,7 @@ pub(super) fn register(context: Context<'_>, id: DefId, value: &ValueType) -> To
         #[doc = " An error if a factory was registered before."]
         pub fn register_factory(
             factory: impl #factory,
-        ) -> ::core::result::Result<(), #rt::AlreadyRegistered> {
+        ) -> ::core::result::Result<(), #rt::DuplicateRegistration> {
             #rt::register_value_factory(Self::REPOSITORY_ID, move |d| {
                 let value: ::std::sync::Arc<dyn #name> = #read;
                 Ok(value)

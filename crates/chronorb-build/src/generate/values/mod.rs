@@ -8,7 +8,7 @@ use chronorb_idl::model::{DefId, DefKind, Member, ValueType};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use super::codec::{Form, Place};
+use super::codec::{Form, ValueExpr};
 use super::context::{Context, ident, rt, suffixed};
 use super::interface::types_of_methods;
 use super::local::declarations;
@@ -205,19 +205,21 @@ fn plain(context: Context<'_>, id: DefId) -> TokenStream {
     }
     let abstracts = abstract_bases(context, id);
     let abstracts = abstracts.iter().map(|&id| context.path(id, ""));
+    let register_doc =
+        " Registers the type, so that values can be read where a base in another IDL file";
     quote! {
         #[doc = #doc]
         #[derive(Clone, Debug, #default PartialEq)]
         pub struct #value(pub #state);
 
         impl #value {
-            #[doc = " Registers the type, so that values can be read where a base in another IDL file"]
+            #[doc = #register_doc]
             #[doc = " or any value (`ValueBase`) is expected."]
             #[doc = ""]
             #[doc = " # Errors"]
             #[doc = ""]
             #[doc = " An error if a factory was registered before."]
-            pub fn register() -> ::core::result::Result<(), #rt::AlreadyRegistered> {
+            pub fn register() -> ::core::result::Result<(), #rt::DuplicateRegistration> {
                 #rt::register_value_factory(<dyn #name>::REPOSITORY_ID, Self::__read)
             }
 
@@ -293,7 +295,7 @@ fn is_only_state(context: Context<'_>, id: DefId) -> bool {
         })
 }
 
-/// Returns the repository identifiers of the bases that it may be taken for.
+/// Returns the repository identifiers of the bases to which a value may be truncated.
 fn truncatable_bases<'m>(context: Context<'m>, value: &'m ValueType) -> Vec<&'m str> {
     let mut ids = Vec::new();
     let mut value = value;
@@ -387,7 +389,7 @@ impl Context<'_> {
         }
         let decode = self.decode(ty, d);
         let view = self.view(ty, Lifetime::A);
-        let owned = self.to_owned(ty, &Place::value(quote! { view }));
+        let owned = self.to_owned(ty, &ValueExpr::value(quote! { view }));
         quote! {
             {
                 let view: #view = #decode?;
@@ -403,7 +405,7 @@ impl Context<'_> {
         }
         let decode = self.decode_member(member, d);
         let view = self.member_type(member, Form::View, Lifetime::A);
-        let owned = self.member_to_owned(member, &Place::value(quote! { view }));
+        let owned = self.member_to_owned(member, &ValueExpr::value(quote! { view }));
         quote! {
             {
                 let view: #view = #decode;

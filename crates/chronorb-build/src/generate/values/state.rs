@@ -2,7 +2,7 @@ use chronorb_idl::model::{DefId, DefKind, ValueType};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::generate::codec::{Form, Place};
+use crate::generate::codec::{Form, ValueExpr};
 use crate::generate::context::{Context, rt, suffixed};
 use crate::generate::members::name_of;
 use crate::generate::types::Lifetime;
@@ -45,7 +45,7 @@ pub(super) fn state(context: Context<'_>, id: DefId, value: &ValueType) -> Token
         quote! { #field: #path::decode(#d)? }
     });
     let encode = members.iter().zip(&names).map(|(member, name)| {
-        let place = Place::value(quote! { self.#name });
+        let place = ValueExpr::value(quote! { self.#name });
         context.encode_member(member, &place, Form::Owned, &e)
     });
     let decode = members.iter().zip(&names).map(|(member, name)| {

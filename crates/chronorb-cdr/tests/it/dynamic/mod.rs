@@ -45,16 +45,16 @@ pub(crate) enum Data {
     Union(i32, Box<Self>),
     Sequence(Vec<Self>),
     Array(Vec<Self>),
-    Any(Typed),
-    TypeCode(Shaped),
+    Any(TypedData),
+    TypeCode(ComparableShape),
     Reference(String, Vec<(u32, Vec<u8>)>),
 }
 
 /// A type without a notion of equality.
 #[derive(Clone, Debug)]
-pub(crate) struct Shaped(pub(crate) Shape);
+pub(crate) struct ComparableShape(pub(crate) Shape);
 
-impl PartialEq for Shaped {
+impl PartialEq for ComparableShape {
     fn eq(&self, other: &Self) -> bool {
         let arena = Arena::new(1 << 16);
         self.0.type_code(&arena) == other.0.type_code(&arena)
@@ -63,8 +63,8 @@ impl PartialEq for Shaped {
 
 /// A value with its type.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Typed {
-    pub(crate) shape: Shaped,
+pub(crate) struct TypedData {
+    pub(crate) shape: ComparableShape,
     pub(crate) data: Box<Data>,
 }
 
@@ -204,7 +204,7 @@ fn basics(type_code: &TypeCode<'_>, depth: u32) -> BoxedStrategy<Data> {
             .prop_map(|text| Data::WStr(text.into_iter().filter(|c| *c != '\0').collect()))
             .boxed(),
         TypeCode::TypeCode => shapes(depth + 1)
-            .prop_map(|shape| Data::TypeCode(Shaped(shape)))
+            .prop_map(|shape| Data::TypeCode(ComparableShape(shape)))
             .boxed(),
         TypeCode::Any => typed(depth + 1).prop_map(Data::Any).boxed(),
         _ => Just(Data::Nothing).boxed(),
@@ -257,14 +257,14 @@ pub(crate) fn shapes(depth: u32) -> BoxedStrategy<Shape> {
 }
 
 /// Values with their types.
-pub(crate) fn typed(depth: u32) -> BoxedStrategy<Typed> {
+pub(crate) fn typed(depth: u32) -> BoxedStrategy<TypedData> {
     shapes(depth)
         .prop_flat_map(move |shape| {
             let data = shape.values(depth);
             (Just(shape), data)
         })
-        .prop_map(|(shape, data)| Typed {
-            shape: Shaped(shape),
+        .prop_map(|(shape, data)| TypedData {
+            shape: ComparableShape(shape),
             data: Box::new(data),
         })
         .boxed()
@@ -322,7 +322,7 @@ impl Data {
                 values.iter().try_for_each(|value| value.encode(e))
             }
             Self::Any(typed) => typed.encode(e),
-            Self::TypeCode(Shaped(shape)) => {
+            Self::TypeCode(ComparableShape(shape)) => {
                 let arena = Arena::new(1 << 16);
                 shape.type_code(&arena).encode(e)
             }
@@ -370,7 +370,7 @@ impl Data {
                 return values.iter().try_for_each(|value| value.expect(d));
             }
             Self::Any(typed) => typed.expect(&Any::decode(d)?),
-            Self::TypeCode(Shaped(shape)) => {
+            Self::TypeCode(ComparableShape(shape)) => {
                 let arena = Arena::new(1 << 16);
                 expect!(shape.type_code(&arena), TypeCode::decode(d)?);
             }
@@ -387,7 +387,7 @@ impl Data {
     }
 }
 
-impl Typed {
+impl TypedData {
     /// Writes an any of it.
     pub(crate) fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         let arena = Arena::new(1 << 16);

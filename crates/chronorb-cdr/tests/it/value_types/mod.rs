@@ -346,7 +346,7 @@ concrete!(
     }
 );
 
-/// Writes the octets of a state between two of its positions as a chunk, aligned as they were.
+/// Writes a part of an encoded state as a chunk, with the alignment that it has in the state.
 pub(crate) fn chunk(
     e: &mut Encoder<'_>,
     state: &[u8],

@@ -203,7 +203,7 @@ fn problem(address: IpAddr) -> Option<&'static str> {
 
 /// The network that was built, for programs.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ShownNetwork<'a> {
     hosts: Vec<ShownHost>,
     switch: String,
     rate_bit_per_s: Option<u64>,
@@ -239,7 +239,7 @@ fn show(network: &Network, layout: &Layout, json: bool) -> Result<(), SetupError
             addresses: [addresses.v4.into(), addresses.v6.into()],
         });
     }
-    let shown = Shown {
+    let shown = ShownNetwork {
         hosts,
         switch: format!("{name}-switch"),
         rate_bit_per_s: layout.rate,
@@ -255,7 +255,7 @@ fn show(network: &Network, layout: &Layout, json: bool) -> Result<(), SetupError
     }
 }
 
-impl Shown<'_> {
+impl ShownNetwork<'_> {
     fn to_text(&self) -> String {
         let mut text = String::new();
         for ShownHost {

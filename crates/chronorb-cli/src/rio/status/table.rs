@@ -6,12 +6,12 @@ use chronorb_rio::plan::Policy;
 use chronorb_rio::status::{ClassSnapshot, Count, Level};
 
 use super::shares::{ShareView, SharesView};
-use super::view::{ClassView, View, mode};
+use super::view::{ClassView, StatusView, mode};
 use crate::top::table::{Line, Look};
 use crate::top::text::{count, cut, number, plain, time};
 
 /// Renders the whole view.
-pub(super) fn lines(view: &View) -> Vec<Line> {
+pub(super) fn lines(view: &StatusView) -> Vec<Line> {
     let mut lines = Vec::new();
     for process in &view.processes {
         for interface in &process.interfaces {
@@ -250,14 +250,14 @@ mod tests {
 
     use chronorb_rio::class::ClassId;
     use chronorb_rio::plan::{Processing, Reservation};
-    use chronorb_rio::status::{Looked, Page, find};
+    use chronorb_rio::status::{Page, PageSearch, find};
 
-    use super::super::view::{Seen, Watch};
+    use super::super::view::{StatusReading, Watch};
     use super::*;
 
     /// A view without shares of the kernel.
-    fn alone(looked: Looked) -> Seen {
-        Seen {
+    fn alone(looked: PageSearch) -> StatusReading {
+        StatusReading {
             looked,
             kernel: Ok(Vec::new()),
         }
@@ -295,15 +295,13 @@ mod tests {
             .collect();
         let begins = text.iter().position(|line| line.starts_with("test-0"));
         let begins = begins.expect("the page is shown");
-        assert_eq!(
-            text[begins + 1..begins + 5],
-            [
-                "CLASS        PRIO PROCESSING      IN/S BIT/S OUT/S BIT/S QUEUE  MOST BUDGT  CONN DROPS   P50   P99   MAX",
-                "video         f70 8/10ms             0     0     0     0     3     9     8     2     0  30us  30us  30us",
-                "  in all: queue full 12, periods missed 1",
-                "best-effort     - demand             0     0     0     0     0     0     -     0     0     -     -     -",
-            ]
-        );
+        let expected = r"
+CLASS        PRIO PROCESSING      IN/S BIT/S OUT/S BIT/S QUEUE  MOST BUDGT  CONN DROPS   P50   P99   MAX
+video         f70 8/10ms             0     0     0     0     3     9     8     2     0  30us  30us  30us
+  in all: queue full 12, periods missed 1
+best-effort     - demand             0     0     0     0     0     0     -     0     0     -     -     -
+";
+        assert_eq!(text[begins + 1..begins + 5].join("\n"), expected.trim());
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chronorb_net::NetlinkError;
 use chronorb_rio::class::ClassId;
-use chronorb_rio::kernel::Counted;
-use chronorb_rio::status::{ClassSnapshot, Count, Latencies, Level, Looked, Mode, Snapshot};
+use chronorb_rio::kernel::InterfaceShares;
+use chronorb_rio::status::{ClassSnapshot, Count, Latencies, Level, Mode, PageSearch, Snapshot};
 use chronorb_rt::Monotonic;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ struct Place {
 
 /// The changes since the reading before.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct StatusView {
     pub(super) processes: Vec<ProcessView>,
     /// The shares that the kernel keeps, or the reason why they are not visible.
     pub(super) kernel: Result<Vec<SharesView>, String>,
@@ -62,11 +62,11 @@ pub(super) struct ClassView {
 
 /// A reading.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct StatusReading {
     /// The processes.
-    pub(super) looked: Looked,
+    pub(super) looked: PageSearch,
     /// The shares that the kernel keeps.
-    pub(super) kernel: Result<Vec<Counted>, NetlinkError>,
+    pub(super) kernel: Result<Vec<InterfaceShares>, NetlinkError>,
 }
 
 impl Watch {
@@ -79,7 +79,7 @@ impl Watch {
     }
 
     /// Adds a reading: for processes, the contents of their pages.
-    pub(super) fn look(&mut self, Seen { looked, kernel }: Seen) -> View {
+    pub(super) fn look(&mut self, StatusReading { looked, kernel }: StatusReading) -> StatusView {
         let mut seen = HashMap::new();
         let mut processes = Vec::new();
         for found in looked.found {
@@ -118,7 +118,7 @@ impl Watch {
         }
         self.before = seen;
         let kernel = kernel.map(|counted| self.shares.look(counted));
-        View {
+        StatusView {
             processes,
             kernel: kernel.map_err(|error| plain(&error.to_string())),
             unseen: looked.unseen.len(),
@@ -155,7 +155,7 @@ impl ClassView {
     }
 }
 
-impl View {
+impl StatusView {
     /// Renders the view for programs.
     pub(super) fn to_json(&self) -> Value {
         let processes = self.processes.iter().map(|process| {

@@ -30,7 +30,7 @@ use chronorb_net::Netlink;
 use chronorb_rt::PiMutex;
 
 use self::receiver::PacketReceiver;
-use self::ring::Ring;
+use self::ring::PacketRing;
 use self::transmitter::PacketTransmitter;
 use super::home::Home;
 use super::socket::{attach_filter, failed, set_number, socket};
@@ -116,7 +116,7 @@ impl Driver for Packet {
             queue,
             longest,
         );
-        let ring = Ring::map(&incoming, longest, queue)
+        let ring = PacketRing::map(&incoming, longest, queue)
             .map_err(failed("a ring of packets", CAPABILITY))?;
         let mut classes = state.classes.lock();
         classes.change(link, |table| table.open(class, rules))?;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::net::{RecvFlags, recv};
 
 use super::State;
-use super::ring::{Ring, Slot, take_drops};
+use super::ring::{PacketRing, RingSlot, take_drops};
 use crate::class::ClassId;
 use crate::driver::socket::{interface_exists, take_error};
 use crate::path::{Frame, PathError, ReceiveCounts, Receiver};
@@ -19,7 +19,7 @@ pub(super) struct PacketReceiver {
     pub(super) class: ClassId,
     pub(super) interface: u32,
     pub(super) socket: Arc<OwnedFd>,
-    pub(super) ring: Ring,
+    pub(super) ring: PacketRing,
     /// The buffer for a frame that is longer than a slot because it was not segmented yet.
     pub(super) long: Box<[u8]>,
     /// Whether the last check found no frame.
@@ -30,7 +30,7 @@ pub(super) struct PacketReceiver {
 
 impl PacketReceiver {
     /// The length of the longest frame before segmentation, and of a VLAN tag.
-    pub(super) const LONGEST: usize = 65_535 + 14 + Ring::TAG;
+    pub(super) const LONGEST: usize = 65_535 + 14 + PacketRing::TAG;
 
     /// Checks the interface. A readable descriptor with an empty ring means that its state has
     /// changed.
@@ -102,20 +102,20 @@ impl Drop for PacketReceiver {
 }
 
 /// Returns the frame of a slot with its tag; `None` if the kernel did not keep all of it.
-fn whole<'a>(slot: Slot<'a>, socket: &OwnedFd, long: &'a mut [u8]) -> Option<Frame<'a>> {
+fn whole<'a>(slot: RingSlot<'a>, socket: &OwnedFd, long: &'a mut [u8]) -> Option<Frame<'a>> {
     let octets = if slot.status & libc::TP_STATUS_COPY != 0 {
-        let len = receive_long(socket, &mut long[Ring::TAG..])?;
-        &mut long[..Ring::TAG + len]
+        let len = receive_long(socket, &mut long[PacketRing::TAG..])?;
+        &mut long[..PacketRing::TAG + len]
     } else {
         slot.octets
     };
-    if octets.len() != Ring::TAG + slot.len {
+    if octets.len() != PacketRing::TAG + slot.len {
         return None;
     }
     let octets = match slot.vlan {
-        None => &octets[Ring::TAG..],
+        None => &octets[PacketRing::TAG..],
         Some([protocol, control]) => {
-            octets.copy_within(Ring::TAG..Ring::TAG + ADDRESSES_LEN, 0);
+            octets.copy_within(PacketRing::TAG..PacketRing::TAG + ADDRESSES_LEN, 0);
             let tag = octets.get_mut(ADDRESSES_LEN..)?.first_chunk_mut()?;
             let ([p0, p1], [c0, c1]) = (protocol.to_be_bytes(), control.to_be_bytes());
             *tag = [p0, p1, c0, c1];

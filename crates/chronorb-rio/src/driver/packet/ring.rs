@@ -20,7 +20,7 @@ use crate::driver::socket::{option, set_number, set_option};
 /// but hands over a block only when it is full or after a timeout of at least a millisecond. A
 /// single packet took 860 µs with version 3 and 34 µs with version 2.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct PacketRing {
     memory: Mapping,
     /// The length of a slot in octets, a power of two.
     slot: usize,
@@ -32,7 +32,7 @@ pub(super) struct Ring {
 
 /// A packet in the ring.
 #[derive(Debug)]
-pub(super) struct Slot<'a> {
+pub(super) struct RingSlot<'a> {
     /// The untagged frame, or its beginning if it is longer than the slot. Room for a VLAN tag
     /// precedes it.
     pub(super) octets: &'a mut [u8],
@@ -44,7 +44,7 @@ pub(super) struct Slot<'a> {
     pub(super) status: u32,
 }
 
-impl Ring {
+impl PacketRing {
     /// The room for a tag before a frame, in octets.
     pub(super) const TAG: usize = 4;
 
@@ -81,7 +81,7 @@ impl Ring {
         clippy::needless_pass_by_ref_mut,
         reason = "the owner of the slot may write to it"
     )]
-    pub(super) fn next(&mut self) -> Option<Slot<'_>> {
+    pub(super) fn next(&mut self) -> Option<RingSlot<'_>> {
         let status = self.status(self.next).load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return None;
@@ -104,7 +104,7 @@ impl Ring {
             };
             [protocol, header.tp_vlan_tci]
         });
-        Some(Slot {
+        Some(RingSlot {
             octets,
             len: header.tp_len as usize,
             vlan,

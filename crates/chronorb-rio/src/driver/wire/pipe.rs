@@ -24,14 +24,14 @@ pub(in crate::driver) struct Pipe {
     pub(in crate::driver) free: Vec<Buffer>,
     /// The rules of the receiving end.
     pub(in crate::driver) table: Table,
-    pub(in crate::driver) queues: [Option<Queue>; MAX_CLASSES],
+    pub(in crate::driver) queues: [Option<PipeQueue>; MAX_CLASSES],
     /// The hardware address and the addresses of the receiving end.
     hardware: [u8; 6],
     addresses: Vec<(IpAddr, u8)>,
     longest: usize,
     disturbance: Disturbance,
     flight: VecDeque<(Monotonic, Buffer)>,
-    /// The number of frames that can be under way.
+    /// The maximum number of frames in the pipe.
     room: usize,
     now: Monotonic,
     /// The time at which the next frame can be sent.
@@ -41,7 +41,7 @@ pub(in crate::driver) struct Pipe {
 
 /// The frames of a class that have arrived.
 #[derive(Debug)]
-pub(in crate::driver) struct Queue {
+pub(in crate::driver) struct PipeQueue {
     pub(super) frames: VecDeque<Buffer>,
     pub(super) dropped: u64,
     room: usize,
@@ -165,7 +165,7 @@ impl Pipe {
     }
 }
 
-impl Queue {
+impl PipeQueue {
     pub(super) fn new(room: usize, event: Arc<Wake>) -> Self {
         let mut frames = VecDeque::new();
         frames.reserve_exact(room);

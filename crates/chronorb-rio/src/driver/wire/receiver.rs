@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use chronorb_rt::{PiMutex, Wake};
 
-use super::pipe::{Pipe, Queue};
+use super::pipe::{Pipe, PipeQueue};
 use crate::class::{ClassId, Rule};
 use crate::driver::DriverError;
 use crate::path::{Frame, PathError, ReceiveCounts, Receiver};
@@ -40,7 +40,7 @@ impl PipeReceiver {
         let event = Arc::new(event);
         let mut open = pipe.lock();
         open.table.open(class, rules)?;
-        open.queues[class.index()] = Some(Queue::new(queue, event.clone()));
+        open.queues[class.index()] = Some(PipeQueue::new(queue, event.clone()));
         // One more buffer is held by the receiver itself.
         open.add_buffers(queue + 1);
         drop(open);

@@ -26,7 +26,7 @@
 //! * The driver does not learn whether checksums were verified. A virtual interface whose peer
 //!   offloads checksums (the default; `ethtool -K PEER tx off` disables it) delivers packets
 //!   without any. VLAN tags that the peer offloads are not seen (`ethtool -K PEER txvlan off`).
-//! * In the kernel's stack ([`Mode::Generic`]), packets that the peer of a virtual interface has
+//! * In the kernel's stack ([`XdpMode::Generic`]), packets that the peer of a virtual interface has
 //!   not segmented (TSO, GSO) are too long for a frame and are lost. An interface that merges
 //!   packets (GRO) is refused.
 //! * `CAP_NET_ADMIN`, `CAP_BPF`, `CAP_PERFMON` and `CAP_NET_RAW` are needed.
@@ -69,9 +69,9 @@ pub(crate) struct Xdp {
 
 /// Options for opening an interface with AF_XDP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Options {
+pub struct XdpOptions {
     /// The hook of the program.
-    pub mode: Mode,
+    pub mode: XdpMode,
     /// The room for packets in each direction, over all classes: the sum of their queue lengths,
     /// each counted as at least 64. The room for incoming packets exists once per receive queue.
     pub packets: usize,
@@ -79,7 +79,7 @@ pub struct Options {
 
 /// The hook at which the program of an interface runs.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Mode {
+pub enum XdpMode {
     /// The interface's driver if it supports XDP, otherwise the kernel's stack.
     #[default]
     Auto,
@@ -89,12 +89,12 @@ pub enum Mode {
     Generic,
 }
 
-impl Default for Options {
+impl Default for XdpOptions {
     /// Returns room for eight classes with queues of 512 packets. For packets of 1,500 octets it
     /// takes 8 MiB of memory for outgoing packets, and 8 MiB for each receive queue.
     fn default() -> Self {
         Self {
-            mode: Mode::Auto,
+            mode: XdpMode::Auto,
             packets: 8 * 512,
         }
     }
@@ -127,7 +127,7 @@ impl Xdp {
     /// # Errors
     /// [`DriverError`]: there is no such interface, it does not support XDP, another program is
     /// attached, or a right is missing.
-    pub(crate) fn open(interface: &str, options: Options) -> Result<Self, DriverError> {
+    pub(crate) fn open(interface: &str, options: XdpOptions) -> Result<Self, DriverError> {
         let link = Link::read(&mut Netlink::open()?, interface)?;
         // An interface that does not report its queues has one.
         let queues = receive_queues(interface).unwrap_or_default().max(1);
@@ -277,7 +277,7 @@ impl State {
         count.unwrap_or_default()
     }
 
-    /// Returns the number of the class's packets that used queues without sockets.
+    /// Returns the number of the class's packets that arrived at receive queues without a socket.
     fn strayed(&self, class: ClassId) -> u64 {
         self.count(class, self.queues())
     }
@@ -360,12 +360,12 @@ fn may_load() -> bool {
 fn attach(
     program: &Program,
     interface: u32,
-    mode: Mode,
+    mode: XdpMode,
 ) -> Result<(ProgramLink, Attachment), DriverError> {
     let ways: &[Attachment] = match mode {
-        Mode::Auto => &[Attachment::Native, Attachment::Generic],
-        Mode::Native => &[Attachment::Native],
-        Mode::Generic => &[Attachment::Generic],
+        XdpMode::Auto => &[Attachment::Native, Attachment::Generic],
+        XdpMode::Native => &[Attachment::Native],
+        XdpMode::Generic => &[Attachment::Generic],
     };
     let mut refused = io::Error::from(io::ErrorKind::Unsupported);
     for way in ways {

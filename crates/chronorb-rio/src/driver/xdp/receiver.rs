@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::State;
 use super::memory::{Frames, Piece};
-use super::socket::{ClassSockets, Incoming};
+use super::socket::{ClassSockets, ReceiveRing};
 use super::sync::Ordering;
 use crate::class::ClassId;
 use crate::driver::socket::take_error;
@@ -19,7 +19,7 @@ use crate::path::{Frame, PathError, ReceiveCounts, Receiver};
 pub(super) struct XdpReceiver {
     class: ClassId,
     /// The incoming rings in the order of the queues.
-    incoming: Arc<[Incoming]>,
+    incoming: Arc<[ReceiveRing]>,
     sockets: Arc<ClassSockets>,
     state: Arc<State>,
     /// The buffer to assemble a frame that arrives in pieces.
@@ -115,7 +115,7 @@ impl Receiver for XdpReceiver {
     }
 
     fn waiting(&self) -> usize {
-        let waiting = |from: &Incoming| from.waiting() as usize;
+        let waiting = |from: &ReceiveRing| from.waiting() as usize;
         self.incoming.iter().map(waiting).sum()
     }
 
@@ -133,7 +133,7 @@ impl Receiver for XdpReceiver {
     }
 }
 
-impl Incoming {
+impl ReceiveRing {
     /// Returns the number of waiting pieces.
     #[inline]
     fn waiting(&self) -> u32 {
@@ -160,7 +160,7 @@ impl Incoming {
 /// The pieces of the next frame of a queue. They are given back on drop.
 struct Pieces<'s> {
     frames: &'s Frames,
-    from: &'s Incoming,
+    from: &'s ReceiveRing,
     count: u32,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct ClassSockets {
     /// A descriptor that is readable if one of several sockets is.
     any: Option<OwnedFd>,
     /// The incoming rings in the order of the queues.
-    pub(super) incoming: Arc<[Incoming]>,
+    pub(super) incoming: Arc<[ReceiveRing]>,
     pub(super) outgoing: Ring<Descriptor>,
     pub(super) share: Share,
     pub(super) pool: Arc<Pool>,
@@ -38,7 +38,7 @@ pub(super) struct ClassSockets {
 
 /// The incoming ring of a class at one receive queue.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct ReceiveRing {
     pub(super) ring: Ring<Descriptor>,
     /// The queue to which frames are given back.
     pub(super) queue: Arc<Queue>,
@@ -59,7 +59,7 @@ impl ClassSockets {
             let outgoing = outgoing(&sockets[0], &share)?;
             let mut incoming = Vec::with_capacity(queues.len());
             for ((number, queue), socket) in (0..).zip(queues).zip(&sockets) {
-                incoming.push(Incoming {
+                incoming.push(ReceiveRing {
                     ring: self::incoming(socket, &share)?,
                     queue: queue.clone(),
                 });
@@ -128,7 +128,7 @@ impl Drop for ClassSockets {
     fn drop(&mut self) {
         // From now on the kernel no longer accesses the rings.
         self.sockets.clear();
-        for Incoming { ring, queue } in self.incoming.iter() {
+        for ReceiveRing { ring, queue } in self.incoming.iter() {
             for position in left(ring) {
                 queue.refill(ring.entry(position).load().address);
             }

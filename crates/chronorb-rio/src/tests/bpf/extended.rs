@@ -1,7 +1,7 @@
 //! An interpreter of the extended dialect, limited to programs of interfaces.
 
 use crate::bpf::classifier::{Maps, XDP_PASS};
-use crate::bpf::extended::Instruction;
+use crate::bpf::extended::EbpfInstruction;
 
 /// The maps' descriptors in the interpreter.
 pub(crate) const MAPS: Maps = Maps {
@@ -12,11 +12,11 @@ pub(crate) const MAPS: Maps = Maps {
 
 /// The effect of an XDP program on a packet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Done {
+pub(crate) enum Redirect {
     /// The packet was left to the kernel.
-    Passed,
+    Pass,
     /// The packet was counted, and sent to the socket at this index of the maps.
-    Given(u64),
+    To(u64),
 }
 
 // The address space of the interpreter.
@@ -36,7 +36,7 @@ struct Machine<'p> {
 }
 
 /// Runs a program for a contiguous packet from this receive queue.
-pub(crate) fn run(program: &[Instruction], packet: &[u8], queue: u32) -> Done {
+pub(crate) fn run(program: &[EbpfInstruction], packet: &[u8], queue: u32) -> Redirect {
     let mut machine = Machine {
         registers: [0; 11],
         packet,
@@ -65,23 +65,23 @@ pub(crate) fn run(program: &[Instruction], packet: &[u8], queue: u32) -> Done {
     }
     assert_eq!(machine.counted, machine.given);
     match machine.given {
-        Some(place) => Done::Given(place),
+        Some(place) => Redirect::To(place),
         None => {
             assert_eq!(machine.registers[0], XDP_PASS as u64);
-            Done::Passed
+            Redirect::Pass
         }
     }
 }
 
-fn to(instruction: Instruction) -> usize {
+fn to(instruction: EbpfInstruction) -> usize {
     usize::from(instruction.registers & 0xf)
 }
 
 impl Machine<'_> {
     /// Executes an instruction, and returns the distance to jump.
-    fn step(&mut self, code: u8, instruction: Instruction) -> isize {
+    fn step(&mut self, code: u8, instruction: EbpfInstruction) -> isize {
         let (to, from) = (to(instruction), usize::from(instruction.registers >> 4));
-        let Instruction { offset, number, .. } = instruction;
+        let EbpfInstruction { offset, number, .. } = instruction;
         let is_half = matches!(code & 7, 4 | 6);
         let operand = match code & 8 {
             0 => i64::from(number) as u64,

@@ -9,7 +9,7 @@ use crate::bpf::classifier::{Classifier, MAX_ADDRESSES, Maps, TooManyAddresses};
 use crate::bpf::{AssembleError, extended as wide};
 use crate::class::{ClassId, MAX_CLASSES, MAX_RULES, Rule, Rules, Unknown, Verdict};
 use crate::frame::Headers;
-use extended::{Done, MAPS, run};
+use extended::{MAPS, Redirect, run};
 use packets::{HARDWARE, OWN, frames, own, rules, worst_rules};
 use proptest::prelude::*;
 
@@ -26,14 +26,14 @@ fn programs_say(rules: &Rules, frame: &[u8]) -> Verdict {
     let classifier = Classifier::new(rules, HARDWARE, &own()).expect("there are few addresses");
     let xdp = classifier.xdp(MAPS).expect("it can be assembled");
     let verdict = match run(&xdp, frame, 0) {
-        Done::Passed => Verdict::Kernel,
-        Done::Given(class) => Verdict::Class(class_of(class as usize)),
+        Redirect::Pass => Verdict::Kernel,
+        Redirect::To(class) => Verdict::Class(class_of(class as usize)),
     };
     for queue in [1, MAPS.queues - 1, MAPS.queues, MAPS.queues + 1, u32::MAX] {
         let place = |class| Maps::place(class, queue.min(MAPS.queues)).into();
         let expected = match verdict {
-            Verdict::Kernel => Done::Passed,
-            Verdict::Class(class) => Done::Given(place(class)),
+            Verdict::Kernel => Redirect::Pass,
+            Verdict::Class(class) => Redirect::To(place(class)),
         };
         assert_eq!(run(&xdp, frame, queue), expected, "by queue {queue}");
     }
@@ -183,11 +183,11 @@ fn a_jump_that_is_too_far_is_refused() {
     };
     assert_eq!(back.assemble(), Err(refused));
 
-    let mut wide = wide::Code::default();
+    let mut wide = wide::EbpfCode::default();
     let label = wide.label();
-    wide.push(wide::Op::Jump(label));
-    wide.extend((0..40_000).map(|_| wide::Op::Exit));
-    wide.push(wide::Op::Bind(label));
+    wide.push(wide::EbpfOp::Jump(label));
+    wide.extend((0..40_000).map(|_| wide::EbpfOp::Exit));
+    wide.push(wide::EbpfOp::Bind(label));
     let refused = AssembleError::OutOfRange {
         at: 0,
         distance: 40_000,

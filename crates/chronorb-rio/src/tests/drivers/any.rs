@@ -8,7 +8,7 @@ use crate::path::TransmitError;
 use chronorb_rt::forbid;
 
 use super::subject::{Subject, class, is_readable, next, numbers, numbers_of_flows, ports, send};
-use crate::tests::support::frames::{Frame, checksum, number_of};
+use crate::tests::support::frames::{TestFrame, checksum, number_of};
 
 const ETHERNET: usize = 14;
 const TAG: usize = 4;
@@ -100,7 +100,7 @@ pub(crate) fn what_is_transmitted_arrives_whole_whatever_its_length(subject: &Su
 /// The shortest Ethernet frame carries a TCP packet of IPv4 without payload.
 pub(crate) fn the_shortest_frame_arrives_both_ways(subject: &Subject) {
     let mut path = subject.open(1, 2001);
-    let short = |frame: Frame| {
+    let short = |frame: TestFrame| {
         let mut octets = frame.len(80).octets(0);
         octets.truncate(60);
         let len = 60 - ETHERNET as u8;

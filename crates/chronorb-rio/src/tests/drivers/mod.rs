@@ -10,7 +10,7 @@ pub(crate) mod packets;
 pub(crate) mod subject;
 
 use crate::driver::packet::Packet;
-use crate::driver::xdp::{self, Mode, Xdp};
+use crate::driver::xdp::{self, Xdp, XdpMode};
 use crate::driver::{Driver, DriverError};
 use chronorb_testnet::{Layout, Network};
 use subject::{Open, Subject};
@@ -66,20 +66,20 @@ macro_rules! driver {
     };
 }
 
-fn xdp(interface: &str, mode: Mode) -> Result<Box<dyn Driver>, DriverError> {
-    let options = xdp::Options {
+fn xdp(interface: &str, mode: XdpMode) -> Result<Box<dyn Driver>, DriverError> {
+    let options = xdp::XdpOptions {
         mode,
-        ..xdp::Options::default()
+        ..xdp::XdpOptions::default()
     };
     Ok(Box::new(Xdp::open(interface, options)?))
 }
 
 fn xdp_native(interface: &str) -> Result<Box<dyn Driver>, DriverError> {
-    xdp(interface, Mode::Native)
+    xdp(interface, XdpMode::Native)
 }
 
 fn xdp_generic(interface: &str) -> Result<Box<dyn Driver>, DriverError> {
-    xdp(interface, Mode::Generic)
+    xdp(interface, XdpMode::Generic)
 }
 
 fn packet(interface: &str) -> Result<Box<dyn Driver>, DriverError> {

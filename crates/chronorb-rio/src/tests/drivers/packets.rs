@@ -7,14 +7,14 @@ use std::thread;
 use crate::driver::guard::{Guard, GuardError};
 use crate::driver::packet::Packet;
 use crate::driver::tap::Tap;
-use crate::driver::{Choice, DriverError, Options, open};
+use crate::driver::{DriverChoice, DriverError, DriverOptions, open};
 use chronorb_net::{Discipline, Handle, Share};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::packet;
 use super::subject::{Subject, next, ports, send};
-use crate::tests::support::frames::{Frame, number_of};
+use crate::tests::support::frames::{TestFrame, number_of};
 
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
@@ -253,14 +253,18 @@ fn a_missing_right_is_named() {
             let refused = Packet::open(INTERFACE).expect_err("it has no right");
             assert!(matches!(refused, DriverError::Denied { .. }), "{refused:?}");
             assert!(refused.to_string().contains("cap_net_raw"), "{refused}");
-            for driver in [Choice::Auto, Choice::Xdp, Choice::Packet] {
-                let options = Options {
+            for driver in [DriverChoice::Auto, DriverChoice::Xdp, DriverChoice::Packet] {
+                let options = DriverOptions {
                     driver,
-                    ..Options::default()
+                    ..DriverOptions::default()
                 };
                 let refused = open(INTERFACE, options).expect_err("it has no right");
                 let names = |capability| refused.to_string().contains(capability);
-                assert_eq!(names("cap_bpf"), driver != Choice::Packet, "{refused}");
+                assert_eq!(
+                    names("cap_bpf"),
+                    driver != DriverChoice::Packet,
+                    "{refused}"
+                );
                 assert!(names("cap_net_raw"), "{refused}");
             }
             let refused = Tap::create("tap", [2, 0, 0, 0, 0, 2], Vec::new());
@@ -278,13 +282,13 @@ fn the_best_driver_that_there_is_is_opened() {
         return;
     };
     network.host(Host::B).enter(|| {
-        let driver = open(INTERFACE, Options::default()).expect("it can have each");
+        let driver = open(INTERFACE, DriverOptions::default()).expect("it can have each");
         assert!(format!("{driver:?}").starts_with("Xdp"), "{driver:?}");
         // Only one of these drivers can open an interface, and a second interface exists.
-        let driver = open(INTERFACE, Options::default()).expect("it can have each");
+        let driver = open(INTERFACE, DriverOptions::default()).expect("it can have each");
         assert!(format!("{driver:?}").starts_with("Packet"), "{driver:?}");
     });
-    let refused = open("chronorb-none", Options::default()).expect_err("there is none");
+    let refused = open("chronorb-none", DriverOptions::default()).expect_err("there is none");
     let text = refused.to_string();
     assert_eq!(text.matches("chronorb-none").count(), 1, "{text}");
 }
@@ -307,7 +311,7 @@ fn an_interface_that_goes_is_an_error() {
     // The far end of a TAP interface is a packet socket.
     let mut path = subject.open_far(2, 2002);
     assert!(!path.receiver.receive(&mut |_| ()).expect("it is there"));
-    let frame: Frame = subject.frame(2001);
+    let frame: TestFrame = subject.frame(2001);
     drop(subject);
     let gone = path
         .receiver

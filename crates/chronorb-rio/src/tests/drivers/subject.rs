@@ -16,7 +16,7 @@ use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::tests::support::frames::{Frame, number_of};
+use crate::tests::support::frames::{TestFrame, number_of};
 
 /// A driver under test, called near, and the far end.
 pub(crate) struct Subject {
@@ -140,12 +140,12 @@ impl Subject {
     }
 
     /// Returns an IPv4 frame from the far end to the near one.
-    pub(crate) fn frame(&self, port: u16) -> Frame {
+    pub(crate) fn frame(&self, port: u16) -> TestFrame {
         self.frame_of(port, IpAddr::is_ipv4)
     }
 
-    pub(crate) fn frame_of(&self, port: u16, family: fn(&IpAddr) -> bool) -> Frame {
-        Frame::between(
+    pub(crate) fn frame_of(&self, port: u16, family: fn(&IpAddr) -> bool) -> TestFrame {
+        TestFrame::between(
             end(self.far.link(), family),
             end(self.near.link(), family),
             port,
@@ -153,8 +153,8 @@ impl Subject {
     }
 
     /// Returns a frame from the near end to the far one.
-    pub(crate) fn frame_back(&self, port: u16, family: fn(&IpAddr) -> bool) -> Frame {
-        Frame::between(
+    pub(crate) fn frame_back(&self, port: u16, family: fn(&IpAddr) -> bool) -> TestFrame {
+        TestFrame::between(
             end(self.near.link(), family),
             end(self.far.link(), family),
             port,
@@ -162,13 +162,13 @@ impl Subject {
     }
 
     /// Sends a frame from the far end, and returns its number.
-    pub(crate) fn send(&self, frame: &Frame) -> u32 {
+    pub(crate) fn send(&self, frame: &TestFrame) -> u32 {
         let number = self.next.replace(self.next.get() + 1);
         self.send_octets(&frame.octets(number));
         number
     }
 
-    pub(crate) fn send_many(&self, frame: &Frame, count: usize) -> Vec<u32> {
+    pub(crate) fn send_many(&self, frame: &TestFrame, count: usize) -> Vec<u32> {
         (0..count).map(|_| self.send(frame)).collect()
     }
 

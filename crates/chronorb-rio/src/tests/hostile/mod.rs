@@ -12,11 +12,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::class::{ClassId, MAX_CLASSES, Rule};
-use crate::driver::Choice;
+use crate::driver::DriverChoice;
 use crate::driver::guard::Guard;
 use crate::driver::wire::{Side, Wire};
 use crate::engine::{
-    Class, ClassConfig, ClassCounts, ConnectFault, Listener, Processing, Stream, Subsystem,
+    Class, ClassConfig, ClassCounts, ClassProcessing, ConnectFault, Listener, Stream, Subsystem,
 };
 use crate::path::{Path, TransmitError};
 use crate::tests::support::frames::checksum;
@@ -81,7 +81,7 @@ impl Scene {
     fn new(
         turn: PiMutexGuard<'static, ()>,
         [client, server]: [RigHost; 2],
-        processing: Processing,
+        processing: ClassProcessing,
     ) -> Self {
         let config = |name: &str, processing| ClassConfig {
             name: name.to_owned(),
@@ -95,7 +95,7 @@ impl Scene {
             ..ClassConfig::default()
         };
         let (near, far) = (client.subsystem(), server.subsystem());
-        let on_demand = Processing::OnDemand { cap: None };
+        let on_demand = ClassProcessing::OnDemand { cap: None };
         let open = |of: &Subsystem, name, processing| {
             let class = of.open(config(name, processing));
             class.expect("there are classes left")
@@ -345,10 +345,10 @@ impl Attacker {
 }
 
 /// The kinds of classes under attack.
-const KINDS: [Processing; 3] = [
-    Processing::OnArrival,
-    Processing::OnDemand { cap: None },
-    Processing::Periodic {
+const KINDS: [ClassProcessing; 3] = [
+    ClassProcessing::OnArrival,
+    ClassProcessing::OnDemand { cap: None },
+    ClassProcessing::Periodic {
         period: Duration::from_millis(1),
         budget: 32,
     },
@@ -590,13 +590,13 @@ fn a_peer_that_never_reads_holds_its_slot_and_nobody_else() {
 #[test]
 #[ignore = "run by `hostile_peers`, in a process of its own"]
 fn floods_are_survived_by_each_driver() {
-    for choice in [Choice::Xdp, Choice::Packet] {
+    for choice in [DriverChoice::Xdp, DriverChoice::Packet] {
         for attack in [flood_with_syns, send_anything_anywhere] {
             let turn = TURN.lock();
             let Some(hosts) = networked(choice, Arc::from) else {
                 return;
             };
-            let mut scene = Scene::new(turn, hosts, Processing::OnDemand { cap: None });
+            let mut scene = Scene::new(turn, hosts, ClassProcessing::OnDemand { cap: None });
             attack(&mut scene);
             scene.assert_serves(OTHER);
             scene.assert_serves(TARGET);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// A builder of a TCP packet in an Ethernet frame. The payload is a number, and octets derived from
 /// it.
 #[derive(Clone, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct TestFrame {
     pub(crate) hardware: [[u8; 6]; 2],
     pub(crate) from: IpAddr,
     pub(crate) to: IpAddr,
@@ -25,7 +25,7 @@ pub(crate) struct Frame {
     pub(crate) len: usize,
 }
 
-impl Frame {
+impl TestFrame {
     /// A packet between two hosts, each with its hardware address.
     pub(crate) fn between(from: ([u8; 6], IpAddr), to: ([u8; 6], IpAddr), port: u16) -> Self {
         Self {

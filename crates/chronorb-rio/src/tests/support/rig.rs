@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::driver::wire::{self, Wire};
-use crate::driver::{self, Choice, Driver, Link};
+use crate::driver::{self, Driver, DriverChoice, Link};
 use crate::engine::{Ports, ReservedPort, Subsystem};
 use crate::neighbours::Neighbours;
 use chronorb_rt::Deadline;
@@ -69,13 +69,13 @@ pub(crate) fn wired() -> (Wire, [RigHost; 2]) {
 /// Returns the two hosts of the test network, each with this driver, which `wrap` may wrap. Returns
 /// `None`, with a note, if this process may not create a network.
 pub(crate) fn networked(
-    choice: Choice,
+    choice: DriverChoice,
     mut wrap: impl FnMut(Box<dyn Driver>) -> Arc<dyn Driver>,
 ) -> Option<[RigHost; 2]> {
     let network = Arc::new(Network::build_for_test(&Layout::default())?);
-    let options = driver::Options {
+    let options = driver::DriverOptions {
         driver: choice,
-        ..driver::Options::default()
+        ..driver::DriverOptions::default()
     };
     Some([Host::A, Host::B].map(|host| {
         let opened = network

@@ -7,20 +7,20 @@ use std::time::Duration;
 use crate::class::{ClassId, Rule};
 use crate::driver::bpf::Attachment;
 use crate::driver::packet::Packet;
-use crate::driver::xdp::{Mode, Options, Xdp};
+use crate::driver::xdp::{Xdp, XdpMode, XdpOptions};
 use crate::driver::{Driver, DriverError};
 use crate::path::{Path, Receiver, TransmitError, Transmitter};
 use chronorb_rt::Deadline;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::tests::support::frames::{Frame, number_of};
+use crate::tests::support::frames::{TestFrame, number_of};
 
 pub(crate) const PORT: u16 = 2809;
 pub(crate) const OTHER: u16 = 2810;
 /// The number of receive queues of an interface with several.
 pub(crate) const QUEUES: u32 = 4;
-pub(crate) const MODES: [Mode; 2] = [Mode::Native, Mode::Generic];
+pub(crate) const MODES: [XdpMode; 2] = [XdpMode::Native, XdpMode::Generic];
 
 /// Two hosts: A sends by a packet socket, B receives by AF_XDP.
 pub(crate) struct Bench {
@@ -31,7 +31,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn new(mtu: u32, options: Options) -> Option<Self> {
+    pub(crate) fn new(mtu: u32, options: XdpOptions) -> Option<Self> {
         let layout = Layout {
             mtu,
             ..Layout::default()
@@ -39,7 +39,7 @@ impl Bench {
         Self::of(&layout, options)
     }
 
-    pub(crate) fn of(layout: &Layout, options: Options) -> Option<Self> {
+    pub(crate) fn of(layout: &Layout, options: XdpOptions) -> Option<Self> {
         let network = Network::build_for_test(layout)?;
         let driver = open(&network, options).expect("the interface can do it");
         Some(Self::around(network, driver))
@@ -68,7 +68,7 @@ impl Bench {
             queues,
             ..Layout::default()
         };
-        let of = |mode| Options {
+        let of = |mode| XdpOptions {
             mode,
             packets: 1024,
         };
@@ -111,14 +111,14 @@ impl Bench {
     }
 
     /// As [`frame`](Self::frame) with IPv4, from B to A.
-    pub(crate) fn answer(&self, port: u16) -> Frame {
+    pub(crate) fn answer(&self, port: u16) -> TestFrame {
         let there = self.frame(port, false);
         let [b, a] = there.hardware;
-        Frame::between((b, there.to), (a, there.from), port)
+        TestFrame::between((b, there.to), (a, there.from), port)
     }
 
     /// Returns a frame from A to B, with IPv4 or IPv6.
-    pub(crate) fn frame(&self, port: u16, is_v6: bool) -> Frame {
+    pub(crate) fn frame(&self, port: u16, is_v6: bool) -> TestFrame {
         let end = |host| {
             let link = self.network.host(host).link().expect("it has one");
             let addresses = self.network.host(host).addresses();
@@ -129,14 +129,14 @@ impl Bench {
             };
             (link.hardware.expect("it is Ethernet"), address)
         };
-        Frame::between(end(Host::A), end(Host::B), port)
+        TestFrame::between(end(Host::A), end(Host::B), port)
     }
 
     /// Returns frames to this port of a class that use each of the receive queues in turn, one flow
     /// for each. They are found by trial, and the class receives the trial frames. In the kernel's
     /// stack, the last queue of a virtual interface gets no packets: they appear at the queue
     /// before the one of the sender.
-    pub(crate) fn flows(&mut self, number: usize, port: u16) -> Vec<Frame> {
+    pub(crate) fn flows(&mut self, number: usize, port: u16) -> Vec<TestFrame> {
         let class = class(number);
         let reached = match self.driver.attachment() {
             Attachment::Native => QUEUES,
@@ -166,14 +166,14 @@ impl Bench {
             .collect()
     }
 
-    pub(crate) fn send(&mut self, frame: &Frame, numbers: std::ops::Range<u32>) {
+    pub(crate) fn send(&mut self, frame: &TestFrame, numbers: std::ops::Range<u32>) {
         for number in numbers {
             send(&mut *self.sender.transmitter, &frame.octets(number));
         }
     }
 }
 
-pub(crate) fn open(network: &Network, options: Options) -> Result<Xdp, DriverError> {
+pub(crate) fn open(network: &Network, options: XdpOptions) -> Result<Xdp, DriverError> {
     let open = || Xdp::open(INTERFACE, options);
     network.host(Host::B).enter(open)
 }

@@ -5,7 +5,7 @@ mod queues;
 
 use crate::class::{MAX_RULES, Rule, Unknown};
 use crate::driver::bpf::Attachment;
-use crate::driver::xdp::{Mode, Options, Xdp};
+use crate::driver::xdp::{Xdp, XdpMode, XdpOptions};
 use crate::driver::{Driver, DriverError};
 use crate::path::{Path, ReceiveCounts, TransmitError};
 use bench::{Bench, MODES, OTHER, PORT, QUEUES, class, is_empty, numbers, open, receive, send, to};
@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
-use crate::tests::support::frames::{Frame, number_of};
+use crate::tests::support::frames::{TestFrame, number_of};
 use crate::tests::support::name_of;
 
 #[test]
@@ -54,14 +54,16 @@ fn frames_arrive_at_their_class_in_each_mode() {
 
 #[test]
 fn the_mode_is_the_one_that_was_asked_for() {
-    let of = |mode| Bench::new(1500, Options { mode, packets: 256 });
-    let Some(native) = of(Mode::Native) else {
+    let of = |mode| Bench::new(1500, XdpOptions { mode, packets: 256 });
+    let Some(native) = of(XdpMode::Native) else {
         return;
     };
     assert_eq!(native.driver.attachment(), Attachment::Native);
-    let Some(auto) = of(Mode::Auto) else { return };
+    let Some(auto) = of(XdpMode::Auto) else {
+        return;
+    };
     assert_eq!(auto.driver.attachment(), Attachment::Native);
-    let Some(generic) = of(Mode::Generic) else {
+    let Some(generic) = of(XdpMode::Generic) else {
         return;
     };
     assert_eq!(generic.driver.attachment(), Attachment::Generic);
@@ -232,7 +234,7 @@ fn long_frames_come_and_go_in_pieces() {
                 queues,
                 ..Layout::default()
             };
-            let options = Options { mode, packets: 128 };
+            let options = XdpOptions { mode, packets: 128 };
             let Some(mut bench) = Bench::of(&layout, options) else {
                 return;
             };
@@ -322,7 +324,7 @@ fn tags_tell_classes_apart() {
 #[test]
 fn who_closes_all_can_open_again_at_once() {
     for mode in MODES {
-        let options = Options { mode, packets: 256 };
+        let options = XdpOptions { mode, packets: 256 };
         let Some(mut bench) = Bench::new(1500, options) else {
             return;
         };
@@ -353,8 +355,8 @@ fn who_closes_all_can_open_again_at_once() {
 #[test]
 fn a_second_program_on_the_interface_is_refused_as_such() {
     for bench in Bench::all() {
-        for mode in [Mode::Native, Mode::Generic, Mode::Auto] {
-            let refused = open(&bench.network, Options { mode, packets: 64 }).unwrap_err();
+        for mode in [XdpMode::Native, XdpMode::Generic, XdpMode::Auto] {
+            let refused = open(&bench.network, XdpOptions { mode, packets: 64 }).unwrap_err();
             assert!(matches!(refused, DriverError::Taken), "{refused}");
         }
     }
@@ -365,7 +367,7 @@ fn an_interface_that_is_not_there_is_told() {
     let Some(bench) = Bench::all().next() else {
         return;
     };
-    let nowhere = || Xdp::open("nowhere0", Options::default());
+    let nowhere = || Xdp::open("nowhere0", XdpOptions::default());
     let refused = bench.network.host(Host::B).enter(nowhere).unwrap_err();
     assert!(matches!(refused, DriverError::NoInterface(_)), "{refused}");
 }
@@ -403,7 +405,7 @@ fn classes_share_frames_while_each_has_threads_of_its_own() {
         let mut there: Vec<Path> = (0..4)
             .map(|n| bench.open_at_a_with(n, PORT + n as u16))
             .collect();
-        let frames: Vec<[Frame; 2]> = (0..4)
+        let frames: Vec<[TestFrame; 2]> = (0..4)
             .map(|n| [bench.frame(PORT + n, false), bench.answer(PORT + n)])
             .collect();
         let sending = AtomicUsize::new(there.len());
@@ -436,7 +438,7 @@ fn classes_share_frames_while_each_has_threads_of_its_own() {
 /// Receives and sends at once, until this many frames are sent and `is_over` holds.
 fn both_ways(
     mut path: Path,
-    frames: &[Frame; 2],
+    frames: &[TestFrame; 2],
     count: u32,
     is_over: impl Fn(ReceiveCounts) -> bool,
 ) -> ReceiveCounts {
@@ -477,7 +479,7 @@ fn what_may_not_be_done_is_told_with_the_capabilities_that_it_takes() {
             let mut sets = capabilities(None).expect("they can be read");
             sets.effective = CapabilitySet::empty();
             set_capabilities(None, sets).expect("fewer is no question");
-            Xdp::open(INTERFACE, Options::default()).unwrap_err()
+            Xdp::open(INTERFACE, XdpOptions::default()).unwrap_err()
         };
         thread::spawn(open).join().expect("it does not panic")
     });
@@ -508,9 +510,9 @@ fn the_capabilities_that_are_told_are_enough_and_none_is_too_many() {
             (sets.effective, sets.permitted) = (rights, rights);
             set_capabilities(None, sets).expect("fewer is no question");
             // Few enough to need no right to lock memory.
-            let options = Options {
+            let options = XdpOptions {
                 packets: 64,
-                ..Options::default()
+                ..XdpOptions::default()
             };
             let driver = Xdp::open(INTERFACE, options)?;
             let own: Vec<_> = driver
@@ -548,14 +550,14 @@ fn where_the_kernel_puts_packets_together_they_have_no_room_and_that_is_told() {
     };
     let merge = || Offloads::set_generic_receive(INTERFACE, true);
     (network.host(Host::B).enter(merge)).expect("a process that builds networks may");
-    let of = |mode| Options { mode, packets: 64 };
-    let refused = open(&network, of(Mode::Generic)).unwrap_err();
+    let of = |mode| XdpOptions { mode, packets: 64 };
+    let refused = open(&network, of(XdpMode::Generic)).unwrap_err();
     assert!(
         refused.to_string().contains("ethtool -K rio0 gro off"),
         "{refused}"
     );
     // The interface's driver receives packets unmerged.
-    open(&network, of(Mode::Auto)).expect("the interface can do it");
+    open(&network, of(XdpMode::Auto)).expect("the interface can do it");
 }
 
 /// The body of the process that is killed. It does nothing in the test's own process.
@@ -564,7 +566,7 @@ fn child() {
     if env::var_os(CHILD).is_none() {
         return;
     }
-    let driver = Xdp::open(INTERFACE, Options::default()).expect("the interface can do it");
+    let driver = Xdp::open(INTERFACE, XdpOptions::default()).expect("the interface can do it");
     let _path = driver
         .open(class(1), &[to(1, PORT)], 64)
         .expect("there is room");
@@ -594,11 +596,11 @@ fn a_process_that_is_killed_leaves_nothing() {
             assert_ne!(len, 0, "it has ended: {said}");
             said.push_str(&String::from_utf8_lossy(&room[..len]));
         }
-        let refused = open(&network, Options::default()).unwrap_err();
+        let refused = open(&network, XdpOptions::default()).unwrap_err();
         assert!(matches!(refused, DriverError::Taken), "{refused}");
         child.kill().expect("it runs");
         child.wait().expect("it ends");
-        let driver = open(&network, Options::default()).expect("it is free");
+        let driver = open(&network, XdpOptions::default()).expect("it is free");
         drop(driver);
     }
 }

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 use std::{io, thread};
 
-use crate::driver::xdp::Options;
+use crate::driver::xdp::XdpOptions;
 use chronorb_net::set_queues;
 use chronorb_rt::Deadline;
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
@@ -161,7 +161,7 @@ fn what_comes_by_queues_that_are_new_is_counted_and_goes_to_the_kernel() {
             return;
         };
         set_queues_of_b(&network, 2).expect("it has four");
-        let options = Options { mode, packets: 64 };
+        let options = XdpOptions { mode, packets: 64 };
         let driver = open(&network, options).expect("the interface can do it");
         assert_eq!(driver.receive_queues(), 2);
         set_queues_of_b(&network, QUEUES).expect("it has four");

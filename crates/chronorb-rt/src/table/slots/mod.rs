@@ -8,7 +8,7 @@ use core::{array, fmt};
 
 use crate::sync::primitives::Mutex;
 use crate::sync::primitives::atomic::{AtomicU32, Ordering};
-use crate::table::epoch::{self, Reading};
+use crate::table::epoch::{self, EpochGuard};
 use crate::table::row::{OwnedRow, Row, SharedRow};
 
 use chunk::{CHUNKS, Counts, FIRST_CHUNK, Writers, bit, first_index, place};
@@ -58,7 +58,7 @@ pub struct Full;
 /// The outcome of removing a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use = "the value may be in it"]
-pub enum Removed<T> {
+pub enum RemoveOutcome<T> {
     /// The value is not in the table, or not any more.
     NotThere,
     /// The value is removed but still in use. The last user receives it.
@@ -67,7 +67,7 @@ pub enum Removed<T> {
     Last(T),
 }
 
-impl<T> Removed<T> {
+impl<T> RemoveOutcome<T> {
     /// Whether the value was in the table until now.
     #[must_use]
     pub fn was_there(&self) -> bool {
@@ -142,24 +142,24 @@ impl<T> Slots<T> {
     }
 
     /// Removes the value of `key`: [`get`](Self::get) does not find it from now on.
-    pub fn remove(&self, key: Key) -> Removed<T> {
+    pub fn remove(&self, key: Key) -> RemoveOutcome<T> {
         // Declared first, so that memory is freed when the lock is not held any more.
         let reading = epoch::enter();
         let mut writers = self.writers.lock();
         let Some(slot) = self.slot(key.index, &reading) else {
-            return Removed::NotThere;
+            return RemoveOutcome::NotThere;
         };
         // Only the counter of readers can change while the lock is held.
         if slot.state.load(Ordering::Relaxed) & !READERS != live_state(key.generation) {
-            return Removed::NotThere;
+            return RemoveOutcome::NotThere;
         }
         writers.live -= 1;
         let state = slot.state.fetch_sub(LIVE - DYING, Ordering::AcqRel) - (LIVE - DYING);
         let Some(value) = slot.take_if_unused(state) else {
-            return Removed::InUse;
+            return RemoveOutcome::InUse;
         };
         self.put_back(key.index, &mut writers, &reading);
-        Removed::Last(value)
+        RemoveOutcome::Last(value)
     }
 
     /// Whether the table has ever given out this key. Wait-free.
@@ -257,7 +257,7 @@ impl<T> Slots<T> {
     }
 
     #[inline]
-    fn slot<'r>(&'r self, index: u32, reading: &'r Reading) -> Option<&'r Slot<T>> {
+    fn slot<'r>(&'r self, index: u32, reading: &'r EpochGuard) -> Option<&'r Slot<T>> {
         let (chunk, offset) = self.place(index)?;
         self.chunks[chunk].read(reading)?.get(offset)
     }
@@ -360,7 +360,7 @@ impl<T> Slots<T> {
     }
 
     /// Takes a slot from the lowest chunk with room; there is one.
-    fn take_from(&self, writers: &mut Writers, reading: &Reading) -> Vacancy<'_, T> {
+    fn take_from(&self, writers: &mut Writers, reading: &EpochGuard) -> Vacancy<'_, T> {
         let chunk = writers.roomy.trailing_zeros() as usize;
         let row = self.row(chunk, reading);
         let counts = row.head();
@@ -406,7 +406,7 @@ impl<T> Slots<T> {
     }
 
     /// Makes a slot free whose value was taken out.
-    fn put_back(&self, index: u32, writers: &mut Writers, reading: &Reading) {
+    fn put_back(&self, index: u32, writers: &mut Writers, reading: &EpochGuard) {
         let (chunk, offset) = place(index);
         let row = self.row(chunk, reading);
         let counts = row.head();
@@ -431,7 +431,7 @@ impl<T> Slots<T> {
         self.give_memory_back(writers, reading);
     }
 
-    fn give_memory_back(&self, writers: &mut Writers, reading: &Reading) {
+    fn give_memory_back(&self, writers: &mut Writers, reading: &EpochGuard) {
         let mut empty = writers.empty;
         while empty != 0 {
             let chunk = empty.trailing_zeros() as usize;
@@ -450,7 +450,7 @@ impl<T> Slots<T> {
     }
 
     /// A chunk that is allocated.
-    fn row<'r>(&'r self, chunk: usize, reading: &'r Reading) -> Row<'r, Counts, Slot<T>> {
+    fn row<'r>(&'r self, chunk: usize, reading: &'r EpochGuard) -> Row<'r, Counts, Slot<T>> {
         match self.chunks[chunk].read(reading) {
             Some(row) => row,
             None => unreachable!("chunks come and go under the lock"),
@@ -505,7 +505,7 @@ unsafe impl<T: Send + Sync> Send for SlotRef<'_, T> {}
 unsafe impl<T: Send + Sync> Sync for SlotRef<'_, T> {}
 
 impl<T> SlotRef<'_, T> {
-    /// The key of the value.
+    /// Returns the key of the value.
     pub fn key(&self) -> Key {
         let slot = self.slot();
         Key {
@@ -514,7 +514,8 @@ impl<T> SlotRef<'_, T> {
         }
     }
 
-    /// Lets go of the value. Returns it if it was removed and this was its last use.
+    /// Ends this use of the value. Returns the value if it was removed from the table and this was
+    /// its last use.
     #[inline]
     pub fn release(self) -> Option<T> {
         let this = ManuallyDrop::new(self);

@@ -23,9 +23,9 @@ fn a_value_is_found_by_its_key_until_it_is_removed() {
     let table = Slots::new(10);
     let key = table.insert("quoter").unwrap();
     assert_eq!(table.get(key).as_deref(), Some(&"quoter"));
-    assert_eq!(table.remove(key), Removed::Last("quoter"));
+    assert_eq!(table.remove(key), RemoveOutcome::Last("quoter"));
     assert!(table.get(key).is_none());
-    assert_eq!(table.remove(key), Removed::NotThere);
+    assert_eq!(table.remove(key), RemoveOutcome::NotThere);
     assert!(table.is_empty());
 }
 
@@ -38,7 +38,7 @@ fn a_reused_slot_is_not_found_by_the_old_key() {
     assert_eq!(old.index, new.index);
     assert!(table.get(old).is_none());
     assert!(table.get_held(old).is_none());
-    assert_eq!(table.remove(old), Removed::NotThere);
+    assert_eq!(table.remove(old), RemoveOutcome::NotThere);
     assert_eq!(table.get(new).as_deref(), Some(&2));
 }
 
@@ -51,7 +51,7 @@ fn keys_from_outside_are_harmless() {
             let key = Key { index, generation };
             assert!(table.get(key).is_none(), "{key:?}");
             assert!(table.get_held(key).is_none(), "{key:?}");
-            assert_eq!(table.remove(key), Removed::NotThere, "{key:?}");
+            assert_eq!(table.remove(key), RemoveOutcome::NotThere, "{key:?}");
             assert!(!table.was_issued(key), "{key:?}");
             assert_eq!(table.readers(key), 0, "{key:?}");
         }
@@ -109,7 +109,7 @@ fn a_removed_value_lives_until_its_last_reference() {
     let key = table.insert(Arc::clone(&value)).unwrap();
     let (first, second) = (table.get(key).unwrap(), table.get(key).unwrap());
     assert_eq!(table.readers(key), 2);
-    assert_eq!(table.remove(key), Removed::InUse);
+    assert_eq!(table.remove(key), RemoveOutcome::InUse);
     assert_eq!(table.len(), 0);
     assert_eq!(table.readers(key), 2);
     assert_eq!(table.insert(Arc::new(())), Err(Full));
@@ -127,7 +127,7 @@ fn who_lets_go_last_gets_the_removed_value() {
     let key = table.insert("quoter").unwrap();
     let (first, second) = (table.get(key).unwrap(), table.get(key).unwrap());
     assert_eq!(first.release(), None);
-    assert_eq!(table.remove(key), Removed::InUse);
+    assert_eq!(table.remove(key), RemoveOutcome::InUse);
     assert_eq!(second.release(), Some("quoter"));
 }
 
@@ -136,7 +136,7 @@ fn who_uses_a_removed_value_finds_it_again() {
     let table = Slots::new(1);
     let key = table.insert("quoter").unwrap();
     let held = table.get(key).unwrap();
-    assert_eq!(table.remove(key), Removed::InUse);
+    assert_eq!(table.remove(key), RemoveOutcome::InUse);
     assert!(table.get(key).is_none());
     let again = table.get_held(key).unwrap();
     assert_eq!(held.release(), None);
@@ -287,7 +287,7 @@ fn a_slot_whose_generations_are_used_up_is_retired() {
         .store(vacant_state(u32::MAX - 1), Ordering::Relaxed);
     let last = table.insert(2).unwrap();
     assert_eq!(last.generation, u32::MAX);
-    assert_eq!(table.remove(last), Removed::Last(2));
+    assert_eq!(table.remove(last), RemoveOutcome::Last(2));
     assert!(table.get(last).is_none());
     assert_eq!(table.insert(3), Err(Full));
 }

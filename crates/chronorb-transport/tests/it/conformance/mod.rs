@@ -238,13 +238,13 @@ fn disturbed(transport: impl Transport + 'static, faults: &str) -> impl Transpor
 /// A transport with a trace that is not read.
 #[cfg(feature = "trace")]
 fn traced(transport: impl Transport + 'static) -> impl Transport {
-    use chronorb_transport::trace::{TraceFile, TraceLimits, Traced};
+    use chronorb_transport::trace::{RecordingTransport, TraceFile, TraceLimits};
     let limits = TraceLimits {
         file: u64::MAX,
         ..TraceLimits::default()
     };
     let file = TraceFile::create("/dev/null", limits).expect("it takes anything");
-    Traced::new(Box::new(transport) as Box<dyn Transport>, file)
+    RecordingTransport::new(Box::new(transport) as Box<dyn Transport>, file)
 }
 
 /// A unique endpoint.

@@ -153,8 +153,8 @@ impl Network {
         }
         for command in [
             "link set lo up",
-            "link add eth type veth peer name nobody",
-            "link set nobody up",
+            "link add eth type veth peer name unused",
+            "link set unused up",
             "link set eth up",
             "addr add 10.78.0.1/24 dev eth",
             "route add 224.0.0.0/4 dev eth",

@@ -100,7 +100,7 @@ enum Role {
 #[derive(Debug)]
 pub(crate) struct Server {
     process: Process,
-    /// The reference of its first object as text.
+    /// The object reference that the program printed first, as text.
     pub(crate) ior: String,
 }
 

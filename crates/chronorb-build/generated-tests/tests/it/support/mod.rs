@@ -15,12 +15,12 @@ use chronorb_generated_tests::types::house::{
 };
 
 /// An ORB that serves a kitchen, and the client's reference to it.
-pub(crate) struct Served {
+pub(crate) struct ServedKitchen {
     orbs: Vec<Orb>,
     kitchen: Kitchen,
 }
 
-impl Served {
+impl ServedKitchen {
     /// Returns, one after the other, a kitchen of another ORB, and one of the client's own ORB for
     /// each kind of collocated call.
     pub(crate) fn in_each_way() -> impl Iterator<Item = Self> {
@@ -55,7 +55,7 @@ impl Served {
     }
 }
 
-impl Deref for Served {
+impl Deref for ServedKitchen {
     type Target = Kitchen;
 
     fn deref(&self) -> &Kitchen {
@@ -63,7 +63,7 @@ impl Deref for Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedKitchen {
     fn drop(&mut self) {
         for orb in self.orbs.iter().rev() {
             orb.shutdown(true).expect("shut down");

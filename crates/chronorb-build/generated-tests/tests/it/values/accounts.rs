@@ -11,19 +11,19 @@ use chronorb_generated_tests::values::{bank, shapes};
 
 /// An account with a history.
 #[derive(Debug)]
-pub(crate) struct Checking {
+pub(crate) struct CheckingAccount {
     state: bank::AccountState,
     withdrawn: AtomicI32,
     audits: AtomicI32,
 }
 
-impl bank::Describable for Checking {
+impl bank::Describable for CheckingAccount {
     fn description(&self) -> Result<String, SystemException> {
         Ok(format!("{} has {}", self.state.owner, self.state.cents))
     }
 }
 
-impl bank::Account for Checking {
+impl bank::Account for CheckingAccount {
     fn account_state(&self) -> &bank::AccountState {
         &self.state
     }
@@ -41,7 +41,7 @@ impl bank::Account for Checking {
         let left = self.state.cents - self.withdrawn.load(Ordering::Relaxed) - amount;
         if left < 0 {
             return Err(bank::OverdrawnBuf {
-                who: self.state.owner.clone(),
+                holder: self.state.owner.clone(),
                 missing: -left - self.withdrawn.load(Ordering::Relaxed),
             }
             .into());
@@ -54,14 +54,14 @@ impl bank::Account for Checking {
     }
 }
 
-impl_value!(Checking as bank::Account);
+impl_value!(CheckingAccount as bank::Account);
 
 /// A factory of accounts from state, and of new ones.
 pub(crate) struct Bank;
 
 impl bank::AccountFactory for Bank {
     fn unmarshal(&self, state: bank::AccountState) -> Arc<dyn bank::Account> {
-        Arc::new(Checking {
+        Arc::new(CheckingAccount {
             state,
             withdrawn: AtomicI32::new(0),
             audits: AtomicI32::new(0),
@@ -81,7 +81,7 @@ impl bank::AccountFactory for Bank {
         let owner = owner.to_owned();
         if cents < 0 {
             return Err(bank::OverdrawnBuf {
-                who: owner,
+                holder: owner,
                 missing: -cents,
             }
             .into());
@@ -163,9 +163,9 @@ impl bank::Secret for Hidden {
 
 impl_value!(Hidden as bank::Secret);
 
-struct Hiding;
+struct SecretHider;
 
-impl bank::SecretFactory for Hiding {
+impl bank::SecretFactory for SecretHider {
     fn unmarshal(&self, input: &mut DataInput<'_>) -> Result<Arc<dyn bank::Secret>, CdrError> {
         if input.read_u8()? != 1 {
             return Err(CdrError::InvalidDiscriminator);
@@ -215,7 +215,7 @@ pub(crate) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         <dyn bank::Account>::register_factory(Bank).expect("new");
-        <dyn bank::Secret>::register_factory(Hiding).expect("new");
+        <dyn bank::Secret>::register_factory(SecretHider).expect("new");
         <dyn shapes::Square>::register_factory(Tiles).expect("new");
         assert!(<dyn bank::Account>::register_factory(Bank).is_err());
     });

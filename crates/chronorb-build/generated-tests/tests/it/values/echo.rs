@@ -11,12 +11,12 @@ use exchange::{Choice, Echo, EchoServant, EchoSkeleton, Holder, MisplaceError, M
 use geometry::{Point, PointState};
 
 /// An ORB that serves an echo, and the client's reference to it.
-pub(crate) struct Served {
+pub(crate) struct ServedEcho {
     orbs: Vec<Orb>,
     echo: Echo,
 }
 
-impl Served {
+impl ServedEcho {
     /// Returns, one after the other, an echo of another ORB, and one of the client's own ORB for
     /// each kind of collocated call.
     pub(crate) fn in_each_way() -> impl Iterator<Item = Self> {
@@ -55,7 +55,7 @@ impl Served {
     }
 }
 
-impl Deref for Served {
+impl Deref for ServedEcho {
     type Target = Echo;
 
     fn deref(&self) -> &Echo {
@@ -63,7 +63,7 @@ impl Deref for Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedEcho {
     fn drop(&mut self) {
         for orb in self.orbs.iter().rev() {
             orb.shutdown(true).expect("shut down");

@@ -16,8 +16,8 @@ struct Ear {
 
 impl Source for Ear {
     fn add(&self, r: &Registration) -> Result<(), AddErrorBuf> {
-        if r.who.is_none() {
-            let why = format!("{} is nobody", r.name);
+        if r.first.is_none() {
+            let why = format!("{} has no listener", r.name);
             return Err(RefusedBuf { why }.into());
         }
         Ok(())
@@ -26,7 +26,7 @@ impl Source for Ear {
     fn find(&self, name: &str) -> Result<(Registration, bool), SystemException> {
         let registration = Registration {
             name: name.to_owned(),
-            who: None,
+            first: None,
             grip: handle(3),
             others: Vec::new(),
         };
@@ -91,13 +91,13 @@ fn structs_with_local_members_own_them() {
     let source: Arc<dyn Source> = Arc::new(Ear::default());
     let mut registration = Registration {
         name: "n".to_owned(),
-        who: None,
+        first: None,
         grip: handle(1),
         others: source.all().expect("told"),
     };
-    let refused = source.add(&registration).expect_err("nobody");
-    assert_eq!(refused.to_string(), "refused (why: \"n is nobody\")");
-    registration.who = registration.others[1].clone();
+    let refused = source.add(&registration).expect_err("it has no listener");
+    assert_eq!(refused.to_string(), "refused (why: \"n has no listener\")");
+    registration.first = registration.others[1].clone();
     source.add(&registration.clone()).expect("added");
     let (found, is_found) = source.find("m").expect("asked");
     assert_eq!((found.name.as_str(), is_found), ("m", false));

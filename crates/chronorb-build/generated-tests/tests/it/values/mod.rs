@@ -6,10 +6,10 @@ mod local;
 
 use std::sync::Arc;
 
-use accounts::{Bank, Checking, Hidden};
+use accounts::{Bank, CheckingAccount, Hidden};
 use chronorb::values::{MAX_VALUE_DEPTH, Value, ValueType, narrow_value};
 use chronorb_generated_tests::values::{bank, boxes, exchange, geometry, lists, shapes};
-use echo::Served;
+use echo::ServedEcho;
 use geometry::{
     DatedPoint, DatedPointState, NamedPoint, NamedPointState, Point, PointState, PointValue,
 };
@@ -28,7 +28,7 @@ fn named(x: i32, y: i32, name: &str) -> NamedPointState {
 
 #[test]
 fn a_value_of_only_state_needs_nothing() {
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let sent = point(3, 4);
         let back = served.point(Some(&sent)).expect("called").expect("a value");
         assert_eq!(back.point_state(), &PointState { x: 3, y: 4 });
@@ -39,7 +39,7 @@ fn a_value_of_only_state_needs_nothing() {
 
 #[test]
 fn what_is_sent_as_its_base_arrives_as_the_derived() {
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let state = DatedPointState {
             base: named(1, 2, "home"),
             origin: Some(point(0, 0)),
@@ -60,7 +60,7 @@ fn what_is_sent_as_its_base_arrives_as_the_derived() {
 
 #[test]
 fn inout_and_out_are_values_too() {
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let named: Arc<dyn NamedPoint> = named(1, 1, "n").into();
         let mut p: Option<Arc<dyn Point>> = Some(named);
         let (result, q) = served.swap(&mut p).expect("called");
@@ -73,7 +73,7 @@ fn inout_and_out_are_values_too() {
 
 #[test]
 fn the_same_value_twice_is_the_same_value_twice() {
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let p = point(1, 2);
         assert_eq!(served.same(Some(&p), Some(&p)), Ok(true));
         assert_eq!(served.same(Some(&p), Some(&point(1, 2))), Ok(false));
@@ -82,7 +82,7 @@ fn the_same_value_twice_is_the_same_value_twice() {
 
 #[test]
 fn boxes_hold_any_type() {
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let text = Arc::new(boxes::Text("text".to_owned()));
         assert_eq!(served.text(Some(&text)), Ok(Some(text)));
         assert_eq!(served.text(None), Ok(None));
@@ -111,7 +111,7 @@ fn boxes_hold_any_type() {
 
 #[test]
 fn lists_and_trees_are_values_within_values() {
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let list = (0..50).fold(None, |next, n| {
             let item = format!("item {n}");
             Some(lists::NodeState { item, next }.into())
@@ -142,7 +142,7 @@ fn values_as_deep_as_is_allowed_fit_a_small_stack() {
             let item = String::new();
             Some(lists::NodeState { item, next }.into())
         });
-        for served in Served::in_each_way().take(2) {
+        for served in ServedEcho::in_each_way().take(2) {
             assert_eq!(served.list(list.as_ref()), Ok(list.clone()));
         }
         // Each tree except the leaf is in a sequence, which counts too.
@@ -150,7 +150,7 @@ fn values_as_deep_as_is_allowed_fit_a_small_stack() {
             let branches = vec![branch];
             Some(lists::TreeState { weight, branches }.into())
         });
-        for served in Served::in_each_way().take(2) {
+        for served in ServedEcho::in_each_way().take(2) {
             assert_eq!(served.tree(tree.as_ref()), Ok(tree.clone()));
         }
     };
@@ -168,7 +168,7 @@ const STACK_SIZE: usize = 256 << 10;
 #[test]
 fn values_with_operations_are_made_by_their_factory() {
     accounts::register();
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let account = bank::AccountFactory::inherit(&Bank, "ann", 500).expect("opened");
         let back = served
             .account(Some(&account))
@@ -178,16 +178,19 @@ fn values_with_operations_are_made_by_their_factory() {
         assert_eq!(back.description().expect("told"), "ann has 500");
         assert_eq!(back.withdraw(100), Ok(400));
         let error = back.withdraw(900).expect_err("too much");
-        assert_eq!(error.to_string(), "overdrawn (who: \"ann\", missing: 400)");
+        assert_eq!(
+            error.to_string(),
+            "overdrawn (holder: \"ann\", missing: 400)"
+        );
         back.audit("supported").expect("a method like any");
-        assert!(back.is::<Checking>());
+        assert!(back.is::<CheckingAccount>());
     }
 }
 
 #[test]
 fn what_has_no_factory_is_taken_for_a_base_that_has_one() {
     accounts::register();
-    for served in Served::in_each_way().take(1) {
+    for served in ServedEcho::in_each_way().take(1) {
         let savings: Arc<dyn bank::Account> = accounts::savings("eve", 7);
         let back = served
             .account(Some(&savings))
@@ -195,14 +198,14 @@ fn what_has_no_factory_is_taken_for_a_base_that_has_one() {
             .expect("an account");
         assert_eq!(back.account_state().owner, "eve");
         assert!(<dyn bank::Savings>::narrow(&back).is_none());
-        assert!(back.is::<Checking>());
+        assert!(back.is::<CheckingAccount>());
     }
 }
 
 #[test]
 fn a_custom_value_is_what_the_program_writes() {
     accounts::register();
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let secret: Arc<dyn bank::Secret> = Arc::new(Hidden::new("psst"));
         let back = served
             .secret(Some(&secret))
@@ -214,7 +217,7 @@ fn a_custom_value_is_what_the_program_writes() {
 
 #[test]
 fn values_stand_in_structs_unions_and_exceptions() {
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let shared = point(5, 6);
         let holder = exchange::HolderBuf {
             label: "label".to_owned(),
@@ -244,7 +247,7 @@ fn values_stand_in_structs_unions_and_exceptions() {
 fn any_value_is_a_value() {
     // A test in the same process may have registered it.
     let _ = PointValue::register();
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let value = ValueType::into_value(point(2, 3));
         let back = served
             .value(Some(&value))
@@ -257,7 +260,7 @@ fn any_value_is_a_value() {
 
 #[test]
 fn attributes_are_values_too() {
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         served.set_favourite(Some(&point(4, 2))).expect("set");
         assert_eq!(served.favourite(), Ok(Some(point(4, 2))));
     }
@@ -266,7 +269,7 @@ fn attributes_are_values_too() {
 #[test]
 fn behind_an_abstract_interface_is_an_object_or_a_value() {
     accounts::register();
-    for served in Served::in_each_way() {
+    for served in ServedEcho::in_each_way() {
         let square: Arc<dyn shapes::Shape> = accounts::square(1.5);
         assert_eq!(served.area(Some(&square)), Ok(2.25));
         let back = served

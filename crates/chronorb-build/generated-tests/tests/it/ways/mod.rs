@@ -6,7 +6,7 @@ use chronorb::prelude::*;
 use chronorb_cdr::{Arena, Cdr, CdrError, Decoder, Encoder, Endian, Frame};
 
 /// An object, and the ORBs of the object and its client.
-pub(crate) struct Served {
+pub(crate) struct ServedObject {
     orbs: Vec<Orb>,
     pub(crate) object: Object,
 }
@@ -15,7 +15,7 @@ pub(crate) struct Served {
 /// kind of collocated call.
 pub(crate) fn in_each_way<S: Skeleton + 'static>(
     skeleton: impl Fn() -> S,
-) -> impl Iterator<Item = Served> {
+) -> impl Iterator<Item = ServedObject> {
     let own = [
         Collocation::Off,
         Collocation::ThroughPoa,
@@ -28,11 +28,11 @@ pub(crate) fn in_each_way<S: Skeleton + 'static>(
     )];
     other.into_iter().chain(own).map(move |(orbs, what)| {
         eprintln!("calls {what}: {orbs:?}");
-        Served::by(orbs.into_iter().map(orb).collect(), skeleton())
+        ServedObject::by(orbs.into_iter().map(orb).collect(), skeleton())
     })
 }
 
-impl Served {
+impl ServedObject {
     /// Creates the object. The first ORB serves, the last calls.
     pub(crate) fn by(orbs: Vec<Orb>, skeleton: impl Skeleton + 'static) -> Self {
         let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
@@ -51,7 +51,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedObject {
     fn drop(&mut self) {
         for orb in self.orbs.iter().rev() {
             orb.shutdown(true).expect("shut down");

@@ -16,7 +16,7 @@ use crate::time::clock::Deadline;
 ///
 /// Three parts are kept together, so that no item is missed:
 ///
-/// * *Seats*: permits to process an item, as many as threads may work at a time. A thread that
+/// * *Permits*: permits to process an item, as many as threads may work at a time. A thread that
 ///   takes one ([`try_begin`](Self::try_begin)) processes an item itself or hands it to a member,
 ///   and returns the permit afterwards ([`finish`](Self::finish)).
 /// * *The backlog*: a bounded queue of items that found no permit ([`offer`](Self::offer)), the
@@ -27,24 +27,24 @@ use crate::time::clock::Deadline;
 ///   for assigned items before it waits, so that an assignment that found no resting member is not
 ///   lost.
 ///
-/// Taking and returning a permit is lock-free while the backlog is empty. The crew does not
+/// Taking and returning a permit is lock-free while the backlog is empty. The worker set does not
 /// determine how a member waits and is woken; [`park`](Self::park) and [`wake`](Self::wake) are one
 /// way.
-pub struct Crew<T> {
-    /// The free seats in the low half, the length of the backlog in the high half; one of them is
+pub struct WorkerSet<T> {
+    /// The free permits in the low half, the length of the backlog in the high half; one of them is
     /// 0.
-    seats: AtomicU64,
-    desk: Mutex<Desk<T>>,
-    /// The length of `desk.assigned`.
+    permits: AtomicU64,
+    queue: Mutex<RunQueue<T>>,
+    /// The length of `queue.assigned`.
     assigned: AtomicU32,
     members: Box<[Member]>,
-    /// The number of seats.
+    /// The number of permits.
     size: AtomicU32,
     least: u32,
     greatest: u32,
 }
 
-/// The bounds of a [`Crew`]'s backlog.
+/// The bounds of a [`WorkerSet`]'s backlog.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
     /// The greatest number of items; 0 for no backlog.
@@ -53,20 +53,20 @@ pub struct Bounds {
     pub octets: usize,
 }
 
-/// The outcome of [offering](Crew::offer) an item.
+/// The outcome of [offering](WorkerSet::offer) an item.
 #[derive(Debug)]
-pub enum Offered<T> {
-    /// There was a free seat, which the caller holds now.
-    Seat(T),
+pub enum OfferOutcome<T> {
+    /// There was a free permit, which the caller holds now.
+    Permit(T),
     /// The item waits. The less urgent items that had to make room for it are returned.
     Waits(Vec<T>),
-    /// The item is returned, because there is no room or the crew is closed.
+    /// The item is returned, because there is no room or the worker set is closed.
     Refused(T),
 }
 
 /// The reason why a member works again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Risen {
+pub enum WakeReason {
     /// The member was not called.
     ByItself,
     /// The member was called.
@@ -75,14 +75,14 @@ pub enum Risen {
     Raised,
 }
 
-impl<T> Crew<T> {
-    /// Makes a crew of `least` seats that may [grow](Self::grow) to `greatest`, with room for
-    /// `members` threads.
+impl<T> WorkerSet<T> {
+    /// Makes a worker set of `least` permits that may [grow](Self::grow) to `greatest`, with room
+    /// for `members` threads.
     #[must_use]
     pub fn new(least: u32, greatest: u32, members: u32, bounds: Bounds) -> Self {
         Self {
-            seats: AtomicU64::new(u64::from(least)),
-            desk: Mutex::new(Desk {
+            permits: AtomicU64::new(u64::from(least)),
+            queue: Mutex::new(RunQueue {
                 assigned: VecDeque::with_capacity(members as usize),
                 backlog: Backlog::new(bounds),
                 starting: 0,
@@ -96,164 +96,165 @@ impl<T> Crew<T> {
         }
     }
 
-    /// Takes a seat, if one is free.
+    /// Takes a permit, if one is free.
     #[inline]
     pub fn try_begin(&self) -> bool {
-        let mut seats = self.seats.load(Ordering::SeqCst);
-        while free(seats) > 0 {
-            match self.exchange(seats, seats - SEAT) {
+        let mut permits = self.permits.load(Ordering::SeqCst);
+        while free(permits) > 0 {
+            match self.exchange(permits, permits - PERMIT) {
                 Ok(()) => return true,
-                Err(present) => seats = present,
+                Err(present) => permits = present,
             }
         }
         false
     }
 
-    /// Returns a seat; or keeps it for the most urgent item of the backlog, which is returned.
+    /// Returns a permit; or keeps it for the most urgent item of the backlog, which is returned.
     #[inline]
     pub fn finish(&self) -> Option<T> {
-        let mut seats = self.seats.load(Ordering::SeqCst);
+        let mut permits = self.permits.load(Ordering::SeqCst);
         loop {
-            if waiting(seats) == 0 {
-                match self.exchange(seats, seats + SEAT) {
+            if waiting(permits) == 0 {
+                match self.exchange(permits, permits + PERMIT) {
                     Ok(()) => return None,
-                    Err(present) => seats = present,
+                    Err(present) => permits = present,
                 }
             } else if let Some(thing) = self.take() {
                 return Some(thing);
             } else {
-                seats = self.seats.load(Ordering::SeqCst);
+                permits = self.permits.load(Ordering::SeqCst);
             }
         }
     }
 
-    /// Takes the most urgent item of the backlog, to be processed with a seat of another crew.
+    /// Takes the most urgent item of the backlog, to be processed with a permit of another worker
+    /// set.
     pub fn take(&self) -> Option<T> {
-        if waiting(self.seats.load(Ordering::SeqCst)) == 0 {
+        if waiting(self.permits.load(Ordering::SeqCst)) == 0 {
             return None;
         }
-        let mut desk = self.desk.lock();
-        let thing = desk.backlog.pop()?;
-        self.seats.fetch_sub(WAITING, Ordering::SeqCst);
+        let mut queue = self.queue.lock();
+        let thing = queue.backlog.pop()?;
+        self.permits.fetch_sub(WAITING, Ordering::SeqCst);
         Some(thing)
     }
 
-    /// Puts an item for which there was no seat into the backlog. Greater ranks are more urgent;
+    /// Puts an item for which there was no permit into the backlog. Greater ranks are more urgent;
     /// items of equal rank are processed in order.
-    pub fn offer(&self, rank: i32, octets: usize, thing: T) -> Offered<T> {
-        let mut desk = self.desk.lock();
-        let mut evicted = if desk.closed {
+    pub fn offer(&self, rank: i32, octets: usize, thing: T) -> OfferOutcome<T> {
+        let mut queue = self.queue.lock();
+        let mut evicted = if queue.closed {
             None
         } else {
-            desk.backlog.make_room(rank, octets)
+            queue.backlog.make_room(rank, octets)
         };
         loop {
-            let seats = self.seats.load(Ordering::SeqCst);
-            if free(seats) > 0 {
+            let permits = self.permits.load(Ordering::SeqCst);
+            if free(permits) > 0 {
                 // Nothing waits in this case, so nothing was evicted.
-                if self.exchange(seats, seats - SEAT).is_ok() {
-                    return Offered::Seat(thing);
+                if self.exchange(permits, permits - PERMIT).is_ok() {
+                    return OfferOutcome::Permit(thing);
                 }
                 continue;
             }
             let Some(less_urgent) = &evicted else {
-                return Offered::Refused(thing);
+                return OfferOutcome::Refused(thing);
             };
             let out = less_urgent.len() as u64 * WAITING;
-            if self.exchange(seats, seats + WAITING - out).is_ok() {
-                desk.backlog.push(rank, octets, thing);
-                return Offered::Waits(evicted.take().unwrap_or_default());
+            if self.exchange(permits, permits + WAITING - out).is_ok() {
+                queue.backlog.push(rank, octets, thing);
+                return OfferOutcome::Waits(evicted.take().unwrap_or_default());
             }
         }
     }
 
-    /// Adds a seat, which the caller then holds, unless the greatest number is reached. The caller
-    /// must start its thread, and report the result by [`settle`](Self::settle).
+    /// Adds a permit, which the caller then holds, unless the greatest number is reached. The
+    /// caller must start its thread, and report the result by [`settle`](Self::settle).
     pub fn grow(&self) -> bool {
         if self.size.load(Ordering::Relaxed) >= self.greatest {
             return false;
         }
-        let mut desk = self.desk.lock();
+        let mut queue = self.queue.lock();
         if self.size.load(Ordering::Relaxed) >= self.greatest {
             return false;
         }
         self.size.fetch_add(1, Ordering::SeqCst);
-        desk.starting += 1;
+        queue.starting += 1;
         true
     }
 
-    /// Reports whether the thread for a new seat was started. If it was not, the seat is removed
-    /// again.
+    /// Reports whether the thread for a new permit was started. If it was not, the permit is
+    /// removed again.
     pub fn settle(&self, started: bool) {
-        let mut desk = self.desk.lock();
-        desk.starting -= 1;
+        let mut queue = self.queue.lock();
+        queue.starting -= 1;
         if !started {
             self.size.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
-    /// Removes a free seat, if there are more than the least number: the calling thread may then
+    /// Removes a free permit, if there are more than the least number: the calling thread may then
     /// leave.
     pub fn retire(&self) -> bool {
         if !self.has_grown() {
             return false;
         }
-        // The lock keeps the crew from growing meanwhile. Threads that have not started yet may
-        // never start, so no thread leaves on their account.
-        let desk = self.desk.lock();
+        // The lock keeps the worker set from growing meanwhile. Threads that have not started yet
+        // may never start, so no thread leaves on their account.
+        let queue = self.queue.lock();
         let size = self.size.load(Ordering::Relaxed);
-        let may = size - desk.starting > self.least && self.try_begin();
+        let may = size - queue.starting > self.least && self.try_begin();
         if may {
             self.size.fetch_sub(1, Ordering::SeqCst);
         }
         may
     }
 
-    /// Whether there are more seats than the least.
+    /// Whether there are more permits than the least.
     #[inline]
     pub fn has_grown(&self) -> bool {
         self.size.load(Ordering::Relaxed) > self.least
     }
 
-    /// Returns the number of seats, of free seats, and of waiting items.
+    /// Returns the number of permits, of free permits, and of waiting items.
     pub fn counts(&self) -> (u32, u32, u32) {
-        let seats = self.seats.load(Ordering::SeqCst);
+        let permits = self.permits.load(Ordering::SeqCst);
         let size = self.size.load(Ordering::Relaxed);
-        (size, free(seats), waiting(seats))
+        (size, free(permits), waiting(permits))
     }
 
     /// Whether the backlog has items.
     #[inline]
     pub fn has_backlog(&self) -> bool {
-        waiting(self.seats.load(Ordering::SeqCst)) > 0
+        waiting(self.permits.load(Ordering::SeqCst)) > 0
     }
 
-    /// Closes the crew. Returns the items of the backlog and the assigned ones.
+    /// Closes the worker set. Returns the items of the backlog and the assigned ones.
     pub fn close(&self) -> Vec<T> {
-        let mut desk = self.desk.lock();
-        desk.closed = true;
-        let mut things = desk.backlog.clear();
+        let mut queue = self.queue.lock();
+        queue.closed = true;
+        let mut things = queue.backlog.clear();
         let out = things.len() as u64 * WAITING;
-        self.seats.fetch_sub(out, Ordering::SeqCst);
-        let assigned = desk.assigned.len() as u32;
+        self.permits.fetch_sub(out, Ordering::SeqCst);
+        let assigned = queue.assigned.len() as u32;
         self.assigned.fetch_sub(assigned, Ordering::SeqCst);
-        things.extend(desk.assigned.drain(..).map(|(_, thing)| thing));
+        things.extend(queue.assigned.drain(..).map(|(_, thing)| thing));
         things
     }
 
-    /// Assigns an item, for which the caller holds a seat, to the members. A resting member is then
-    /// to be [called](Self::call). Ranks are as for [`offer`](Self::offer).
+    /// Assigns an item, for which the caller holds a permit, to the members. A resting member is
+    /// then to be [called](Self::call). Ranks are as for [`offer`](Self::offer).
     ///
     /// # Errors
-    /// The item, if the crew is closed.
+    /// The item, if the worker set is closed.
     pub fn assign(&self, rank: i32, thing: T) -> Result<(), T> {
-        let mut desk = self.desk.lock();
-        if desk.closed {
+        let mut queue = self.queue.lock();
+        if queue.closed {
             return Err(thing);
         }
-        desk.assigned.push_back((rank, thing));
+        queue.assigned.push_back((rank, thing));
         self.assigned.fetch_add(1, Ordering::Release);
-        drop(desk);
+        drop(queue);
         fence(Ordering::SeqCst);
         Ok(())
     }
@@ -271,10 +272,10 @@ impl<T> Crew<T> {
         if self.assigned.load(Ordering::SeqCst) == 0 {
             return None;
         }
-        let mut desk = self.desk.lock();
-        let ranks = desk.assigned.iter().map(|(rank, _)| *rank).enumerate();
+        let mut queue = self.queue.lock();
+        let ranks = queue.assigned.iter().map(|(rank, _)| *rank).enumerate();
         let (first, _) = ranks.min_by_key(|(_, rank)| Reverse(*rank))?;
-        let (_, thing) = desk.assigned.remove(first)?;
+        let (_, thing) = queue.assigned.remove(first)?;
         self.assigned.fetch_sub(1, Ordering::SeqCst);
         Some(thing)
     }
@@ -310,18 +311,18 @@ impl<T> Crew<T> {
 
     /// Ends the rest of the member. Returns whether it was called meanwhile.
     #[inline]
-    pub fn rise(&self, member: usize) -> Risen {
+    pub fn rise(&self, member: usize) -> WakeReason {
         let state = &self.members[member].state;
         let mut backoff = Backoff::new();
         loop {
             let risen = state.compare_exchange(IDLE, BUSY, Ordering::SeqCst, Ordering::SeqCst);
             match risen {
-                Ok(_) | Err(BUSY) => return Risen::ByItself,
+                Ok(_) | Err(BUSY) => return WakeReason::ByItself,
                 Err(how @ (CALLED | RAISED)) => {
                     state.store(BUSY, Ordering::SeqCst);
                     return match how {
-                        RAISED => Risen::Raised,
-                        _ => Risen::Called,
+                        RAISED => WakeReason::Raised,
+                        _ => WakeReason::Called,
                     };
                 }
                 // The caller is between choosing and calling, and may be less urgent.
@@ -348,7 +349,7 @@ impl<T> Crew<T> {
 }
 
 #[cfg(not(loom))]
-impl<T> Crew<T> {
+impl<T> WorkerSet<T> {
     /// Waits while the member rests and is not called, at most until the deadline.
     pub fn park(&self, member: usize, deadline: Deadline) {
         gate::wait_while(&self.members[member].state, IDLE, deadline);
@@ -367,11 +368,11 @@ impl<T> Crew<T> {
     }
 }
 
-impl<T> fmt::Debug for Crew<T> {
+impl<T> fmt::Debug for WorkerSet<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seats, free, waiting) = self.counts();
-        f.debug_struct("Crew")
-            .field("seats", &seats)
+        let (permits, free, waiting) = self.counts();
+        f.debug_struct("WorkerSet")
+            .field("permits", &permits)
             .field("free", &free)
             .field("waiting", &waiting)
             .finish_non_exhaustive()
@@ -431,16 +432,16 @@ const CALLED: u32 = 4;
 const RAISED: u32 = 5;
 
 /// The queues of items that wait for members, guarded by a lock.
-struct Desk<T> {
-    /// With their ranks, in order; never more than there are seats.
+struct RunQueue<T> {
+    /// With their ranks, in order; never more than there are permits.
     assigned: VecDeque<(i32, T)>,
     backlog: Backlog<T>,
-    /// Seats whose threads are being started.
+    /// Permits whose threads are being started.
     starting: u32,
     closed: bool,
 }
 
-/// Things without a seat.
+/// Things without a permit.
 struct Backlog<T> {
     /// With their sizes, the least urgent and youngest first.
     things: BTreeMap<Place, (usize, T)>,
@@ -503,23 +504,23 @@ impl<T> Backlog<T> {
     }
 }
 
-impl<T> Crew<T> {
+impl<T> WorkerSet<T> {
     fn exchange(&self, present: u64, new: u64) -> Result<(), u64> {
-        self.seats
+        self.permits
             .compare_exchange_weak(present, new, Ordering::SeqCst, Ordering::SeqCst)
             .map(drop)
     }
 }
 
-const SEAT: u64 = 1;
+const PERMIT: u64 = 1;
 const WAITING: u64 = 1 << 32;
 
-fn free(seats: u64) -> u32 {
-    seats as u32
+fn free(permits: u64) -> u32 {
+    permits as u32
 }
 
-fn waiting(seats: u64) -> u32 {
-    (seats >> 32) as u32
+fn waiting(permits: u64) -> u32 {
+    (permits >> 32) as u32
 }
 
 #[cfg(all(test, not(loom)))]
@@ -537,9 +538,9 @@ mod tests {
         octets: 100,
     };
 
-    fn waits<T: fmt::Debug>(offered: Offered<T>) -> Vec<T> {
+    fn waits<T: fmt::Debug>(offered: OfferOutcome<T>) -> Vec<T> {
         match offered {
-            Offered::Waits(evicted) => evicted,
+            OfferOutcome::Waits(evicted) => evicted,
             other => panic!("it does not wait: {other:?}"),
         }
     }
@@ -556,148 +557,160 @@ mod tests {
         let cpu = (0..CpuSet::MAX_CPU)
             .find(|&cpu| allowed.is_set(cpu))
             .unwrap();
-        let shared = Arc::new((Crew::<()>::new(1, 1, 1, ROOM), Gate::new(0)));
+        let shared = Arc::new((WorkerSet::<()>::new(1, 1, 1, ROOM), Gate::new(0)));
         let of_member = Arc::clone(&shared);
         let member = ThreadBuilder::new("member")
             .scheduling(Scheduling::fifo(2))
             .affinity(&[cpu])
             .spawn(move || {
-                let (crew, gate) = &*of_member;
-                let place = crew.enlist(1).unwrap();
-                assert!(crew.rest(place));
+                let (workers, gate) = &*of_member;
+                let place = workers.enlist(1).unwrap();
+                assert!(workers.rest(place));
                 gate.set(1);
                 gate.wait_while(1, Deadline::after(Duration::from_secs(60)));
-                crew.rise(place)
+                workers.rise(place)
             })
             .unwrap();
         let caller = ThreadBuilder::new("caller")
             .scheduling(Scheduling::fifo(1))
             .affinity(&[cpu])
             .spawn(move || {
-                let (crew, gate) = &*shared;
+                let (workers, gate) = &*shared;
                 gate.wait_while(0, Deadline::after(Duration::from_secs(60)));
-                let call = crew.call().unwrap();
+                let call = workers.call().unwrap();
                 // The member preempts this thread here.
                 gate.set(2);
                 call.make(false)
             })
             .unwrap();
         assert_eq!(caller.join().unwrap(), 0);
-        assert_eq!(member.join().unwrap(), Risen::Called);
+        assert_eq!(member.join().unwrap(), WakeReason::Called);
     }
 
     #[test]
     fn what_waits_gets_the_seat_that_is_given_back_the_most_urgent_first() {
-        let crew = Crew::new(1, 1, 1, ROOM);
-        assert!(crew.try_begin() && !crew.try_begin());
-        assert!(waits(crew.offer(1, 1, "low")).is_empty());
-        assert!(waits(crew.offer(2, 1, "high")).is_empty());
-        assert_eq!(crew.finish(), Some("high"));
-        assert_eq!(crew.finish(), Some("low"));
-        assert_eq!(crew.finish(), None);
-        assert!(crew.try_begin());
+        let workers = WorkerSet::new(1, 1, 1, ROOM);
+        assert!(workers.try_begin() && !workers.try_begin());
+        assert!(waits(workers.offer(1, 1, "low")).is_empty());
+        assert!(waits(workers.offer(2, 1, "high")).is_empty());
+        assert_eq!(workers.finish(), Some("high"));
+        assert_eq!(workers.finish(), Some("low"));
+        assert_eq!(workers.finish(), None);
+        assert!(workers.try_begin());
     }
 
     #[test]
     fn equals_are_served_in_order() {
-        let crew = Crew::new(1, 1, 1, ROOM);
-        assert!(crew.try_begin());
-        waits(crew.offer(1, 1, "first"));
-        waits(crew.offer(1, 1, "second"));
-        assert_eq!(crew.finish(), Some("first"));
+        let workers = WorkerSet::new(1, 1, 1, ROOM);
+        assert!(workers.try_begin());
+        waits(workers.offer(1, 1, "first"));
+        waits(workers.offer(1, 1, "second"));
+        assert_eq!(workers.finish(), Some("first"));
     }
 
     #[test]
     fn things_and_octets_are_bounded() {
-        let crew = Crew::new(1, 1, 1, ROOM);
-        assert!(crew.try_begin());
-        waits(crew.offer(0, 60, 'a'));
-        assert!(matches!(crew.offer(0, 41, 'b'), Offered::Refused('b')));
-        waits(crew.offer(0, 40, 'c'));
-        assert!(matches!(crew.offer(0, 0, 'd'), Offered::Refused('d')));
-        assert_eq!(crew.counts(), (1, 0, 2));
+        let workers = WorkerSet::new(1, 1, 1, ROOM);
+        assert!(workers.try_begin());
+        waits(workers.offer(0, 60, 'a'));
+        assert!(matches!(
+            workers.offer(0, 41, 'b'),
+            OfferOutcome::Refused('b')
+        ));
+        waits(workers.offer(0, 40, 'c'));
+        assert!(matches!(
+            workers.offer(0, 0, 'd'),
+            OfferOutcome::Refused('d')
+        ));
+        assert_eq!(workers.counts(), (1, 0, 2));
     }
 
     #[test]
     fn what_is_more_urgent_takes_the_room_of_what_is_less() {
-        let crew = Crew::new(1, 1, 1, ROOM);
-        assert!(crew.try_begin());
-        waits(crew.offer(1, 60, "old"));
-        waits(crew.offer(1, 40, "young"));
-        assert_eq!(waits(crew.offer(2, 30, "urgent")), ["young"]);
+        let workers = WorkerSet::new(1, 1, 1, ROOM);
+        assert!(workers.try_begin());
+        waits(workers.offer(1, 60, "old"));
+        waits(workers.offer(1, 40, "young"));
+        assert_eq!(waits(workers.offer(2, 30, "urgent")), ["young"]);
         // One eviction would not make enough room here, and two would not either.
-        assert!(matches!(crew.offer(2, 90, "great"), Offered::Refused(_)));
-        assert_eq!(crew.finish(), Some("urgent"));
-        assert_eq!(crew.finish(), Some("old"));
+        assert!(matches!(
+            workers.offer(2, 90, "great"),
+            OfferOutcome::Refused(_)
+        ));
+        assert_eq!(workers.finish(), Some("urgent"));
+        assert_eq!(workers.finish(), Some("old"));
     }
 
     #[test]
-    fn a_closed_crew_gives_back_what_waits_and_takes_nothing() {
-        let crew = Crew::new(1, 1, 1, ROOM);
-        assert!(crew.try_begin());
-        waits(crew.offer(0, 1, 'a'));
-        assert_eq!(crew.close(), ['a']);
-        assert!(matches!(crew.offer(0, 1, 'b'), Offered::Refused('b')));
-        assert_eq!(crew.finish(), None);
+    fn a_closed_set_gives_back_what_waits_and_takes_nothing() {
+        let workers = WorkerSet::new(1, 1, 1, ROOM);
+        assert!(workers.try_begin());
+        waits(workers.offer(0, 1, 'a'));
+        assert_eq!(workers.close(), ['a']);
+        assert!(matches!(
+            workers.offer(0, 1, 'b'),
+            OfferOutcome::Refused('b')
+        ));
+        assert_eq!(workers.finish(), None);
     }
 
     #[test]
-    fn a_crew_grows_to_its_bound_and_shrinks_to_its_least() {
-        let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
-        assert!(!crew.retire());
-        assert!(crew.grow() && !crew.grow());
-        crew.settle(true);
-        assert!(crew.has_grown());
-        assert_eq!(crew.finish(), None, "the new seat was the caller's");
-        assert!(crew.retire());
-        assert_eq!(crew.counts(), (1, 1, 0));
+    fn a_set_grows_to_its_bound_and_shrinks_to_its_least() {
+        let workers: WorkerSet<()> = WorkerSet::new(1, 2, 2, ROOM);
+        assert!(!workers.retire());
+        assert!(workers.grow() && !workers.grow());
+        workers.settle(true);
+        assert!(workers.has_grown());
+        assert_eq!(workers.finish(), None, "the new permit was the caller's");
+        assert!(workers.retire());
+        assert_eq!(workers.counts(), (1, 1, 0));
     }
 
     #[test]
     fn nobody_leaves_for_a_thread_that_does_not_start() {
-        let crew: Crew<()> = Crew::new(1, 2, 2, ROOM);
-        assert!(crew.grow());
-        assert!(!crew.retire());
-        crew.settle(false);
-        assert_eq!(crew.counts(), (1, 1, 0));
+        let workers: WorkerSet<()> = WorkerSet::new(1, 2, 2, ROOM);
+        assert!(workers.grow());
+        assert!(!workers.retire());
+        workers.settle(false);
+        assert_eq!(workers.counts(), (1, 1, 0));
     }
 
     #[test]
     fn the_most_urgent_assignment_is_taken_first_and_equals_in_order() {
-        let crew = Crew::new(4, 4, 4, ROOM);
+        let workers = WorkerSet::new(4, 4, 4, ROOM);
         for (rank, thing) in [(1, 'a'), (2, 'b'), (2, 'c'), (0, 'd')] {
-            assert!(crew.try_begin());
-            crew.assign(rank, thing).expect("it is open");
+            assert!(workers.try_begin());
+            workers.assign(rank, thing).expect("it is open");
         }
-        let taken: String = core::iter::from_fn(|| crew.take_assigned()).collect();
+        let taken: String = core::iter::from_fn(|| workers.take_assigned()).collect();
         assert_eq!(taken, "bcad");
     }
 
     #[test]
     fn a_resting_member_is_called_once() {
-        let crew: Crew<()> = Crew::new(1, 1, 2, ROOM);
-        let me = crew.enlist(7).expect("there is room");
-        assert!(crew.call().is_none(), "it does not rest");
-        assert!(crew.rest(me));
-        let call = crew.call().expect("it rests");
+        let workers: WorkerSet<()> = WorkerSet::new(1, 1, 2, ROOM);
+        let me = workers.enlist(7).expect("there is room");
+        assert!(workers.call().is_none(), "it does not rest");
+        assert!(workers.rest(me));
+        let call = workers.call().expect("it rests");
         assert_eq!(call.thread(), 7);
-        assert!(crew.call().is_none());
+        assert!(workers.call().is_none());
         assert_eq!(call.make(true), me);
-        assert_eq!(crew.rise(me), Risen::Raised);
-        assert!(crew.rest(me));
-        assert_eq!(crew.rise(me), Risen::ByItself);
-        crew.leave(me);
+        assert_eq!(workers.rise(me), WakeReason::Raised);
+        assert!(workers.rest(me));
+        assert_eq!(workers.rise(me), WakeReason::ByItself);
+        workers.leave(me);
     }
 
     #[test]
     fn a_member_does_not_rest_while_something_is_assigned() {
-        let crew = Crew::new(1, 1, 1, ROOM);
-        let me = crew.enlist(7).expect("there is room");
-        assert!(crew.try_begin());
-        crew.assign(0, 'a').expect("it is open");
-        assert!(!crew.rest(me));
-        assert_eq!(crew.rise(me), Risen::ByItself);
-        assert_eq!(crew.take_assigned(), Some('a'));
-        assert!(crew.rest(me));
+        let workers = WorkerSet::new(1, 1, 1, ROOM);
+        let me = workers.enlist(7).expect("there is room");
+        assert!(workers.try_begin());
+        workers.assign(0, 'a').expect("it is open");
+        assert!(!workers.rest(me));
+        assert_eq!(workers.rise(me), WakeReason::ByItself);
+        assert_eq!(workers.take_assigned(), Some('a'));
+        assert!(workers.rest(me));
     }
 }

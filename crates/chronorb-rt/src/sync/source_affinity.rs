@@ -12,13 +12,14 @@ use std::sync::Arc;
 use crate::sync::primitives::Mutex;
 use crate::sync::primitives::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// The threads that wait at a set, and those that stay at sources. `P` identifies a source.
+/// The numbers of threads that wait at a set of sources, and the threads that wait at one source
+/// each. `P` identifies a source.
 #[derive(Debug)]
-pub struct Stays<P> {
+pub struct SourceAffinity<P> {
     at_set: AtomicUsize,
     /// The number of entries of `stayers`, with those that are about to be added.
     staying: AtomicUsize,
-    stayers: Mutex<Vec<(P, Arc<Stayer>)>>,
+    stayers: Mutex<Vec<(P, Arc<AffineThread>)>>,
     /// The number of events at the set before a thread may stay.
     reluctance: AtomicU32,
     /// The value of `reluctance` after the next call.
@@ -27,7 +28,7 @@ pub struct Stays<P> {
 
 /// The state of a thread that stays at times.
 #[derive(Debug)]
-pub struct Stayer {
+pub struct AffineThread {
     tid: u32,
     /// [`WAITING`], [`BUSY`] or [`CALLED`].
     state: AtomicU32,
@@ -40,7 +41,7 @@ const BUSY: u32 = 1;
 /// The thread must go back to the set.
 const CALLED: u32 = 2;
 
-impl<P> Stays<P> {
+impl<P> SourceAffinity<P> {
     /// Makes an instance without waiting and staying threads.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "it is no value to begin with")]
@@ -91,7 +92,7 @@ impl<P> Stays<P> {
     /// Registers the calling thread as staying at `place`, until it [leaves](Self::leave). Returns
     /// whether it may stay; otherwise it must leave at once.
     #[must_use]
-    pub fn enter(&self, stayer: &Arc<Stayer>, place: P) -> bool {
+    pub fn enter(&self, stayer: &Arc<AffineThread>, place: P) -> bool {
         stayer.state.store(BUSY, Ordering::Release);
         self.stayers.lock().push((place, Arc::clone(stayer)));
         self.staying.fetch_add(1, Ordering::AcqRel);
@@ -100,7 +101,7 @@ impl<P> Stays<P> {
     }
 
     /// Ends the stay of the calling thread after `served` items. Returns whether it was called.
-    pub fn leave(&self, stayer: &Arc<Stayer>, served: u32) -> bool {
+    pub fn leave(&self, stayer: &Arc<AffineThread>, served: u32) -> bool {
         let mut stayers = self.stayers.lock();
         stayers.retain(|(_, other)| !Arc::ptr_eq(other, stayer));
         drop(stayers);
@@ -151,7 +152,7 @@ impl<P> Stays<P> {
 
 /// Calls a waiting thread, or a busy one if permitted. Returns whether it did.
 fn call<P>(
-    (place, stayer): &(P, Arc<Stayer>),
+    (place, stayer): &(P, Arc<AffineThread>),
     even_if_busy: bool,
     wake: &impl Fn(&P, u32),
 ) -> bool {
@@ -170,7 +171,7 @@ fn call<P>(
     }
 }
 
-impl Stayer {
+impl AffineThread {
     /// Makes the state of the thread `tid`.
     #[must_use]
     pub fn new(tid: u32) -> Self {
@@ -219,11 +220,11 @@ mod tests {
     use super::*;
 
     /// Makes threads 1, 2 and 3, which stay at places of these numbers and are busy.
-    fn three_that_stay() -> (Stays<u32>, [Arc<Stayer>; 3]) {
-        let stays = Stays::new();
+    fn three_that_stay() -> (SourceAffinity<u32>, [Arc<AffineThread>; 3]) {
+        let stays = SourceAffinity::new();
         stays.come();
         let stayers = [1, 2, 3].map(|tid| {
-            let stayer = Arc::new(Stayer::new(tid));
+            let stayer = Arc::new(AffineThread::new(tid));
             assert!(stays.enter(&stayer, tid));
             stayer
         });

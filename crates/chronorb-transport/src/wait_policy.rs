@@ -8,7 +8,7 @@ use std::time::Duration;
 /// processors. A polling thread needs no wake-up, but keeps its processor from all other threads
 /// meanwhile.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Waiting {
+pub enum WaitPolicy {
     /// The thread sleeps until the kernel wakes it.
     #[default]
     Block,
@@ -18,8 +18,8 @@ pub enum Waiting {
     Poll,
 }
 
-impl Waiting {
-    /// Returns how long the thread polls before it sleeps. [`chronorb_rt::look_for`] bounds that
+impl WaitPolicy {
+    /// Returns how long the thread polls before it sleeps. [`chronorb_rt::poll_for`] bounds that
     /// further, so that no thread starves others.
     #[must_use]
     pub const fn bound(self) -> Duration {
