@@ -35,13 +35,13 @@ pub(crate) enum Command {
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArguments),
 
-    /// Find out what costs latency on this machine, and how to mend it.
+    /// Find the settings of this machine that cost latency, and their remedies.
     ///
     /// Checks the kernel, the rights of this process, CPUs, timers, memory and network. Each
-    /// finding has what was found, what it costs and how to mend it: missing rights and parts of
-    /// the kernel first, and the most costly first. A file that cannot be read is named with the
-    /// reason. Changes nothing on the machine. With --measure it also shows how late threads wake
-    /// up that sleep until a fixed time.
+    /// finding has the present state, its cost and the remedy. Missing rights and parts of the
+    /// kernel come first, and then the most costly findings. A file that cannot be read is named
+    /// with the reason. Changes nothing on the machine. With --measure it also measures the delay
+    /// of threads that sleep until a fixed time.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArguments),
 
@@ -67,7 +67,7 @@ pub(crate) enum Command {
 
     /// Print the completions of this command for a shell.
     ///
-    /// Packages install them; those of a user go to the directory that the shell searches.
+    /// Packages install them. A user puts them into the directory that the shell searches.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell.

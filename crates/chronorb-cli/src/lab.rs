@@ -40,10 +40,10 @@ pub(crate) enum LabCommand {
 
     /// Compare the figures of two runs of the same experiment.
     ///
-    /// The runs can be of two machines, versions or days. Matches the rows of both files by what
-    /// identifies them, and shows the figures side by side with their ratios, the largest changes
-    /// first; then the claims that became true or false, and the settings and machines that differ.
-    /// Figures of several rounds are compared by their median.
+    /// The runs can be of two machines, versions or days. Shows the figures of equal rows side by
+    /// side with their ratios, the largest changes first; then the claims that became true or
+    /// false, and the settings and machines that differ. Figures of several rounds are compared by
+    /// their median.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
 
@@ -57,7 +57,7 @@ pub(crate) enum LabCommand {
     #[command(after_help = DEMUX_EXAMPLES)]
     Demux(ExperimentArguments),
 
-    /// Measure what other clients notice while a server is attacked.
+    /// Measure the effect of attacks on a server on its other clients.
     ///
     /// Each attack has a server with the default settings, a legitimate client whose calls are
     /// measured before, during and after the attack, new clients that connect meanwhile, and an
@@ -92,7 +92,7 @@ pub(crate) enum LabCommand {
     #[command(after_help = LATENCY_EXAMPLES)]
     Latency(LatencyArguments),
 
-    /// Hold the ORB, and vary how the operating system schedules it.
+    /// Measure the same ORB under different scheduling by the operating system.
     ///
     /// A client of high priority and some of low call under SCHED_OTHER, SCHED_FIFO, SCHED_RR and
     /// SCHED_DEADLINE, on an idle machine and beside threads that compute and do I/O; pinned and
@@ -162,7 +162,7 @@ pub(crate) enum LabCommand {
     #[command(after_help = THROUGHPUT_EXAMPLES)]
     Throughput(ExperimentArguments),
 
-    /// Find out where the time of a call goes: ORB, transport, operating system.
+    /// Measure the time of a call by layer: ORB, transport, operating system.
     ///
     /// Client and server take time stamps at each stage of a request and around each system call,
     /// by one clock, and each call is followed from the stub through the server and back. Ends with
@@ -233,7 +233,7 @@ pub(crate) struct ExperimentArguments {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Measure less, in little time; --quick is another name for it.
+    /// Run a short version of the experiment; --quick is another name for this option.
     #[arg(long, alias = "quick")]
     short: bool,
 }
@@ -272,7 +272,7 @@ pub(crate) struct AllArguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Run the short plan of each experiment; --quick is another name for it.
+    /// Run a short version of each experiment; --quick is another name for this option.
     #[arg(long, alias = "quick")]
     short: bool,
 
@@ -324,12 +324,12 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     figures: Vec<String>,
 
-    /// List the figures that changed by more than so many hundredths.
+    /// List the figures that changed by more than this number of hundredths.
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent)]
     threshold: f64,
 
-    /// Fail, with exit status 1, where a time or an amount of memory grew, or a rate fell, by more
-    /// than so many hundredths.
+    /// Fail, with exit status 1, if a time or an amount of memory grew, or a rate fell, by more
+    /// than this number of hundredths.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     fail_if_worse: Option<f64>,
 }
@@ -496,7 +496,7 @@ pub(crate) struct ProtocolsArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// These protocols alone, in this order: iiop, uiop, shmiop, diop, ssliop, miop.
+    /// Measure these protocols alone, in this order: iiop, uiop, shmiop, diop, ssliop, miop.
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',')]
     protocol: Vec<Protocol>,
 
@@ -549,7 +549,7 @@ pub(crate) struct RioArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// These experiments of the paper alone: e10, e11, e12, e13.
+    /// Run these experiments of the paper alone: e10, e11, e12, e13.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<rio::Part>,
 
@@ -660,7 +660,7 @@ pub(crate) struct WhiteboxArguments {
     #[command(flatten)]
     common: ExperimentArguments,
 
-    /// Fail where a budget is broken.
+    /// Fail if a budget is exceeded.
     #[arg(long)]
     check: bool,
 

@@ -187,7 +187,8 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
 }
 
 /// Ready with the result. The request is sent when the call begins, not when this is first polled; from then on the
-/// attendant thread of the connection waits for the reply, as [`on_reply`](PendingReply::on_reply) says, and wakes the
+/// attendant thread of the connection waits for the reply, as [`on_reply`](PendingReply::on_reply)
+/// says, and wakes the
 /// task.
 impl<T, E: From<SystemException>> Future for PendingReply<T, E> {
     type Output = Result<T, E>;
