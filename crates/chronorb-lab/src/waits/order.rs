@@ -1,4 +1,4 @@
-//! What client and server say to each other beside the calls, and what the calls are.
+//! The messages between client and server beside the calls, and the sizes of the calls.
 
 use std::net::SocketAddr;
 
@@ -6,48 +6,44 @@ use serde::{Deserialize, Serialize};
 
 use super::case::Way;
 
-/// The octets of a request: about those of a small call by GIOP.
+/// The octets of a request: about as many as those of a small call by GIOP.
 pub(super) const REQUEST: usize = 60;
 /// The octets of a reply.
 pub(super) const REPLY: usize = 28;
 
-/// To the server, as its argument.
+/// The argument of the server's process.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ServerOrder {
-    /// How many connections come first, on which nothing will happen.
+pub(super) struct WaitsServerOrder {
+    /// The number of idle connections, which are accepted first.
     pub(super) idle: u32,
     pub(super) lock_memory: bool,
 }
 
-/// From the server, when it listens.
+/// The server's message when it listens.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Listening {
+pub(super) struct ListenerReport {
     pub(super) address: SocketAddr,
     pub(super) io_uring: IoUring,
 }
 
-/// Whether there is io_uring.
+/// The availability of io_uring.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IoUring {
-    /// There is; when the kernel does what a completion takes: `deferred`, `cooperative` or
+    /// The kernel permits it, and does the work of completions `deferred`, `cooperative` or
     /// `interrupting` (see [`chronorb_probe::CompletionWork`]).
     Permitted(String),
-    /// The system refuses it, and why.
+    /// The kernel refuses it, for this reason.
     Refused(String),
 }
 
-/// To the server, for each trial; the end of its work is `None`. The connection for it follows.
+/// The order for one trial, whose connection the server accepts next.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Serve {
+pub(super) struct TrialOrder {
     pub(super) way: Way,
     pub(super) processor: usize,
-    /// Of `SCHED_FIFO`.
+    /// The priority of `SCHED_FIFO`; without it, the thread is an ordinary one.
     pub(super) priority: Option<u8>,
-    /// How many idle connections are in its set.
+    /// The number of idle connections in the thread's set.
     pub(super) idle: u32,
 }
-
-/// From the server, when the connection is closed.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Served {}

@@ -1,22 +1,22 @@
-//! The report.
+//! The report of the experiment.
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 
+use super::Waits;
 use super::case::{Setting, Way};
 use super::order::IoUring;
-use super::outcome::{Outcome, P50, P99, Quantile, places};
+use super::outcome::{P50, P99, Quantile, WaitsOutcome};
+use crate::experiment::Experiment;
 use crate::report::{begin, end};
 
-pub(super) fn document(outcome: &Outcome) -> Document {
+pub(super) fn document(outcome: &WaitsOutcome) -> Document {
     let mut document = begin(outcome, LEAD);
     for (title, quantile) in [("The median", P50), ("The tail: p99", P99)] {
         document = document.part(title, [by_way(outcome, title, quantile)], []);
     }
-    let tables = outcome
-        .settings()
-        .into_iter()
-        .map(|setting| table(outcome, setting));
+    let settings = outcome.settings().into_iter();
+    let tables = settings.map(|setting| table(outcome, setting));
     let document = document.part("The figures", [], tables);
     end(
         document,
@@ -26,68 +26,65 @@ pub(super) fn document(outcome: &Outcome) -> Document {
     )
 }
 
-/// The outcome in one line.
-pub(super) fn headline(outcome: &Outcome) -> String {
-    let ratios = |way| {
-        let medians = places().filter_map(|place| outcome.by_blocking(place, way));
-        let medians: Vec<f64> = medians.map(|ratio| ratio.median).collect();
-        let ends = |pick: fn(f64, f64) -> f64| medians.iter().copied().reduce(pick);
-        ends(f64::min).zip(ends(f64::max))
+/// Renders the outcome in one line.
+pub(super) fn headline(outcome: &WaitsOutcome) -> String {
+    let words = |name: &str, way| {
+        let ratios = Setting::places().filter_map(|place| outcome.by_blocking(place, way));
+        let medians: Vec<f64> = ratios.map(|ratio| ratio.median).collect();
+        let end = |pick: fn(f64, f64) -> f64| medians.iter().copied().reduce(pick);
+        let (least, most) = (end(f64::min)?, end(f64::max)?);
+        Some(format!("{name} {least:.2} to {most:.2}"))
     };
-    let told = |name: &str, way| {
-        ratios(way).map(|(least, most)| format!("{name} {least:.2} to {most:.2}"))
+    let Some(edge) = words("edge-triggered epoll takes", Way::EdgeTriggered) else {
+        return Waits::TITLE.to_owned();
     };
-    let edge = told("edge-triggered epoll takes", Way::EdgeTriggered);
-    let Some(edge) = edge else {
-        return "Ways to wait for a request".to_owned();
-    };
-    let ring = told(", io_uring", Way::Ring).unwrap_or_default();
-    format!("Ways to wait for a request: {edge}{ring} of what blocking recv takes")
+    let ring = words(", io_uring", Way::Ring).unwrap_or_default();
+    format!("{}: {edge}{ring} of what blocking recv takes", Waits::TITLE)
 }
 
-/// A quantile of every way by that of blocking `recv`, without idle connections.
-fn by_way(outcome: &Outcome, title: &str, of: Quantile) -> Chart {
+/// Draws a quantile of each way by that of blocking `recv`, without idle connections.
+fn by_way(outcome: &WaitsOutcome, title: &str, of: Quantile) -> Chart {
     let caption = format!(
         "{title} of each way by that of blocking recv in the same round: dots are medians over the \
-         rounds, bars reach from the least to the greatest. No idle connections. s: spinning, u: io_uring."
+         rounds, bars reach from the least to the greatest. No idle connections. s: spinning, \
+         u: io_uring."
     );
-    let settings = outcome
-        .settings()
-        .into_iter()
-        .filter(|setting| setting.idle == 0);
-    let series = settings.flat_map(|setting| {
-        let ratios = Way::ALL.into_iter().enumerate().filter_map(|(at, way)| {
-            let ratio = outcome.ratio((setting, way), (setting, Way::Blocking), of)?;
-            Some((at as f64, ratio))
-        });
-        let ratios: Vec<_> = ratios.collect();
-        let ranges = ratios
-            .iter()
-            .flat_map(|(at, of)| [(*at, of.least), (*at, of.greatest)]);
-        let medians = ratios.iter().map(|(at, of)| (*at, of.median));
-        [
-            Series::new(Mark::Dots, setting.place(), medians),
-            Series::new(Mark::Ranges, "", ranges),
-        ]
-    });
-    let series: Vec<_> = series.collect();
+    let settings = outcome.settings().into_iter();
+    let settings = settings.filter(|setting| setting.idle == 0);
+    let series: Vec<_> = settings
+        .flat_map(|setting| {
+            let ratio = |way| outcome.ratio((setting, way), (setting, Way::Blocking), of);
+            let ratios = (0..).zip(Way::ALL);
+            let ratios = ratios.filter_map(|(at, way)| Some((f64::from(at), ratio(way)?)));
+            let (medians, ranges): (Vec<_>, Vec<_>) = ratios
+                .map(|(at, of)| ((at, of.median), [(at, of.least), (at, of.greatest)]))
+                .unzip();
+            [
+                Series::new(Mark::Dots, setting.place(), medians),
+                Series::new(Mark::Ranges, "", ranges.into_iter().flatten()),
+            ]
+        })
+        .collect();
     let ways = Axis::groups("how the server's thread waits", Way::ALL.map(Way::short));
     let chart = Chart::new(caption, ways, Axis::log("by blocking recv", Unit::Number));
-    match series.is_empty() {
-        true => chart,
-        false => {
-            let ends = [(-0.5, 1.0), (Way::ALL.len() as f64 - 0.5, 1.0)];
-            let line = Series::new(Mark::Dashes, "blocking recv", ends).colour(NEUTRAL);
-            chart.series([line]).series(series)
-        }
+    if series.is_empty() {
+        return chart;
     }
+    let ends = [(-0.5, 1.0), (Way::ALL.len() as f64 - 0.5, 1.0)];
+    let line = Series::new(Mark::Dashes, "blocking recv", ends).colour(NEUTRAL);
+    chart.series([line]).series(series)
 }
 
-/// The ways of a setting.
-fn table(outcome: &Outcome, setting: Setting) -> Table {
+/// Tabulates the ways of a setting.
+fn table(outcome: &WaitsOutcome, setting: Setting) -> Table {
     let lines = setting.ways().filter_map(|way| {
-        let figure = outcome.figure(setting, way)?;
-        let times = [figure.p50_us, figure.p99_us, figure.p999_us, figure.max_us];
+        let latency = outcome.summary(setting, way)?;
+        let times = [
+            latency.p50_us,
+            latency.p99_us,
+            latency.p999_us,
+            latency.max_us,
+        ];
         let ratio = outcome.by_blocking(setting, way);
         let ratios = ratio.map_or_else(Default::default, |ratio| {
             [
@@ -102,8 +99,8 @@ fn table(outcome: &Outcome, setting: Setting) -> Table {
     Table::new(setting.name(), columns, lines)
 }
 
-/// How the figures are to be understood, in sentences.
-fn notes(outcome: &Outcome) -> Vec<String> {
+/// Explains the figures.
+fn notes(outcome: &WaitsOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
