@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A way in which a server's thread waits for the next request.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum WaitMethod {
     /// In `recv` on the only connection: the least that a sleeping thread can cost.
     Blocking,
     /// In a level-triggered epoll set.
@@ -35,7 +35,7 @@ pub enum Way {
     RingLeader,
 }
 
-impl Way {
+impl WaitMethod {
     /// All ways, beginning with the one that the others are compared with.
     pub const ALL: [Self; 13] = [
         Self::Blocking,
@@ -161,8 +161,8 @@ impl Setting {
     }
 
     /// The ways that are measured here: a spinning thread needs a processor of its own.
-    pub(super) fn ways(self) -> impl Iterator<Item = Way> {
-        let all = Way::ALL.into_iter();
+    pub(super) fn ways(self) -> impl Iterator<Item = WaitMethod> {
+        let all = WaitMethod::ALL.into_iter();
         all.filter(move |way| self.processors == Processors::Two || !way.spins())
     }
 

@@ -1,12 +1,12 @@
 //! The claims about the figures.
 
-use super::case::{Processors, Setting, Way};
+use super::case::{Processors, Setting, WaitMethod};
 use super::outcome::{P50, P99, Quantile, RoundRatio, WaitsOutcome};
 use crate::Claim;
 
 /// Judges all claims.
 pub(super) fn of(outcome: &WaitsOutcome) -> Vec<Claim> {
-    let near_blocking = |way: Way, limit| {
+    let near_blocking = |way: WaitMethod, limit| {
         Setting::places().map(move |place| {
             let name = way.name();
             let claim = format!("{name}: p50 at most {limit} of blocking recv");
@@ -15,9 +15,9 @@ pub(super) fn of(outcome: &WaitsOutcome) -> Vec<Claim> {
         })
     };
     let on_two = Setting::places().filter(|place| place.processors == Processors::Two);
-    near_blocking(Way::EdgeTriggered, EDGE)
+    near_blocking(WaitMethod::EdgeTriggered, EDGE)
         .chain(Setting::places().map(|place| idle_is_free(outcome, place)))
-        .chain(near_blocking(Way::HotConnection, HOT))
+        .chain(near_blocking(WaitMethod::HotConnection, HOT))
         .chain(on_two.flat_map(|place| spinning(outcome, place)))
         .chain(Setting::places().flat_map(|place| {
             [(P50, "median"), (P99, "tail (p99)")]
@@ -29,7 +29,7 @@ pub(super) fn of(outcome: &WaitsOutcome) -> Vec<Claim> {
 /// Judges whether idle connections make a set slower.
 fn idle_is_free(outcome: &WaitsOutcome, place: Setting) -> Claim {
     let most = place.with_idle(outcome.plan.most_idle());
-    let way = Way::EdgeTriggered;
+    let way = WaitMethod::EdgeTriggered;
     let claim = format!(
         "{} idle connections cost an edge-triggered set at most {:.0} % of p50",
         most.idle,
@@ -42,9 +42,13 @@ fn idle_is_free(outcome: &WaitsOutcome, place: Setting) -> Claim {
 /// Judges whether spinning pays, and whether a thread can as well spin on all its connections.
 fn spinning(outcome: &WaitsOutcome, place: Setting) -> [Claim; 2] {
     let pays = "a thread that spins in recv answers earlier than one that blocks";
-    let by_blocking = outcome.by_blocking(place, Way::SpinReceive);
+    let by_blocking = outcome.by_blocking(place, WaitMethod::SpinReceive);
     let set = format!("spinning on the set alone: p50 at most {SET} of spinning in recv");
-    let by_receive = outcome.ratio((place, Way::SpinSet), (place, Way::SpinReceive), P50);
+    let by_receive = outcome.ratio(
+        (place, WaitMethod::SpinSet),
+        (place, WaitMethod::SpinReceive),
+        P50,
+    );
     [
         judge(place, pays, by_blocking, |ratio| ratio < 1.0),
         judge(place, &set, by_receive, |ratio| ratio <= SET),
@@ -57,9 +61,9 @@ fn ring_wins(outcome: &WaitsOutcome, place: Setting, of: Quantile, name: &str) -
         "{}: io_uring beats edge-triggered epoll in the {name} by more than the noise",
         place.place()
     ));
-    let ways = Way::ALL.into_iter().filter(|way| way.is_ring());
+    let ways = WaitMethod::ALL.into_iter().filter(|way| way.is_ring());
     let ratios = ways.filter_map(|way| {
-        let ratio = outcome.ratio((place, way), (place, Way::EdgeTriggered), of)?;
+        let ratio = outcome.ratio((place, way), (place, WaitMethod::EdgeTriggered), of)?;
         Some((way, ratio))
     });
     let best = ratios.min_by(|(_, one), (_, other)| one.median.total_cmp(&other.median));
@@ -129,8 +133,8 @@ pub(super) mod tests {
             for setting in plan.settings(2, true) {
                 for way in setting.ways() {
                     let us = match way {
-                        Way::Blocking => 10.0,
-                        Way::EdgeTriggered | Way::HotConnection => 10.4,
+                        WaitMethod::Blocking => 10.0,
+                        WaitMethod::EdgeTriggered | WaitMethod::HotConnection => 10.4,
                         way if way.spins() => 6.0,
                         way if way.is_ring() => 9.0,
                         _ => 13.0,
@@ -170,7 +174,7 @@ pub(super) mod tests {
         found.expect("there is such a claim")
     }
 
-    fn change(outcome: &mut WaitsOutcome, way: Way, rounds: u32, factor: f64) {
+    fn change(outcome: &mut WaitsOutcome, way: WaitMethod, rounds: u32, factor: f64) {
         let rows = outcome.rows.iter_mut();
         for row in rows.filter(|row| row.way == way && row.round <= rounds) {
             row.latency.p50_us *= factor;
@@ -190,7 +194,7 @@ pub(super) mod tests {
     #[test]
     fn an_edge_that_costs_too_much_is_said() {
         let mut outcome = outcome();
-        change(&mut outcome, Way::EdgeTriggered, 11, 1.2);
+        change(&mut outcome, WaitMethod::EdgeTriggered, 11, 1.2);
         let claim = claim(&outcome, "one CPU: epoll, edge-triggered");
         assert_eq!(claim.verdict(), Verdict::Missed);
         assert!(claim.measured.starts_with("1.25 ("), "{}", claim.measured);
@@ -200,7 +204,7 @@ pub(super) mod tests {
     fn a_gain_within_the_noise_is_none() {
         let mut outcome = outcome();
         // Better on the whole, but not always.
-        for way in Way::ALL.into_iter().filter(|way| way.is_ring()) {
+        for way in WaitMethod::ALL.into_iter().filter(|way| way.is_ring()) {
             change(&mut outcome, way, 3, 1.3);
         }
         let median = claim(&outcome, "two CPUs: io_uring beats");

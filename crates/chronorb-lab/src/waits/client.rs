@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, Scheduling, SpawnError, ThreadBuilder};
 
-use super::case::{Processors, Setting, WaitsClass, Way};
+use super::case::{Processors, Setting, WaitMethod, WaitsClass};
 use super::order::{IoUring, ListenerReport, REPLY, REQUEST, TrialOrder, WaitsServerOrder};
 use super::plan::WaitsPlan;
 use super::server::SERVER;
@@ -55,7 +55,7 @@ impl WaitsFleet {
     pub(super) fn run(
         &mut self,
         setting: Setting,
-        way: Way,
+        way: WaitMethod,
         plan: &WaitsPlan,
     ) -> Result<Record, LabError> {
         let [client, other] = self.processors;

@@ -1,7 +1,7 @@
 //! `chronorb lab waits`: the costs of the ways in which a server's thread can wait for a request.
 //!
-//! [`Waits`] runs a server on raw sockets, and a client that calls it: a request of 60 octets, a
-//! reply of 28. The server's thread waits in each [`Way`] in turn: in `recv`, in epoll sets of
+//! [`WaitsExperiment`] runs a server on raw sockets, and a client that calls it: a request of 60 octets, a
+//! reply of 28. The server's thread waits in each [`WaitMethod`] in turn: in `recv`, in epoll sets of
 //! every kind, by busy-polling, and in io_uring. The figures show what the reactor of a lane could
 //! gain, and what it costs beside a thread that waits on one connection alone.
 //!
@@ -27,7 +27,7 @@ use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 
-pub use case::{Processors, Setting, WaitsClass, Way};
+pub use case::{Processors, Setting, WaitMethod, WaitsClass};
 pub use order::IoUring;
 pub use outcome::{WaitsOutcome, WaitsRow};
 pub use plan::WaitsPlan;
@@ -38,9 +38,9 @@ pub(crate) use server::{SERVER, server_main};
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).
 #[derive(Debug)]
-pub struct Waits;
+pub struct WaitsExperiment;
 
-impl Experiment for Waits {
+impl Experiment for WaitsExperiment {
     const NAME: &'static str = "waits";
     const TITLE: &'static str = "Ways to wait for a request";
 
@@ -71,7 +71,7 @@ impl Experiment for Waits {
         let progress = Progress::start("waiting, rounds", plan.rounds.into());
         for round in 1..=plan.rounds {
             for &setting in &settings {
-                let mut ways: Vec<Way> = setting.ways().collect();
+                let mut ways: Vec<WaitMethod> = setting.ways().collect();
                 ways.retain(|way| may_ring || !way.is_ring());
                 // The order rotates, so that no way is always measured after the same one.
                 let count = ways.len();

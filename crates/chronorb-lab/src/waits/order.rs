@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::case::Way;
+use super::case::WaitMethod;
 
 /// The octets of a request: about as many as those of a small call by GIOP.
 pub(super) const REQUEST: usize = 60;
@@ -40,7 +40,7 @@ pub enum IoUring {
 /// The order for one trial, whose connection the server accepts next.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct TrialOrder {
-    pub(super) way: Way,
+    pub(super) way: WaitMethod,
     pub(super) processor: usize,
     /// The priority of `SCHED_FIFO`; without it, the thread is an ordinary one.
     pub(super) priority: Option<u8>,

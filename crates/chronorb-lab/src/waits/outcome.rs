@@ -4,10 +4,10 @@ use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::case::{Setting, Way};
+use super::case::{Setting, WaitMethod};
 use super::order::IoUring;
 use super::plan::WaitsPlan;
-use super::{Waits, claims, report};
+use super::{WaitsExperiment, claims, report};
 use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
@@ -21,7 +21,7 @@ pub struct WaitsRow {
     #[serde(flatten)]
     pub setting: Setting,
     /// The way.
-    pub way: Way,
+    pub way: WaitMethod,
     /// The number of the round, from 1 on.
     pub round: u32,
     /// The latencies of the calls.
@@ -76,21 +76,21 @@ impl WaitsOutcome {
     }
 
     /// The rounds of a way in a setting.
-    fn rounds(&self, setting: Setting, way: Way) -> impl Iterator<Item = &WaitsRow> + Clone {
+    fn rounds(&self, setting: Setting, way: WaitMethod) -> impl Iterator<Item = &WaitsRow> + Clone {
         let rows = self.rows.iter();
         rows.filter(move |row| (row.setting, row.way) == (setting, way))
     }
 
     /// The figures of a way in a setting over all rounds, if it was measured.
-    pub(super) fn summary(&self, setting: Setting, way: Way) -> Option<Summary> {
+    pub(super) fn summary(&self, setting: Setting, way: WaitMethod) -> Option<Summary> {
         over_rounds(self.rounds(setting, way).map(|row| &row.latency))
     }
 
     /// The ratio of a quantile of one way and setting to that of another, round by round.
     pub(super) fn ratio(
         &self,
-        (setting, way): (Setting, Way),
-        to: (Setting, Way),
+        (setting, way): (Setting, WaitMethod),
+        to: (Setting, WaitMethod),
         of: Quantile,
     ) -> Option<RoundRatio> {
         let ratios: Vec<f64> = (self.rounds(setting, way))
@@ -111,8 +111,8 @@ impl WaitsOutcome {
     }
 
     /// The ratio of the p50 of a way to that of a thread that blocks in `recv`.
-    pub(super) fn by_blocking(&self, setting: Setting, way: Way) -> Option<RoundRatio> {
-        self.ratio((setting, way), (setting, Way::Blocking), P50)
+    pub(super) fn by_blocking(&self, setting: Setting, way: WaitMethod) -> Option<RoundRatio> {
+        self.ratio((setting, way), (setting, WaitMethod::Blocking), P50)
     }
 }
 
@@ -163,7 +163,7 @@ impl Findings for WaitsOutcome {
     }
 
     fn figures(&self) -> Value {
-        figures(Waits::NAME, self, Value::Null)
+        figures(WaitsExperiment::NAME, self, Value::Null)
     }
 
     fn document(&self) -> Document {

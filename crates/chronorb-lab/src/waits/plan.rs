@@ -70,7 +70,7 @@ impl WaitsPlan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Way;
+    use super::super::case::WaitMethod;
     use super::*;
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
         for setting in poor {
             assert_eq!(setting.class, WaitsClass::Ordinary);
             assert!(setting.ways().all(|way| !way.spins()));
-            assert_eq!(setting.ways().next(), Some(Way::Blocking));
+            assert_eq!(setting.ways().next(), Some(WaitMethod::Blocking));
         }
     }
 

@@ -3,8 +3,8 @@
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 
-use super::Waits;
-use super::case::{Setting, Way};
+use super::WaitsExperiment;
+use super::case::{Setting, WaitMethod};
 use super::order::IoUring;
 use super::outcome::{P50, P99, Quantile, WaitsOutcome};
 use crate::experiment::Experiment;
@@ -35,11 +35,14 @@ pub(super) fn headline(outcome: &WaitsOutcome) -> String {
         let (least, most) = (end(f64::min)?, end(f64::max)?);
         Some(format!("{name} {least:.2} to {most:.2}"))
     };
-    let Some(edge) = words("edge-triggered epoll takes", Way::EdgeTriggered) else {
-        return Waits::TITLE.to_owned();
+    let Some(edge) = words("edge-triggered epoll takes", WaitMethod::EdgeTriggered) else {
+        return WaitsExperiment::TITLE.to_owned();
     };
-    let ring = words(", io_uring", Way::Ring).unwrap_or_default();
-    format!("{}: {edge}{ring} of what blocking recv takes", Waits::TITLE)
+    let ring = words(", io_uring", WaitMethod::Ring).unwrap_or_default();
+    format!(
+        "{}: {edge}{ring} of what blocking recv takes",
+        WaitsExperiment::TITLE
+    )
 }
 
 /// Draws a quantile of each way by that of blocking `recv`, without idle connections.
@@ -53,8 +56,8 @@ fn by_way(outcome: &WaitsOutcome, title: &str, of: Quantile) -> Chart {
     let settings = settings.filter(|setting| setting.idle == 0);
     let series: Vec<_> = settings
         .flat_map(|setting| {
-            let ratio = |way| outcome.ratio((setting, way), (setting, Way::Blocking), of);
-            let ratios = (0..).zip(Way::ALL);
+            let ratio = |way| outcome.ratio((setting, way), (setting, WaitMethod::Blocking), of);
+            let ratios = (0..).zip(WaitMethod::ALL);
             let ratios = ratios.filter_map(|(at, way)| Some((f64::from(at), ratio(way)?)));
             let (medians, ranges): (Vec<_>, Vec<_>) = ratios
                 .map(|(at, of)| ((at, of.median), [(at, of.least), (at, of.greatest)]))
@@ -65,12 +68,15 @@ fn by_way(outcome: &WaitsOutcome, title: &str, of: Quantile) -> Chart {
             ]
         })
         .collect();
-    let ways = Axis::groups("how the server's thread waits", Way::ALL.map(Way::short));
+    let ways = Axis::groups(
+        "how the server's thread waits",
+        WaitMethod::ALL.map(WaitMethod::short),
+    );
     let chart = Chart::new(caption, ways, Axis::log("by blocking recv", Unit::Number));
     if series.is_empty() {
         return chart;
     }
-    let ends = [(-0.5, 1.0), (Way::ALL.len() as f64 - 0.5, 1.0)];
+    let ends = [(-0.5, 1.0), (WaitMethod::ALL.len() as f64 - 0.5, 1.0)];
     let line = Series::new(Mark::Dashes, "blocking recv", ends).colour(NEUTRAL);
     chart.series([line]).series(series)
 }
@@ -104,17 +110,18 @@ fn notes(outcome: &WaitsOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
-            "{} rounds; in each all ways take turns in each setting, {} calls each after {} that do \
-             not count. Times are medians over the rounds, max is over all of them. The last columns: \
-             p50 by that of blocking recv of the same round, the median, and from the least to the \
-             greatest.",
+            "{} rounds; in each all ways take turns in each setting, {} calls each after {} that \
+             do not count. Times are medians over the rounds, max is over all of them. The last \
+             columns: p50 by that of blocking recv of the same round, the median, and from the \
+             least to the greatest.",
             plan.rounds,
             units::count(plan.calls.into()),
             units::count(plan.warm_up.into()),
         ),
         "Client and server are processes with a thread each, pinned, on raw TCP sockets of the \
-         loopback: 60 octets there, 28 back. The client blocks in recv. In every set are the listener \
-         and the idle connections; a thread that blocks or spins in recv alone leaves them out."
+         loopback: 60 octets there, 28 back. The client blocks in recv. In every set are the \
+         listener and the idle connections; a thread that blocks or spins in recv alone leaves \
+         them out."
             .to_owned(),
         "Spinning needs a processor for itself, and is not measured on one.".to_owned(),
     ];
@@ -127,9 +134,9 @@ fn notes(outcome: &WaitsOutcome) -> Vec<String> {
     notes
 }
 
-const LEAD: &str = "A thread of a server waits for the next request, receives it, and replies. Each way \
-                    to wait was measured on raw sockets beside the plainest: a thread that blocks in \
-                    recv on one connection.";
+const LEAD: &str = "A thread of a server waits for the next request, receives it, and replies. \
+                    Each way to wait was measured on raw sockets beside the plainest: a thread \
+                    that blocks in recv on one connection.";
 
 #[cfg(test)]
 mod tests {

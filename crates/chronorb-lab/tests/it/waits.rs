@@ -1,13 +1,15 @@
 //! The experiment `waits`, run for real with next to nothing.
 
-use chronorb_lab::waits::{IoUring, Processors, Waits, WaitsClass, WaitsPlan, Way};
+use chronorb_lab::waits::{
+    IoUring, Processors, WaitMethod, WaitsClass, WaitsExperiment, WaitsPlan,
+};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
 
 fn every_way_is_measured_where_it_can_be() {
     let plan = WaitsPlan::tiny();
-    let outcome = Waits::measure(&plan).expect("it can be measured");
+    let outcome = WaitsExperiment::measure(&plan).expect("it can be measured");
     let has_ring = matches!(outcome.io_uring, IoUring::Permitted(_));
     let real_time = outcome.environment.max_fifo_priority.is_some();
     if !(has_ring && real_time && outcome.processors > 1) {
@@ -16,7 +18,7 @@ fn every_way_is_measured_where_it_can_be() {
 
     for class in [WaitsClass::Ordinary, WaitsClass::RealTime] {
         for processors in [Processors::One, Processors::Two] {
-            for way in Way::ALL {
+            for way in WaitMethod::ALL {
                 for idle in &plan.idle {
                     let rows = outcome.rows.iter().filter(|row| {
                         let setting = row.setting;
@@ -75,7 +77,7 @@ fn every_way_is_measured_where_it_can_be() {
 }
 
 fn an_unwritable_report_is_refused() {
-    harness::an_unwritable_report_is_refused::<Waits>(WaitsPlan::tiny());
+    harness::an_unwritable_report_is_refused::<WaitsExperiment>(WaitsPlan::tiny());
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[

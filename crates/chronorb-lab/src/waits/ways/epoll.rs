@@ -46,7 +46,7 @@ impl Set {
         Ok(())
     }
 
-    /// Waits for an event of the hot connection.
+    /// WaitsExperiment for an event of the hot connection.
     pub(super) fn wait(&self) -> io::Result<()> {
         match self.event(None)? {
             Some(HOT) => Ok(()),

@@ -11,7 +11,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::case::Way;
+use super::case::WaitMethod;
 use super::order::{REPLY, REQUEST};
 use epoll::Set;
 
@@ -26,33 +26,33 @@ pub(super) struct Connections<'s> {
 }
 
 /// Serves the requests of a connection until its peer closes it.
-pub(super) fn serve(way: Way, connections: &Connections<'_>) -> io::Result<()> {
+pub(super) fn serve(way: WaitMethod, connections: &Connections<'_>) -> io::Result<()> {
     let mut hot = HotConnection::new(connections);
     let edge_triggered = || Set::with_hot(connections, EventFlags::ET);
     let ready = || Ok(());
     match way {
-        Way::Blocking => hot.serve(RecvFlags::empty(), ready, ready),
-        Way::LevelTriggered => {
+        WaitMethod::Blocking => hot.serve(RecvFlags::empty(), ready, ready),
+        WaitMethod::LevelTriggered => {
             let set = Set::with_hot(connections, EventFlags::empty())?;
             hot.serve(RecvFlags::DONTWAIT, || set.wait(), ready)
         }
-        Way::EdgeTriggered => {
+        WaitMethod::EdgeTriggered => {
             let set = edge_triggered()?;
             hot.serve(RecvFlags::DONTWAIT, || set.wait(), ready)
         }
-        Way::OneShot => epoll::one_shot(connections, &mut hot),
-        Way::ReceiveFirst => {
+        WaitMethod::OneShot => epoll::one_shot(connections, &mut hot),
+        WaitMethod::ReceiveFirst => {
             let set = edge_triggered()?;
             hot.serve(RecvFlags::DONTWAIT, ready, || set.wait())
         }
-        Way::HotConnection => epoll::hot_connection(connections, &mut hot),
-        Way::SpinReceive => hot.serve(RecvFlags::DONTWAIT, ready, ready),
-        Way::SpinBoth => {
+        WaitMethod::HotConnection => epoll::hot_connection(connections, &mut hot),
+        WaitMethod::SpinReceive => hot.serve(RecvFlags::DONTWAIT, ready, ready),
+        WaitMethod::SpinBoth => {
             // The next `recv` finds all that the set reports: the set is polled for the others.
             let set = edge_triggered()?;
             hot.serve(RecvFlags::DONTWAIT, ready, || set.poll().map(drop))
         }
-        Way::SpinSet => {
+        WaitMethod::SpinSet => {
             let set = edge_triggered()?;
             let poll = || {
                 while !set.poll()? {}
@@ -60,9 +60,10 @@ pub(super) fn serve(way: Way, connections: &Connections<'_>) -> io::Result<()> {
             };
             hot.serve(RecvFlags::DONTWAIT, poll, ready)
         }
-        Way::Ring | Way::RingLater | Way::RingPlainSend | Way::RingLeader => {
-            ring::serve(way, connections)
-        }
+        WaitMethod::Ring
+        | WaitMethod::RingLater
+        | WaitMethod::RingPlainSend
+        | WaitMethod::RingLeader => ring::serve(way, connections),
     }
 }
 

@@ -8,12 +8,12 @@ use rustix::event::epoll::EventFlags;
 use rustix::net::{SendFlags, send};
 
 use super::epoll::{Set, unexpected};
-use super::{ANSWER, Connections, FRAME, Receipt, Way, check_sent, receipt};
+use super::{ANSWER, Connections, FRAME, Receipt, WaitMethod, check_sent, receipt};
 
 /// Serves with a ring. A leader's ring watches an epoll set for the other connections; any other
 /// ring watches each of them.
-pub(super) fn serve(way: Way, connections: &Connections<'_>) -> io::Result<()> {
-    let is_leader = way == Way::RingLeader;
+pub(super) fn serve(way: WaitMethod, connections: &Connections<'_>) -> io::Result<()> {
+    let is_leader = way == WaitMethod::RingLeader;
     let set = is_leader.then(|| Set::new(connections, EventFlags::ET));
     let set = set.transpose()?;
     let mut lane = RingLane::new(connections.hot.as_fd(), way)?;
@@ -32,11 +32,11 @@ pub(super) fn serve(way: Way, connections: &Connections<'_>) -> io::Result<()> {
 struct RingLane<'s> {
     ring: Ring<'s>,
     hot: BorrowedFd<'s>,
-    way: Way,
+    way: WaitMethod,
 }
 
 impl<'s> RingLane<'s> {
-    fn new(hot: BorrowedFd<'s>, way: Way) -> io::Result<Self> {
+    fn new(hot: BorrowedFd<'s>, way: WaitMethod) -> io::Result<Self> {
         let mut ring = Ring::new(ENTRIES, 2, FRAME)?;
         let answer = ring.buffer_mut(ANSWERS).map_err(io::Error::other)?;
         answer[..ANSWER.len()].copy_from_slice(&ANSWER);
@@ -76,7 +76,7 @@ impl<'s> RingLane<'s> {
 
     /// Sends the reply, or prepares that: whether the ring will report its end.
     fn reply(&mut self) -> io::Result<bool> {
-        if self.way == Way::RingPlainSend {
+        if self.way == WaitMethod::RingPlainSend {
             check_sent(send(self.hot, &ANSWER, SendFlags::NOSIGNAL)?)?;
             return Ok(false);
         }
@@ -87,7 +87,7 @@ impl<'s> RingLane<'s> {
 
     /// Prepares to receive the next request.
     fn receive(&mut self) -> io::Result<()> {
-        let prepared = if self.way == Way::Ring {
+        let prepared = if self.way == WaitMethod::Ring {
             self.ring.receive(self.hot, REQUESTS, RECEIVED)
         } else {
             self.ring.receive_later(self.hot, REQUESTS, RECEIVED)
