@@ -1,92 +1,71 @@
-//! The client: has its threads call, and says what both sides did.
+//! The client: its threads call, and it reports the costs of both sides.
 
-use chronorb_probe::{ActivityTimes, Mark, trace_mark};
+use chronorb_probe::{Mark, trace_mark};
 use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
 
-use super::super::counts::Counts;
-use super::crowd::{Signals, connect, with_all_connected};
-use super::order::{ClientOrder, Done, Found, Pass, Times};
-use super::server::{HIGH, orb};
+use super::super::client::{connect, find, mark_server, server_so_far};
+use super::super::counts::ProcessCosts;
+use super::super::order::{ClientPart, Pass};
+use super::callers::{Signals, with_callers};
+use super::configuration::{Configuration, HIGH};
 use crate::error::LabError;
 use crate::idl::whitebox::Bench;
 use crate::process::{self, Begin, Parent, Ready};
 
-/// Connects, reports, waits for the beginning, calls, and says what was found.
-pub(in super::super) fn call(order: &ClientOrder) -> Result<(), LabError> {
-    // Whoever waits for a reply waits as long as the parent lives.
+/// Connects, reports, waits for the order to begin, calls, and reports the costs of both sides.
+pub(in super::super) fn call(
+    configuration: &Configuration,
+    pass: Pass,
+    part: &ClientPart,
+) -> Result<(), LabError> {
+    // A call waits for its reply as long as the parent lives.
     let parent = Parent::or_exit();
-    let (_, orb) = orb(&order.server)?;
-    // This thread has done before the others begin, and is asleep while they call.
-    let bench = connect(&orb, HIGH, &order.objects.high)?;
-    let found = with_all_connected(&orb, &order.objects, order.calls, |threads| {
-        asked(&bench)?;
-        asked(&bench)?;
+    let orb = configuration.orb(pass)?;
+    // This thread is asleep while the others call.
+    let bench = connect(&orb, Some(HIGH), &find(&orb, &part.objects[0])?)?;
+    let (callers, (others, usage, server)) = with_callers(&orb, part, |threads| {
+        server_so_far(&bench)?;
+        server_so_far(&bench)?;
         process::tell(&Ready {})?;
         let Begin {} = parent.hear()?;
-        match order.server.pass {
-            Pass::Counted | Pass::Timed => count(&bench, threads),
-            Pass::Traced => mark(&bench, threads).map(|()| (Process::default(), Found::default())),
+        if pass == Pass::Trace {
+            mark(&bench, threads)?;
+            Ok((ThreadCounts::default(), Usage::default(), None))
+        } else {
+            count(&bench, threads)
         }
-    });
-    let (own, (process, server)) = found?;
-    let of_client = own + process.others;
-    process::tell(&Done {
-        client: Found {
-            counts: Counts::of_threads(of_client, process.usage, 0),
-            times: ActivityTimes::from(of_client).into(),
-        },
-        server,
     })?;
+    let client = ProcessCosts::of_threads(callers + others, usage, 0);
+    process::tell(&[Some(client), server])?;
     Ok(())
 }
 
-/// What the process did, but for the threads that call.
-#[derive(Clone, Copy, Debug, Default)]
-struct Process {
-    /// Threads of the ORB.
-    others: ThreadCounts,
-    /// All threads.
-    usage: Usage,
-}
-
-/// Has all calls made. Returns what was done by this process and by the server, which is asked before and after; what
-/// that costs is found out beforehand, and taken off.
-fn count(bench: &Bench, threads: &mut Signals) -> Result<(Process, Found), LabError> {
-    let (first, _) = asked(bench)?;
-    let (before, times_before) = asked(bench)?;
+/// Has all calls made. Returns the counts of the ORB's threads, the usage of the process, and the
+/// costs of the server. The server is asked before and after; the counts of asking are measured
+/// beforehand and subtracted.
+fn count(
+    bench: &Bench,
+    threads: &mut Signals,
+) -> Result<(ThreadCounts, Usage, Option<ProcessCosts>), LabError> {
+    let first = server_so_far(bench)?;
+    let before = server_so_far(bench)?;
     let asking = before.since(first);
     let (others, usage) = (counts_of_others(), Usage::of_process());
     threads.run()?;
-    let process = Process {
-        others: counts_of_others() - others,
-        usage: Usage::of_process() - usage,
-    };
-    let (after, times_after) = asked(bench)?;
-    let server = Found {
-        counts: after.since(before).since(asking),
-        times: times_after.since(times_before),
-    };
-    Ok((process, server))
+    let others = counts_of_others() - others;
+    let usage = Usage::of_process() - usage;
+    let mut server = server_so_far(bench)?.since(before);
+    server.counts = server.counts.since(asking.counts);
+    Ok((others, usage, Some(server)))
 }
 
-/// Has all calls made between marks for who traces both processes. At the server there is nothing between the first two.
+/// Has all calls made between marks for the tracers of both processes. At the server, nothing is
+/// between the first two marks.
 fn mark(bench: &Bench, threads: &mut Signals) -> Result<(), LabError> {
-    let at_server = |last| {
-        let marked = bench.mark(last);
-        marked.map_err(LabError::work("marking a moment at the server"))
-    };
-    at_server(false)?;
-    at_server(false)?;
+    mark_server(bench, false)?;
+    mark_server(bench, false)?;
     trace_mark(Mark::Next);
     threads.run()?;
     trace_mark(Mark::Last);
-    at_server(true)
-}
-
-/// What the server has done so far.
-fn asked(bench: &Bench) -> Result<(Counts, Times), LabError> {
-    let failed = LabError::work("asking the server what it did");
-    let times = bench.times_so_far().map_err(&failed)?;
-    let counts = bench.so_far().map_err(&failed)?;
-    Ok((Counts::of_idl(&counts), Times::of_idl(&times)))
+    mark_server(bench, true)
 }
