@@ -1,45 +1,32 @@
-//! The client: calls, and stamps.
+//! The client, which calls with stamps or without.
 
 use chronorb::prelude::*;
 use chronorb_probe::stamp;
 use chronorb_rt::Monotonic;
 
-use super::order::{CALL, ClientOrder, RESULT, Timed, told};
-use super::plan::transport;
-use super::server::probe;
+use super::order::{CALL, ClientCalls, ClientReport, Endpoint, RESULT, stamps_since};
 use crate::error::LabError;
 use crate::idl::peers::Power;
 use crate::process::{self, Begin, Parent, Ready};
 
-/// Connects, warms up, reports, waits for the beginning, calls, and tells its stamps, or, without, how long calls took.
-pub(super) fn call(order: &ClientOrder) -> Result<(), LabError> {
-    // Whoever waits for a reply waits as long as the parent lives.
+/// Connects, warms up, reports, waits for the order to begin, calls, and reports times and stamps.
+pub(super) fn call(endpoint: &Endpoint, order: &ClientCalls) -> Result<(), LabError> {
+    // A call waits for its reply as long as the parent lives.
     let parent = Parent::or_exit();
-    let orb = transport(&order.scheme)?
-        .orb(order.certificates.as_deref(), |config| {
-            config.stage_probe = probe(order.stamps);
-        })
-        .map_err(LabError::work("starting the ORB"))?;
+    let orb = endpoint.orb()?;
     let power = find(&orb, &order.reference)?;
-    let is_stamped = order.stamps.is_some();
+    let is_stamped = endpoint.stamps.is_some();
     calls(&power, order.warm_up, is_stamped)?;
     process::tell(&Ready {})?;
     let Begin {} = parent.hear()?;
-    if !is_stamped {
-        calls(&power, order.warm_up, false)?;
-        let calls = calls(&power, order.calls, false)?;
-        process::tell(&Timed { calls })?;
-        return Ok(());
-    }
-    // What came before is not told: it was made wherever the process was put first.
-    let begun = Monotonic::now().as_nanos();
-    calls(&power, order.warm_up, true)?;
-    calls(&power, order.calls, true)?;
-    let mut all = told();
-    for thread in &mut all.threads {
-        thread.marks.retain(|(_, at)| *at >= begun);
-    }
-    process::tell(&all)?;
+    // Earlier stamps are left out: the process has been moved to its processor since.
+    let begin = Monotonic::now().as_nanos();
+    calls(&power, order.warm_up, is_stamped)?;
+    let times_ns = calls(&power, order.calls, is_stamped)?;
+    process::tell(&ClientReport {
+        times_ns,
+        stamps: stamps_since(begin),
+    })?;
     Ok(())
 }
 
@@ -50,25 +37,21 @@ fn find(orb: &Orb, reference: &str) -> Result<Power, LabError> {
     power.ok_or_else(|| LabError::work("finding the object")("it is no power"))
 }
 
-/// Calls so often; without stamps, times the calls.
+/// Makes calls, and returns the time of each in nanoseconds.
 fn calls(power: &Power, calls: u32, is_stamped: bool) -> Result<Vec<u64>, LabError> {
-    let mut times = Vec::with_capacity(if is_stamped { 0 } else { calls as usize });
+    let mut times = Vec::with_capacity(calls as usize);
     for _ in 0..calls {
-        let cube = if is_stamped {
+        let before = Monotonic::now();
+        if is_stamped {
             stamp(CALL);
-            let cube = power.cube(11);
+        }
+        let cube = power.cube(11);
+        if is_stamped {
             stamp(RESULT);
-            cube
-        } else {
-            let before = Monotonic::now();
-            let cube = power.cube(11);
-            times.push(Monotonic::now().as_nanos() - before.as_nanos());
-            cube
-        };
-        match cube {
-            Ok(1331) => {}
-            Ok(_) => return Err(LabError::work("calling")("the answer is wrong")),
-            Err(exception) => return Err(LabError::work("calling")(exception)),
+        }
+        times.push(Monotonic::now().as_nanos() - before.as_nanos());
+        if cube.map_err(LabError::work("calling"))? != 1331 {
+            return Err(LabError::work("calling")("the answer is wrong"));
         }
     }
     Ok(times)
