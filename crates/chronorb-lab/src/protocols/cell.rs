@@ -159,11 +159,13 @@ impl Cell {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Protocols;
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
     fn spinning_threads_are_never_without_a_processor() {
-        let cells = Cell::all(&ProtocolsPlan::full());
+        let cells = Cell::all(&Protocols::full());
         let spinning = || cells.iter().filter(|cell| cell.waits == Waits::Spin);
         assert!(spinning().all(|cell| cell.placement == Placement::AcrossCpus));
         assert_eq!(spinning().count(), 6);
@@ -172,11 +174,7 @@ mod tests {
 
     #[test]
     fn the_smallest_of_calls_is_in_every_plan() {
-        let plans = [
-            ProtocolsPlan::full(),
-            ProtocolsPlan::short(),
-            ProtocolsPlan::tiny(),
-        ];
+        let plans = [Protocols::full(), Protocols::short(), ProtocolsPlan::tiny()];
         for plan in plans {
             let smallest = Cell::of_calls(Placement::SameCpu, Waits::Block);
             assert!(Cell::all(&plan).contains(&smallest));

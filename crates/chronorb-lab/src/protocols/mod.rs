@@ -33,7 +33,7 @@ use crate::stats::Record;
 pub use cell::{Cell, Workload};
 pub use outcome::{Contender, FloodTurn, LatencyTurn, ProtocolsOutcome, RateTurn, Turn, WireSizes};
 pub use plan::ProtocolsPlan;
-pub use protocol::{Protocol, UnknownProtocol};
+pub use protocol::Protocol;
 pub use site::MissingSystem;
 pub use system::ProtocolSystem;
 
@@ -54,11 +54,11 @@ impl Experiment for Protocols {
     type Findings = ProtocolsOutcome;
 
     fn full() -> ProtocolsPlan {
-        ProtocolsPlan::full()
+        ProtocolsPlan::of(40, 500)
     }
 
     fn short() -> ProtocolsPlan {
-        ProtocolsPlan::short()
+        ProtocolsPlan::of(5, 200)
     }
 
     fn measure(plan: &ProtocolsPlan) -> Result<ProtocolsOutcome, LabError> {

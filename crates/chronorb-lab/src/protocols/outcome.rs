@@ -1,19 +1,14 @@
 //! The outcome of the experiment.
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::cell::{Cell, Workload};
 use super::plan::ProtocolsPlan;
 use super::protocol::Protocol;
 use super::site::MissingSystem;
 use super::system::ProtocolSystem;
-use super::{Protocols, claims, report};
-use crate::Claim;
 use crate::bench::{Arrivals, OmniOrb, Sizes};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::Paired;
 use crate::report::rounds::over_rounds;
 use crate::stats::{Record, Summary};
@@ -283,7 +278,7 @@ impl ProtocolsOutcome {
     }
 
     /// Compares the p50 of each contender with those of the raw channel and of GIOP.
-    fn ratios(&self) -> Vec<ContenderRatio> {
+    pub(super) fn ratios(&self) -> Vec<ContenderRatio> {
         let cells = Cell::all(&self.plan).into_iter();
         let contenders = cells.flat_map(|cell| self.contenders(cell));
         let pairs = contenders.flat_map(|contender| {
@@ -315,38 +310,9 @@ fn per_s(count: u32, ns: u64) -> f64 {
     f64::from(count) * 1e9 / ns.max(1) as f64
 }
 
-impl Findings for ProtocolsOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let missing = self.missing.iter().map(|missing| {
-            let name = missing.system.name(missing.protocol);
-            format!("{name} takes no part: {}", missing.why)
-        });
-        let has_omniorb = self.omniorb.version.is_some();
-        let no_omniorb = (!has_omniorb).then(|| self.omniorb.sentence());
-        let caveats = missing.chain(no_omniorb);
-        caveats.chain(self.environment.stolen_caveat()).collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(Protocols::NAME, self, json!({"ratios": self.ratios()}))
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
 /// The p50 of a contender by that of another system in the same cell.
 #[derive(Serialize)]
-struct ContenderRatio {
+pub(super) struct ContenderRatio {
     #[serde(flatten)]
     contender: Contender,
     by: ProtocolSystem,

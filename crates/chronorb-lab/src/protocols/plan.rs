@@ -28,25 +28,13 @@ pub struct ProtocolsPlan {
 }
 
 impl ProtocolsPlan {
-    /// The full plan, which takes some ten minutes.
-    #[must_use]
-    pub fn full() -> Self {
-        Self::of(40, 500)
-    }
-
-    /// A plan of a minute or so.
-    #[must_use]
-    pub fn short() -> Self {
-        Self::of(5, 200)
-    }
-
     /// The least plan, for tests of the experiment itself.
     #[must_use]
     pub fn tiny() -> Self {
         Self::of(2, 20)
     }
 
-    fn of(rounds: u32, calls: u32) -> Self {
+    pub(super) fn of(rounds: u32, calls: u32) -> Self {
         Self {
             protocols: Protocol::ALL.to_vec(),
             rounds,

@@ -8,7 +8,6 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::Serialize;
-use thiserror::Error;
 
 use super::cell::Workload;
 use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
@@ -138,24 +137,15 @@ impl Protocol {
 }
 
 impl FromStr for Protocol {
-    type Err = UnknownProtocol;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut all = Self::ALL.into_iter();
-        let name = || text.to_owned();
-        all.find(|protocol| protocol.scheme() == text)
-            .ok_or_else(|| UnknownProtocol { name: name() })
+        all.find(|of| of.scheme() == text).ok_or_else(|| {
+            let all = Self::ALL.map(Self::scheme).join(", ");
+            format!("there is no protocol {text:?}; those that there are: {all}")
+        })
     }
-}
-
-/// The error for the name of a protocol that does not exist.
-#[derive(Clone, Debug, Error, Eq, PartialEq)]
-#[error(
-    "there is no protocol {name:?}; those that there are: {}",
-    Protocol::ALL.map(Protocol::scheme).join(", ")
-)]
-pub struct UnknownProtocol {
-    name: String,
 }
 
 /// Returns the options of an ORB that speaks GIOPlite.
@@ -206,7 +196,7 @@ mod tests {
             let scheme = format!("{}:", protocol.scheme());
             assert!(place.contains(&scheme), "{settings:?}");
         }
-        let error = "vme".parse::<Protocol>().unwrap_err().to_string();
+        let error = "vme".parse::<Protocol>().unwrap_err();
         assert!(
             error.contains("\"vme\"") && error.contains("shmiop"),
             "{error}"

@@ -2,49 +2,72 @@
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, counted, units};
+use serde_json::{Value, json};
 
-use super::Protocols;
 use super::cell::{Cell, Workload};
 use super::claims::percent;
 use super::outcome::{Contender, FloodTurn, ProtocolsOutcome};
 use super::protocol::Protocol;
 use super::system::ProtocolSystem;
+use super::{Protocols, claims};
+use crate::Claim;
 use crate::bench::Sizes;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::Paired;
 use crate::report::{begin, curve, end, latency};
 
-pub(super) fn document(outcome: &ProtocolsOutcome) -> Document {
-    let mut document = begin(outcome, LEAD);
-    for cell in drawn(outcome) {
-        let charts = [p50(outcome, cell), by_percentile(outcome, cell)];
-        let findings = giop(outcome, cell).map(|(scheme, p50_us, by_raw)| {
-            format!("{scheme} {}, {by_raw:.2} of raw", units::time(p50_us))
+impl Findings for ProtocolsOutcome {
+    fn headline(&self) -> String {
+        let mut headlines = drawn(self).into_iter().filter_map(|cell| {
+            let by_raw =
+                giop(self, cell).map(|(scheme, _, by_raw)| format!("{scheme} {by_raw:.2}"));
+            let by_raw: Vec<_> = by_raw.collect();
+            let headline = || format!("{}, by raw: {}", subject(cell), by_raw.join(", "));
+            (!by_raw.is_empty()).then(headline)
         });
-        let findings: Vec<_> = findings.collect();
-        let colon = if findings.is_empty() { "" } else { ": " };
-        let heading = format!("{}{colon}{}", subject(cell), findings.join("; "));
-        document = document.part(heading, charts, []);
+        let headline = headlines.next();
+        headline.unwrap_or_else(|| Protocols::TITLE.to_owned())
     }
-    let document = document.part("The figures", [], tables(outcome));
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab protocols",
-    )
-}
 
-/// Renders the outcome in one line.
-pub(super) fn headline(outcome: &ProtocolsOutcome) -> String {
-    let mut headlines = drawn(outcome).into_iter().filter_map(|cell| {
-        let by_raw = giop(outcome, cell).map(|(scheme, _, by_raw)| format!("{scheme} {by_raw:.2}"));
-        let by_raw: Vec<_> = by_raw.collect();
-        let headline = || format!("{}, by raw: {}", subject(cell), by_raw.join(", "));
-        (!by_raw.is_empty()).then(headline)
-    });
-    let headline = headlines.next();
-    headline.unwrap_or_else(|| Protocols::TITLE.to_owned())
+    fn caveats(&self) -> Vec<String> {
+        let missing = self.missing.iter().map(|missing| {
+            let name = missing.system.name(missing.protocol);
+            format!("{name} takes no part: {}", missing.why)
+        });
+        let has_omniorb = self.omniorb.version.is_some();
+        let no_omniorb = (!has_omniorb).then(|| self.omniorb.sentence());
+        let caveats = missing.chain(no_omniorb);
+        caveats.chain(self.environment.stolen_caveat()).collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Protocols::NAME, self, json!({"ratios": self.ratios()}))
+    }
+
+    fn document(&self) -> Document {
+        let mut document = begin(self, LEAD);
+        for cell in drawn(self) {
+            let charts = [p50(self, cell), by_percentile(self, cell)];
+            let findings = giop(self, cell).map(|(scheme, p50_us, by_raw)| {
+                format!("{scheme} {}, {by_raw:.2} of raw", units::time(p50_us))
+            });
+            let findings: Vec<_> = findings.collect();
+            let colon = if findings.is_empty() { "" } else { ": " };
+            let heading = format!("{}{colon}{}", subject(cell), findings.join("; "));
+            document = document.part(heading, charts, []);
+        }
+        let document = document.part("The figures", [], tables(self));
+        end(
+            document,
+            notes(self),
+            &self.environment,
+            "cargo run --release -- lab protocols",
+        )
+    }
 }
 
 /// Returns the p50 of each protocol with GIOP, in µs, and by raw.
@@ -138,14 +161,14 @@ fn by_percentile(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
 fn tables(outcome: &ProtocolsOutcome) -> impl Iterator<Item = Table> {
     let cells = Cell::all(&outcome.plan).into_iter();
     let tables = cells.map(|cell| match cell.workload {
-        Workload::Clients(_) => of_contenders(outcome, cell, &CLIENTS, |of| rates(outcome, of)),
-        Workload::Flood(_) => of_contenders(outcome, cell, &FLOOD, |of| {
+        Workload::Clients(_) => of_contenders(outcome, cell, CLIENTS, |of| rates(outcome, of)),
+        Workload::Flood(_) => of_contenders(outcome, cell, FLOOD, |of| {
             let mut cells = flood(outcome, of);
             cells.extend(rates(outcome, of)?);
             Some(cells)
         }),
-        Workload::Call(_) => of_contenders(outcome, cell, &CALLS, |of| latencies(outcome, of)),
-        Workload::Oneway(_) => of_contenders(outcome, cell, &MESSAGES, |of| {
+        Workload::Call(_) => of_contenders(outcome, cell, CALLS, |of| latencies(outcome, of)),
+        Workload::Oneway(_) => of_contenders(outcome, cell, MESSAGES, |of| {
             let mut cells = latencies(outcome, of)?;
             cells.push(units::count(outcome.rounds(of)?.lost.into()));
             Some(cells)
@@ -158,13 +181,13 @@ fn tables(outcome: &ProtocolsOutcome) -> impl Iterator<Item = Table> {
 fn of_contenders(
     outcome: &ProtocolsOutcome,
     cell: Cell,
-    columns: &[&'static str],
+    columns: &'static str,
     cells: impl Fn(Contender) -> Option<Vec<String>>,
 ) -> Table {
     let contenders = outcome.contenders(cell).into_iter();
     let lines = contenders.filter_map(|of| Some((of.name(), cells(of)?)));
     let heading = format!("{}, {}", cell.name(), outcome.plan.scheduled.name());
-    Table::new(capitalised(&heading), columns.iter().copied(), lines)
+    Table::new(capitalised(&heading), columns.split('|'), lines)
 }
 
 /// Renders the latencies of calls or messages, with those that the ORB adds to the raw channel.
@@ -271,7 +294,7 @@ fn of_octets(outcome: &ProtocolsOutcome) -> Table {
         let cells = cells.chain([spared, packets].map(Option::unwrap_or_default));
         (name, cells.collect())
     });
-    Table::new("Octets of a message", OCTETS, lines)
+    Table::new("Octets of a message", OCTETS.split('|'), lines)
 }
 
 fn capitalised(text: &str) -> String {
@@ -329,31 +352,11 @@ fn notes(outcome: &ProtocolsOutcome) -> Vec<String> {
 
 const LEAD: &str = "What a call takes by every protocol, and a message without an answer, beside \
                     the raw channel below each, and what GIOPlite spares.";
-const OCTETS: [&str; 6] = [
-    "request",
-    "reply",
-    "lite request",
-    "lite reply",
-    "spared",
-    "packets",
-];
-const CLIENTS: [&str; 4] = ["min", "max", "avg", "by raw"];
-const FLOOD: [&str; 8] = [
-    "sent",
-    "arrived",
-    "lost",
-    "sent, avg",
-    "arrived, min",
-    "max",
-    "avg",
-    "by raw",
-];
-const CALLS: [&str; 9] = [
-    "calls", "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
-];
-const MESSAGES: [&str; 10] = [
-    "arrived", "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw", "lost",
-];
+const OCTETS: &str = "request|reply|lite request|lite reply|spared|packets";
+const CLIENTS: &str = "min|max|avg|by raw";
+const FLOOD: &str = "sent|arrived|lost|sent, avg|arrived, min|max|avg|by raw";
+const CALLS: &str = "calls|min|p50|p99|p99.9|max|jitter|added|by raw";
+const MESSAGES: &str = "arrived|min|p50|p99|p99.9|max|jitter|added|by raw|lost";
 
 #[cfg(test)]
 mod tests {

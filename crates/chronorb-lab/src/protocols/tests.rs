@@ -10,7 +10,7 @@ use crate::units;
 /// An outcome that makes all claims true.
 pub(super) fn outcome() -> ProtocolsOutcome {
     let mut outcome = ProtocolsOutcome {
-        plan: ProtocolsPlan::full(),
+        plan: Protocols::full(),
         environment: Environment::example(),
         omniorb: OmniOrb {
             version: Some("4.2.5".to_owned()),

@@ -99,13 +99,15 @@ const CONSTANT: f64 = 1.5;
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::TimeProbes;
     use super::super::cost::StampCost;
     use super::super::outcome::rows;
     use super::super::path::{CallPath, PARTS};
-    use super::super::plan::{MissingTransport, TRANSPORTS, TimeProbesPlan};
+    use super::super::plan::{MissingTransport, TRANSPORTS};
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
+    use crate::experiment::Experiment;
 
     /// An outcome that makes all claims true.
     pub(in super::super) fn outcome() -> TimeProbesOutcome {
@@ -124,7 +126,7 @@ pub(super) mod tests {
             all.extend(rows((transport, Placement::AcrossCpus), &paths, &unstamped));
         }
         TimeProbesOutcome {
-            plan: TimeProbesPlan::short(),
+            plan: TimeProbes::short(),
             environment: Environment::example(),
             cost: StampCost {
                 clock: "the processor's time stamp counter".to_owned(),

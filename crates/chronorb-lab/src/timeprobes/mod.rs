@@ -61,11 +61,11 @@ impl Experiment for TimeProbes {
     type Findings = TimeProbesOutcome;
 
     fn full() -> TimeProbesPlan {
-        TimeProbesPlan::full()
+        TimeProbesPlan::of(10_000, 1_000)
     }
 
     fn short() -> TimeProbesPlan {
-        TimeProbesPlan::short()
+        TimeProbesPlan::of(1_000, 300)
     }
 
     fn measure(plan: &TimeProbesPlan) -> Result<TimeProbesOutcome, LabError> {

@@ -2,18 +2,13 @@
 
 use std::time::Duration;
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::cost::StampCost;
 use super::path::{CallPath, CallSide, Layer, PARTS};
 use super::plan::{MissingTransport, TimeProbesPlan};
-use super::{TimeProbes, claims, report};
-use crate::Claim;
 use crate::bench::Placement;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary};
 
 /// The times of a part of the calls by a transport in a place, of a layer, or of the whole.
@@ -158,30 +153,6 @@ impl TimeProbesOutcome {
     pub(super) fn layer(&self, case: ProbeCase, layer: Layer) -> Option<&PartRow> {
         let is_layer = |row: &&PartRow| row.layer == Some(layer) && row.part.is_none();
         self.of(case).find(is_layer)
-    }
-}
-
-impl Findings for TimeProbesOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let missing = self.missing.iter();
-        let missing = missing.map(|of| format!("{} takes no part: {}", of.transport, of.why));
-        missing.chain(self.environment.stolen_caveat()).collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(TimeProbes::NAME, self, Value::Null)
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The path of a call through both processes, and its parts.
 
+use std::collections::BTreeMap;
+
 use chronorb_orb::Stage;
 use serde::Serialize;
 
@@ -84,8 +86,8 @@ pub(super) const PARTS: [PathPart; 17] = {
 /// Follows the calls of a client's only thread through the server. A call of which a stamp is
 /// missing is left out.
 pub(super) fn follow(client: &[Stamps], server: &[Stamps]) -> Vec<CallPath> {
-    let mut calls: Vec<_> = client.iter().flat_map(|of| CLIENT.crossings(of)).collect();
-    let mut served: Vec<_> = server.iter().flat_map(|of| SERVER.crossings(of)).collect();
+    let mut calls: Vec<_> = client.iter().flat_map(|of| CLIENT.passages(of)).collect();
+    let mut served: Vec<_> = server.iter().flat_map(|of| SERVER.passages(of)).collect();
     calls.sort_unstable_by_key(|call| call.points[0]);
     served.sort_unstable_by_key(|one| one.points[1]);
     let mut served = served.into_iter().peekable();
@@ -157,8 +159,8 @@ const SERVER: SideMarks = SideMarks {
     last: stage(Stage::Rest),
 };
 
-/// The way of a call through one side.
-struct Crossing {
+/// The passage of a call through one side.
+struct Passage {
     /// The times of [`SideMarks::path`].
     points: [u64; 9],
     /// The time in the system call that sends.
@@ -167,55 +169,59 @@ struct Crossing {
 
 impl SideMarks {
     /// Returns the calls that the stamps of a thread show.
-    fn crossings(&self, stamps: &Stamps) -> Vec<Crossing> {
+    fn passages(&self, stamps: &Stamps) -> Vec<Passage> {
         let mut all = Vec::new();
         let mut stage = None;
-        // The last time of each mark.
-        let mut times = [None; 256];
+        let mut times = MarkTimes::new();
         for &(mark, at) in stamps {
             let sends = stage == Some(self.sending);
-            let [into, sent] = [HANDED_OVER, SENT].map(usize::from);
             match mark {
-                INTO_KERNEL if sends => times[into] = times[into].or(Some(at)),
-                BACK if sends && times[into].is_some() => times[sent] = times[sent].or(Some(at)),
+                INTO_KERNEL if sends => {
+                    times.entry(HANDED_OVER).or_insert(at);
+                }
+                BACK if sends && times.contains_key(&HANDED_OVER) => {
+                    times.entry(SENT).or_insert(at);
+                }
                 INTO_KERNEL | ELSEWHERE => {}
                 _ => {
                     if mark == CALL {
-                        times = [None; 256];
+                        times.clear();
                     }
-                    times[usize::from(mark)] = Some(at);
-                    if mark == self.receiving {
-                        let received = times[usize::from(BACK)];
-                        times[usize::from(RECEIVED)] =
-                            received.or(times[usize::from(self.or_received)]);
-                    }
+                    times.insert(mark, at);
                     if usize::from(mark) < Stage::ALL.len() {
                         stage = Some(mark);
                     }
                 }
             }
+            if mark == self.receiving {
+                let received = times.get(&BACK).or(times.get(&self.or_received));
+                let received = received.copied();
+                times.extend(received.map(|at| (RECEIVED, at)));
+            }
             if mark == self.last {
-                all.extend(self.crossing(&mut times));
-                (stage, times) = (None, [None; 256]);
+                all.extend(self.passage(&mut times));
+                (stage, times) = (None, MarkTimes::new());
             }
         }
         all
     }
 
-    fn crossing(&self, times: &mut [Option<u64>; 256]) -> Option<Crossing> {
-        let at = |mark: u8| times[usize::from(mark)];
-        let (into, sending) = match (at(HANDED_OVER), at(SENT)) {
-            (Some(into), Some(sent)) => (into, sent.saturating_sub(into)),
-            _ => (at(self.or_handed_over)?, 0),
+    fn passage(&self, times: &mut MarkTimes) -> Option<Passage> {
+        let (into, sending) = match (times.get(&HANDED_OVER), times.get(&SENT)) {
+            (Some(into), Some(sent)) => (*into, sent.saturating_sub(*into)),
+            _ => (*times.get(&self.or_handed_over)?, 0),
         };
-        times[usize::from(HANDED_OVER)] = Some(into);
+        times.insert(HANDED_OVER, into);
         let mut points = [0; 9];
-        for (point, mark) in points.iter_mut().zip(self.path) {
-            *point = times[usize::from(mark)]?;
+        for (point, mark) in points.iter_mut().zip(&self.path) {
+            *point = *times.get(mark)?;
         }
-        Some(Crossing { points, sending })
+        Some(Passage { points, sending })
     }
 }
+
+/// The last time of each mark in a call.
+type MarkTimes = BTreeMap<u8, u64>;
 
 /// The thread goes into the kernel to send, for the first time in the stage.
 const HANDED_OVER: u8 = 210;
@@ -226,7 +232,7 @@ const RECEIVED: u8 = 212;
 
 impl CallPath {
     /// Joins both sides. Returns nothing if the times are in no order.
-    fn of(call: &Crossing, served: &Crossing) -> Option<Self> {
+    fn of(call: &Passage, served: &Passage) -> Option<Self> {
         let (before, after) = call.points.split_at(5);
         let times = [before, &served.points, after].concat();
         let mut parts = [0; PARTS.len()];

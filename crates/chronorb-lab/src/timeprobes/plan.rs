@@ -54,25 +54,13 @@ pub fn transport_named(scheme: &str) -> Result<&'static str, String> {
 }
 
 impl TimeProbesPlan {
-    /// The full plan, which takes some seconds.
-    #[must_use]
-    pub const fn full() -> Self {
-        Self::of(10_000, 1_000)
-    }
-
-    /// A plan with fewer calls.
-    #[must_use]
-    pub const fn short() -> Self {
-        Self::of(1_000, 300)
-    }
-
     /// The least plan, for tests of the experiment itself.
     #[must_use]
     pub const fn tiny() -> Self {
         Self::of(100, 50)
     }
 
-    const fn of(calls: u32, warm_up: u32) -> Self {
+    pub(super) const fn of(calls: u32, warm_up: u32) -> Self {
         Self {
             calls,
             warm_up,
@@ -160,11 +148,13 @@ const OPTIONS: &str = "timeprobes -ORBThreadpoolStrategy leader-followers \
 
 #[cfg(test)]
 mod tests {
+    use super::super::TimeProbes;
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
     fn what_every_program_has_takes_part_and_nonsense_is_named() {
-        let (all, missing) = TimeProbesPlan::short()
+        let (all, missing) = TimeProbes::short()
             .transports(Err("no openssl"))
             .expect("they can be made");
         assert!(all.contains(&"iiop"));
@@ -172,7 +162,7 @@ mod tests {
         assert_eq!(missing.expect("it is told").why, "no openssl");
         let only = TimeProbesPlan {
             only: vec!["ssliop"],
-            ..TimeProbesPlan::short()
+            ..TimeProbes::short()
         };
         let error = only.transports(Err("no openssl"));
         let error = error.expect_err("it was asked for").to_string();

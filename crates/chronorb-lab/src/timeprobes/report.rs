@@ -1,57 +1,74 @@
 //! The report of the experiment.
 
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
-use super::TimeProbes;
 use super::outcome::{PartRow, ProbeCase, TimeProbesOutcome};
 use super::path::{CallSide, Layer};
+use super::{TimeProbes, claims};
+use crate::Claim;
 use crate::bench::Placement;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, end};
 
-pub(super) fn document(outcome: &TimeProbesOutcome) -> Document {
-    let whole = "The usual time of a call, for each transport with client and server on one CPU \
-                 and on two.";
-    let own = "The same without the operating system: the time that the two programs take.";
-    let (programs, _) = SEGMENTS.split_at(SEGMENTS.len() - 1);
-    let charts = [
-        layers(outcome, whole, "time of a call", &SEGMENTS),
-        layers(outcome, own, "time in the programs", programs),
-    ];
-    let cases = outcome.cases().into_iter();
-    let tables = cases.map(|case| of_case(outcome, case));
-    let document = begin(outcome, LEAD)
-        .part("In whose code a call is", charts, [])
-        .part("The figures", [], tables);
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab timeprobes",
-    )
-}
-
-/// Renders the outcome in one line.
-pub(super) fn headline(outcome: &TimeProbesOutcome) -> String {
-    let cases = outcome.cases().into_iter();
-    let findings = cases.filter_map(|case| {
-        let whole = outcome.whole(case)?;
-        let orb = outcome.layer(case, Layer::Orb)?;
-        let (transport, place) = case;
-        Some(format!(
-            "Of a call by {transport}, {}, the ORB takes {:.0} % of {}",
-            place.name(),
-            orb.percent,
-            units::time(whole.usual_us),
-        ))
-    });
-    // The best known transport before quicker ones.
-    let mut findings: Vec<_> = findings.collect();
-    let iiop = findings.iter().position(|finding| finding.contains("iiop"));
-    if findings.is_empty() {
-        return TimeProbes::TITLE.to_owned();
+impl Findings for TimeProbesOutcome {
+    fn headline(&self) -> String {
+        let cases = self.cases().into_iter();
+        let findings = cases.filter_map(|case| {
+            let whole = self.whole(case)?;
+            let orb = self.layer(case, Layer::Orb)?;
+            let (transport, place) = case;
+            Some(format!(
+                "Of a call by {transport}, {}, the ORB takes {:.0} % of {}",
+                place.name(),
+                orb.percent,
+                units::time(whole.usual_us),
+            ))
+        });
+        // The best known transport before quicker ones.
+        let mut findings: Vec<_> = findings.collect();
+        let iiop = findings.iter().position(|finding| finding.contains("iiop"));
+        if findings.is_empty() {
+            return TimeProbes::TITLE.to_owned();
+        }
+        findings.swap_remove(iiop.unwrap_or(0))
     }
-    findings.swap_remove(iiop.unwrap_or(0))
+
+    fn caveats(&self) -> Vec<String> {
+        let missing = self.missing.iter();
+        let missing = missing.map(|of| format!("{} takes no part: {}", of.transport, of.why));
+        missing.chain(self.environment.stolen_caveat()).collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(TimeProbes::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let whole = "The usual time of a call, for each transport with client and server on one CPU \
+                 and on two.";
+        let own = "The same without the operating system: the time that the two programs take.";
+        let (programs, _) = SEGMENTS.split_at(SEGMENTS.len() - 1);
+        let charts = [
+            layers(self, whole, "time of a call", &SEGMENTS),
+            layers(self, own, "time in the programs", programs),
+        ];
+        let cases = self.cases().into_iter();
+        let tables = cases.map(|case| of_case(self, case));
+        let document = begin(self, LEAD)
+            .part("In whose code a call is", charts, [])
+            .part("The figures", [], tables);
+        end(
+            document,
+            notes(self),
+            &self.environment,
+            "cargo run --release -- lab timeprobes",
+        )
+    }
 }
 
 /// Draws the usual times of the layers on either side, stacked for each transport and place.
@@ -176,8 +193,8 @@ fn notes(outcome: &TimeProbesOutcome) -> Vec<String> {
     ]
 }
 
-const LEAD: &str = "Where the time of a two-way call goes: stamps of all stages of a request and of \
-                    all system calls, in both processes, by one clock.";
+const LEAD: &str = "Where the time of a two-way call goes: stamps of all stages of a request and \
+                    of all system calls, in both processes, by one clock.";
 const COLUMNS: [&str; 6] = ["layer", "share", "usual", "p50", "p99", "max"];
 
 #[cfg(test)]

@@ -115,19 +115,19 @@ const MOST_ROUNDS: f64 = 0.9;
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::WaitsExperiment;
     use super::super::case::WaitsClass;
     use super::super::order::IoUring;
     use super::super::outcome::WaitsRow;
-    use super::super::plan::WaitsPlan;
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
-    use crate::experiment::Findings;
+    use crate::experiment::{Experiment, Findings};
     use crate::stats::Summary;
 
     /// An outcome that makes all claims true, with io_uring as the winner.
     pub(in super::super) fn outcome() -> WaitsOutcome {
-        let plan = WaitsPlan::full();
+        let plan = WaitsExperiment::full();
         let mut rows = Vec::new();
         for round in 1..=plan.rounds {
             for setting in plan.settings(2, true) {

@@ -1,9 +1,10 @@
 //! `chronorb lab waits`: the costs of the ways in which a server's thread can wait for a request.
 //!
-//! [`WaitsExperiment`] runs a server on raw sockets, and a client that calls it: a request of 60 octets, a
-//! reply of 28. The server's thread waits in each [`WaitMethod`] in turn: in `recv`, in epoll sets of
-//! every kind, by busy-polling, and in io_uring. The figures show what the reactor of a lane could
-//! gain, and what it costs beside a thread that waits on one connection alone.
+//! [`WaitsExperiment`] runs a server on raw sockets, and a client that calls it: a request of 60
+//! octets, a reply of 28. The server's thread waits by each [`WaitMethod`] in turn: in `recv`, in
+//! epoll sets of every kind, by busy-polling, and in io_uring. The figures show the gain that is
+//! possible for the reactor of a lane, and its cost beside a thread that waits on one connection
+//! alone.
 //!
 //! The server is a process of this program, started with the hidden command
 //! [`CHILD_COMMAND`](crate::CHILD_COMMAND). The parent is the client. By lines of JSON it orders
@@ -48,11 +49,11 @@ impl Experiment for WaitsExperiment {
     type Findings = WaitsOutcome;
 
     fn full() -> WaitsPlan {
-        WaitsPlan::full()
+        WaitsPlan::of(11, 5_000, 500, 1_000)
     }
 
     fn short() -> WaitsPlan {
-        WaitsPlan::short()
+        WaitsPlan::of(7, 500, 50, 1_000)
     }
 
     fn measure(plan: &WaitsPlan) -> Result<WaitsOutcome, LabError> {

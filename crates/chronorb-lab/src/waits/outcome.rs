@@ -1,16 +1,11 @@
 //! The outcome of the experiment.
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::case::{Setting, WaitMethod};
 use super::order::IoUring;
 use super::plan::WaitsPlan;
-use super::{WaitsExperiment, claims, report};
-use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::report::rounds::over_rounds;
 use crate::stats::{Summary, median};
 
@@ -115,61 +110,3 @@ impl WaitsOutcome {
         self.ratio((setting, way), (setting, WaitMethod::Blocking), P50)
     }
 }
-
-impl Findings for WaitsOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let refused = match &self.io_uring {
-            IoUring::Permitted(_) => None,
-            IoUring::Refused(reason) => Some(format!(
-                "io_uring was not measured: the system refuses it ({reason})."
-            )),
-        };
-        let [load, ..] = self.environment.load_average;
-        let notable = [
-            (
-                self.environment.max_fifo_priority.is_none(),
-                "SCHED_FIFO was not measured: this process may not use real-time priorities."
-                    .to_owned(),
-            ),
-            (
-                self.processors < 2,
-                "Nothing was measured with two processors: this process may use one only, so that \
-                 nothing is known of spinning either."
-                    .to_owned(),
-            ),
-            (
-                load >= NOTABLE_LOAD,
-                format!(
-                    "Other programs ran before or meanwhile (load {load:.1}) and add to tails."
-                ),
-            ),
-        ];
-        let notable = notable.into_iter().filter(|(is_so, _)| *is_so);
-        let mut caveats: Vec<String> = refused.into_iter().collect();
-        caveats.extend(notable.map(|(_, caveat)| caveat));
-        caveats.extend(self.environment.stolen_caveat());
-        if !self.plan.is_full() {
-            caveats.push("This was a short run: fewer rounds, and fewer calls in each.".to_owned());
-        }
-        caveats
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(WaitsExperiment::NAME, self, Value::Null)
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
-/// A load that leaves no processor to the experiment alone.
-const NOTABLE_LOAD: f64 = 0.5;

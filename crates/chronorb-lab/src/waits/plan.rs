@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::WaitsExperiment;
 use super::case::{Processors, Setting, WaitsClass};
+use crate::experiment::Experiment;
 
 /// The amount of measurements.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -19,25 +21,13 @@ pub struct WaitsPlan {
 }
 
 impl WaitsPlan {
-    /// The full plan, which takes some minutes.
-    #[must_use]
-    pub fn full() -> Self {
-        Self::of(11, 5_000, 500, 1_000)
-    }
-
-    /// A plan of some seconds, with fewer rounds and calls.
-    #[must_use]
-    pub fn short() -> Self {
-        Self::of(7, 500, 50, 1_000)
-    }
-
     /// The least plan, for tests of the experiment itself.
     #[must_use]
     pub fn tiny() -> Self {
         Self::of(2, 20, 5, 3)
     }
 
-    fn of(rounds: u32, calls: u32, warm_up: u32, most_idle: u32) -> Self {
+    pub(super) fn of(rounds: u32, calls: u32, warm_up: u32, most_idle: u32) -> Self {
         Self {
             rounds,
             calls,
@@ -49,7 +39,7 @@ impl WaitsPlan {
     /// Whether it has as many rounds and calls as the full plan.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        let full = Self::full();
+        let full = WaitsExperiment::full();
         self.rounds >= full.rounds && self.calls >= full.calls
     }
 
@@ -75,7 +65,7 @@ mod tests {
 
     #[test]
     fn nothing_is_tried_that_the_machine_does_not_have() {
-        let plan = WaitsPlan::full();
+        let plan = WaitsExperiment::full();
         assert_eq!(plan.settings(2, true).len(), 2 * 2 * 2);
         let poor = plan.settings(1, false);
         assert_eq!(poor.len(), 2);
@@ -88,7 +78,7 @@ mod tests {
 
     #[test]
     fn short_plans_are_told_from_the_full_one() {
-        assert!(WaitsPlan::full().is_full());
-        assert!(!WaitsPlan::short().is_full() && !WaitsPlan::tiny().is_full());
+        assert!(WaitsExperiment::full().is_full());
+        assert!(!WaitsExperiment::short().is_full() && !WaitsPlan::tiny().is_full());
     }
 }

@@ -2,47 +2,80 @@
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
-use super::WaitsExperiment;
 use super::case::{Setting, WaitMethod};
 use super::order::IoUring;
 use super::outcome::{P50, P99, Quantile, WaitsOutcome};
-use crate::experiment::Experiment;
+use super::{WaitsExperiment, claims};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, end};
 
-pub(super) fn document(outcome: &WaitsOutcome) -> Document {
-    let mut document = begin(outcome, LEAD);
-    for (title, quantile) in [("The median", P50), ("The tail: p99", P99)] {
-        document = document.part(title, [by_way(outcome, title, quantile)], []);
+impl Findings for WaitsOutcome {
+    fn headline(&self) -> String {
+        let words = |name: &str, way| {
+            let ratios = Setting::places().filter_map(|place| self.by_blocking(place, way));
+            let medians: Vec<f64> = ratios.map(|ratio| ratio.median).collect();
+            let end = |pick: fn(f64, f64) -> f64| medians.iter().copied().reduce(pick);
+            let (least, most) = (end(f64::min)?, end(f64::max)?);
+            Some(format!("{name} {least:.2} to {most:.2}"))
+        };
+        let Some(edge) = words("edge-triggered epoll takes", WaitMethod::EdgeTriggered) else {
+            return WaitsExperiment::TITLE.to_owned();
+        };
+        let ring = words(", io_uring", WaitMethod::Ring).unwrap_or_default();
+        format!(
+            "{}: {edge}{ring} of what blocking recv takes",
+            WaitsExperiment::TITLE
+        )
     }
-    let settings = outcome.settings().into_iter();
-    let tables = settings.map(|setting| table(outcome, setting));
-    let document = document.part("The figures", [], tables);
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab waits\ncargo run --release -- lab waits --json",
-    )
-}
 
-/// Renders the outcome in one line.
-pub(super) fn headline(outcome: &WaitsOutcome) -> String {
-    let words = |name: &str, way| {
-        let ratios = Setting::places().filter_map(|place| outcome.by_blocking(place, way));
-        let medians: Vec<f64> = ratios.map(|ratio| ratio.median).collect();
-        let end = |pick: fn(f64, f64) -> f64| medians.iter().copied().reduce(pick);
-        let (least, most) = (end(f64::min)?, end(f64::max)?);
-        Some(format!("{name} {least:.2} to {most:.2}"))
-    };
-    let Some(edge) = words("edge-triggered epoll takes", WaitMethod::EdgeTriggered) else {
-        return WaitsExperiment::TITLE.to_owned();
-    };
-    let ring = words(", io_uring", WaitMethod::Ring).unwrap_or_default();
-    format!(
-        "{}: {edge}{ring} of what blocking recv takes",
-        WaitsExperiment::TITLE
-    )
+    fn caveats(&self) -> Vec<String> {
+        let refusal = match &self.io_uring {
+            IoUring::Permitted(_) => None,
+            IoUring::Refused(reason) => Some(reason),
+        };
+        let has_fifo = self.environment.max_fifo_priority.is_some();
+        let [load, ..] = self.environment.load_average;
+        [
+            refusal.map(|of| format!("io_uring was not measured: the system refuses it ({of}).")),
+            (!has_fifo).then(|| NO_FIFO.to_owned()),
+            (self.processors < 2).then(|| ONE_PROCESSOR.to_owned()),
+            (load >= NOTABLE_LOAD).then(|| {
+                format!("Other programs ran before or meanwhile (load {load:.1}) and add to tails.")
+            }),
+            self.environment.stolen_caveat(),
+            (!self.plan.is_full()).then(|| SHORT.to_owned()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(WaitsExperiment::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let mut document = begin(self, LEAD);
+        for (title, quantile) in [("The median", P50), ("The tail: p99", P99)] {
+            document = document.part(title, [by_way(self, title, quantile)], []);
+        }
+        let settings = self.settings().into_iter();
+        let tables = settings.map(|setting| table(self, setting));
+        let document = document.part("The figures", [], tables);
+        end(
+            document,
+            notes(self),
+            &self.environment,
+            "cargo run --release -- lab waits\ncargo run --release -- lab waits --json",
+        )
+    }
 }
 
 /// Draws a quantile of each way by that of blocking `recv`, without idle connections.
@@ -134,6 +167,12 @@ fn notes(outcome: &WaitsOutcome) -> Vec<String> {
     notes
 }
 
+const NO_FIFO: &str = "SCHED_FIFO was not measured: this process may not use real-time priorities.";
+const ONE_PROCESSOR: &str = "Nothing was measured with two processors: this process may use one \
+                             only, so that nothing is known of spinning either.";
+const SHORT: &str = "This was a short run: fewer rounds, and fewer calls in each.";
+/// A load that leaves no processor to the experiment alone.
+const NOTABLE_LOAD: f64 = 0.5;
 const LEAD: &str = "A thread of a server waits for the next request, receives it, and replies. \
                     Each way to wait was measured on raw sockets beside the plainest: a thread \
                     that blocks in recv on one connection.";

@@ -90,6 +90,11 @@ impl WhiteboxCase {
         }
     }
 
+    /// Whether the object is in another process.
+    pub(super) fn has_server(&self) -> bool {
+        self.place != ObjectPlace::Collocated
+    }
+
     const fn calling(self, kind: CallKind) -> Self {
         Self { kind, ..self }
     }

@@ -3,7 +3,7 @@
 use super::architectures;
 use super::budget::{KernelBudget, KernelUse};
 use super::case::WhiteboxCase;
-use super::outcome::{Side, SideCosts, WhiteboxOutcome};
+use super::outcome::{SideCosts, WhiteboxOutcome, WhiteboxSide};
 use super::report::per_call;
 use crate::Claim;
 
@@ -12,8 +12,8 @@ pub(super) fn of(outcome: &WhiteboxOutcome) -> Vec<Claim> {
     let budgeted = outcome.rows.iter().filter_map(|row| {
         let budget = row.subject.budget?;
         let kernel_budget = match row.side {
-            Side::Client => budget.client,
-            Side::Server => budget.server?,
+            WhiteboxSide::Client => budget.client,
+            WhiteboxSide::Server => budget.server?,
         };
         Some([inside(row), kernel(row, &kernel_budget)])
     });
@@ -53,14 +53,14 @@ fn of_side(row: &SideCosts<WhiteboxCase>, words: &str, measured: Option<(bool, S
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::WhiteboxPlan;
+    use super::super::Whitebox;
     use super::super::case::{CASES, ObjectPlace};
     use super::super::counts::{Counts, ProcessCosts};
     use super::super::trial::CallsByName;
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
-    use crate::experiment::Findings;
+    use crate::experiment::{Experiment, Findings};
 
     fn calls(names: &[&str], each: u64) -> Option<CallsByName> {
         let call = |name: &&str| ((*name).to_owned(), (each, 100 * each));
@@ -69,7 +69,7 @@ pub(super) mod tests {
 
     /// An outcome that keeps all budgets.
     pub(in super::super) fn outcome() -> WhiteboxOutcome {
-        let plan = WhiteboxPlan::full();
+        let plan = Whitebox::full();
         let each = u64::from(plan.calls);
         let mut rows = Vec::new();
         for case in &CASES {

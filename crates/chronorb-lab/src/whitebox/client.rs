@@ -10,7 +10,7 @@ use chronorb_cdr::octets_copied;
 use chronorb_probe::{Mark, trace_mark};
 
 use super::case::{CallKind, MIRRORED, ObjectPlace, WhiteboxCase};
-use super::counts::{Counts, ProcessCosts};
+use super::counts::ProcessCosts;
 use super::order::{ClientPart, Pass};
 use super::server::{PRIORITY, offer, orb};
 use crate::error::LabError;
@@ -26,24 +26,83 @@ pub(super) fn call(
     // A call waits for its reply as long as the parent lives.
     let parent = Parent::or_exit();
     let orb = orb(case, pass)?;
-    let mut caller = Caller::connect(&orb, case, part.objects.first())?;
+    let object = match part.objects.first() {
+        Some(reference) => find(&orb, reference)?,
+        None => offer(&orb, case.place)?,
+    };
+    let priority = (case.place == ObjectPlace::Lane).then_some(PRIORITY);
+    let bench = connect(&orb, priority, &object)?;
+    let mut caller = Caller::new(case.kind, &bench)?;
     for _ in 0..WARM_UP_CALLS {
         caller.call()?;
-        caller.server_so_far()?;
+        if case.has_server() {
+            server_so_far(&bench)?;
+        }
     }
     process::tell(&Ready {})?;
     let Begin {} = parent.hear()?;
+    let server = case.has_server().then_some(&bench);
+    let calls = || (0..part.calls).try_for_each(|_| caller.call());
     let costs = if pass == Pass::Trace {
-        caller.mark(part.calls)?;
+        mark(server, RUNS, calls)?;
         [None; 2]
     } else {
-        let costs = |counts| ProcessCosts {
-            counts,
-            ..ProcessCosts::default()
-        };
-        caller.count(part.calls)?.map(|counts| counts.map(costs))
+        let so_far = || ProcessCosts::so_far(octets_copied());
+        count(server, so_far, RUNS, calls)?
     };
     process::tell(&costs)?;
+    Ok(())
+}
+
+/// Counts the calls of some runs, at client and server. The server is asked before and after each
+/// run, which is a call by itself; its counts are measured beforehand and subtracted, as are those
+/// of counting in this process by `so_far`.
+pub(super) fn count(
+    server: Option<&Bench>,
+    so_far: impl Fn() -> ProcessCosts,
+    runs: u32,
+    mut calls: impl FnMut() -> Result<(), LabError>,
+) -> Result<[Option<ProcessCosts>; 2], LabError> {
+    let ask = || server.map(server_so_far).transpose();
+    let since = |after: Option<ProcessCosts>, before: Option<ProcessCosts>| {
+        after.zip(before).map(|(after, before)| after.since(before))
+    };
+    let first = ask()?;
+    let asking = since(ask()?, first).unwrap_or_default().counts;
+    let first = so_far();
+    let counting = so_far().since(first).counts;
+    let (mut of_client, mut of_server) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        let (server, client) = (ask()?, so_far());
+        calls()?;
+        of_client.push(so_far().since(client).without(counting));
+        let served = since(ask()?, server);
+        of_server.extend(served.map(|costs| costs.without(asking)));
+    }
+    Ok([of_client, of_server].map(|runs| ProcessCosts::of_runs(&runs)))
+}
+
+/// Makes the calls of some runs, with marks for the tracers of this process and of the server. At
+/// the client, runs and the pauses between them take turns; at the server nothing is between the
+/// first two marks, then follow the runs, each with the mark after it.
+pub(super) fn mark(
+    server: Option<&Bench>,
+    runs: u32,
+    mut calls: impl FnMut() -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let mark_server = |last| {
+        let marked = server.map_or(Ok(()), |server| server.mark(last));
+        marked.map_err(LabError::work("marking a moment at the server"))
+    };
+    mark_server(false)?;
+    mark_server(false)?;
+    for run in 1..=runs {
+        let last = run == runs;
+        trace_mark(Mark::Next);
+        calls()?;
+        trace_mark(if last { Mark::Last } else { Mark::Next });
+        mark_server(last)?;
+    }
     Ok(())
 }
 
@@ -73,37 +132,21 @@ pub(super) fn server_so_far(bench: &Bench) -> Result<ProcessCosts, LabError> {
     costs.map_err(LabError::work("asking the server for its counts"))
 }
 
-/// Marks a moment for the tracer of the server's system calls.
-pub(super) fn mark_server(bench: &Bench, last: bool) -> Result<(), LabError> {
-    let marked = bench.mark(last);
-    marked.map_err(LabError::work("marking a moment at the server"))
-}
-
 /// A client's thread with its connection.
-struct Caller {
-    case: &'static WhiteboxCase,
-    bench: Bench,
+struct Caller<'a> {
+    kind: CallKind,
+    bench: &'a Bench,
     scope: Scope,
     /// The socket on which the server acknowledges notices, if it does.
     acknowledgements: Option<File>,
 }
 
-impl Caller {
-    fn connect(
-        orb: &Orb,
-        case: &'static WhiteboxCase,
-        reference: Option<&String>,
-    ) -> Result<Self, LabError> {
-        let object = match reference {
-            Some(reference) => find(orb, reference)?,
-            None => offer(orb, case.place)?,
-        };
-        let priority = (case.place == ObjectPlace::Lane).then_some(PRIORITY);
-        let bench = connect(orb, priority, &object)?;
-        let is_acknowledged = case.kind == CallKind::Oneway;
-        let acknowledgements = is_acknowledged.then(|| acknowledgements(&bench));
+impl<'a> Caller<'a> {
+    fn new(kind: CallKind, bench: &'a Bench) -> Result<Self, LabError> {
+        let is_acknowledged = kind == CallKind::Oneway;
+        let acknowledgements = is_acknowledged.then(|| acknowledgements(bench));
         Ok(Self {
-            case,
+            kind,
             bench,
             scope: Scope::new(4096),
             acknowledgements: acknowledgements.transpose()?,
@@ -112,8 +155,8 @@ impl Caller {
 
     /// Makes one call, and checks the reply.
     fn call(&mut self) -> Result<(), LabError> {
-        let (bench, scope) = (&self.bench, &mut self.scope);
-        let is_right = match self.case.kind {
+        let (bench, scope) = (self.bench, &mut self.scope);
+        let is_right = match self.kind {
             CallKind::Cube => bench.cube(11).map(|cube| cube == 1331),
             CallKind::Oneway | CallKind::OnewayAtOnce => bench.notice(11).map(|()| true),
             CallKind::Octets => {
@@ -135,73 +178,6 @@ impl Caller {
             Err(exception) => Err(LabError::work("calling the server")(exception)),
         }
     }
-
-    fn calls(&mut self, calls: u32) -> Result<(), LabError> {
-        (0..calls).try_for_each(|_| self.call())
-    }
-
-    /// Whether the server is another process.
-    fn has_server(&self) -> bool {
-        self.case.place != ObjectPlace::Collocated
-    }
-
-    /// Returns the counts of the server so far, if there is one.
-    fn server_so_far(&self) -> Result<Option<Counts>, LabError> {
-        let costs = self.has_server().then(|| server_so_far(&self.bench));
-        Ok(costs.transpose()?.map(|costs| costs.counts))
-    }
-
-    /// Counts the calls of some runs, at client and server. The server is asked before and after
-    /// each run, which is a call by itself; its cost is measured beforehand and subtracted, as is
-    /// the cost of counting in this process.
-    fn count(&mut self, calls: u32) -> Result<[Option<Counts>; 2], LabError> {
-        let since = |after: Option<Counts>, before: Option<Counts>| {
-            after.zip(before).map(|(after, before)| after.since(before))
-        };
-        let first = self.server_so_far()?;
-        let asking = since(self.server_so_far()?, first);
-        let first = so_far();
-        let counting = so_far().since(first);
-        let (mut of_client, mut of_server) = (Vec::new(), Vec::new());
-        for _ in 0..RUNS {
-            let server = self.server_so_far()?;
-            let client = so_far();
-            self.calls(calls)?;
-            of_client.push(so_far().since(client).since(counting));
-            let with_asking = since(self.server_so_far()?, server);
-            of_server.extend(since(with_asking, asking));
-        }
-        let of_server = (!of_server.is_empty()).then(|| Counts::of_runs(&of_server));
-        Ok([Some(Counts::of_runs(&of_client)), of_server])
-    }
-
-    /// Makes the same calls, with marks for the tracers of this process and of the server. At the
-    /// client, runs and the pauses between them take turns; at the server nothing is between the
-    /// first two marks, then follow the runs, each with the mark after it.
-    fn mark(&mut self, calls: u32) -> Result<(), LabError> {
-        self.mark_server(false)?;
-        self.mark_server(false)?;
-        for run in 1..=RUNS {
-            let last = run == RUNS;
-            trace_mark(Mark::Next);
-            self.calls(calls)?;
-            trace_mark(if last { Mark::Last } else { Mark::Next });
-            self.mark_server(last)?;
-        }
-        Ok(())
-    }
-
-    fn mark_server(&self, last: bool) -> Result<(), LabError> {
-        if self.has_server() {
-            mark_server(&self.bench, last)?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns the counts of this process so far. Octets that were copied are those of this thread.
-fn so_far() -> Counts {
-    ProcessCosts::so_far(octets_copied()).counts
 }
 
 /// Has the server acknowledge notices.

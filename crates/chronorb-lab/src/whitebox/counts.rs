@@ -143,8 +143,33 @@ impl ProcessCosts {
     /// Returns the costs since `before`.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
-            counts: self.counts.since(before.counts),
             times: self.times - before.times,
+            ..self.without(before.counts)
+        }
+    }
+
+    /// Returns the costs without some counts.
+    pub(super) fn without(self, counts: Counts) -> Self {
+        Self {
+            counts: self.counts.since(counts),
+            ..self
+        }
+    }
+
+    /// Returns the costs of one run of several with the same calls, if there are any.
+    pub(super) fn of_runs(runs: &[Self]) -> Option<Self> {
+        let counts: Vec<_> = runs.iter().map(|run| run.counts).collect();
+        Some(Self {
+            counts: Counts::of_runs(&counts),
+            ..*runs.first()?
+        })
+    }
+
+    /// Returns the sum of both costs.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            counts: self.counts.zip(other.counts, u64::wrapping_add),
+            times: self.times + other.times,
         }
     }
 }

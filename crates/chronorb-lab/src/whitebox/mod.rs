@@ -43,11 +43,11 @@ pub use architectures::{CLIENTS, CONFIGURATIONS, Configuration, ServerPool};
 pub use budget::{BrokenBudgets, Budget, KernelBudget, KernelUse};
 pub use case::{CASES, CallKind, ObjectPlace, WhiteboxCase};
 pub use counts::Counts;
-pub use outcome::{Side, SideCosts, Subject, WhiteboxOutcome};
+pub use outcome::{SideCosts, Subject, WhiteboxOutcome, WhiteboxSide};
 pub use published::{PUBLISHED, PublishedLocks};
 
 use order::{PartOrder, Pass, SubjectName};
-use trial::{CallsByName, Tracing, WhiteboxTrial};
+use trial::{CallsByName, KernelTrace, WhiteboxTrial};
 
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "whitebox";
@@ -69,24 +69,6 @@ pub struct WhiteboxPlan {
 }
 
 impl WhiteboxPlan {
-    /// The full plan, of less than a minute; ten clients make as many calls as in the papers.
-    #[must_use]
-    pub const fn full() -> Self {
-        Self {
-            calls: 1_000,
-            calls_of_each: 4_000,
-        }
-    }
-
-    /// A plan with fewer calls: a count needs no great number.
-    #[must_use]
-    pub const fn short() -> Self {
-        Self {
-            calls: 300,
-            calls_of_each: 500,
-        }
-    }
-
     /// The calls of each of ten clients whose system calls are traced, which takes long.
     pub(crate) fn traced_of_each(self) -> u32 {
         self.calls_of_each.min(250)
@@ -101,11 +83,17 @@ impl Experiment for Whitebox {
     type Findings = WhiteboxOutcome;
 
     fn full() -> WhiteboxPlan {
-        WhiteboxPlan::full()
+        WhiteboxPlan {
+            calls: 1_000,
+            calls_of_each: 4_000,
+        }
     }
 
     fn short() -> WhiteboxPlan {
-        WhiteboxPlan::short()
+        WhiteboxPlan {
+            calls: 300,
+            calls_of_each: 500,
+        }
     }
 
     /// Measures all [`CASES`], and calls of ten clients by all architectures ([`CONFIGURATIONS`]).
@@ -113,7 +101,7 @@ impl Experiment for Whitebox {
         check_allocator()?;
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
-        let mut tracing = Tracing::default();
+        let mut tracing = KernelTrace::default();
         let runs = 2 * CASES.len() + 3 * CONFIGURATIONS.len();
         let progress = Progress::start("runs that are counted", runs as u64);
         let mut rows = Vec::new();
@@ -141,11 +129,11 @@ impl Experiment for Whitebox {
 fn measure(
     case: WhiteboxCase,
     plan: WhiteboxPlan,
-    tracing: &mut Tracing,
+    tracing: &mut KernelTrace,
 ) -> Result<impl Iterator<Item = SideCosts<WhiteboxCase>>, LabError> {
     let trial = WhiteboxTrial {
         subject: SubjectName::Case(case.name.to_owned()),
-        has_server: case.place != ObjectPlace::Collocated,
+        has_server: case.has_server(),
         clients: 1,
     };
     let costs = trial.count(Pass::Counts, plan.calls)?;

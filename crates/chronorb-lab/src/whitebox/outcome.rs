@@ -3,22 +3,18 @@
 use std::collections::BTreeMap;
 
 use chronorb_probe::{Activity, ActivityTimes};
-use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::architectures::Configuration;
 use super::budget::BrokenBudgets;
 use super::case::WhiteboxCase;
-use super::client::RUNS;
 use super::counts::{Counts, ProcessCosts, per_call};
-use super::published::PUBLISHED;
 use super::trial::CallsByName;
-use super::{CLIENTS, Whitebox, WhiteboxPlan, claims, report};
-use crate::Claim;
-use crate::Verdict;
+use super::{CLIENTS, WhiteboxPlan, claims};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::plain_data;
+use crate::{Claim, Verdict};
 
 /// The outcome of the experiment.
 #[derive(Clone, Debug)]
@@ -41,7 +37,7 @@ pub struct SideCosts<S> {
     /// The subject: a case or an architecture.
     pub subject: S,
     /// The side.
-    pub side: Side,
+    pub side: WhiteboxSide,
     /// The number of calls that were counted.
     pub calls: u64,
     /// The counts of all of them. Those of an architecture have no octets that were copied.
@@ -68,7 +64,7 @@ pub trait Subject: Copy {
 /// A side of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum WhiteboxSide {
     /// The caller; within one process, the whole process.
     Client,
     /// The servant's process.
@@ -78,7 +74,7 @@ pub enum Side {
 impl WhiteboxOutcome {
     /// The costs of a case on a side.
     #[must_use]
-    pub fn row(&self, case: &str, side: Side) -> Option<&SideCosts<WhiteboxCase>> {
+    pub fn row(&self, case: &str, side: WhiteboxSide) -> Option<&SideCosts<WhiteboxCase>> {
         let mut rows = self.rows.iter();
         rows.find(|row| (row.subject.name, row.side) == (case, side))
     }
@@ -97,43 +93,6 @@ impl WhiteboxOutcome {
     }
 }
 
-impl Findings for WhiteboxOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let reason = self.untraced.as_ref();
-        let untraced = reason.map(|reason| format!("System calls were not counted: {reason}."));
-        let stolen = self.environment.stolen_caveat();
-        untraced.into_iter().chain(stolen).collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        let cases = self.rows.iter().map(SideCosts::<WhiteboxCase>::figures);
-        let architectures = self.architectures.iter();
-        let architectures = architectures.map(SideCosts::<Configuration>::figures);
-        json!({
-            "experiment": Whitebox::NAME,
-            "environment": self.environment,
-            "runs": RUNS,
-            "rows": cases.chain(architectures).collect::<Vec<_>>(),
-            "not_counted": self.untraced,
-            "published_lock_operations": PUBLISHED,
-            "claims": self.claims(),
-            "plan": self.plan,
-        })
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
 impl<S: Subject> SideCosts<S> {
     /// The costs of client and server, where there is one. `calls` were counted, `traced` traced.
     pub(super) fn of_sides(
@@ -142,7 +101,7 @@ impl<S: Subject> SideCosts<S> {
         costs: [Option<ProcessCosts>; 2],
         system_calls: [Option<CallsByName>; 2],
     ) -> impl Iterator<Item = Self> {
-        let sides = Side::ALL.into_iter().zip(costs).zip(system_calls);
+        let sides = WhiteboxSide::ALL.into_iter().zip(costs).zip(system_calls);
         sides.filter_map(move |((side, costs), system_calls)| {
             let ProcessCosts { counts, times } = costs?;
             Some(Self {
@@ -196,7 +155,7 @@ impl<S: Subject> SideCosts<S> {
 }
 
 impl SideCosts<WhiteboxCase> {
-    fn figures(&self) -> Value {
+    pub(super) fn figures(&self) -> Value {
         let octets = self.kernel_octets().map(|octets| self.each_traced(octets));
         self.figures_with(json!({"case": self.subject.name, "octets_by_kernel": octets}))
     }
@@ -241,7 +200,7 @@ impl SideCosts<Configuration> {
         self.times.net(of).max(0.0)
     }
 
-    fn figures(&self) -> Value {
+    pub(super) fn figures(&self) -> Value {
         let mut figures = self.figures_with(json!({
             "case": "ten-clients",
             "architecture": self.subject.name(),
@@ -260,7 +219,7 @@ impl SideCosts<Configuration> {
     }
 }
 
-impl Side {
+impl WhiteboxSide {
     /// Both sides.
     pub const ALL: [Self; 2] = [Self::Client, Self::Server];
 

@@ -3,47 +3,79 @@
 use std::cmp::Reverse;
 
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::{Value, json};
 
-use super::architectures;
+use super::architectures::{self, Configuration};
 use super::case::{MIRRORED, WhiteboxCase};
 use super::client::RUNS;
 use super::counts::Counts;
-use super::outcome::{Side, SideCosts, Subject, WhiteboxOutcome};
+use super::outcome::{SideCosts, Subject, WhiteboxOutcome, WhiteboxSide};
 use super::published::{PUBLISHED, SOURCE};
-use crate::experiment::Findings;
+use super::{Whitebox, claims};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings};
 use crate::report::end;
 
-pub(super) fn document(outcome: &WhiteboxOutcome) -> Document {
-    let document = Document::new(outcome.headline())
-        .lead(LEAD)
-        .caveats(outcome.caveats());
-    let document = architectures::sections(document, &outcome.architectures)
-        .part("One client", [locks_chart(outcome)], [locks(outcome)])
-        .part("One call", [], [by_case(outcome)])
-        .section("Its system calls")
-        .facts(system_calls(&outcome.rows))
-        .section("The budgets, and what the papers say")
-        .claims(outcome.claims());
-    end(
-        document,
-        notes(outcome).into_iter().chain(architectures::notes()),
-        &outcome.environment,
-        "cargo run --release -- lab whitebox\ncargo run --release -- lab whitebox --json",
-    )
-}
+impl Findings for WhiteboxOutcome {
+    fn headline(&self) -> String {
+        let [Some(client), Some(server)] = WhiteboxSide::ALL.map(|side| self.row("twoway", side))
+        else {
+            return "What a call costs inside".to_owned();
+        };
+        let both =
+            |of: fn(&Counts) -> u64| number(client.each(of(&client.counts) + of(&server.counts)));
+        format!(
+            "A two-way call, client and server together: {} heap allocations, {} lock operations",
+            both(|counts| counts.allocations),
+            both(|counts| counts.lock_operations),
+        )
+    }
 
-/// Renders the outcome in one line.
-pub(super) fn headline(outcome: &WhiteboxOutcome) -> String {
-    let [Some(client), Some(server)] = Side::ALL.map(|side| outcome.row("twoway", side)) else {
-        return "What a call costs inside".to_owned();
-    };
-    let both =
-        |of: fn(&Counts) -> u64| number(client.each(of(&client.counts) + of(&server.counts)));
-    format!(
-        "A two-way call, client and server together: {} heap allocations, {} lock operations",
-        both(|counts| counts.allocations),
-        both(|counts| counts.lock_operations),
-    )
+    fn caveats(&self) -> Vec<String> {
+        let reason = self.untraced.as_ref();
+        let untraced = reason.map(|reason| format!("System calls were not counted: {reason}."));
+        let stolen = self.environment.stolen_caveat();
+        untraced.into_iter().chain(stolen).collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        let cases = self.rows.iter().map(SideCosts::<WhiteboxCase>::figures);
+        let architectures = self.architectures.iter();
+        let architectures = architectures.map(SideCosts::<Configuration>::figures);
+        json!({
+            "experiment": Whitebox::NAME,
+            "environment": self.environment,
+            "runs": RUNS,
+            "rows": cases.chain(architectures).collect::<Vec<_>>(),
+            "not_counted": self.untraced,
+            "published_lock_operations": PUBLISHED,
+            "claims": self.claims(),
+            "plan": self.plan,
+        })
+    }
+
+    fn document(&self) -> Document {
+        let document = Document::new(self.headline())
+            .lead(LEAD)
+            .caveats(self.caveats());
+        let document = architectures::sections(document, &self.architectures)
+            .part("One client", [locks_chart(self)], [locks(self)])
+            .part("One call", [], [by_case(self)])
+            .section("Its system calls")
+            .facts(system_calls(&self.rows))
+            .section("The budgets, and what the papers say")
+            .claims(self.claims());
+        end(
+            document,
+            notes(self).into_iter().chain(architectures::notes()),
+            &self.environment,
+            "cargo run --release -- lab whitebox\ncargo run --release -- lab whitebox --json",
+        )
+    }
 }
 
 /// Draws the lock operations of client and server for each two-way request of one client.
@@ -75,7 +107,7 @@ pub(super) fn sides(
     groups: impl Iterator<Item = SidesFigures>,
 ) -> Chart {
     let (names, figures): (Vec<_>, Vec<_>) = groups.unzip();
-    let bars = Side::ALL.map(|side| {
+    let bars = WhiteboxSide::ALL.map(|side| {
         let figures = figures.iter().map(|figures| figures[side as usize]);
         Series::of_groups(Mark::Bars, side.name(), figures)
     });
@@ -114,19 +146,19 @@ fn by_case(outcome: &WhiteboxOutcome) -> Table {
 }
 
 /// Tabulates both sides of each subject below its heading.
-pub(super) fn by_side<S: Subject, const N: usize>(
+pub(super) fn by_side<S: Subject>(
     heading: &str,
-    columns: [&str; N],
+    columns: &str,
     rows: &[SideCosts<S>],
     cells: impl Fn(&SideCosts<S>) -> Vec<String>,
 ) -> Table {
     let lines = rows.iter().flat_map(|row| {
-        let is_first = row.side == Side::Client;
+        let is_first = row.side == WhiteboxSide::Client;
         let heading = is_first.then(|| (row.subject.heading(), Vec::new()));
         let line = (row.side.name().to_owned(), cells(row));
         heading.into_iter().chain([line])
     });
-    Table::new(heading, columns, lines)
+    Table::new(heading, columns.split('|'), lines)
 }
 
 /// Lists the system calls of each subject and side.
@@ -167,7 +199,7 @@ fn beside_the_papers(outcome: &WhiteboxOutcome) -> [SidesFigures; 2] {
                 .row(case, side)
                 .map(SideCosts::<WhiteboxCase>::paper_locks)
         };
-        (name.to_owned(), Side::ALL.map(locks))
+        (name.to_owned(), WhiteboxSide::ALL.map(locks))
     })
 }
 
@@ -229,16 +261,7 @@ pub(super) fn number_if_known(count: Option<f64>) -> String {
     count.map_or_else(|| "?".to_owned(), number)
 }
 
-const COLUMNS: [&str; 8] = [
-    "allocations",
-    "octets",
-    "locks",
-    "faults",
-    "switches",
-    "preempted",
-    "copied",
-    "by kernel",
-];
+const COLUMNS: &str = "allocations|octets|locks|faults|switches|preempted|copied|by kernel";
 const LEAD: &str = "What a call costs inside, on client and server apart, in steady state.";
 /// The name of an axis of lock operations.
 pub(super) const LOCKS: &str = "lock operations";

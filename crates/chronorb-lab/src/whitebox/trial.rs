@@ -27,7 +27,7 @@ pub(super) struct WhiteboxTrial {
 
 /// The tracing of system calls, unless the kernel refuses it.
 #[derive(Default)]
-pub(super) struct Tracing {
+pub(super) struct KernelTrace {
     /// The reason why the kernel refuses it.
     pub(super) refusal: Option<String>,
 }
@@ -68,7 +68,7 @@ impl WhiteboxTrial {
     }
 }
 
-impl Tracing {
+impl KernelTrace {
     /// Has each thread of the client make so many calls, and returns the system calls of client
     /// and server in the run that had the fewest. `beside` are those that serve the experiment.
     pub(super) fn trace(

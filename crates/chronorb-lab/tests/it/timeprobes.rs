@@ -23,7 +23,7 @@ fn calls_are_followed_by_every_transport() {
 
     let cost = &outcome.cost;
     assert!(cost.stamp_ns > cost.stage_off_ns, "{cost:?}");
-    // The stages of both sides, and each side's way into the kernel and out of it to send and to receive.
+    // The stages of both sides, and their marks around the system calls that send and receive.
     assert!(
         outcome.stamps_of_a_call >= 13 + 8,
         "{}",

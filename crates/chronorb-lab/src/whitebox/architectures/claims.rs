@@ -3,7 +3,7 @@
 use chronorb_orb::Architecture;
 use chronorb_probe::Activity;
 
-use super::super::outcome::{Side, SideCosts};
+use super::super::outcome::{SideCosts, WhiteboxSide};
 use super::super::published::PublishedLocks;
 use super::super::report::number;
 use super::Configuration;
@@ -12,8 +12,9 @@ use crate::Claim;
 /// Judges all claims, own aims first.
 pub(in super::super) fn of(rows: &[SideCosts<Configuration>]) -> Vec<Claim> {
     let own = sides(rows, Architecture::RealTime);
-    let gratuitous = Side::ALL.map(|side| gratuitous(own.map(|own| own[side as usize]), side));
-    let futexes = Side::ALL.map(|side| futexes(own.map(|own| own[side as usize]), side));
+    let gratuitous =
+        WhiteboxSide::ALL.map(|side| gratuitous(own.map(|own| own[side as usize]), side));
+    let futexes = WhiteboxSide::ALL.map(|side| futexes(own.map(|own| own[side as usize]), side));
     let mut claims = [gratuitous, futexes].concat();
     claims.push(switches(own));
     claims.push(fewest_locks(rows, own));
@@ -65,7 +66,7 @@ const CONVENTIONAL: [ConventionalOrb; 3] = [
     },
 ];
 
-fn gratuitous(own: Option<&SideCosts<Configuration>>, side: Side) -> Claim {
+fn gratuitous(own: Option<&SideCosts<Configuration>>, side: WhiteboxSide) -> Claim {
     let measured = own.map(|row| {
         let [allocations, locks] = [row.counts.allocations, row.counts.lock_operations];
         let words = format!("{allocations} and {locks} in {} calls", row.calls);
@@ -75,7 +76,7 @@ fn gratuitous(own: Option<&SideCosts<Configuration>>, side: Side) -> Claim {
     Claim::aim(format!("{REAL_TIME}, {}: {words}", side.name())).holds(measured)
 }
 
-fn futexes(own: Option<&SideCosts<Configuration>>, side: Side) -> Claim {
+fn futexes(own: Option<&SideCosts<Configuration>>, side: WhiteboxSide) -> Claim {
     let measured = own.and_then(|row| {
         let futexes = row.futex_calls()?;
         Some((futexes == 0, format!("{futexes} in {} calls", row.traced)))
@@ -198,14 +199,15 @@ const FIGURE_13: &str = "RTAS 1998, figure 13";
 pub(in super::super) mod tests {
     use chronorb_probe::ActivityTimes;
 
-    use super::super::super::WhiteboxPlan;
+    use super::super::super::Whitebox;
     use super::super::super::counts::{Counts, ProcessCosts};
     use super::super::{CLIENTS, CONFIGURATIONS};
     use super::*;
+    use crate::experiment::Experiment;
 
     /// Costs that keep the budget, and are like those of the papers.
     pub(in super::super::super) fn rows() -> Vec<SideCosts<Configuration>> {
-        let plan = WhiteboxPlan::full();
+        let plan = Whitebox::full();
         let [calls, traced] = [plan.calls_of_each, plan.traced_of_each()]
             .map(|each| u64::from(CLIENTS) * u64::from(each));
         let rows = CONFIGURATIONS.into_iter().flat_map(|configuration| {

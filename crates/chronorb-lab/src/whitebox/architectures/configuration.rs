@@ -9,7 +9,7 @@ use super::super::WhiteboxPlan;
 use super::super::order::{Pass, SubjectName};
 use super::super::outcome::{SideCosts, Subject};
 use super::super::server::{Failure, activate, lanes};
-use super::super::trial::{CallsByName, Tracing, WhiteboxTrial};
+use super::super::trial::{CallsByName, KernelTrace, WhiteboxTrial};
 use super::CLIENTS;
 use crate::bench;
 use crate::error::LabError;
@@ -91,7 +91,7 @@ impl Configuration {
     pub(in super::super) fn measure(
         self,
         plan: WhiteboxPlan,
-        tracing: &mut Tracing,
+        tracing: &mut KernelTrace,
     ) -> Result<impl Iterator<Item = SideCosts<Self>>, LabError> {
         let trial = WhiteboxTrial {
             subject: SubjectName::Architecture(self.name().to_owned()),

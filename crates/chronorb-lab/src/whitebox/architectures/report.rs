@@ -79,7 +79,7 @@ fn groups<'a>(
 }
 
 fn counts(rows: &[SideCosts<Configuration>]) -> Table {
-    let columns = ["locks", "futexes", "allocations", "switches", "preempted"];
+    let columns = "locks|futexes|allocations|switches|preempted";
     by_side("Counts of one call", columns, rows, |row| {
         let each = |count| number(row.each(count));
         vec![
@@ -93,7 +93,7 @@ fn counts(rows: &[SideCosts<Configuration>]) -> Table {
 }
 
 fn times(rows: &[SideCosts<Configuration>]) -> Table {
-    let columns = ["synchronisation", "I/O", "protocol", "application", "CPU"];
+    let columns = "synchronisation|I/O|protocol|application|CPU";
     by_side("Processor time of one call", columns, rows, |row| {
         let share = |of: Activity| format!("{:.1} %", row.percent(of));
         let shares = ACTIVITIES.iter().map(|(of, _)| share(*of));
