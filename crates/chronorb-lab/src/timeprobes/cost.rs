@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::PART;
 use super::order::ProbePart;
 use super::plan::orb;
-use super::server::offer;
+use super::processes::offer;
 use super::trial::WIND_DOWN;
 use crate::error::LabError;
 use crate::process::{self, Child};

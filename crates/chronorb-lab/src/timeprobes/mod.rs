@@ -18,14 +18,13 @@
 //! | cost | the cost of a point, with a stamp and without | |
 
 mod claims;
-mod client;
 mod cost;
 mod order;
 mod outcome;
 mod path;
 mod plan;
+mod processes;
 mod report;
-mod server;
 mod trial;
 
 use crate::bench::Certificates;
@@ -114,8 +113,8 @@ impl Experiment for TimeProbes {
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB fails.
 pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
-        ProbePart::Server(endpoint) => server::serve(&endpoint),
-        ProbePart::Client(endpoint, calls) => client::call(&endpoint, &calls),
+        ProbePart::Server(endpoint) => processes::serve(&endpoint),
+        ProbePart::Client(endpoint, calls) => processes::call(&endpoint, &calls),
         ProbePart::Cost => cost::tell(),
     }
 }

@@ -117,8 +117,8 @@ const MOST_ROUNDS: f64 = 0.9;
 pub(super) mod tests {
     use super::super::WaitsExperiment;
     use super::super::case::WaitsClass;
-    use super::super::order::IoUring;
     use super::super::outcome::WaitsRow;
+    use super::super::server::IoUring;
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic, Scheduling, SpawnError, ThreadBuilder};
 
 use super::case::{Processors, Setting, WaitMethod, WaitsClass};
-use super::order::{IoUring, ListenerReport, REPLY, REQUEST, TrialOrder, WaitsServerOrder};
 use super::plan::WaitsPlan;
-use super::server::SERVER;
+use super::server::{
+    IoUring, ListenerReport, REPLY, REQUEST, SERVER, TrialOrder, WaitsServerOrder,
+};
 use crate::bench::allow_connections;
 use crate::error::LabError;
 use crate::process::{Child, ProcessError, Ready};

@@ -13,7 +13,6 @@
 mod case;
 mod claims;
 mod client;
-mod order;
 mod outcome;
 mod plan;
 mod report;
@@ -29,9 +28,9 @@ use crate::experiment::Experiment;
 use crate::progress::Progress;
 
 pub use case::{Processors, Setting, WaitMethod, WaitsClass};
-pub use order::IoUring;
 pub use outcome::{WaitsOutcome, WaitsRow};
 pub use plan::WaitsPlan;
+pub use server::IoUring;
 pub(crate) use server::{SERVER, server_main};
 
 /// The experiment.

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::case::{Setting, WaitMethod};
-use super::order::IoUring;
 use super::plan::WaitsPlan;
+use super::server::IoUring;
 use crate::environment::Environment;
 use crate::report::rounds::over_rounds;
 use crate::stats::{Summary, median};

@@ -5,8 +5,8 @@ use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 use serde_json::Value;
 
 use super::case::{Setting, WaitMethod};
-use super::order::IoUring;
 use super::outcome::{P50, P99, Quantile, WaitsOutcome};
+use super::server::IoUring;
 use super::{WaitsExperiment, claims};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};

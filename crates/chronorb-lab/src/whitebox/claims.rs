@@ -2,8 +2,7 @@
 
 use super::architectures;
 use super::budget::{KernelBudget, KernelUse};
-use super::case::WhiteboxCase;
-use super::outcome::{SideCosts, WhiteboxOutcome, WhiteboxSide};
+use super::outcome::{CaseCosts, WhiteboxOutcome, WhiteboxSide};
 use super::report::per_call;
 use crate::Claim;
 
@@ -22,7 +21,7 @@ pub(super) fn of(outcome: &WhiteboxOutcome) -> Vec<Claim> {
 }
 
 /// Judges the counts of a side in user space.
-fn inside(row: &SideCosts<WhiteboxCase>) -> Claim {
+fn inside(row: &CaseCosts) -> Claim {
     let counts = &row.counts;
     let faults = counts.minor_faults + counts.major_faults;
     let gratuitous = [counts.allocations, counts.lock_operations, faults];
@@ -33,7 +32,7 @@ fn inside(row: &SideCosts<WhiteboxCase>) -> Claim {
 }
 
 /// Judges the system calls of a side.
-fn kernel(row: &SideCosts<WhiteboxCase>, budget: &KernelBudget) -> Claim {
+fn kernel(row: &CaseCosts, budget: &KernelBudget) -> Claim {
     let measured = row.system_calls.as_ref().map(|calls| {
         let used = |kernel_use| {
             let of_use = calls
@@ -46,7 +45,7 @@ fn kernel(row: &SideCosts<WhiteboxCase>, budget: &KernelBudget) -> Claim {
     of_side(row, &budget.words(), measured)
 }
 
-fn of_side(row: &SideCosts<WhiteboxCase>, words: &str, measured: Option<(bool, String)>) -> Claim {
+fn of_side(row: &CaseCosts, words: &str, measured: Option<(bool, String)>) -> Claim {
     let (title, side) = (row.subject.title, row.side.name());
     Claim::aim(format!("{title}, {side}: {words}")).holds(measured)
 }
@@ -56,6 +55,7 @@ pub(super) mod tests {
     use super::super::Whitebox;
     use super::super::case::{CASES, ObjectPlace};
     use super::super::counts::{Counts, ProcessCosts};
+    use super::super::outcome::SideCosts;
     use super::super::trial::CallsByName;
     use super::*;
     use crate::Verdict;

@@ -43,7 +43,9 @@ pub use architectures::{CLIENTS, CONFIGURATIONS, Configuration, ServerPool};
 pub use budget::{BrokenBudgets, Budget, KernelBudget, KernelUse};
 pub use case::{CASES, CallKind, ObjectPlace, WhiteboxCase};
 pub use counts::Counts;
-pub use outcome::{SideCosts, Subject, WhiteboxOutcome, WhiteboxSide};
+pub use outcome::{
+    ArchitectureCosts, CaseCosts, SideCosts, Subject, WhiteboxOutcome, WhiteboxSide,
+};
 pub use published::{PUBLISHED, PublishedLocks};
 
 use order::{PartOrder, Pass, SubjectName};
@@ -130,7 +132,7 @@ fn measure(
     case: WhiteboxCase,
     plan: WhiteboxPlan,
     tracing: &mut KernelTrace,
-) -> Result<impl Iterator<Item = SideCosts<WhiteboxCase>>, LabError> {
+) -> Result<impl Iterator<Item = CaseCosts>, LabError> {
     let trial = WhiteboxTrial {
         subject: SubjectName::Case(case.name.to_owned()),
         has_server: case.has_server(),

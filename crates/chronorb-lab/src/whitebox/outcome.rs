@@ -24,9 +24,9 @@ pub struct WhiteboxOutcome {
     /// The machine.
     pub environment: Environment,
     /// The costs of each side of each case.
-    pub rows: Vec<SideCosts<WhiteboxCase>>,
+    pub rows: Vec<CaseCosts>,
     /// The costs of each side of each architecture, with ten clients.
-    pub architectures: Vec<SideCosts<Configuration>>,
+    pub architectures: Vec<ArchitectureCosts>,
     /// The reason why system calls could not be traced, if so.
     pub untraced: Option<String>,
 }
@@ -49,6 +49,11 @@ pub struct SideCosts<S> {
     /// The numbers and octets of the system calls of these, if they could be traced.
     pub system_calls: Option<CallsByName>,
 }
+
+/// The costs of a case on one side.
+pub type CaseCosts = SideCosts<WhiteboxCase>;
+/// The costs of an architecture on one side.
+pub type ArchitectureCosts = SideCosts<Configuration>;
 
 /// A subject of the experiment.
 pub trait Subject: Copy {
@@ -74,7 +79,7 @@ pub enum WhiteboxSide {
 impl WhiteboxOutcome {
     /// The costs of a case on a side.
     #[must_use]
-    pub fn row(&self, case: &str, side: WhiteboxSide) -> Option<&SideCosts<WhiteboxCase>> {
+    pub fn row(&self, case: &str, side: WhiteboxSide) -> Option<&CaseCosts> {
         let mut rows = self.rows.iter();
         rows.find(|row| (row.subject.name, row.side) == (case, side))
     }
@@ -154,14 +159,14 @@ impl<S: Subject> SideCosts<S> {
     }
 }
 
-impl SideCosts<WhiteboxCase> {
+impl CaseCosts {
     pub(super) fn figures(&self) -> Value {
         let octets = self.kernel_octets().map(|octets| self.each_traced(octets));
         self.figures_with(json!({"case": self.subject.name, "octets_by_kernel": octets}))
     }
 }
 
-impl SideCosts<Configuration> {
+impl ArchitectureCosts {
     /// Returns the futex calls of all traced calls together, if they could be traced.
     #[must_use]
     pub fn futex_calls(&self) -> Option<u64> {

@@ -5,11 +5,13 @@ use std::cmp::Reverse;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 use serde_json::{Value, json};
 
-use super::architectures::{self, Configuration};
-use super::case::{MIRRORED, WhiteboxCase};
+use super::architectures;
+use super::case::MIRRORED;
 use super::client::RUNS;
 use super::counts::Counts;
-use super::outcome::{SideCosts, Subject, WhiteboxOutcome, WhiteboxSide};
+use super::outcome::{
+    ArchitectureCosts, CaseCosts, SideCosts, Subject, WhiteboxOutcome, WhiteboxSide,
+};
 use super::published::{PUBLISHED, SOURCE};
 use super::{Whitebox, claims};
 use crate::Claim;
@@ -43,9 +45,9 @@ impl Findings for WhiteboxOutcome {
     }
 
     fn figures(&self) -> Value {
-        let cases = self.rows.iter().map(SideCosts::<WhiteboxCase>::figures);
+        let cases = self.rows.iter().map(CaseCosts::figures);
         let architectures = self.architectures.iter();
-        let architectures = architectures.map(SideCosts::<Configuration>::figures);
+        let architectures = architectures.map(ArchitectureCosts::figures);
         json!({
             "experiment": Whitebox::NAME,
             "environment": self.environment,
@@ -194,11 +196,7 @@ fn beside_the_papers(outcome: &WhiteboxOutcome) -> [SidesFigures; 2] {
         ("Half-Sync/Half-Async", "half-sync"),
     ]
     .map(|(name, case)| {
-        let locks = |side| {
-            outcome
-                .row(case, side)
-                .map(SideCosts::<WhiteboxCase>::paper_locks)
-        };
+        let locks = |side| outcome.row(case, side).map(CaseCosts::paper_locks);
         (name.to_owned(), WhiteboxSide::ALL.map(locks))
     })
 }

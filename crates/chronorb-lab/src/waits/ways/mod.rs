@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::case::WaitMethod;
-use super::order::{REPLY, REQUEST};
+use super::server::{REPLY, REQUEST};
 use epoll::Set;
 
 /// The connections of a lane.

@@ -3,110 +3,76 @@
 use chronorb_orb::Architecture;
 use chronorb_probe::Activity;
 
-use super::super::outcome::{SideCosts, WhiteboxSide};
+use super::super::outcome::{ArchitectureCosts, SideCosts, WhiteboxSide};
 use super::super::published::PublishedLocks;
 use super::super::report::number;
-use super::Configuration;
+use super::CONFIGURATIONS;
 use crate::Claim;
 
 /// Judges all claims, own aims first.
-pub(in super::super) fn of(rows: &[SideCosts<Configuration>]) -> Vec<Claim> {
+pub(in super::super) fn of(rows: &[ArchitectureCosts]) -> Vec<Claim> {
     let own = sides(rows, Architecture::RealTime);
-    let gratuitous =
-        WhiteboxSide::ALL.map(|side| gratuitous(own.map(|own| own[side as usize]), side));
-    let futexes = WhiteboxSide::ALL.map(|side| futexes(own.map(|own| own[side as usize]), side));
-    let mut claims = [gratuitous, futexes].concat();
-    claims.push(switches(own));
-    claims.push(fewest_locks(rows, own));
-    claims.push(no_kernel_locks(own));
-    claims.push(negligible(own));
-    claims.extend(CONVENTIONAL.map(|of| takes_locks(sides(rows, of.architecture), of)));
-    let waits = CONVENTIONAL.iter();
-    claims.extend(waits.filter_map(|of| waits_long(sides(rows, of.architecture), *of)));
+    let conventional = || {
+        let orbs = CONFIGURATIONS
+            .iter()
+            .filter_map(|of| Some((of.stands_for?, of.architecture)));
+        orbs.filter(|(orb, _)| *orb != "TAO")
+    };
+    let mut claims = own_aims(own);
+    claims.push(fewest_locks(
+        own,
+        conventional().map(|(orb, of)| (orb, sides(rows, of))),
+    ));
+    claims.extend(real_time(own));
+    claims.extend(conventional().map(|(orb, of)| takes_locks(orb, sides(rows, of))));
+    claims.extend(conventional().filter_map(|(orb, of)| waits(orb, sides(rows, of))));
     claims
 }
 
 /// The costs of client and server.
-type Sides<'a> = [&'a SideCosts<Configuration>; 2];
+type Sides<'a> = [&'a ArchitectureCosts; 2];
 
-/// The statements of the papers about a conventional ORB.
-#[derive(Clone, Copy)]
-struct ConventionalOrb {
-    orb: &'static str,
-    architecture: Architecture,
-    /// The figure and the shares of synchronisation, if the text gives any.
-    synchronisation: Option<(&'static str, &'static str)>,
-    /// The reason why chronorb takes no locks with this architecture, if it takes none.
-    why_no_locks: &'static str,
-}
-
-const CONVENTIONAL: [ConventionalOrb; 3] = [
-    ConventionalOrb {
-        orb: "CORBAplus",
-        architecture: Architecture::WorkerPool,
-        synchronisation: Some(("RTAS 1998, figure 9", "client 52 %, server 45 %")),
-        why_no_locks: "",
-    },
-    ConventionalOrb {
-        orb: "miniCOOL",
-        architecture: Architecture::LeaderFollowersMuxed,
-        synchronisation: Some((
-            "RTAS 1998, figure 10",
-            "client about 50 %, server more than 40 %",
-        )),
-        why_no_locks: "The server's half of this architecture hands a connection over by the \
-                       kernel's epoll set and one atomic word; miniCOOL's locks were mostly those \
-                       of dynamic memory.",
-    },
-    ConventionalOrb {
-        orb: "MT-Orbix",
-        architecture: Architecture::FilterChain,
-        synchronisation: None,
-        why_no_locks: "",
-    },
-];
-
-fn gratuitous(own: Option<&SideCosts<Configuration>>, side: WhiteboxSide) -> Claim {
-    let measured = own.map(|row| {
-        let [allocations, locks] = [row.counts.allocations, row.counts.lock_operations];
-        let words = format!("{allocations} and {locks} in {} calls", row.calls);
-        (allocations == 0 && locks == 0, words)
+/// Judges the aims of the real-time architecture.
+fn own_aims(own: Option<Sides<'_>>) -> Vec<Claim> {
+    let of_side = |words: &str, judge: fn(&ArchitectureCosts) -> Option<(bool, String)>| {
+        WhiteboxSide::ALL.map(|side| {
+            let measured = own.and_then(|own| judge(own[side as usize]));
+            Claim::aim(format!("{REAL_TIME}, {}: {words}", side.name())).holds(measured)
+        })
+    };
+    let gratuitous = of_side("0 allocations, 0 lock operations", |row| {
+        let counts = [row.counts.allocations, row.counts.lock_operations];
+        let words = format!("{} and {} in {} calls", counts[0], counts[1], row.calls);
+        Some((counts == [0; 2], words))
     });
-    let words = "0 allocations, 0 lock operations";
-    Claim::aim(format!("{REAL_TIME}, {}: {words}", side.name())).holds(measured)
-}
-
-fn futexes(own: Option<&SideCosts<Configuration>>, side: WhiteboxSide) -> Claim {
-    let measured = own.and_then(|row| {
+    let futexes = of_side("0 futex calls", |row| {
         let futexes = row.futex_calls()?;
         Some((futexes == 0, format!("{futexes} in {} calls", row.traced)))
     });
-    Claim::aim(format!("{REAL_TIME}, {}: 0 futex calls", side.name())).holds(measured)
-}
-
-fn switches(own: Option<Sides<'_>>) -> Claim {
-    let claim = format!(
+    let switches = Claim::aim(format!(
         "{REAL_TIME}: at most 2 context switches for each call because a thread waits, on both \
          sides together"
-    );
-    Claim::aim(claim).holds(own.map(|sides| {
-        let [client, server] = sides.map(|row| row.each(row.counts.voluntary_switches));
-        // The clients wait for their signals, too.
-        let holds = client + server <= 2.005;
-        (holds, format!("client {client:.2}, server {server:.2}"))
-    }))
+    ));
+    let each = |row: &ArchitectureCosts| Some(row.each(row.counts.voluntary_switches));
+    // The clients wait for their signals, too.
+    let few = |[client, server]: [f64; 2]| client + server <= 2.005;
+    let switches = switches.holds(both(own, each, |count| format!("{count:.2}"), few));
+    let mut aims = [gratuitous, futexes].concat();
+    aims.push(switches);
+    aims
 }
 
-fn fewest_locks(rows: &[SideCosts<Configuration>], own: Option<Sides<'_>>) -> Claim {
+/// Judges whether the real-time architecture takes fewer locks than all conventional ones.
+fn fewest_locks<'a>(
+    own: Option<Sides<'a>>,
+    others: impl Iterator<Item = (&'static str, Option<Sides<'a>>)>,
+) -> Claim {
     let measured = || {
         let [client, server] = own?.map(SideCosts::paper_locks);
         let mut words = format!("{} and {}", number(client), number(server));
         let mut holds = true;
-        for ConventionalOrb {
-            orb, architecture, ..
-        } in CONVENTIONAL
-        {
-            let others = sides(rows, architecture)?.map(SideCosts::paper_locks);
+        for (orb, sides) in others {
+            let others = sides?.map(SideCosts::paper_locks);
             holds &= client + server < others[0] + others[1];
             let [client, server] = others.map(number);
             words.push_str(&format!("; as {orb} {client} and {server}"));
@@ -123,75 +89,101 @@ fn fewest_locks(rows: &[SideCosts<Configuration>], own: Option<Sides<'_>>) -> Cl
         .holds(measured())
 }
 
-fn no_kernel_locks(own: Option<Sides<'_>>) -> Claim {
-    let measured = own.and_then(|[client, server]| {
-        let [client, server] = [client.futex_calls()?, server.futex_calls()?];
-        let words = format!("client {client} and server {server} futex calls in all");
-        Some((client + server == 0, words))
-    });
-    Claim::of_paper(
-        "RTAS 1998, section 2.2.2 and figure 14",
-        "TAO's architecture uses no kernel-level locks",
-    )
-    .published("none in the ORB core")
-    .holds(measured)
+/// Judges what the papers state about TAO's architecture.
+fn real_time(own: Option<Sides<'_>>) -> [Claim; 2] {
+    let futexes = |row: &ArchitectureCosts| Some(row.futex_calls()? as f64);
+    let negligible = "With TAO's architecture synchronisation takes a negligible share of the \
+                      time: less than 1 % on each side";
+    [
+        Claim::of_paper(
+            "RTAS 1998, section 2.2.2 and figure 14",
+            "TAO's architecture uses no kernel-level locks",
+        )
+        .published("none in the ORB core")
+        .holds(both(own, futexes, number, |futexes| futexes == [0.0; 2])),
+        Claim::of_paper("RTAS 1998, figure 12", negligible)
+            .published("negligible")
+            .holds(synchronisation(own, |share| share < 1.0)),
+    ]
 }
 
-fn negligible(own: Option<Sides<'_>>) -> Claim {
-    let claim = "With TAO's architecture synchronisation takes a negligible share of the time: \
-                 less than 1 % on each side";
-    Claim::of_paper("RTAS 1998, figure 12", claim)
-        .published("negligible")
-        .holds(own.map(|sides| synchronisation(sides, |share| share < 1.0)))
-}
-
-fn takes_locks(sides: Option<Sides<'_>>, of: ConventionalOrb) -> Claim {
-    let measured = sides.map(|sides| {
-        let [client, server] = sides.map(SideCosts::paper_locks);
-        let words = format!("client {}, server {}", number(client), number(server));
-        (client >= 1.0 && server >= 1.0, words)
-    });
-    let claim = format!(
-        "{}'s architecture takes locks for each request, on both sides",
-        of.orb
-    );
+/// Judges whether a conventional architecture takes locks.
+fn takes_locks(orb: &str, sides: Option<Sides<'_>>) -> Claim {
+    let claim = format!("{orb}'s architecture takes locks for each request, on both sides");
+    let locks = |row: &ArchitectureCosts| Some(row.paper_locks());
+    let why = if orb == "miniCOOL" { NO_LOCKS } else { "" };
     Claim::of_paper(FIGURE_13, claim)
-        .published(PublishedLocks::words(of.orb))
-        .holds(measured)
-        .because(of.why_no_locks)
+        .published(PublishedLocks::words(orb))
+        .holds(both(sides, locks, number, |locks| {
+            locks.iter().all(|of| *of >= 1.0)
+        }))
+        .because(why)
 }
 
-fn waits_long(sides: Option<Sides<'_>>, of: ConventionalOrb) -> Option<Claim> {
-    let (figure, published) = of.synchronisation?;
+/// Judges whether a conventional architecture spends much time on synchronisation.
+fn waits(orb: &str, sides: Option<Sides<'_>>) -> Option<Claim> {
+    let (_, figure, published) = SYNCHRONISATION.iter().find(|(of, ..)| *of == orb)?;
     let claim = format!(
-        "With {}'s architecture synchronisation takes 40 % of the time or more, on both sides",
-        of.orb
+        "With {orb}'s architecture synchronisation takes 40 % of the time or more, on both sides"
     );
     let claim = Claim::of_paper(figure, claim)
-        .published(published)
-        .holds(sides.map(|sides| synchronisation(sides, |share| share >= 40.0)))
-        .because(
-            "A lock without contention costs some nanoseconds today, and little or nothing is \
-             allocated under one: what is left of synchronisation is to wake threads and to fall \
-             asleep.",
-        );
+        .published(*published)
+        .holds(synchronisation(sides, |share| share >= 40.0))
+        .because(LITTLE_SYNCHRONISATION);
     Some(claim)
 }
 
 /// Judges the shares of synchronisation on both sides.
-fn synchronisation(sides: Sides<'_>, holds: impl Fn(f64) -> bool) -> (bool, String) {
-    let [client, server] = sides.map(|row| row.percent(Activity::Synchronisation));
-    let words = format!("client {client:.1} %, server {server:.1} %");
-    (holds(client) && holds(server), words)
+fn synchronisation(
+    sides: Option<Sides<'_>>,
+    holds: impl Fn(f64) -> bool,
+) -> Option<(bool, String)> {
+    let share = |row: &ArchitectureCosts| Some(row.percent(Activity::Synchronisation));
+    let words = |share| format!("{share:.1} %");
+    both(sides, share, words, |[client, server]| {
+        holds(client) && holds(server)
+    })
+}
+
+/// Judges a figure of both sides.
+fn both(
+    sides: Option<Sides<'_>>,
+    figure: impl Fn(&ArchitectureCosts) -> Option<f64>,
+    words: impl Fn(f64) -> String,
+    holds: impl FnOnce([f64; 2]) -> bool,
+) -> Option<(bool, String)> {
+    let [client, server] = sides?.map(figure);
+    let (client, server) = (client?, server?);
+    let measured = format!("client {}, server {}", words(client), words(server));
+    Some((holds([client, server]), measured))
 }
 
 /// Returns the costs of an architecture on client and server.
-fn sides(rows: &[SideCosts<Configuration>], architecture: Architecture) -> Option<Sides<'_>> {
+fn sides(rows: &[ArchitectureCosts], architecture: Architecture) -> Option<Sides<'_>> {
     let mut pairs = rows.as_chunks::<2>().0.iter();
     let pair = pairs.find(|[client, _]| client.subject.architecture == architecture)?;
     Some(pair.each_ref())
 }
 
+/// The ORBs of which the text gives shares of synchronisation, with the figures and the shares.
+const SYNCHRONISATION: [(&str, &str, &str); 2] = [
+    (
+        "CORBAplus",
+        "RTAS 1998, figure 9",
+        "client 52 %, server 45 %",
+    ),
+    (
+        "miniCOOL",
+        "RTAS 1998, figure 10",
+        "client about 50 %, server more than 40 %",
+    ),
+];
+const NO_LOCKS: &str = "The server's half of this architecture hands a connection over by the \
+                        kernel's epoll set and one atomic word; miniCOOL's locks were mostly those \
+                        of dynamic memory.";
+const LITTLE_SYNCHRONISATION: &str = "A lock without contention costs some nanoseconds today, and \
+     little or nothing is allocated under one: what is left of synchronisation is to wake threads \
+     and to fall asleep.";
 const REAL_TIME: &str = "real-time architecture, ten clients";
 const FIGURE_13: &str = "RTAS 1998, figure 13";
 
@@ -201,12 +193,12 @@ pub(in super::super) mod tests {
 
     use super::super::super::Whitebox;
     use super::super::super::counts::{Counts, ProcessCosts};
-    use super::super::{CLIENTS, CONFIGURATIONS};
+    use super::super::CLIENTS;
     use super::*;
     use crate::experiment::Experiment;
 
     /// Costs that keep the budget, and are like those of the papers.
-    pub(in super::super::super) fn rows() -> Vec<SideCosts<Configuration>> {
+    pub(in super::super::super) fn rows() -> Vec<ArchitectureCosts> {
         let plan = Whitebox::full();
         let [calls, traced] = [plan.calls_of_each, plan.traced_of_each()]
             .map(|each| u64::from(CLIENTS) * u64::from(each));
@@ -237,7 +229,7 @@ pub(in super::super) mod tests {
         rows.collect()
     }
 
-    fn not_so(rows: &[SideCosts<Configuration>]) -> Vec<String> {
+    fn not_so(rows: &[ArchitectureCosts]) -> Vec<String> {
         let claims = of(rows).into_iter();
         let not_so = claims.filter(|claim| !["met", "reproduced"].contains(&claim.word()));
         not_so.map(|claim| claim.claim).collect()

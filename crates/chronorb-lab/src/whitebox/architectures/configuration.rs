@@ -7,7 +7,7 @@ use chronorb_probe::keep_activity_times;
 
 use super::super::WhiteboxPlan;
 use super::super::order::{Pass, SubjectName};
-use super::super::outcome::{SideCosts, Subject};
+use super::super::outcome::{ArchitectureCosts, SideCosts, Subject};
 use super::super::server::{Failure, activate, lanes};
 use super::super::trial::{CallsByName, KernelTrace, WhiteboxTrial};
 use super::CLIENTS;
@@ -92,7 +92,7 @@ impl Configuration {
         self,
         plan: WhiteboxPlan,
         tracing: &mut KernelTrace,
-    ) -> Result<impl Iterator<Item = SideCosts<Self>>, LabError> {
+    ) -> Result<impl Iterator<Item = ArchitectureCosts>, LabError> {
         let trial = WhiteboxTrial {
             subject: SubjectName::Architecture(self.name().to_owned()),
             has_server: true,

@@ -5,7 +5,6 @@
 //! measure disturbs the others: once the threads count for themselves, once they read their
 //! clocks, and once their system calls are traced.
 
-mod callers;
 mod claims;
 mod client;
 mod configuration;

@@ -3,17 +3,14 @@
 use chronorb_probe::Activity;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 
-use super::super::outcome::{ACTIVITIES, SideCosts};
+use super::super::outcome::{ACTIVITIES, ArchitectureCosts};
 use super::super::report::{
     LOCKS, SidesFigures, by_side, number, number_if_known, published, sides, system_calls,
 };
-use super::{CLIENTS, Configuration};
+use super::CLIENTS;
 
 /// Adds the charts and tables of the architectures.
-pub(in super::super) fn sections(
-    document: Document,
-    rows: &[SideCosts<Configuration>],
-) -> Document {
+pub(in super::super) fn sections(document: Document, rows: &[ArchitectureCosts]) -> Document {
     let Some(row) = rows.first() else {
         return document;
     };
@@ -34,7 +31,7 @@ pub(in super::super) fn sections(
 }
 
 /// Draws the lock operations for each request, ours beside those of the papers.
-fn locks(rows: &[SideCosts<Configuration>]) -> Chart {
+fn locks(rows: &[ArchitectureCosts]) -> Chart {
     let caption = "User-level lock operations (lock and unlock) for each request, at client and \
                    server, beside those of the ORBs of 1998 (figure 13 of the paper).";
     let ours = groups(rows, |row| Some(row.paper_locks()));
@@ -44,16 +41,16 @@ fn locks(rows: &[SideCosts<Configuration>]) -> Chart {
 }
 
 /// Draws the futex calls for each request.
-fn futexes(rows: &[SideCosts<Configuration>]) -> Chart {
+fn futexes(rows: &[ArchitectureCosts]) -> Chart {
     let caption = "Calls of the kernel for locks, waits and wake-ups between threads (futex) for \
                    each request (figure 14 of the paper, which gives no numbers).";
     let y = Axis::linear("futex calls", Unit::Number);
-    let groups = groups(rows, SideCosts::<Configuration>::futexes_each);
+    let groups = groups(rows, ArchitectureCosts::futexes_each);
     sides(caption, "architecture", y, groups)
 }
 
 /// Draws the shares of the processor time on both sides of each architecture.
-fn shares(rows: &[SideCosts<Configuration>]) -> Chart {
+fn shares(rows: &[ArchitectureCosts]) -> Chart {
     let caption = "The uses of processor time (figures 9 to 12 of the paper).";
     let names = rows
         .iter()
@@ -69,8 +66,8 @@ fn shares(rows: &[SideCosts<Configuration>]) -> Chart {
 
 /// Returns a figure of each architecture, on client and server.
 fn groups<'a>(
-    rows: &'a [SideCosts<Configuration>],
-    figure: impl Fn(&SideCosts<Configuration>) -> Option<f64> + 'a,
+    rows: &'a [ArchitectureCosts],
+    figure: impl Fn(&ArchitectureCosts) -> Option<f64> + 'a,
 ) -> impl Iterator<Item = SidesFigures> + 'a {
     rows.as_chunks::<2>().0.iter().map(move |sides| {
         let name = sides[0].subject.short.to_owned();
@@ -78,7 +75,7 @@ fn groups<'a>(
     })
 }
 
-fn counts(rows: &[SideCosts<Configuration>]) -> Table {
+fn counts(rows: &[ArchitectureCosts]) -> Table {
     let columns = "locks|futexes|allocations|switches|preempted";
     by_side("Counts of one call", columns, rows, |row| {
         let each = |count| number(row.each(count));
@@ -92,7 +89,7 @@ fn counts(rows: &[SideCosts<Configuration>]) -> Table {
     })
 }
 
-fn times(rows: &[SideCosts<Configuration>]) -> Table {
+fn times(rows: &[ArchitectureCosts]) -> Table {
     let columns = "synchronisation|I/O|protocol|application|CPU";
     by_side("Processor time of one call", columns, rows, |row| {
         let share = |of: Activity| format!("{:.1} %", row.percent(of));
