@@ -33,8 +33,7 @@ impl Workload {
     ];
 
     /// The name in texts and tables.
-    #[must_use]
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Self::Call(0) => "a call".to_owned(),
             Self::Call(octets) => format!("a call with {} KiB", octets >> 10),
@@ -142,8 +141,7 @@ impl Cell {
     }
 
     /// The name: `a call, same CPU, blocking`.
-    #[must_use]
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         format!("{}, {}", self.workload.name(), self.place())
     }
 

@@ -28,7 +28,6 @@ use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
-use crate::stats::Record;
 
 pub use cell::{Cell, Workload};
 pub use outcome::{Contender, FloodTurn, LatencyTurn, ProtocolsOutcome, RateTurn, Turn, WireSizes};
@@ -111,20 +110,17 @@ impl Experiment for Protocols {
 /// Measures the octets of calls and messages on a stream. Returns the reason why there is no
 /// GIOPlite, too, if so.
 fn stream_sizes() -> Result<(Vec<WireSizes>, Option<String>), LabError> {
-    let workloads = Protocol::Iiop.workloads();
-    let operations: Vec<_> = workloads.iter().map(|of| of.operation()).collect();
-    let giop = tap(&operations)?;
+    let (workloads, operations) = Protocol::Iiop.workloads_and_operations();
+    let giop = tap(&operations)?.into_iter();
     let lite = tap_with(&operations, &protocol::giop_lite());
     let mut lite_sizes = lite.iter().flatten();
-    let sizes = workloads
-        .iter()
-        .zip(giop)
-        .map(|(workload, giop)| WireSizes {
-            workload: *workload,
-            packets: None,
-            giop: giop.sizes,
-            giop_lite: lite_sizes.next().map(|tapped| tapped.sizes),
-        });
+    let sizes = workloads.into_iter().zip(giop);
+    let sizes = sizes.map(|(workload, giop)| WireSizes {
+        workload,
+        packets: None,
+        giop: giop.sizes,
+        giop_lite: lite_sizes.next().map(|tapped| tapped.sizes),
+    });
     let sizes: Vec<_> = sizes.collect();
     let is_shorter = sizes.iter().any(|of| of.spared() > Some(0));
     let no_giop_lite = match lite {
@@ -136,10 +132,9 @@ fn stream_sizes() -> Result<(Vec<WireSizes>, Option<String>), LabError> {
 
 /// Measures the octets and packets of messages to a group.
 fn group_sizes() -> Result<Vec<WireSizes>, LabError> {
-    let workloads = Protocol::Miop.workloads();
-    let operations: Vec<_> = workloads.iter().map(|of| of.operation()).collect();
+    let (workloads, operations) = Protocol::Miop.workloads_and_operations();
     let settings = Protocol::Miop.settings(Path::new(""), false);
-    let sizes = tap_group(&operations, &settings)?.into_iter();
+    let sizes = tap_group(&operations, &settings)?;
     let sizes = workloads.into_iter().zip(sizes);
     let sizes = sizes.map(|(workload, (giop, packets))| WireSizes {
         workload,
@@ -216,16 +211,4 @@ impl ProtocolsOutcome {
         }
         Ok(())
     }
-}
-
-/// Records the calls of a batch, one after the other.
-fn record(latencies_ns: &[u64]) -> Record {
-    let mut record = Record::new();
-    let mut at = std::time::Duration::ZERO;
-    for latency in latencies_ns {
-        let latency = std::time::Duration::from_nanos(*latency);
-        record.add(at, latency);
-        at += latency;
-    }
-    record
 }

@@ -10,7 +10,7 @@ use super::system::ProtocolSystem;
 use crate::bench::{Arrivals, OmniOrb, Sizes};
 use crate::environment::Environment;
 use crate::pairs::Paired;
-use crate::report::rounds::over_rounds;
+use crate::report::rounds::{over_rounds, record};
 use crate::stats::{Record, Summary};
 
 /// A system in a cell, by a protocol or beside it.
@@ -163,7 +163,7 @@ impl ProtocolsOutcome {
     }
 
     pub(super) fn add_latencies(&mut self, turn: Turn, sent: u32, latencies_ns: &[u64]) {
-        let record = super::record(latencies_ns);
+        let record = record(latencies_ns);
         let arrived = u32::try_from(latencies_ns.len()).unwrap_or(u32::MAX);
         self.rows.push(LatencyTurn {
             turn,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::cell::Workload;
 use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
-use crate::bench::{Medium, OrbSettings};
+use crate::bench::{Medium, Operation, OrbSettings};
 
 /// A protocol of the ORB, by the scheme of its endpoints.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -62,8 +62,7 @@ impl Protocol {
     }
 
     /// The name of the raw channel below the protocol.
-    #[must_use]
-    pub const fn raw_name(self) -> &'static str {
+    pub(crate) const fn raw_name(self) -> &'static str {
         self.names().1
     }
 
@@ -81,12 +80,13 @@ impl Protocol {
         }
     }
 
-    /// Returns all workloads that the protocol can carry.
-    pub(super) fn workloads(self) -> Vec<Workload> {
+    /// Returns all workloads that the protocol can carry, and their operations.
+    pub(super) fn workloads_and_operations(self) -> (Vec<Workload>, Vec<Operation>) {
         let workloads = Workload::ALL.into_iter();
+        let workloads = workloads.filter(|workload| self.carries(*workload));
         workloads
-            .filter(|workload| self.carries(*workload))
-            .collect()
+            .map(|workload| (workload, workload.operation()))
+            .unzip()
     }
 
     /// Whether GIOPlite can be negotiated: it cannot where messages are datagrams.

@@ -322,7 +322,10 @@ fn octets_and_packets_to_a_group_are_told_beside_those_of_streams() {
     }
     let of = |protocol| outcome.sizes(protocol);
     assert_eq!(of(Protocol::Miop), [0, 1].map(|n| (workloads[n], sizes[n])));
-    assert_eq!(of(Protocol::Iiop).len(), Protocol::Iiop.workloads().len());
+    assert_eq!(
+        of(Protocol::Iiop).len(),
+        Protocol::Iiop.workloads_and_operations().0.len()
+    );
     let text = outcome.text();
     for part in [
         "a message without an answer, 64 KiB, to a group",

@@ -266,8 +266,7 @@ impl PathPart {
 
 impl CallSide {
     /// The name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Server => "server",
@@ -286,8 +285,7 @@ impl Layer {
     ];
 
     /// The name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Orb => "ORB",
             Self::Transport => "transport",

@@ -73,8 +73,7 @@ impl WaitMethod {
     }
 
     /// The name in texts and tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         self.names().0
     }
 
@@ -142,8 +141,7 @@ impl Setting {
     }
 
     /// The name in texts and tables.
-    #[must_use]
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self.idle {
             0 => self.place().to_owned(),
             idle => format!("{}, {idle} idle connections", self.place()),

@@ -37,8 +37,7 @@ impl WaitsPlan {
     }
 
     /// Whether it has as many rounds and calls as the full plan.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         let full = WaitsExperiment::full();
         self.rounds >= full.rounds && self.calls >= full.calls
     }

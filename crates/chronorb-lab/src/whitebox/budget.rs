@@ -113,8 +113,7 @@ impl KernelBudget {
 
 impl KernelUse {
     /// Returns the use of the system call of this name.
-    #[must_use]
-    pub fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         match name {
             "sendto" | "sendmsg" | "write" | "writev" => Self::Send,
             "recvfrom" | "recvmsg" | "read" | "readv" => Self::Receive,

@@ -78,8 +78,7 @@ pub enum WhiteboxSide {
 
 impl WhiteboxOutcome {
     /// The costs of a case on a side.
-    #[must_use]
-    pub fn row(&self, case: &str, side: WhiteboxSide) -> Option<&CaseCosts> {
+    pub(crate) fn row(&self, case: &str, side: WhiteboxSide) -> Option<&CaseCosts> {
         let mut rows = self.rows.iter();
         rows.find(|row| (row.subject.name, row.side) == (case, side))
     }
@@ -168,8 +167,7 @@ impl CaseCosts {
 
 impl ArchitectureCosts {
     /// Returns the futex calls of all traced calls together, if they could be traced.
-    #[must_use]
-    pub fn futex_calls(&self) -> Option<u64> {
+    pub(crate) fn futex_calls(&self) -> Option<u64> {
         let calls = self.system_calls.as_ref()?.get("futex");
         Some(calls.map_or(0, |(calls, _)| *calls))
     }
@@ -180,14 +178,12 @@ impl ArchitectureCosts {
     }
 
     /// Returns the processor time of one call, in µs.
-    #[must_use]
-    pub fn processor_us(&self) -> f64 {
+    pub(crate) fn processor_us(&self) -> f64 {
         self.spent_ns() / 1e3 / self.calls.max(1) as f64
     }
 
     /// Returns the share of an activity in the processor time, in percent.
-    #[must_use]
-    pub fn percent(&self, of: Activity) -> f64 {
+    pub(crate) fn percent(&self, of: Activity) -> f64 {
         let all = self.spent_ns();
         if all > 0.0 {
             100.0 * self.net_ns(of) / all
@@ -229,8 +225,7 @@ impl WhiteboxSide {
     pub const ALL: [Self; 2] = [Self::Client, Self::Server];
 
     /// The name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Server => "server",

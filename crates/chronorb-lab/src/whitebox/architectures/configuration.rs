@@ -82,8 +82,7 @@ impl Configuration {
     }
 
     /// The name for programs.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub(crate) const fn name(&self) -> &'static str {
         self.architecture.name()
     }
 
