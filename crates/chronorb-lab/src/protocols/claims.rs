@@ -37,14 +37,6 @@ pub(super) fn of(outcome: &ProtocolsOutcome) -> Vec<Claim> {
     claims
 }
 
-const fn giop(protocol: Protocol, cell: Cell) -> Contender {
-    Contender {
-        protocol,
-        system: ProtocolSystem::Giop,
-        cell,
-    }
-}
-
 /// Judges whether a protocol takes hardly longer than the raw channel below it.
 fn near_raw(
     outcome: &ProtocolsOutcome,
@@ -58,7 +50,7 @@ fn near_raw(
         cell.place(),
         protocol.raw_name(),
     );
-    let own = giop(protocol, cell);
+    let own = Contender::giop(protocol, cell);
     let measured = || {
         let by_raw = outcome.by_raw(own)?;
         let (_, figures) = p50_by(outcome, own, own.with(ProtocolSystem::Raw))?;
@@ -75,8 +67,8 @@ fn ahead_of_omniorb(outcome: &ProtocolsOutcome) -> Claim {
         "shmiop, {}: omniORB over TCP takes {AHEAD} times as long, or longer",
         SPINNING.place()
     );
-    let own = giop(Protocol::Shmiop, SPINNING);
-    let others = giop(Protocol::Shmiop, TWO_CPUS).with(ProtocolSystem::OmniOrbTcp);
+    let own = Contender::giop(Protocol::Shmiop, SPINNING);
+    let others = Contender::giop(Protocol::Shmiop, TWO_CPUS).with(ProtocolSystem::OmniOrbTcp);
     Claim::aim(claim).by_ratio(p50_by(outcome, others, own), |ratio| ratio >= AHEAD)
 }
 
@@ -98,7 +90,7 @@ fn octets_spared(outcome: &ProtocolsOutcome) -> Claim {
 
 /// Judges whether GIOPlite is quicker over TCP, and whether it is so by little only.
 fn gain_of_giop_lite(outcome: &ProtocolsOutcome) -> [Claim; 2] {
-    let gain = gain(outcome, giop(Protocol::Iiop, ONE_CPU));
+    let gain = gain(outcome, Contender::giop(Protocol::Iiop, ONE_CPU));
     let judge = |holds: fn(&Paired) -> bool| {
         let gain = gain.as_ref();
         gain.map(|(gain, figures)| (holds(gain), figures.clone()))
@@ -146,7 +138,8 @@ pub(super) fn percent(ratio: f64) -> f64 {
 
 /// Judges whether calls that bypass the network's code take less.
 fn local_is_quicker(outcome: &ProtocolsOutcome) -> Claim {
-    let [uiop, iiop] = [Protocol::Uiop, Protocol::Iiop].map(|protocol| giop(protocol, ONE_CPU));
+    let [uiop, iiop] =
+        [Protocol::Uiop, Protocol::Iiop].map(|protocol| Contender::giop(protocol, ONE_CPU));
     Claim::of_paper(
         PLUGGABLE,
         "a call by Unix-domain sockets takes less than one by TCP",
@@ -157,7 +150,7 @@ fn local_is_quicker(outcome: &ProtocolsOutcome) -> Claim {
 
 /// Judges the share of the ORB in a call.
 fn share_of_the_orb(outcome: &ProtocolsOutcome) -> Claim {
-    let iiop = giop(Protocol::Iiop, ONE_CPU);
+    let iiop = Contender::giop(Protocol::Iiop, ONE_CPU);
     let measured = outcome.by_raw(iiop).map(|by_raw| {
         let share = 1.0 - 1.0 / by_raw.ratio;
         let p50 = p50(outcome, iiop).unwrap_or_default();

@@ -30,7 +30,9 @@ use crate::experiment::Experiment;
 use crate::progress::Progress;
 
 pub use cell::{Cell, Workload};
-pub use outcome::{Contender, FloodTurn, LatencyTurn, ProtocolsOutcome, RateTurn, Turn, WireSizes};
+pub use outcome::{
+    Contender, ContenderTurn, FloodTurn, LatencyTurn, ProtocolsOutcome, RateTurn, WireSizes,
+};
 pub use plan::ProtocolsPlan;
 pub use protocol::Protocol;
 pub use site::MissingSystem;
@@ -67,14 +69,8 @@ impl Experiment for Protocols {
         let before = ProcessorTime::now();
         let (mut messages, no_giop_lite) = stream_sizes()?;
         let group = plan.protocols.contains(&Protocol::Miop).then(group_sizes);
-        let no_groups = match group {
-            Some(Ok(to_group)) => {
-                messages.extend(to_group);
-                None
-            }
-            Some(Err(why)) => Some(why.to_string()),
-            None => None,
-        };
+        let group = group.transpose().map_err(|why| why.to_string());
+        messages.extend(group.iter().flatten().flatten());
         let certificates = Certificates::make();
         let directory = certificates.as_ref().map(Certificates::directory);
         let mut outcome = ProtocolsOutcome {
@@ -95,7 +91,7 @@ impl Experiment for Protocols {
                 certificates: directory.map_err(String::as_str),
                 sizes: &outcome.sizes(protocol),
                 no_giop_lite: no_giop_lite.as_deref(),
-                no_groups: no_groups.as_deref(),
+                no_groups: group.as_ref().err().map(String::as_str),
             };
             let mut site = ProtocolSite::open(protocol, &conditions)?;
             outcome.missing.append(&mut site.missing);
@@ -163,12 +159,8 @@ impl ProtocolsOutcome {
         for round in 1..=self.plan.rounds {
             for &cell in &cells {
                 for (system, fleet, client) in site.in_turn(cell, round) {
-                    let contender = Contender {
-                        protocol,
-                        system,
-                        cell,
-                    };
-                    self.take_turn(Turn { contender, round }, fleet, client, cpus)?;
+                    let contender = Contender::giop(protocol, cell).with(system);
+                    self.take_turn(ContenderTurn { contender, round }, fleet, client, cpus)?;
                 }
                 progress.advance(1);
             }
@@ -178,7 +170,7 @@ impl ProtocolsOutcome {
 
     fn take_turn(
         &mut self,
-        turn: Turn,
+        turn: ContenderTurn,
         fleet: &mut Fleet,
         client: usize,
         cpus: &Cpus,

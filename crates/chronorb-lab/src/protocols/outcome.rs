@@ -27,7 +27,7 @@ pub struct Contender {
 
 /// A turn of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Turn {
+pub struct ContenderTurn {
     /// The contender.
     #[serde(flatten)]
     pub contender: Contender,
@@ -40,7 +40,7 @@ pub struct Turn {
 pub struct LatencyTurn {
     /// The turn.
     #[serde(flatten)]
-    pub turn: Turn,
+    pub turn: ContenderTurn,
     /// The shortest latency.
     pub min_us: f64,
     /// The number of messages without an answer that did not arrive.
@@ -55,7 +55,7 @@ pub struct LatencyTurn {
 pub struct RateTurn {
     /// The turn.
     #[serde(flatten)]
-    pub turn: Turn,
+    pub turn: ContenderTurn,
     /// The number of calls of all clients.
     pub calls: u32,
     /// The rate of all clients together.
@@ -67,7 +67,7 @@ pub struct RateTurn {
 pub struct FloodTurn {
     /// The turn.
     #[serde(flatten)]
-    pub turn: Turn,
+    pub turn: ContenderTurn,
     /// The number of messages that all clients sent.
     pub sent: u32,
     /// The number of those that arrived.
@@ -140,6 +140,15 @@ pub(super) struct LatencyRounds {
 type ByRound = Vec<(u32, f64)>;
 
 impl Contender {
+    /// The ORB with GIOP by a protocol.
+    pub(super) const fn giop(protocol: Protocol, cell: Cell) -> Self {
+        Self {
+            protocol,
+            system: ProtocolSystem::Giop,
+            cell,
+        }
+    }
+
     /// Another system in the same cell.
     pub(super) const fn with(self, system: ProtocolSystem) -> Self {
         Self { system, ..self }
@@ -162,7 +171,7 @@ impl ProtocolsOutcome {
             .collect()
     }
 
-    pub(super) fn add_latencies(&mut self, turn: Turn, sent: u32, latencies_ns: &[u64]) {
+    pub(super) fn add_latencies(&mut self, turn: ContenderTurn, sent: u32, latencies_ns: &[u64]) {
         let record = record(latencies_ns);
         let arrived = u32::try_from(latencies_ns.len()).unwrap_or(u32::MAX);
         self.rows.push(LatencyTurn {
@@ -178,7 +187,7 @@ impl ProtocolsOutcome {
         }
     }
 
-    pub(super) fn add_rate(&mut self, turn: Turn, calls: u32, elapsed_ns: u64) {
+    pub(super) fn add_rate(&mut self, turn: ContenderTurn, calls: u32, elapsed_ns: u64) {
         self.rates.push(RateTurn {
             turn,
             calls,
@@ -186,7 +195,13 @@ impl ProtocolsOutcome {
         });
     }
 
-    pub(super) fn add_flood(&mut self, turn: Turn, sent: u32, sending_ns: u64, came: &Arrivals) {
+    pub(super) fn add_flood(
+        &mut self,
+        turn: ContenderTurn,
+        sent: u32,
+        sending_ns: u64,
+        came: &Arrivals,
+    ) {
         let arrived = came.count();
         self.floods.push(FloodTurn {
             turn,
@@ -267,11 +282,7 @@ impl ProtocolsOutcome {
     pub(super) fn contenders(&self, cell: Cell) -> Vec<Contender> {
         let protocols = self.plan.protocols.iter();
         let all = protocols.flat_map(|&protocol| {
-            ProtocolSystem::ALL.map(|system| Contender {
-                protocol,
-                system,
-                cell,
-            })
+            ProtocolSystem::ALL.map(|system| Contender::giop(protocol, cell).with(system))
         });
         all.filter(|of| self.rows_of(*of).next().is_some() || !self.rates_of(*of).is_empty())
             .collect()

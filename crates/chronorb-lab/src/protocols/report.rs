@@ -73,11 +73,7 @@ impl Findings for ProtocolsOutcome {
 /// Returns the p50 of each protocol with GIOP, in µs, and by raw.
 fn giop(outcome: &ProtocolsOutcome, cell: Cell) -> impl Iterator<Item = (&'static str, f64, f64)> {
     Protocol::ALL.into_iter().filter_map(move |protocol| {
-        let contender = Contender {
-            protocol,
-            system: ProtocolSystem::Giop,
-            cell,
-        };
+        let contender = Contender::giop(protocol, cell);
         let p50_us = outcome.rounds(contender)?.latency.p50_us;
         Some((protocol.scheme(), p50_us, outcome.by_raw(contender)?.ratio))
     })
@@ -122,11 +118,7 @@ fn p50(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
             ProtocolSystem::OmniOrbUnix => ("omniORB over Unix-domain", 4),
         };
         let p50 = protocols.iter().map(|&protocol| {
-            let rounds = outcome.rounds(Contender {
-                protocol,
-                system,
-                cell,
-            });
+            let rounds = outcome.rounds(Contender::giop(protocol, cell).with(system));
             rounds.map(|rounds| rounds.latency.p50_us)
         });
         Series::of_groups(Mark::Bars, name, p50).colour(colour)

@@ -46,12 +46,8 @@ pub(super) fn outcome() -> ProtocolsOutcome {
                     1
                 };
                 for round in 1..=rounds {
-                    let contender = Contender {
-                        protocol,
-                        system,
-                        cell,
-                    };
-                    take(&mut outcome, Turn { contender, round });
+                    let contender = Contender::giop(protocol, cell).with(system);
+                    take(&mut outcome, ContenderTurn { contender, round });
                 }
             }
         }
@@ -59,7 +55,7 @@ pub(super) fn outcome() -> ProtocolsOutcome {
     outcome
 }
 
-fn take(outcome: &mut ProtocolsOutcome, turn: Turn) {
+fn take(outcome: &mut ProtocolsOutcome, turn: ContenderTurn) {
     let Contender {
         protocol,
         system,
@@ -106,15 +102,6 @@ fn arrivals(calls_ns: &[u64]) -> Arrivals {
         now += ns;
     }
     arrivals
-}
-
-/// The contender with GIOP by MIOP.
-fn miop(cell: Cell) -> Contender {
-    Contender {
-        protocol: Protocol::Miop,
-        system: ProtocolSystem::Giop,
-        cell,
-    }
 }
 
 /// The calls of a turn.
@@ -279,8 +266,8 @@ fn what_did_not_arrive_is_counted() {
         .into_iter()
         .find(|cell| cell.workload == Workload::Oneway(0))
         .expect("there is one");
-    let contender = miop(cell);
-    let turn = |round| Turn { contender, round };
+    let contender = Contender::giop(Protocol::Miop, cell);
+    let turn = |round| ContenderTurn { contender, round };
     outcome.add_latencies(turn(9), 10, &[1_000; 7]);
     outcome.add_latencies(turn(10), 10, &[]);
     let rounds = outcome.rounds(contender).expect("it was measured");
@@ -295,7 +282,7 @@ fn messages_of_several_clients_are_told_by_those_that_arrive() {
         .into_iter()
         .find(|cell| matches!(cell.workload, Workload::Flood(_)))
         .expect("there is one");
-    let contender = miop(cell);
+    let contender = Contender::giop(Protocol::Miop, cell);
     let flood = outcome
         .floods_of(contender)
         .next()

@@ -49,8 +49,8 @@ impl Findings for TimeProbesOutcome {
     }
 
     fn document(&self) -> Document {
-        let whole = "The usual time of a call, for each transport with client and server on one CPU \
-                 and on two.";
+        let whole = "The usual time of a call, for each transport with client and server on one \
+                     CPU and on two.";
         let own = "The same without the operating system: the time that the two programs take.";
         let (programs, _) = SEGMENTS.split_at(SEGMENTS.len() - 1);
         let charts = [

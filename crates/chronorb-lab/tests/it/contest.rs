@@ -150,7 +150,7 @@ fn calls_and_data_are_measured_on_every_system() {
 }
 
 fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
-    use protocols::{Protocol, ProtocolSystem, ProtocolsPlan, Turn};
+    use protocols::{ContenderTurn, Protocol, ProtocolSystem, ProtocolsPlan};
 
     let plan = ProtocolsPlan::tiny();
     let outcome = Protocols::measure(&plan).expect("it can be measured");
@@ -174,7 +174,7 @@ fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
                     &missing.why,
                 );
             }
-            let is_of = |turn: &Turn| {
+            let is_of = |turn: &ContenderTurn| {
                 (turn.contender.protocol, turn.contender.system) == (protocol, system)
             };
             let rows = outcome.rows.iter();
