@@ -59,7 +59,7 @@ impl ProtocolSite {
             teams: Vec::new(),
             missing: Vec::new(),
         };
-        let certificates = of.certificates.unwrap_or(Path::new(""));
+        let certificates = of.certificates.unwrap_or_else(|_| Path::new(""));
         let refusal = match protocol {
             Protocol::Ssliop => of.certificates.err().map(|why| (ProtocolSystem::Raw, why)),
             Protocol::Miop => of.no_groups.map(|why| (ProtocolSystem::Giop, why)),

@@ -185,7 +185,7 @@ impl SideMarks {
                 INTO_KERNEL | ELSEWHERE => {}
                 _ => {
                     if mark == CALL {
-                        times.clear();
+                        (stage, times) = (None, MarkTimes::new());
                     }
                     times.insert(mark, at);
                     if usize::from(mark) < Stage::ALL.len() {
@@ -194,7 +194,7 @@ impl SideMarks {
                 }
             }
             if mark == self.receiving {
-                let received = times.get(&BACK).or(times.get(&self.or_received));
+                let received = times.get(&BACK).or_else(|| times.get(&self.or_received));
                 let received = received.copied();
                 times.extend(received.map(|at| (RECEIVED, at)));
             }

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::WaitsExperiment;
 use super::case::{Processors, Setting, WaitsClass};
-use crate::experiment::Experiment;
 
 /// The amount of measurements.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -36,12 +34,6 @@ impl WaitsPlan {
         }
     }
 
-    /// Whether it has as many rounds and calls as the full plan.
-    pub(crate) fn is_full(&self) -> bool {
-        let full = WaitsExperiment::full();
-        self.rounds >= full.rounds && self.calls >= full.calls
-    }
-
     /// The settings for which there are processors and rights.
     pub(super) fn settings(&self, processors: usize, real_time: bool) -> Vec<Setting> {
         Setting::places()
@@ -59,8 +51,10 @@ impl WaitsPlan {
 
 #[cfg(test)]
 mod tests {
+    use super::super::WaitsExperiment;
     use super::super::case::WaitMethod;
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
     fn nothing_is_tried_that_the_machine_does_not_have() {
@@ -73,11 +67,5 @@ mod tests {
             assert!(setting.ways().all(|way| !way.spins()));
             assert_eq!(setting.ways().next(), Some(WaitMethod::Blocking));
         }
-    }
-
-    #[test]
-    fn short_plans_are_told_from_the_full_one() {
-        assert!(WaitsExperiment::full().is_full());
-        assert!(!WaitsExperiment::short().is_full() && !WaitsPlan::tiny().is_full());
     }
 }

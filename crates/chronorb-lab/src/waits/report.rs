@@ -46,7 +46,7 @@ impl Findings for WaitsOutcome {
                 format!("Other programs ran before or meanwhile (load {load:.1}) and add to tails.")
             }),
             self.environment.stolen_caveat(),
-            (!self.plan.is_full()).then(|| SHORT.to_owned()),
+            (self.plan != WaitsExperiment::full()).then(|| SHORT.to_owned()),
         ]
         .into_iter()
         .flatten()

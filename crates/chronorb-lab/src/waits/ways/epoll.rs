@@ -117,7 +117,8 @@ pub(super) fn hot_connection(
         let served = hot.serve(RecvFlags::empty(), || Ok(()), || Ok(()));
         end.notify();
         let other = other.join();
-        served.and(other.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        served.and(other)
     })
 }
 
