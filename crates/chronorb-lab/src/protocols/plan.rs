@@ -17,7 +17,7 @@ pub struct ProtocolsPlan {
     pub rounds: u32,
     /// The measured calls of a turn with little data; turns with much data have fewer.
     pub calls: u32,
-    /// The divisor of [`calls`](Self::calls) that gives the number of unmeasured calls before.
+    /// The divisor of `calls` that gives the number of unmeasured calls before them.
     pub warm_up_part: u32,
     /// The ways in which threads wait.
     pub waits: Vec<Waits>,
