@@ -17,7 +17,7 @@ use chronorb_lab::rio::{self, RealTimeIo};
 use chronorb_lab::thread_pools::{self, ThreadPools};
 use chronorb_lab::throughput::Throughput;
 use chronorb_lab::timeprobes::{self, TimeProbes};
-use chronorb_lab::waits::Waits;
+use chronorb_lab::waits::WaitsExperiment;
 use chronorb_lab::whitebox::Whitebox;
 use chronorb_lab::{Experiment, Options, bench, peer};
 use chronorb_orb::OrbConfig;
@@ -214,7 +214,7 @@ impl LabCommand {
             Self::ThreadPools(asked) => asked.run(),
             Self::Throughput(asked) => asked.run::<Throughput>(),
             Self::Timeprobes(asked) => asked.run(),
-            Self::Waits(asked) => asked.run::<Waits>(),
+            Self::Waits(asked) => asked.run::<WaitsExperiment>(),
             Self::Whitebox(asked) => asked.run(),
         }
     }

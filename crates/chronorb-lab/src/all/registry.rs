@@ -16,7 +16,7 @@ use crate::rio::RealTimeIo;
 use crate::thread_pools::ThreadPools;
 use crate::throughput::Throughput;
 use crate::timeprobes::TimeProbes;
-use crate::waits::Waits;
+use crate::waits::WaitsExperiment;
 use crate::whitebox::Whitebox;
 
 /// Every experiment, with about how many seconds its short and its full plan take. They run in this order.
@@ -32,7 +32,7 @@ pub(super) const EXPERIMENTS: &[Entry] = &[
     Entry::of::<ThreadPools>(60, 1_200),
     Entry::of::<Throughput>(20, 240),
     Entry::of::<TimeProbes>(10, 30),
-    Entry::of::<Waits>(30, 240),
+    Entry::of::<WaitsExperiment>(30, 240),
     Entry::of::<Whitebox>(15, 50),
 ];
 

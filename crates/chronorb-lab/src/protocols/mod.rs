@@ -1,10 +1,13 @@
-//! `chronorb lab protocols`: what an ORB adds to what a protocol stands on, and what GIOPlite spares.
+//! `chronorb lab protocols`: the costs that an ORB adds to the channel below a protocol, and the
+//! savings of GIOPlite.
 //!
-//! [`Protocols`] makes the same calls by every protocol of the ORB, with GIOP and with GIOPlite, and beside each the
-//! same octets by what the protocol stands on, with nothing above it: sockets, shared memory, TLS. omniORB makes them
-//! over TCP, and over Unix-domain sockets, where it is installed. In each of many short rounds everyone has a turn, so
-//! that each figure has its match of the same moment. What cannot take part is left out, and said.
+//! [`Protocols`] makes the same calls by every protocol of the ORB, with GIOP and with GIOPlite,
+//! and beside each moves the same octets by the raw channel below it: sockets, shared memory, TLS.
+//! omniORB makes them over TCP and over Unix-domain sockets, where it is installed. In each of many
+//! short rounds every system has a turn, so that figures are compared that were measured at nearly
+//! the same time. A system that cannot be measured is left out, with the reason.
 
+mod cell;
 mod claims;
 mod outcome;
 mod plan;
@@ -12,7 +15,6 @@ mod protocol;
 mod report;
 mod site;
 mod system;
-mod trial;
 
 #[cfg(test)]
 mod tests;
@@ -26,16 +28,17 @@ use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
-use crate::stats::Record;
 
-pub use outcome::{Flood, Messages, Outcome, Rate, Row};
-pub use plan::Plan;
-pub use protocol::{Protocol, UnknownProtocol};
-pub use site::Missing;
-pub use system::System;
-pub use trial::{Cell, Trial};
+pub use cell::{Cell, Workload};
+pub use outcome::{
+    Contender, ContenderTurn, FloodTurn, LatencyTurn, ProtocolsOutcome, RateTurn, WireSizes,
+};
+pub use plan::ProtocolsPlan;
+pub use protocol::Protocol;
+pub use site::MissingSystem;
+pub use system::ProtocolSystem;
 
-use site::{Means, Site};
+use site::{Conditions, ProtocolSite};
 
 /// The experiment.
 ///
@@ -48,39 +51,29 @@ impl Experiment for Protocols {
     const NAME: &'static str = "protocols";
     const TITLE: &'static str = "What an ORB adds to what a protocol stands on";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = ProtocolsPlan;
+    type Findings = ProtocolsOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> ProtocolsPlan {
+        ProtocolsPlan::of(40, 500)
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> ProtocolsPlan {
+        ProtocolsPlan::of(5, 200)
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
+    fn measure(plan: &ProtocolsPlan) -> Result<ProtocolsOutcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
         let environment = Environment::probe();
         let before = ProcessorTime::now();
-        let by_stream = Protocol::Iiop.trials();
-        let operations: Vec<_> = by_stream.iter().map(|trial| trial.operation()).collect();
-        let giop = tap(&operations)?;
-        let lite = tap_with(&operations, &protocol::giop_lite()).map_err(|why| why.to_string());
-        let lite_heard = lite.as_deref().unwrap_or_default();
-        let mut messages = outcome::messages(&by_stream, &giop, lite_heard);
-        let no_giop_lite = match &lite {
-            Err(why) => Some(why.as_str()),
-            Ok(_) if messages.iter().any(Messages::is_shorter) => None,
-            Ok(_) => Some("it was asked for, and not spoken"),
-        };
-        let no_groups = match plan.protocols.contains(&Protocol::Miop) {
-            true => add_groups(&mut messages).err().map(|why| why.to_string()),
-            false => None,
-        };
+        let (mut messages, no_giop_lite) = stream_sizes()?;
+        let group = plan.protocols.contains(&Protocol::Miop).then(group_sizes);
+        let group = group.transpose().map_err(|why| why.to_string());
+        messages.extend(group.iter().flatten().flatten());
         let certificates = Certificates::make();
-        let mut outcome = Outcome {
+        let directory = certificates.as_ref().map(Certificates::directory);
+        let mut outcome = ProtocolsOutcome {
             plan: plan.clone(),
             environment,
             omniorb: OmniOrb::find(),
@@ -92,22 +85,17 @@ impl Experiment for Protocols {
             pooled: Vec::new(),
         };
         for &protocol in &plan.protocols {
-            let omniorb = outcome.omniorb.clone();
-            let sizes = outcome.sizes(protocol);
-            let means = Means {
+            let conditions = Conditions {
                 plan,
-                omniorb: &omniorb,
-                certificates: certificates
-                    .as_ref()
-                    .map(Certificates::directory)
-                    .map_err(String::as_str),
-                sizes: &sizes,
-                no_giop_lite,
-                no_groups: no_groups.as_deref(),
+                omniorb: &outcome.omniorb,
+                certificates: directory.map_err(String::as_str),
+                sizes: &outcome.sizes(protocol),
+                no_giop_lite: no_giop_lite.as_deref(),
+                no_groups: group.as_ref().err().map(String::as_str),
             };
-            let (site, missing) = Site::open(protocol, &means)?;
-            outcome.missing.extend(missing);
-            rounds(protocol, site, &cpus, &mut outcome)?;
+            let mut site = ProtocolSite::open(protocol, &conditions)?;
+            outcome.missing.append(&mut site.missing);
+            outcome.take_turns(protocol, site, &cpus)?;
         }
         let stolen = before.stolen_percent(ProcessorTime::now());
         outcome.environment.stolen_percent = vec![stolen];
@@ -115,101 +103,104 @@ impl Experiment for Protocols {
     }
 }
 
-/// Finds out how many octets messages to a group have.
-fn add_groups(messages: &mut Vec<Messages>) -> Result<(), LabError> {
-    let trials = Protocol::Miop.trials();
-    let operations: Vec<_> = trials.iter().map(|trial| trial.operation()).collect();
+/// Measures the octets of calls and messages on a stream. Returns the reason why there is no
+/// GIOPlite, too, if so.
+fn stream_sizes() -> Result<(Vec<WireSizes>, Option<String>), LabError> {
+    let (workloads, operations) = Protocol::Iiop.workloads_and_operations();
+    let giop = tap(&operations)?.into_iter();
+    let lite = tap_with(&operations, &protocol::giop_lite());
+    let mut lite_sizes = lite.iter().flatten();
+    let sizes = workloads.into_iter().zip(giop);
+    let sizes = sizes.map(|(workload, giop)| WireSizes {
+        workload,
+        packets: None,
+        giop: giop.sizes,
+        giop_lite: lite_sizes.next().map(|tapped| tapped.sizes),
+    });
+    let sizes: Vec<_> = sizes.collect();
+    let is_shorter = sizes.iter().any(|of| of.spared() > Some(0));
+    let no_giop_lite = match lite {
+        Err(why) => Some(why.to_string()),
+        Ok(_) => (!is_shorter).then(|| "it was asked for, and not spoken".to_owned()),
+    };
+    Ok((sizes, no_giop_lite))
+}
+
+/// Measures the octets and packets of messages to a group.
+fn group_sizes() -> Result<Vec<WireSizes>, LabError> {
+    let (workloads, operations) = Protocol::Miop.workloads_and_operations();
     let settings = Protocol::Miop.settings(Path::new(""), false);
-    let heard = tap_group(&operations, &settings)?;
-    messages.extend(outcome::messages_to_group(&trials, &heard));
-    Ok(())
+    let sizes = tap_group(&operations, &settings)?;
+    let sizes = workloads.into_iter().zip(sizes);
+    let sizes = sizes.map(|(workload, (giop, packets))| WireSizes {
+        workload,
+        packets: Some(packets),
+        giop,
+        giop_lite: None,
+    });
+    Ok(sizes.collect())
 }
 
-/// Has everyone at a site make their calls, by turns.
-fn rounds(
-    protocol: Protocol,
-    mut site: Site,
-    cpus: &Cpus,
-    outcome: &mut Outcome,
-) -> Result<(), LabError> {
-    let plan = outcome.plan.clone();
-    let several = cpus.are_several();
-    let cells: Vec<Cell> = Cell::all(&plan)
-        .into_iter()
-        .filter(|cell| protocol.carries(cell.trial))
-        .filter(|cell| several || cell.placement != Placement::AcrossCpus)
-        .collect();
-    let steps = u64::from(plan.rounds) * cells.len() as u64;
-    let progress = Progress::start(&format!("turns by {}", protocol.scheme()), steps);
-    for round in 1..=plan.rounds {
-        for &cell in &cells {
-            for (system, fleet, client) in site.in_turn(cell, round) {
-                let turn = Turn {
-                    protocol,
-                    system,
-                    cell,
-                    round,
-                };
-                turn.take(fleet, client, cpus, outcome)?;
+impl ProtocolsOutcome {
+    /// Has all systems of a site make their calls in turns.
+    fn take_turns(
+        &mut self,
+        protocol: Protocol,
+        mut site: ProtocolSite,
+        cpus: &Cpus,
+    ) -> Result<(), LabError> {
+        let mut cells = Cell::all(&self.plan);
+        cells.retain(|cell| {
+            let has_cpus = cell.placement != Placement::AcrossCpus || cpus.are_several();
+            has_cpus && protocol.carries(cell.workload)
+        });
+        let steps = u64::from(self.plan.rounds) * cells.len() as u64;
+        let progress = Progress::start(&format!("turns by {}", protocol.scheme()), steps);
+        for round in 1..=self.plan.rounds {
+            for &cell in &cells {
+                for (system, fleet, client) in site.in_turn(cell, round) {
+                    let contender = Contender::giop(protocol, cell).with(system);
+                    self.take_turn(ContenderTurn { contender, round }, fleet, client, cpus)?;
+                }
+                progress.advance(1);
             }
-            progress.advance(1);
         }
+        site.close()
     }
-    site.close()
-}
 
-/// Who does what in which round.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    protocol: Protocol,
-    system: System,
-    cell: Cell,
-    round: u32,
-}
-
-impl Turn {
-    fn take(
-        self,
+    fn take_turn(
+        &mut self,
+        turn: ContenderTurn,
         fleet: &mut Fleet,
         client: usize,
         cpus: &Cpus,
-        outcome: &mut Outcome,
     ) -> Result<(), LabError> {
-        let place = (cpus, self.cell.placement);
-        let (trial, plan) = (self.cell.trial, &outcome.plan);
-        let clients = trial.clients();
-        let calls = (plan.calls(trial) / clients).max(1);
-        let warm_up = (calls / plan.warm_up_part.max(1)).max(1);
-        match trial {
-            Trial::Clients(_) => {
-                let took = fleet.run(client, place, warm_up, calls)?;
-                outcome.add_rate(self, calls * clients, took.elapsed_ns);
+        let Cell {
+            workload,
+            placement,
+            ..
+        } = turn.contender.cell;
+        let place = (cpus, placement);
+        let clients = workload.clients();
+        let calls = (self.plan.calls(workload) / clients).max(1);
+        let all = calls * clients;
+        let warm_up = (calls / self.plan.warm_up_part.max(1)).max(1);
+        if workload.is_oneway() {
+            let client = (client, clients);
+            let (took, came) = fleet.run_oneway(client, place, warm_up, calls)?;
+            if clients == 1 {
+                self.add_latencies(turn, calls, &came.latencies_ns);
+            } else {
+                self.add_flood(turn, all, took.elapsed_ns, &came);
             }
-            Trial::Call(_) => {
-                let took = fleet.run(client, place, warm_up, calls)?;
-                outcome.add_row(self, calls, &took.latencies_ns);
-            }
-            Trial::Oneway(_) => {
-                let (_, came) = fleet.run_oneway((client, clients), place, warm_up, calls)?;
-                outcome.add_row(self, calls, &came.latencies_ns);
-            }
-            Trial::Flood(_) => {
-                let (took, came) = fleet.run_oneway((client, clients), place, warm_up, calls)?;
-                outcome.add_flood(self, calls * clients, took.elapsed_ns, &came);
+        } else {
+            let took = fleet.run(client, place, warm_up, calls)?;
+            if clients == 1 {
+                self.add_latencies(turn, calls, &took.latencies_ns);
+            } else {
+                self.add_rate(turn, all, took.elapsed_ns);
             }
         }
         Ok(())
     }
-}
-
-/// The calls of a batch, one after the other.
-fn record(latencies_ns: &[u64]) -> Record {
-    let mut record = Record::new();
-    let mut at = std::time::Duration::ZERO;
-    for latency in latencies_ns {
-        let latency = std::time::Duration::from_nanos(*latency);
-        record.add(at, latency);
-        at += latency;
-    }
-    record
 }

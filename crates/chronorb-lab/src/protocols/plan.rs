@@ -1,40 +1,44 @@
-//! What is run, and how often.
+//! The plan of the experiment.
 
 use serde::Serialize;
 
+use super::cell::Workload;
 use super::protocol::Protocol;
-use super::trial::Trial;
 use crate::bench::{Placement, Scheduled, Waits};
 
-/// What is run, and how often.
+/// The protocols, and the amount of calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct ProtocolsPlan {
     /// The protocols, in the order of their turns.
     pub protocols: Vec<Protocol>,
-    /// How many times everyone has a turn in every place: few calls and many rounds, so that what disturbs one
-    /// disturbs the others.
+    /// The number of turns of each system in each cell. Few calls and many rounds make sure that a
+    /// disturbance affects all systems.
     pub rounds: u32,
-    /// The calls of a turn that are timed, where they carry little; fewer where they carry much.
+    /// The measured calls of a turn with little data; turns with much data have fewer.
     pub calls: u32,
-    /// A part in so many is called besides, before the time counts.
+    /// The divisor of `calls` that gives the number of unmeasured calls before them.
     pub warm_up_part: u32,
-    /// How threads wait.
+    /// The ways in which threads wait.
     pub waits: Vec<Waits>,
-    /// Where client and server run.
+    /// The processors of client and server.
     pub places: Vec<Placement>,
-    /// How all threads are scheduled.
+    /// The scheduling of all threads.
     pub scheduled: Scheduled,
 }
 
-impl Plan {
-    /// All of it, in some ten minutes.
+impl ProtocolsPlan {
+    /// The least plan, for tests of the experiment itself.
     #[must_use]
-    pub fn full() -> Self {
+    pub fn tiny() -> Self {
+        Self::of(2, 20)
+    }
+
+    pub(super) fn of(rounds: u32, calls: u32) -> Self {
         Self {
             protocols: Protocol::ALL.to_vec(),
-            rounds: 40,
-            calls: 500,
+            rounds,
+            calls,
             warm_up_part: 10,
             waits: vec![Waits::Block, Waits::Spin],
             places: vec![Placement::SameCpu, Placement::AcrossCpus],
@@ -42,36 +46,16 @@ impl Plan {
         }
     }
 
-    /// The same in a minute or so.
-    #[must_use]
-    pub fn short() -> Self {
-        Self {
-            rounds: 5,
-            calls: 200,
-            ..Self::full()
-        }
-    }
-
-    /// As little as shows that it works; its figures mean nothing.
-    #[must_use]
-    pub fn tiny() -> Self {
-        Self {
-            rounds: 2,
-            calls: 20,
-            ..Self::full()
-        }
-    }
-
-    /// How many calls, or messages, a turn has, of all clients together.
-    pub(super) fn calls(&self, trial: Trial) -> u32 {
-        match trial {
-            Trial::Call(octets) if octets >= 1 << 15 => self.calls / 5,
-            Trial::Call(_) | Trial::Clients(_) => self.calls,
-            // They keep a distance from each other.
-            Trial::Oneway(octets) if octets >= 1 << 15 => self.calls / 10,
-            Trial::Oneway(_) => self.calls / 2,
+    /// The number of calls, or messages, of a turn, of all clients together.
+    pub(super) fn calls(&self, workload: Workload) -> u32 {
+        match workload {
+            Workload::Call(octets) if octets >= 1 << 15 => self.calls / 5,
+            Workload::Call(_) | Workload::Clients(_) => self.calls,
+            // There is a pause after each message.
+            Workload::Oneway(octets) if octets >= 1 << 15 => self.calls / 10,
+            Workload::Oneway(_) => self.calls / 2,
             // Of fewer none would be lost.
-            Trial::Flood(_) => self.calls * 100,
+            Workload::Flood(_) => self.calls * 100,
         }
         .max(1)
     }

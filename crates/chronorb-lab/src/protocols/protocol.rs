@@ -1,4 +1,4 @@
-//! The protocols, and what each stands on.
+//! The protocols, and the channels below them.
 
 use std::env;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -8,11 +8,10 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::Serialize;
-use thiserror::Error;
 
-use super::trial::Trial;
+use super::cell::Workload;
 use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
-use crate::bench::{Medium, OrbSettings};
+use crate::bench::{Medium, Operation, OrbSettings};
 
 /// A protocol of the ORB, by the scheme of its endpoints.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -34,7 +33,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 6] = [
         Self::Iiop,
         Self::Uiop,
@@ -44,58 +43,58 @@ impl Protocol {
         Self::Miop,
     ];
 
-    /// As endpoints begin.
+    /// Returns the scheme of endpoints, and the name of the raw channel below the protocol.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Iiop => ("iiop", "raw TCP"),
+            Self::Uiop => ("uiop", "raw Unix-domain"),
+            Self::Shmiop => ("shmiop", "raw shared memory"),
+            Self::Diop => ("diop", "raw UDP"),
+            Self::Ssliop => ("ssliop", "raw rustls/TCP"),
+            Self::Miop => ("miop", "raw multicast"),
+        }
+    }
+
+    /// The scheme of endpoints.
     #[must_use]
     pub const fn scheme(self) -> &'static str {
-        match self {
-            Self::Iiop => "iiop",
-            Self::Uiop => "uiop",
-            Self::Shmiop => "shmiop",
-            Self::Diop => "diop",
-            Self::Ssliop => "ssliop",
-            Self::Miop => "miop",
-        }
+        self.names().0
     }
 
-    /// What it stands on, in words.
-    #[must_use]
-    pub const fn raw_name(self) -> &'static str {
-        match self {
-            Self::Iiop => "raw TCP",
-            Self::Uiop => "raw Unix-domain",
-            Self::Shmiop => "raw shared memory",
-            Self::Diop => "raw UDP",
-            Self::Ssliop => "raw rustls/TCP",
-            Self::Miop => "raw multicast",
-        }
+    /// The name of the raw channel below the protocol.
+    pub(crate) const fn raw_name(self) -> &'static str {
+        self.names().1
     }
 
-    /// Whether it can carry this.
-    pub(super) const fn carries(self, trial: Trial) -> bool {
+    /// Whether the protocol can carry a workload.
+    pub(super) const fn carries(self, workload: Workload) -> bool {
         match self {
-            // Nobody answers for a group, so that its messages are tried in all sizes.
-            Self::Miop => trial.is_oneway(),
-            _ if matches!(trial, Trial::Flood(_)) => false,
+            // A group sends no replies, so its messages are tried in all sizes.
+            Self::Miop => workload.is_oneway(),
+            _ if matches!(workload, Workload::Flood(_)) => false,
             // A message is a datagram.
-            Self::Diop => trial.octets() < 1 << 16,
+            Self::Diop => workload.octets() < 1 << 16,
             Self::Iiop | Self::Uiop | Self::Shmiop | Self::Ssliop => {
-                !trial.is_oneway() || trial.octets() == 0
+                !workload.is_oneway() || workload.octets() == 0
             }
         }
     }
 
-    /// All that it can carry.
-    pub(super) fn trials(self) -> Vec<Trial> {
-        let trials = Trial::ALL.into_iter();
-        trials.filter(|trial| self.carries(*trial)).collect()
+    /// Returns all workloads that the protocol can carry, and their operations.
+    pub(super) fn workloads_and_operations(self) -> (Vec<Workload>, Vec<Operation>) {
+        let workloads = Workload::ALL.into_iter();
+        let workloads = workloads.filter(|workload| self.carries(*workload));
+        workloads
+            .map(|workload| (workload, workload.operation()))
+            .unzip()
     }
 
-    /// Whether GIOPlite can be agreed on: it is not where messages are datagrams.
+    /// Whether GIOPlite can be negotiated: it cannot where messages are datagrams.
     pub(super) const fn has_giop_lite(self) -> bool {
         !matches!(self, Self::Diop | Self::Miop)
     }
 
-    /// What it stands on, with the certificates that TLS needs.
+    /// Returns the raw channel below the protocol, with the certificates that TLS needs.
     pub(super) fn medium(self, certificates: &Path) -> Medium {
         match self {
             Self::Iiop => Medium::Tcp,
@@ -107,12 +106,12 @@ impl Protocol {
         }
     }
 
-    /// An ORB that this machine alone reaches, by nothing but this protocol.
+    /// Returns the settings of an ORB that only this machine reaches, by this protocol alone.
     pub(super) fn settings(self, certificates: &Path, giop_lite: bool) -> OrbSettings {
         let endpoint = match self {
             Self::Iiop | Self::Diop | Self::Ssliop => format!("{}://127.0.0.1:0", self.scheme()),
             Self::Uiop | Self::Shmiop => format!("{}://{}", self.scheme(), unused_path()),
-            // The server listens at the group from its member on; an ORB has to have an endpoint besides.
+            // The server joins the group for its member; an ORB needs an endpoint besides.
             Self::Miop => Self::Iiop.settings(certificates, false).endpoints,
         };
         let mut settings = OrbSettings::of(endpoint);
@@ -138,42 +137,35 @@ impl Protocol {
 }
 
 impl FromStr for Protocol {
-    type Err = UnknownProtocol;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut all = Self::ALL.into_iter();
-        all.find(|protocol| protocol.scheme() == text)
-            .ok_or_else(|| UnknownProtocol {
-                name: text.to_owned(),
-            })
+        all.find(|of| of.scheme() == text).ok_or_else(|| {
+            let all = Self::ALL.map(Self::scheme).join(", ");
+            format!("there is no protocol {text:?}; those that there are: {all}")
+        })
     }
 }
 
-/// There is no such protocol.
-#[derive(Clone, Debug, Error, Eq, PartialEq)]
-#[error("there is no protocol {name:?}; those that there are: {}", Protocol::ALL.map(Protocol::scheme).join(", "))]
-pub struct UnknownProtocol {
-    name: String,
-}
-
-/// The options that let an ORB speak GIOPlite.
+/// Returns the options of an ORB that speaks GIOPlite.
 pub(super) fn giop_lite() -> Vec<String> {
     options(GIOP_LITE)
 }
 
-/// A name that no socket of this process has had.
+/// Returns a path that no socket of this process has had.
 pub(super) fn unused_path() -> String {
     let number = NAMED.fetch_add(1, Ordering::Relaxed);
     let name = format!("chronorb-lab-{}-{number}.socket", process::id());
     env::temp_dir().join(name).display().to_string()
 }
 
-/// The address of a group that no other process of this machine makes, at a port that this one has not used. All have
-/// equally many letters, so that references have as many octets.
+/// Returns the address of a group that no other process of this machine makes, at a port that this
+/// one has not used. All have equally many letters, so that references have as many octets.
 fn unused_group() -> SocketAddrV4 {
     let process = process::id();
     let number = NAMED.fetch_add(1, Ordering::Relaxed) % GROUPS_EACH;
-    // Of those for use within an organisation (RFC 2365), whose last 18 bits are free; process numbers have 22.
+    // Groups for use within an organisation (RFC 2365) have 18 free bits, process numbers 22.
     let group = u32::from(Ipv4Addr::new(239, 192, 0, 0)) | (process & 0x3ffff);
     let port = LEAST_PORT + ((process >> 18) * GROUPS_EACH + number) as u16;
     SocketAddrV4::new(group.into(), port)
@@ -185,7 +177,7 @@ fn options(pairs: &[(&str, &str)]) -> Vec<String> {
 }
 
 static NAMED: AtomicU32 = AtomicU32::new(0);
-/// Multicast does not leave this machine.
+/// The option that keeps multicast on this machine.
 const THIS_MACHINE: &[(&str, &str)] = &[("-ORBMulticast", "interface=lo&ttl=0")];
 const LEAST_PORT: u16 = 20_000;
 const GROUPS_EACH: u32 = 512;
@@ -204,7 +196,7 @@ mod tests {
             let scheme = format!("{}:", protocol.scheme());
             assert!(place.contains(&scheme), "{settings:?}");
         }
-        let error = "vme".parse::<Protocol>().unwrap_err().to_string();
+        let error = "vme".parse::<Protocol>().unwrap_err();
         assert!(
             error.contains("\"vme\"") && error.contains("shmiop"),
             "{error}"
@@ -221,17 +213,17 @@ mod tests {
 
     #[test]
     fn datagrams_carry_what_fits_into_one() {
-        assert!(Protocol::Diop.carries(Trial::Call(1 << 10)));
-        assert!(!Protocol::Diop.carries(Trial::Call(1 << 16)));
-        assert!(Protocol::Ssliop.carries(Trial::Call(1 << 16)));
+        assert!(Protocol::Diop.carries(Workload::Call(1 << 10)));
+        assert!(!Protocol::Diop.carries(Workload::Call(1 << 16)));
+        assert!(Protocol::Ssliop.carries(Workload::Call(1 << 16)));
     }
 
     #[test]
     fn groups_are_sent_messages_of_all_sizes_and_never_called() {
-        for trial in Trial::ALL {
-            assert_eq!(Protocol::Miop.carries(trial), trial.is_oneway());
+        for workload in Workload::ALL {
+            assert_eq!(Protocol::Miop.carries(workload), workload.is_oneway());
         }
-        assert!(Protocol::Iiop.carries(Trial::Oneway(0)));
-        assert!(!Protocol::Iiop.carries(Trial::Flood(4)));
+        assert!(Protocol::Iiop.carries(Workload::Oneway(0)));
+        assert!(!Protocol::Iiop.carries(Workload::Flood(4)));
     }
 }

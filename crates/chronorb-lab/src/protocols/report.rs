@@ -1,106 +1,125 @@
-//! The report.
+//! The report of the experiment.
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, counted, units};
+use serde_json::{Value, json};
 
-use super::Protocols;
+use super::cell::{Cell, Workload};
 use super::claims::percent;
-use super::outcome::{Flood, Key, Outcome};
+use super::outcome::{Contender, FloodTurn, ProtocolsOutcome};
 use super::protocol::Protocol;
-use super::system::System;
-use super::trial::{Cell, Trial};
+use super::system::ProtocolSystem;
+use super::{Protocols, claims};
+use crate::Claim;
 use crate::bench::Sizes;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::Paired;
 use crate::report::{begin, curve, end, latency};
 
-pub(super) fn document(outcome: &Outcome) -> Document {
-    let mut document = begin(outcome, LEAD);
-    for cell in drawn(outcome) {
-        let charts = [p50(outcome, cell), by_percentile(outcome, cell)];
-        document = document.part(finding(outcome, cell), charts, []);
+impl Findings for ProtocolsOutcome {
+    fn headline(&self) -> String {
+        let mut headlines = drawn(self).into_iter().filter_map(|cell| {
+            let by_raw =
+                giop(self, cell).map(|(scheme, _, by_raw)| format!("{scheme} {by_raw:.2}"));
+            let by_raw: Vec<_> = by_raw.collect();
+            let headline = || format!("{}, by raw: {}", subject(cell), by_raw.join(", "));
+            (!by_raw.is_empty()).then(headline)
+        });
+        let headline = headlines.next();
+        headline.unwrap_or_else(|| Protocols::TITLE.to_owned())
     }
-    let document = document.part("The figures", [], tables(outcome));
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab protocols",
-    )
-}
 
-/// The outcome in one line.
-pub(super) fn headline(outcome: &Outcome) -> String {
-    let told = drawn(outcome).into_iter().find_map(|cell| {
-        let told: Vec<String> = giop(outcome, cell)
-            .map(|(protocol, _, by_raw)| format!("{} {by_raw:.2}", protocol.scheme()))
-            .collect();
-        let (what, place) = (what(cell), cell.place());
-        (!told.is_empty()).then(|| format!("{what}, {place}, by raw: {}", told.join(", ")))
-    });
-    told.unwrap_or_else(|| Protocols::TITLE.to_owned())
-}
+    fn caveats(&self) -> Vec<String> {
+        let missing = self.missing.iter().map(|missing| {
+            let name = missing.system.name(missing.protocol);
+            format!("{name} takes no part: {}", missing.why)
+        });
+        let has_omniorb = self.omniorb.version.is_some();
+        let no_omniorb = (!has_omniorb).then(|| self.omniorb.sentence());
+        let caveats = missing.chain(no_omniorb);
+        caveats.chain(self.environment.stolen_caveat()).collect()
+    }
 
-/// What the plots of a cell show.
-fn finding(outcome: &Outcome, cell: Cell) -> String {
-    let told: Vec<String> = giop(outcome, cell)
-        .map(|(protocol, p50_us, by_raw)| {
-            let (name, p50) = (protocol.scheme(), units::time(p50_us));
-            format!("{name} {p50}, {by_raw:.2} of raw")
-        })
-        .collect();
-    let what = what(cell);
-    match told.is_empty() {
-        true => format!("{what}, {}", cell.place()),
-        false => format!("{what}, {}: {}", cell.place(), told.join("; ")),
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Protocols::NAME, self, json!({"ratios": self.ratios()}))
+    }
+
+    fn document(&self) -> Document {
+        let mut document = begin(self, LEAD);
+        for cell in drawn(self) {
+            let charts = [p50(self, cell), by_percentile(self, cell)];
+            let findings = giop(self, cell).map(|(scheme, p50_us, by_raw)| {
+                format!("{scheme} {}, {by_raw:.2} of raw", units::time(p50_us))
+            });
+            let findings: Vec<_> = findings.collect();
+            let colon = if findings.is_empty() { "" } else { ": " };
+            let heading = format!("{}{colon}{}", subject(cell), findings.join("; "));
+            document = document.part(heading, charts, []);
+        }
+        let document = document.part("The figures", [], tables(self));
+        end(
+            document,
+            notes(self),
+            &self.environment,
+            "cargo run --release -- lab protocols",
+        )
     }
 }
 
-/// The p50 of each protocol with GIOP, in µs, and by raw.
-fn giop(outcome: &Outcome, cell: Cell) -> impl Iterator<Item = (Protocol, f64, f64)> {
+/// Returns the p50 of each protocol with GIOP, in µs, and by raw.
+fn giop(outcome: &ProtocolsOutcome, cell: Cell) -> impl Iterator<Item = (&'static str, f64, f64)> {
     Protocol::ALL.into_iter().filter_map(move |protocol| {
-        let key = (protocol, System::Giop, cell);
-        let p50_us = outcome.rounds(key)?.latency.p50_us;
-        Some((protocol, p50_us, outcome.by_raw(key)?.ratio))
+        let contender = Contender::giop(protocol, cell);
+        let p50_us = outcome.rounds(contender)?.latency.p50_us;
+        Some((protocol.scheme(), p50_us, outcome.by_raw(contender)?.ratio))
     })
 }
 
-const fn what(cell: Cell) -> &'static str {
-    match cell.trial.is_oneway() {
-        true => "A message without an answer",
-        false => "A call",
-    }
+/// Names a drawn cell.
+fn subject(cell: Cell) -> String {
+    let is_oneway = cell.workload.is_oneway();
+    let one = if is_oneway {
+        "A message without an answer"
+    } else {
+        "A call"
+    };
+    format!("{one}, {}", cell.place())
 }
 
-/// The cells that are drawn.
-fn drawn(outcome: &Outcome) -> Vec<Cell> {
-    let cells = Cell::all(&outcome.plan).into_iter();
+/// Returns the cells that are drawn.
+fn drawn(outcome: &ProtocolsOutcome) -> Vec<Cell> {
+    let mut cells = Cell::all(&outcome.plan);
+    cells.retain(|cell| {
+        let is_small = matches!(cell.workload, Workload::Call(0) | Workload::Oneway(0));
+        is_small && !outcome.contenders(*cell).is_empty()
+    });
     cells
-        .filter(|cell| matches!(cell.trial, Trial::Call(0) | Trial::Oneway(0)))
-        .filter(|cell| !outcome.keys(*cell).is_empty())
-        .collect()
 }
 
-/// The p50 of all in a cell: a group of bars for each protocol.
-fn p50(outcome: &Outcome, cell: Cell) -> Chart {
+/// Draws the p50 of all systems in a cell: a group of bars for each protocol.
+fn p50(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
     let caption = format!(
-        "The median {} of each protocol, with what the protocol stands on and with what is beside it.",
-        cell.trial.noun()
+        "The median {} of each protocol, with the raw channel below it and with omniORB.",
+        cell.workload.noun()
     );
-    let keys = outcome.keys(cell);
-    let mut protocols: Vec<Protocol> = keys.iter().map(|key| key.0).collect();
+    let contenders = outcome.contenders(cell);
+    let mut protocols: Vec<Protocol> = contenders.iter().map(|of| of.protocol).collect();
     protocols.dedup();
-    let series = System::ALL.map(|system| {
+    let series = ProtocolSystem::ALL.map(|system| {
         let (name, colour) = match system {
-            System::Raw => ("raw", NEUTRAL),
-            System::Giop => ("GIOP", 0),
-            System::GiopLite => ("GIOPlite", 2),
-            System::OmniOrbTcp => ("omniORB over TCP", 1),
-            System::OmniOrbUnix => ("omniORB over Unix-domain", 4),
+            ProtocolSystem::Raw => ("raw", NEUTRAL),
+            ProtocolSystem::Giop => ("GIOP", 0),
+            ProtocolSystem::GiopLite => ("GIOPlite", 2),
+            ProtocolSystem::OmniOrbTcp => ("omniORB over TCP", 1),
+            ProtocolSystem::OmniOrbUnix => ("omniORB over Unix-domain", 4),
         };
-        let p50 = protocols.iter().map(|protocol| {
-            let rounds = outcome.rounds((*protocol, system, cell))?;
-            Some(rounds.latency.p50_us)
+        let p50 = protocols.iter().map(|&protocol| {
+            let rounds = outcome.rounds(Contender::giop(protocol, cell).with(system));
+            rounds.map(|rounds| rounds.latency.p50_us)
         });
         Series::of_groups(Mark::Bars, name, p50).colour(colour)
     });
@@ -108,175 +127,140 @@ fn p50(outcome: &Outcome, cell: Cell) -> Chart {
     Chart::new(caption, protocols, Axis::log("p50", Unit::Time)).series(series)
 }
 
-/// Latency by percentile: each protocol with GIOP, and dashed what it stands on.
-fn by_percentile(outcome: &Outcome, cell: Cell) -> Chart {
-    let noun = cell.trial.noun();
+/// Draws latency by percentile: each protocol with GIOP, and dashed the raw channel below it.
+fn by_percentile(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
+    let noun = cell.workload.noun();
     let caption = format!(
-        "Latency by percentile, all rounds together; dashed what a protocol stands on. To the right \
-         each step is ten times rarer; a line ends at the longest {noun}."
+        "Latency by percentile, all rounds together; dashed the raw channel below a protocol. To \
+         the right each step is ten times rarer; a line ends at the longest {noun}."
     );
-    let series = outcome.keys(cell).into_iter().filter_map(|key| {
-        let (protocol, system, _) = key;
-        let mark = match system {
-            System::Raw => Mark::Dashes,
-            System::Giop => Mark::Line,
+    let series = outcome.contenders(cell).into_iter().filter_map(|of| {
+        let mark = match of.system {
+            ProtocolSystem::Raw => Mark::Dashes,
+            ProtocolSystem::Giop => Mark::Line,
             _ => return None,
         };
-        let (_, record) = outcome.pooled.iter().find(|(of, _)| *of == key)?;
-        let colour = Protocol::ALL.iter().position(|of| *of == protocol)?;
-        Some(curve(mark, system.name(protocol), record).colour(colour))
+        let (_, record) = outcome.pooled.iter().find(|(other, _)| *other == of)?;
+        let mut protocols = Protocol::ALL.iter();
+        let colour = protocols.position(|protocol| *protocol == of.protocol)?;
+        Some(curve(mark, of.name(), record).colour(colour))
     });
     let percentiles = Axis::percentiles(format!("percentile of the {noun}s"));
     Chart::new(caption, percentiles, latency()).series(series)
 }
 
-/// A table for each cell, one of GIOPlite, and one of octets.
-fn tables(outcome: &Outcome) -> impl Iterator<Item = Table> {
+/// Makes a table for each cell, one of GIOPlite, and one of octets.
+fn tables(outcome: &ProtocolsOutcome) -> impl Iterator<Item = Table> {
     let cells = Cell::all(&outcome.plan).into_iter();
-    let tables = cells.map(|cell| match cell.trial {
-        Trial::Clients(_) | Trial::Flood(_) => of_clients(outcome, cell),
-        Trial::Call(_) | Trial::Oneway(_) => of_latencies(outcome, cell),
+    let tables = cells.map(|cell| match cell.workload {
+        Workload::Clients(_) => of_contenders(outcome, cell, CLIENTS, |of| rates(outcome, of)),
+        Workload::Flood(_) => of_contenders(outcome, cell, FLOOD, |of| {
+            let mut cells = flood(outcome, of);
+            cells.extend(rates(outcome, of)?);
+            Some(cells)
+        }),
+        Workload::Call(_) => of_contenders(outcome, cell, CALLS, |of| latencies(outcome, of)),
+        Workload::Oneway(_) => of_contenders(outcome, cell, MESSAGES, |of| {
+            let mut cells = latencies(outcome, of)?;
+            cells.push(units::count(outcome.rounds(of)?.lost.into()));
+            Some(cells)
+        }),
     });
     tables.chain([of_giop_lite(outcome), of_octets(outcome)])
 }
 
-/// What calls, or messages without an answer, took.
-fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
-    let is_oneway = cell.trial.is_oneway();
-    let lines = outcome.keys(cell).into_iter().filter_map(|key| {
-        let (protocol, system, _) = key;
-        let rounds = outcome.rounds(key)?;
-        let latency = &rounds.latency;
-        let times = [
-            rounds.min_us,
-            latency.p50_us,
-            latency.p99_us,
-            latency.p999_us,
-            latency.max_us,
-            latency.jitter_us,
-        ];
-        let mut cells = counted(latency.calls, times);
-        let by_raw = outcome.by_raw(key).filter(|_| system.is_own());
-        cells.extend(by_raw.map_or_else(Default::default, |by_raw| added(&by_raw)));
-        if is_oneway {
-            cells.push(units::count(rounds.lost.into()));
-        }
-        Some((system.name(protocol), cells))
-    });
-    let first = if is_oneway { "arrived" } else { "calls" };
-    let columns = [first].into_iter().chain(LATENCY);
-    let columns = columns.chain(is_oneway.then_some("lost"));
-    Table::new(heading(outcome, cell), columns, lines)
+/// Tabulates the contenders of a cell that have figures.
+fn of_contenders(
+    outcome: &ProtocolsOutcome,
+    cell: Cell,
+    columns: &'static str,
+    cells: impl Fn(Contender) -> Option<Vec<String>>,
+) -> Table {
+    let contenders = outcome.contenders(cell).into_iter();
+    let lines = contenders.filter_map(|of| Some((of.name(), cells(of)?)));
+    let heading = format!("{}, {}", cell.name(), outcome.plan.scheduled.name());
+    Table::new(capitalised(&heading), columns.split('|'), lines)
 }
 
-/// What the ORB adds, and by how much it takes longer.
-fn added(by_raw: &Paired) -> [String; 2] {
-    let added = match by_raw.difference {
-        less if less < 0.0 => format!("-{}", units::time(-less)),
-        more => units::time(more),
-    };
-    [added, format!("{:.2}", by_raw.ratio)]
+/// Renders the latencies of calls or messages, with those that the ORB adds to the raw channel.
+fn latencies(outcome: &ProtocolsOutcome, of: Contender) -> Option<Vec<String>> {
+    let rounds = outcome.rounds(of)?;
+    let latency = &rounds.latency;
+    let times = [
+        rounds.min_us,
+        latency.p50_us,
+        latency.p99_us,
+        latency.p999_us,
+        latency.max_us,
+        latency.jitter_us,
+    ];
+    let mut cells = counted(latency.calls, times);
+    let by_raw = outcome.by_raw(of).filter(|_| of.system.is_own());
+    let added = |by_raw: Paired| [units::time(by_raw.difference), ratio(&by_raw)];
+    cells.extend(by_raw.map_or_else(Default::default, added));
+    Some(cells)
 }
 
-/// What several clients did in a second, or what arrived of what they sent.
-fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
-    let is_flood = cell.trial.is_oneway();
-    let lines = outcome.keys(cell).into_iter().filter_map(|key| {
-        let (protocol, system, _) = key;
-        let rates: Vec<f64> = outcome
-            .rates_of(key)
-            .into_iter()
-            .map(|rate| rate.1)
-            .collect();
-        let mut cells = if is_flood {
-            flood(outcome, key)
-        } else {
-            Vec::new()
-        };
-        cells.extend(spread(&rates)?);
-        let raw = outcome.rates_of((protocol, System::Raw, cell));
-        let pairs: Vec<_> = outcome
-            .rates_of(key)
-            .into_iter()
-            .filter_map(|(round, rate)| {
-                let (_, raw) = raw.iter().find(|(of, _)| *of == round)?;
-                Some((rate, *raw))
-            })
-            .collect();
-        let by_raw = Paired::of(&pairs).filter(|_| system != System::Raw);
-        cells.push(by_raw.map_or_else(String::new, |by_raw| format!("{:.2}", by_raw.ratio)));
-        Some((system.name(protocol), cells))
-    });
-    let columns = match is_flood {
-        true => &FLOOD[..],
-        false => &CLIENTS,
-    };
-    Table::new(heading(outcome, cell), columns.iter().copied(), lines)
+/// Renders the rates of several clients, also by that of the raw channel.
+fn rates(outcome: &ProtocolsOutcome, of: Contender) -> Option<Vec<String>> {
+    let rates = outcome.rates_of(of).into_iter().map(|(_, rate)| rate);
+    let mut cells = spread(&rates.collect::<Vec<_>>())?.to_vec();
+    let by_raw = outcome.rates_by_raw(of);
+    let by_raw = by_raw.filter(|_| of.system != ProtocolSystem::Raw);
+    cells.push(by_raw.as_ref().map_or_else(String::new, ratio));
+    Some(cells)
 }
 
-/// What became of the messages of all rounds, and how fast they were sent.
-fn flood(outcome: &Outcome, key: Key) -> Vec<String> {
-    let sum = |of: fn(&Flood) -> u32| {
-        outcome
-            .floods_of(key)
-            .map(|flood| u64::from(of(flood)))
-            .sum()
+fn ratio(of: &Paired) -> String {
+    format!("{:.2}", of.ratio)
+}
+
+/// Renders the numbers of messages of all rounds, and the rate at which they were sent.
+fn flood(outcome: &ProtocolsOutcome, of: Contender) -> Vec<String> {
+    let sum = |count: fn(&FloodTurn) -> u32| {
+        let counts = outcome.floods_of(of).map(|flood| u64::from(count(flood)));
+        units::count(counts.sum())
     };
-    let counts: [u64; 3] = [
+    let sent = outcome.floods_of(of).map(|flood| flood.sent_per_s);
+    let mean = spread(&sent.collect::<Vec<_>>()).map(|[.., mean]| mean);
+    let counts = [
         sum(|flood| flood.sent),
         sum(|flood| flood.arrived),
         sum(|flood| flood.lost),
     ];
-    let sent: Vec<f64> = outcome
-        .floods_of(key)
-        .map(|flood| flood.sent_per_s)
-        .collect();
-    let mut cells = counts.map(units::count).to_vec();
-    cells.extend(spread(&sent).map(|[.., mean]| mean));
-    cells
+    counts.into_iter().chain(mean).collect()
 }
 
-/// GIOPlite beside GIOP, as the tutorial has it: what one client does in a second.
-fn of_giop_lite(outcome: &Outcome) -> Table {
-    let cells = Cell::all(&outcome.plan);
-    let calls = cells
-        .into_iter()
-        .filter(|cell| matches!(cell.trial, Trial::Call(_)));
-    let mut lines = Vec::new();
-    for cell in calls {
-        for &protocol in &outcome.plan.protocols {
-            lines.extend(giop_lite(outcome, protocol, cell));
-        }
-    }
+/// Tabulates GIOPlite beside GIOP, as the tutorial does: the rates of one client.
+fn of_giop_lite(outcome: &ProtocolsOutcome) -> Table {
+    let cells = Cell::all(&outcome.plan).into_iter();
+    let calls = cells.filter(|cell| matches!(cell.workload, Workload::Call(_)));
+    let contenders = calls.flat_map(|cell| outcome.contenders(cell));
+    let giop = contenders.filter(|of| of.system == ProtocolSystem::Giop);
+    let lines = giop.flat_map(|giop| giop_lite(outcome, giop).into_iter().flatten());
     let columns = ["min", "max", "avg", "gain", "likely", "by chance"];
     Table::new("Calls in a second, GIOP and GIOPlite", columns, lines)
 }
 
-/// The line of each; none where GIOPlite took no part.
-fn giop_lite(outcome: &Outcome, protocol: Protocol, cell: Cell) -> Vec<(String, Vec<String>)> {
-    let of = |system| (protocol, system, cell);
-    let (giop, lite) = (of(System::Giop), of(System::GiopLite));
-    let Some(gain) = outcome.p50_by(lite, giop).map(|by| by.inverse()) else {
-        return Vec::new();
+/// Renders the lines of GIOP and GIOPlite, if GIOPlite was measured.
+fn giop_lite(outcome: &ProtocolsOutcome, giop: Contender) -> Option<[(String, Vec<String>); 2]> {
+    let lite = giop.with(ProtocolSystem::GiopLite);
+    let gain = outcome.p50_by(lite, giop)?.inverse();
+    let line = |of: Contender, comparison: [String; 3]| {
+        let rates = spread(&outcome.rates_of_one(of))?;
+        let cells = rates.into_iter().chain(comparison).collect();
+        Some((format!("{}, {}", of.name(), of.cell.name()), cells))
     };
-    let line = |key: Key, comparison: [String; 3]| {
-        let mut cells = spread(&outcome.rates_of_one(key))?.to_vec();
-        cells.extend(comparison);
-        Some((format!("{}, {}", key.1.name(protocol), cell.name()), cells))
-    };
-    let likely = [gain.ratio_low, gain.ratio_high].map(percent);
+    let [least, most] = [gain.ratio_low, gain.ratio_high].map(percent);
     let comparison = [
         format!("{:+.1} %", percent(gain.ratio)),
-        format!("{:+.1} to {:+.1} %", likely[0], likely[1]),
+        format!("{least:+.1} to {most:+.1} %"),
         format!("{:.3}", gain.chance),
     ];
-    [line(giop, Default::default()), line(lite, comparison)]
-        .into_iter()
-        .flatten()
-        .collect()
+    Some([line(giop, Default::default())?, line(lite, comparison)?])
 }
 
-/// Least, most, and mean of rates.
+/// Renders the least, the greatest and the mean of rates.
 fn spread(rates: &[f64]) -> Option<[String; 3]> {
     let least = rates.iter().copied().reduce(f64::min)?;
     let most = rates.iter().copied().reduce(f64::max)?;
@@ -284,110 +268,87 @@ fn spread(rates: &[f64]) -> Option<[String; 3]> {
     Some([least, most, mean].map(|rate| format!("{}/s", units::count(rate.round() as u64))))
 }
 
-fn of_octets(outcome: &Outcome) -> Table {
+/// Tabulates the octets of calls and messages of one client.
+fn of_octets(outcome: &ProtocolsOutcome) -> Table {
     let protocols = &outcome.plan.protocols;
     let has_streams = protocols.iter().any(|of| *of != Protocol::Miop);
-    let asked = outcome.messages.iter();
-    let asked = asked.filter(|of| has_streams || of.packets.is_some());
-    // Several clients send what one does.
-    let of_one = asked.filter(|of| of.trial.clients() == 1);
-    let lines = of_one.map(|messages| {
+    let messages = outcome.messages.iter();
+    let messages = messages.filter(|of| has_streams || of.packets.is_some());
+    let messages = messages.filter(|of| of.workload.clients() == 1);
+    let lines = messages.map(|of| {
         let both = |sizes: Sizes| [sizes.request, sizes.reply].map(|n| units::count(n as u64));
-        let mut cells = both(messages.giop).to_vec();
-        cells.extend(messages.giop_lite.map_or_else(Default::default, both));
-        cells.push(
-            messages
-                .spared()
-                .map_or_else(String::new, |spared| spared.to_string()),
-        );
-        let packets = messages.packets.map(|packets| units::count(packets.into()));
-        let to_group = if packets.is_some() {
-            ", to a group"
-        } else {
-            ""
-        };
-        cells.push(packets.unwrap_or_default());
-        (format!("{}{to_group}", messages.trial.name()), cells)
+        let lite = of.giop_lite.map_or_else(Default::default, both);
+        let spared = of.spared().map(|spared| spared.to_string());
+        let packets = of.packets.map(|packets| units::count(packets.into()));
+        let to_group = packets.as_ref().map_or("", |_| ", to a group");
+        let name = format!("{}{to_group}", of.workload.name());
+        let cells = both(of.giop).into_iter().chain(lite);
+        let cells = cells.chain([spared, packets].map(Option::unwrap_or_default));
+        (name, cells.collect())
     });
-    Table::new("Octets of a message", OCTETS, lines)
+    Table::new("Octets of a message", OCTETS.split('|'), lines)
 }
 
-/// What is tried, where, and how threads are scheduled.
-fn heading(outcome: &Outcome, cell: Cell) -> String {
-    let name = cell.name();
-    let scheduled = outcome.plan.scheduled.name();
-    let mut letters = name.chars();
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    let name: String = first.into_iter().chain(letters).collect();
-    format!("{name}, {scheduled}")
+    first.into_iter().chain(letters).collect()
 }
 
-/// How the figures are to be understood, in sentences.
-fn notes(outcome: &Outcome) -> Vec<String> {
+/// Explains the figures.
+fn notes(outcome: &ProtocolsOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
-            "In each of {} rounds everyone at a protocol made {} calls in every place, by turns, after a {}th of \
-             that which does not count; a fifth as many with 64 KiB. All figures are medians of the rounds, but min and \
-             max, which are those of all calls. Added is the p50 of the ORB minus that of the raw channel that waits \
-             alike, in the same round, and by raw is the one by the other: medians of the rounds. Jitter is the \
+            "In each of {} rounds all systems of a protocol made {} calls in every place, by \
+             turns, after a {}th of that which does not count; a fifth as many with 64 KiB. All \
+             figures are medians of the rounds, but min and max, which are those of all calls. \
+             Added is the p50 of the ORB minus that of the raw channel that waits alike, in the \
+             same round, and by raw is the one by the other: medians of the rounds. Jitter is the \
              standard deviation.",
             plan.rounds,
             units::count(plan.calls.into()),
             plan.warm_up_part,
         ),
-        "A raw channel moves exactly as many octets as GIOP has: one system call to send and one to receive on each \
-         side; in shared memory a copy in and a copy out, and a count beside the octets in the same cache line, with a \
-         futex where it blocks; TLS by the buffered interface of rustls. Who spins looks again and again on both sides, \
-         and needs a processor for each."
+        "A raw channel moves exactly as many octets as GIOP has: one system call to send and one \
+         to receive on each side; in shared memory a copy in and a copy out, and a count beside \
+         the octets in the same cache line, with a futex where it blocks; TLS by the buffered \
+         interface of rustls. A spinning thread polls on both sides, and needs a processor for \
+         each."
             .to_owned(),
-        "A message without an answer tells when it was sent, and the server how long it was under way, by the one \
-         clock of the machine. At least 100 µs are between two, and 1 ms with 64 KiB. What did not arrive is lost: \
-         datagrams, messages to a group of which a packet did not arrive, and raw messages in shared memory that the \
-         next one replaced."
+        "A message without an answer carries the time of its sending, and the server takes the \
+         time until it arrives, by the one clock of the machine. At least 100 µs are between two, \
+         and 1 ms with 64 KiB. A message that did not arrive is lost: a datagram, a message to a \
+         group of which a packet did not arrive, or a raw message in shared memory that the next \
+         one replaced."
             .to_owned(),
-        "Nobody answers for a group, so that messages alone are sent there, of all sizes. MIOP cuts those that are \
-         longer than a packet of 1500 octets; raw multicast sends as many datagrams that are as long, with the numbers \
-         by which its server finds out whether a message is whole, and has as large a receive buffer. Messages of \
-         several clients follow each other as fast as each can send; those that arrive in a second are counted from \
-         the first that was sent to the last that came. GIOPlite is agreed on by two who answer each other on a \
+        "A group sends no replies, so that messages alone are sent there, of all sizes. MIOP cuts \
+         those that are longer than a packet of 1500 octets; raw multicast sends as many datagrams \
+         that are as long, with the numbers by which its server finds whether a message is whole, \
+         and has as large a receive buffer. Messages of several clients follow each other as fast \
+         as each can send; those that arrive in a second are counted from the first that was sent \
+         to the last that came. GIOPlite is negotiated by two peers that answer each other on a \
          connection, and so never where messages are datagrams."
             .to_owned(),
-        "Gain is by how much more calls one client makes with GIOPlite, by p50 in the same round: the median of the \
-         rounds. Likely is between what this median is in 95 of a hundred cases, by a bootstrap over the rounds; by \
-         chance, how often rounds are so uneven where both are alike (sign test). Different protocols have their turns \
-         one after the other, and not in the same moment."
+        "Gain is by how much more calls one client makes with GIOPlite, by p50 in the same round: \
+         the median of the rounds. Likely is between what this median is in 95 of a hundred cases, \
+         by a bootstrap over the rounds; by chance, how often rounds are so uneven where both are \
+         alike (sign test). Different protocols have their turns one after the other, and not in \
+         the same moment."
             .to_owned(),
     ];
-    if outcome.omniorb.version.is_some() {
-        notes.push(outcome.omniorb.sentence());
-    }
+    let has_omniorb = outcome.omniorb.version.is_some();
+    notes.extend(has_omniorb.then(|| outcome.omniorb.sentence()));
     notes
 }
 
-const LEAD: &str = "What a call takes by every protocol, and a message without an answer, beside what each stands on with nothing above it, and what GIOPlite spares.";
-const OCTETS: [&str; 6] = [
-    "request",
-    "reply",
-    "lite request",
-    "lite reply",
-    "spared",
-    "packets",
-];
-const CLIENTS: [&str; 4] = ["min", "max", "avg", "by raw"];
-const FLOOD: [&str; 8] = [
-    "sent",
-    "arrived",
-    "lost",
-    "sent, avg",
-    "arrived, min",
-    "max",
-    "avg",
-    "by raw",
-];
-const LATENCY: [&str; 8] = [
-    "min", "p50", "p99", "p99.9", "max", "jitter", "added", "by raw",
-];
+const LEAD: &str = "What a call takes by every protocol, and a message without an answer, beside \
+                    the raw channel below each, and what GIOPlite spares.";
+const OCTETS: &str = "request|reply|lite request|lite reply|spared|packets";
+const CLIENTS: &str = "min|max|avg|by raw";
+const FLOOD: &str = "sent|arrived|lost|sent, avg|arrived, min|max|avg|by raw";
+const CALLS: &str = "calls|min|p50|p99|p99.9|max|jitter|added|by raw";
+const MESSAGES: &str = "arrived|min|p50|p99|p99.9|max|jitter|added|by raw|lost";
 
 #[cfg(test)]
 mod tests {

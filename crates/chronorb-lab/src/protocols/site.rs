@@ -1,220 +1,206 @@
-//! The servers and clients of a protocol, and of those beside it.
+//! The servers and clients of a protocol.
 
-use std::fmt::Display;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::plan::Plan;
+use super::cell::{Cell, Workload};
+use super::plan::ProtocolsPlan;
 use super::protocol::{Protocol, unused_path};
-use super::system::System;
-use super::trial::{Cell, Trial};
+use super::system::ProtocolSystem;
 use crate::bench::{Fleet, OmniOrb, RawServing, Sizes, Waits, try_out};
 use crate::error::LabError;
 
-/// One that takes no part, and why.
+/// A system that could not be measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Missing {
-    /// By which protocol.
+pub struct MissingSystem {
+    /// The protocol.
     pub protocol: Protocol,
-    /// Who.
-    pub system: System,
-    /// Why, and what to do about it as far as that is known.
+    /// The system.
+    pub system: ProtocolSystem,
+    /// The reason, and the remedy if it is known.
     pub why: String,
 }
 
-/// What all sites have in common.
-pub(super) struct Means<'a> {
-    pub(super) plan: &'a Plan,
+/// The conditions of all sites.
+pub(super) struct Conditions<'a> {
+    pub(super) plan: &'a ProtocolsPlan,
     pub(super) omniorb: &'a OmniOrb,
-    /// Where the certificates for TLS are, or why there are none.
+    /// The directory of the certificates for TLS, or the reason why there are none.
     pub(super) certificates: Result<&'a Path, &'a str>,
-    /// What the protocol carries, and how many octets GIOP has in each.
-    pub(super) sizes: &'a [(Trial, Sizes)],
-    /// Why there is no GIOPlite, if there is none.
+    /// The workloads of the protocol, with the octets that GIOP has.
+    pub(super) sizes: &'a [(Workload, Sizes)],
+    /// The reason why there is no GIOPlite, if so.
     pub(super) no_giop_lite: Option<&'a str>,
-    /// Why there are no groups, if there are none.
+    /// The reason why there are no groups, if so.
     pub(super) no_groups: Option<&'a str>,
 }
 
 /// All servers and clients of a protocol.
-pub(super) struct Site {
+pub(super) struct ProtocolSite {
     protocol: Protocol,
     teams: Vec<Team>,
+    pub(super) missing: Vec<MissingSystem>,
 }
 
-/// A server, and the clients of its trials.
+/// A server, and the clients of its workloads.
 struct Team {
-    system: System,
+    system: ProtocolSystem,
     waits: Waits,
     fleet: Fleet,
-    clients: Vec<(Trial, usize)>,
+    clients: Vec<(Workload, usize)>,
 }
 
-impl Site {
-    /// Starts whoever can take part; tells who cannot.
-    pub(super) fn open(
-        protocol: Protocol,
-        means: &Means<'_>,
-    ) -> Result<(Self, Vec<Missing>), LabError> {
+impl ProtocolSite {
+    /// Starts all systems that can be measured by a protocol, and notes the others.
+    pub(super) fn open(protocol: Protocol, of: &Conditions<'_>) -> Result<Self, LabError> {
         let mut site = Self {
             protocol,
             teams: Vec::new(),
+            missing: Vec::new(),
         };
-        let mut missing = Vec::new();
-        let mut miss = |system, why: &dyn Display| {
-            let why = why.to_string();
-            missing.push(Missing {
-                protocol,
-                system,
-                why,
-            });
+        let certificates = of.certificates.unwrap_or_else(|_| Path::new(""));
+        let refusal = match protocol {
+            Protocol::Ssliop => of.certificates.err().map(|why| (ProtocolSystem::Raw, why)),
+            Protocol::Miop => of.no_groups.map(|why| (ProtocolSystem::Giop, why)),
+            _ => None,
         };
-        let certificates = match (protocol, means.certificates) {
-            (_, Ok(path)) => path,
-            (Protocol::Ssliop, Err(why)) => {
-                miss(System::Raw, &why);
-                return Ok((site, missing));
-            }
-            (_, Err(_)) => Path::new(""),
-        };
-        if let (Protocol::Miop, Some(why)) = (protocol, means.no_groups) {
-            miss(System::Giop, &why);
-            return Ok((site, missing));
+        if let Some((system, why)) = refusal {
+            site.miss(system, why);
+            return Ok(site);
         }
-        if let Err(why) = site.add_raw(certificates, means) {
+        if let Err(why) = site.add_raw(certificates, of) {
             site.teams.clear();
-            miss(System::Raw, &why);
-            return Ok((site, missing));
+            site.miss(ProtocolSystem::Raw, why);
+            return Ok(site);
         }
-        for system in [System::Giop, System::GiopLite] {
-            let is_lite = system == System::GiopLite;
+        for system in [ProtocolSystem::Giop, ProtocolSystem::GiopLite] {
+            let is_lite = system == ProtocolSystem::GiopLite;
             if is_lite && !protocol.has_giop_lite() {
                 continue;
             }
-            if let (true, Some(why)) = (is_lite, means.no_giop_lite) {
-                miss(system, &why);
+            if let Some(why) = of.no_giop_lite.filter(|_| is_lite) {
+                site.miss(system, why);
                 continue;
             }
             let settings = || protocol.settings(certificates, is_lite);
             if let Err(why) = try_out(&settings()) {
-                miss(system, &why);
+                site.miss(system, why);
                 break;
             }
-            for &waits in &means.plan.waits {
-                let fleet = Fleet::orb_by(&settings(), waits, means.plan.scheduled)?;
-                site.add(system, waits, fleet, means)?;
+            for &waits in &of.plan.waits {
+                let fleet = Fleet::orb_by(&settings(), waits, of.plan.scheduled)?;
+                site.add(system, waits, fleet, of)?;
             }
         }
-        // Its programs make calls.
-        let has_calls = protocol.carries(Trial::Call(0));
-        if has_calls && means.plan.waits.contains(&Waits::Block) {
-            site.add_omniorb(means)?;
+        // The programs of omniORB only make calls.
+        if protocol.carries(Workload::Call(0)) && of.plan.waits.contains(&Waits::Block) {
+            site.add_omniorb(of)?;
         }
-        Ok((site, missing))
+        Ok(site)
     }
 
-    fn add_raw(&mut self, certificates: &Path, means: &Means<'_>) -> Result<(), LabError> {
+    fn miss(&mut self, system: ProtocolSystem, why: impl ToString) {
+        self.missing.push(MissingSystem {
+            protocol: self.protocol,
+            system,
+            why: why.to_string(),
+        });
+    }
+
+    fn add_raw(&mut self, certificates: &Path, of: &Conditions<'_>) -> Result<(), LabError> {
         let medium = self.protocol.medium(certificates);
-        for &waits in &means.plan.waits {
-            let how = RawServing::Threads(waits);
-            let (mut served, scheduled) = (Vec::new(), means.plan.scheduled);
-            for (trial, sizes) in means.sizes {
-                let operation = trial.operation();
-                // Those that send the same go to the same server.
-                if served.contains(&operation) || !trial.waits(waits) {
+        for &waits in &of.plan.waits {
+            let mut served = Vec::new();
+            for (workload, sizes) in of.sizes {
+                let operation = workload.operation();
+                // Workloads with the same operation share a server.
+                if served.contains(&operation) || !workload.permits(waits) {
                     continue;
                 }
                 served.push(operation);
+                let (how, scheduled) = (RawServing::Threads(waits), of.plan.scheduled);
                 let fleet = Fleet::raw_by(&medium, how, operation, *sizes, scheduled)?;
-                let mut team = Team::of(System::Raw, waits, fleet);
-                let alike = means.sizes.iter().map(|(trial, _)| *trial);
-                let mut alike = alike.filter(|other| other.operation() == operation);
-                alike.try_for_each(|trial| team.add(trial))?;
-                self.teams.push(team);
+                let alike = of.sizes.iter().map(|(workload, _)| *workload);
+                let alike = alike.filter(|other| other.operation() == operation);
+                self.add_team(ProtocolSystem::Raw, waits, fleet, alike)?;
             }
         }
         Ok(())
     }
 
-    fn add_omniorb(&mut self, means: &Means<'_>) -> Result<(), LabError> {
-        let scheduled = means.plan.scheduled;
-        if let Some(fleet) = Fleet::omniorb(means.omniorb, scheduled)? {
-            self.add(System::OmniOrbTcp, Waits::Block, fleet, means)?;
+    fn add_omniorb(&mut self, of: &Conditions<'_>) -> Result<(), LabError> {
+        let scheduled = of.plan.scheduled;
+        if let Some(fleet) = Fleet::omniorb(of.omniorb, scheduled)? {
+            self.add(ProtocolSystem::OmniOrbTcp, Waits::Block, fleet, of)?;
         }
         if self.protocol == Protocol::Uiop {
             let endpoint = format!("giop:unix:{}", unused_path());
-            let fleet = Fleet::omniorb_at(means.omniorb, Some(&endpoint), scheduled)?;
+            let fleet = Fleet::omniorb_at(of.omniorb, Some(&endpoint), scheduled)?;
             if let Some(fleet) = fleet {
-                self.add(System::OmniOrbUnix, Waits::Block, fleet, means)?;
+                self.add(ProtocolSystem::OmniOrbUnix, Waits::Block, fleet, of)?;
             }
         }
         Ok(())
     }
 
-    /// Adds one that does all that the protocol carries; omniORB's programs always wait for answers.
+    /// Adds a system with all workloads of the protocol, or those with answers for omniORB.
     fn add(
         &mut self,
-        system: System,
+        system: ProtocolSystem,
         waits: Waits,
         fleet: Fleet,
-        means: &Means<'_>,
+        of: &Conditions<'_>,
     ) -> Result<(), LabError> {
-        let mut team = Team::of(system, waits, fleet);
-        for (trial, _) in means.sizes {
-            if system.is_own() || !trial.is_oneway() {
-                team.add(*trial)?;
-            }
-        }
-        self.teams.push(team);
+        let all = of.sizes.iter().map(|(workload, _)| *workload);
+        let all = all.filter(|workload| system.is_own() || !workload.is_oneway());
+        self.add_team(system, waits, fleet, all)
+    }
+
+    fn add_team(
+        &mut self,
+        system: ProtocolSystem,
+        waits: Waits,
+        mut fleet: Fleet,
+        workloads: impl Iterator<Item = Workload>,
+    ) -> Result<(), LabError> {
+        let clients = workloads
+            .filter(|workload| workload.permits(waits))
+            .map(|of| Ok((of, fleet.add_client(of.operation(), of.clients())?)))
+            .collect::<Result<_, LabError>>()?;
+        self.teams.push(Team {
+            system,
+            waits,
+            fleet,
+            clients,
+        });
         Ok(())
     }
 
-    /// Those who have a turn in this cell, and their clients; nobody always follows the same one.
+    /// Returns the systems of a cell with their clients. The order rotates, so that no system
+    /// always follows the same one.
     pub(super) fn in_turn(
         &mut self,
         cell: Cell,
         round: u32,
-    ) -> impl Iterator<Item = (System, &mut Fleet, usize)> {
-        let mut taking_part: Vec<_> = self
-            .teams
-            .iter_mut()
-            .filter(|team| team.waits == cell.waits)
+    ) -> impl Iterator<Item = (ProtocolSystem, &mut Fleet, usize)> {
+        let teams = self.teams.iter_mut();
+        let teams = teams.filter(|team| team.waits == cell.waits);
+        let mut systems: Vec<_> = teams
             .filter_map(|team| {
                 let mut clients = team.clients.iter();
-                let (_, client) = clients.find(|(trial, _)| *trial == cell.trial)?;
+                let (_, client) = clients.find(|(workload, _)| *workload == cell.workload)?;
                 Some((team.system, &mut team.fleet, *client))
             })
             .collect();
-        let others = taking_part.len().max(1);
-        taking_part.rotate_left(round as usize % others);
-        taking_part.into_iter()
+        let count = systems.len().max(1);
+        systems.rotate_left(round as usize % count);
+        systems.into_iter()
     }
 
     /// Ends all processes.
     pub(super) fn close(self) -> Result<(), LabError> {
-        self.teams
-            .into_iter()
-            .try_for_each(|team| team.fleet.stop())
-    }
-}
-
-impl Team {
-    const fn of(system: System, waits: Waits, fleet: Fleet) -> Self {
-        Self {
-            system,
-            waits,
-            fleet,
-            clients: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, trial: Trial) -> Result<(), LabError> {
-        if !trial.waits(self.waits) {
-            return Ok(());
-        }
-        let client = self.fleet.add_client(trial.operation(), trial.clients())?;
-        self.clients.push((trial, client));
-        Ok(())
+        let mut teams = self.teams.into_iter();
+        teams.try_for_each(|team| team.fleet.stop())
     }
 }

@@ -1,20 +1,20 @@
-//! Who takes part.
+//! The systems that are compared.
 
 use serde::Serialize;
 
 use super::protocol::Protocol;
 
-/// Who takes part, by a protocol or beside it.
+/// A system that is measured by a protocol or beside it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum System {
-    /// What the protocol stands on, with nothing above it.
+pub enum ProtocolSystem {
+    /// The raw channel below the protocol.
     Raw,
     /// The ORB with GIOP.
     Giop,
     /// The ORB with GIOPlite.
     GiopLite,
-    /// omniORB over TCP, whatever the protocol is: a yardstick.
+    /// omniORB over TCP, beside any protocol for comparison.
     #[serde(rename = "omniorb-tcp")]
     OmniOrbTcp,
     /// omniORB over its Unix-domain transport.
@@ -22,8 +22,8 @@ pub enum System {
     OmniOrbUnix,
 }
 
-impl System {
-    /// All of them.
+impl ProtocolSystem {
+    /// All systems.
     pub const ALL: [Self; 5] = [
         Self::Raw,
         Self::Giop,
@@ -32,14 +32,15 @@ impl System {
         Self::OmniOrbUnix,
     ];
 
-    /// In words.
+    /// The name in texts and tables.
     #[must_use]
     pub fn name(self, protocol: Protocol) -> String {
+        let scheme = protocol.scheme();
         match self {
             Self::Raw => protocol.raw_name().to_owned(),
-            Self::Giop => format!("{}, GIOP", protocol.scheme()),
-            Self::GiopLite => format!("{}, GIOPlite", protocol.scheme()),
-            Self::OmniOrbTcp => format!("omniORB over TCP, beside {}", protocol.scheme()),
+            Self::Giop => format!("{scheme}, GIOP"),
+            Self::GiopLite => format!("{scheme}, GIOPlite"),
+            Self::OmniOrbTcp => format!("omniORB over TCP, beside {scheme}"),
             Self::OmniOrbUnix => "omniORB over Unix-domain".to_owned(),
         }
     }

@@ -1,6 +1,5 @@
-//! What is found of figures that were made up, and what is claimed of them.
+//! Tests of reports and claims with invented figures.
 
-use super::outcome::Messages;
 use super::*;
 use crate::Claim;
 use crate::Verdict;
@@ -8,10 +7,10 @@ use crate::bench::{Arrivals, Sizes, Waits};
 use crate::experiment::Findings;
 use crate::units;
 
-/// One of which everything holds that is claimed.
-pub(super) fn outcome() -> Outcome {
-    let mut outcome = Outcome {
-        plan: Plan::full(),
+/// An outcome that makes all claims true.
+pub(super) fn outcome() -> ProtocolsOutcome {
+    let mut outcome = ProtocolsOutcome {
+        plan: Protocols::full(),
         environment: Environment::example(),
         omniorb: OmniOrb {
             version: Some("4.2.5".to_owned()),
@@ -19,9 +18,9 @@ pub(super) fn outcome() -> Outcome {
             programs: None,
         },
         missing: Vec::new(),
-        messages: Trial::ALL
-            .map(|trial| Messages {
-                trial,
+        messages: Workload::ALL
+            .map(|workload| WireSizes {
+                workload,
                 packets: None,
                 giop: Sizes {
                     request: 73,
@@ -40,16 +39,15 @@ pub(super) fn outcome() -> Outcome {
     };
     for cell in Cell::all(&outcome.plan) {
         for protocol in Protocol::ALL {
-            for system in System::ALL {
-                let rounds = if cell.trial == Trial::Call(0) { 6 } else { 1 };
+            for system in ProtocolSystem::ALL {
+                let rounds = if cell.workload == Workload::Call(0) {
+                    6
+                } else {
+                    1
+                };
                 for round in 1..=rounds {
-                    let turn = Turn {
-                        protocol,
-                        system,
-                        cell,
-                        round,
-                    };
-                    take(&mut outcome, turn);
+                    let contender = Contender::giop(protocol, cell).with(system);
+                    take(&mut outcome, ContenderTurn { contender, round });
                 }
             }
         }
@@ -57,19 +55,21 @@ pub(super) fn outcome() -> Outcome {
     outcome
 }
 
-fn take(outcome: &mut Outcome, turn: Turn) {
-    let Turn {
+fn take(outcome: &mut ProtocolsOutcome, turn: ContenderTurn) {
+    let Contender {
         protocol,
         system,
         cell,
-        ..
-    } = turn;
+    } = turn.contender;
     let spins = cell.waits == Waits::Spin;
-    let is_omniorb = matches!(system, System::OmniOrbTcp | System::OmniOrbUnix);
-    let is_beside = system == System::OmniOrbUnix && protocol != Protocol::Uiop;
-    let has_none = system == System::GiopLite && !protocol.has_giop_lite();
-    let is_missing = is_beside || has_none || (is_omniorb && (spins || cell.trial.is_oneway()));
-    if is_missing || !protocol.carries(cell.trial) {
+    let is_omniorb = matches!(
+        system,
+        ProtocolSystem::OmniOrbTcp | ProtocolSystem::OmniOrbUnix
+    );
+    let is_beside = system == ProtocolSystem::OmniOrbUnix && protocol != Protocol::Uiop;
+    let has_none = system == ProtocolSystem::GiopLite && !protocol.has_giop_lite();
+    let is_missing = is_beside || has_none || (is_omniorb && (spins || cell.workload.is_oneway()));
+    if is_missing || !protocol.carries(cell.workload) {
         return;
     }
     let raw = match (protocol, spins) {
@@ -80,16 +80,16 @@ fn take(outcome: &mut Outcome, turn: Turn) {
     };
     let ns = raw
         * match system {
-            System::Raw => 1.0,
-            System::Giop => 1.136,
-            System::GiopLite => 1.12,
-            System::OmniOrbTcp | System::OmniOrbUnix => 1.3,
+            ProtocolSystem::Raw => 1.0,
+            ProtocolSystem::Giop => 1.136,
+            ProtocolSystem::GiopLite => 1.12,
+            ProtocolSystem::OmniOrbTcp | ProtocolSystem::OmniOrbUnix => 1.3,
         };
     let calls: Vec<u64> = (0..CALLS).map(|n| ns as u64 + n % 3).collect();
-    match cell.trial {
-        Trial::Clients(_) => outcome.add_rate(turn, CALLS as u32, calls.iter().sum()),
-        Trial::Flood(_) => outcome.add_flood(turn, SENT, calls.iter().sum(), &arrivals(&calls)),
-        _ => outcome.add_row(turn, CALLS as u32, &calls),
+    match cell.workload {
+        Workload::Clients(_) => outcome.add_rate(turn, CALLS as u32, calls.iter().sum()),
+        Workload::Flood(_) => outcome.add_flood(turn, SENT, calls.iter().sum(), &arrivals(&calls)),
+        _ => outcome.add_latencies(turn, CALLS as u32, &calls),
     }
 }
 
@@ -129,7 +129,7 @@ fn what_holds_passes() {
 fn each_claim_is_missed_by_what_it_is_about() {
     let mut holding = outcome();
     holding.pooled.clear();
-    let missed = |change: &dyn Fn(&mut Row)| {
+    let missed = |change: &dyn Fn(&mut LatencyTurn)| {
         let mut outcome = holding.clone();
         outcome.rows.iter_mut().for_each(change);
         let claims = outcome.claims();
@@ -139,8 +139,10 @@ fn each_claim_is_missed_by_what_it_is_about() {
         missed.map(|claim| claim.claim.clone()).collect::<Vec<_>>()
     };
     let slow = |of: Protocol, p50_us: f64| {
-        move |row: &mut Row| {
-            if row.protocol == of && row.system == System::Giop {
+        move |row: &mut LatencyTurn| {
+            if row.turn.contender.protocol == of
+                && row.turn.contender.system == ProtocolSystem::Giop
+            {
                 row.latency.p50_us = p50_us;
             }
         }
@@ -161,8 +163,9 @@ fn each_claim_is_missed_by_what_it_is_about() {
         "in every place"
     );
     assert_eq!(missed(&slow(Protocol::Uiop, 5.4)).len(), 3);
-    let no_gain = |row: &mut Row| {
-        if row.system == System::GiopLite && row.round.is_multiple_of(2) {
+    let no_gain = |row: &mut LatencyTurn| {
+        if row.turn.contender.system == ProtocolSystem::GiopLite && row.turn.round.is_multiple_of(2)
+        {
             row.latency.p50_us *= 1.1;
         }
     };
@@ -175,9 +178,10 @@ fn each_claim_is_missed_by_what_it_is_about() {
 #[test]
 fn what_took_no_part_is_not_measured() {
     let mut outcome = outcome();
-    outcome
-        .rows
-        .retain(|row| row.system != System::GiopLite && row.protocol != Protocol::Uiop);
+    outcome.rows.retain(|row| {
+        row.turn.contender.system != ProtocolSystem::GiopLite
+            && row.turn.contender.protocol != Protocol::Uiop
+    });
     outcome
         .messages
         .iter_mut()
@@ -260,19 +264,13 @@ fn what_did_not_arrive_is_counted() {
     let mut outcome = outcome();
     let cell = Cell::all(&outcome.plan)
         .into_iter()
-        .find(|cell| cell.trial == Trial::Oneway(0))
+        .find(|cell| cell.workload == Workload::Oneway(0))
         .expect("there is one");
-    let turn = Turn {
-        protocol: Protocol::Miop,
-        system: System::Giop,
-        cell,
-        round: 9,
-    };
-    outcome.add_row(turn, 10, &[1_000; 7]);
-    outcome.add_row(Turn { round: 10, ..turn }, 10, &[]);
-    let rounds = outcome
-        .rounds((Protocol::Miop, System::Giop, cell))
-        .expect("it was measured");
+    let contender = Contender::giop(Protocol::Miop, cell);
+    let turn = |round| ContenderTurn { contender, round };
+    outcome.add_latencies(turn(9), 10, &[1_000; 7]);
+    outcome.add_latencies(turn(10), 10, &[]);
+    let rounds = outcome.rounds(contender).expect("it was measured");
     assert_eq!(rounds.latency.calls, CALLS + 7);
     assert_eq!(rounds.lost, 13);
 }
@@ -282,29 +280,39 @@ fn messages_of_several_clients_are_told_by_those_that_arrive() {
     let outcome = outcome();
     let cell = Cell::all(&outcome.plan)
         .into_iter()
-        .find(|cell| matches!(cell.trial, Trial::Flood(_)))
+        .find(|cell| matches!(cell.workload, Workload::Flood(_)))
         .expect("there is one");
-    let key = (Protocol::Miop, System::Giop, cell);
-    let flood = outcome.floods_of(key).next().expect("it was measured");
+    let contender = Contender::giop(Protocol::Miop, cell);
+    let flood = outcome
+        .floods_of(contender)
+        .next()
+        .expect("it was measured");
     assert_eq!((flood.sent, flood.arrived, flood.lost), (SENT, 20, 5));
     let by_sent = f64::from(flood.arrived) / f64::from(flood.sent);
     let by_rate = flood.arrived_per_s / flood.sent_per_s;
     assert!((by_rate - by_sent).abs() < 1e-9, "{flood:?}");
-    assert_eq!(outcome.rates_of(key), [(1, flood.arrived_per_s)]);
+    assert_eq!(outcome.rates_of(contender), [(1, flood.arrived_per_s)]);
 }
 
 #[test]
 fn octets_and_packets_to_a_group_are_told_beside_those_of_streams() {
     let mut outcome = outcome();
-    let trials = [Trial::Oneway(0), Trial::Oneway(1 << 16)];
+    let workloads = [Workload::Oneway(0), Workload::Oneway(1 << 16)];
     let sizes = [168, 67_148].map(|request| Sizes { request, reply: 0 });
-    let heard = [(sizes[0], 1), (sizes[1], 46)];
-    outcome
-        .messages
-        .extend(outcome::messages_to_group(&trials, &heard));
+    for (at, packets) in [(0, 1), (1, 46)] {
+        outcome.messages.push(WireSizes {
+            workload: workloads[at],
+            packets: Some(packets),
+            giop: sizes[at],
+            giop_lite: None,
+        });
+    }
     let of = |protocol| outcome.sizes(protocol);
-    assert_eq!(of(Protocol::Miop), [0, 1].map(|n| (trials[n], sizes[n])));
-    assert_eq!(of(Protocol::Iiop).len(), Protocol::Iiop.trials().len());
+    assert_eq!(of(Protocol::Miop), [0, 1].map(|n| (workloads[n], sizes[n])));
+    assert_eq!(
+        of(Protocol::Iiop).len(),
+        Protocol::Iiop.workloads_and_operations().0.len()
+    );
     let text = outcome.text();
     for part in [
         "a message without an answer, 64 KiB, to a group",

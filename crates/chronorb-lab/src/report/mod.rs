@@ -1,6 +1,7 @@
 //! The parts that the reports of experiments share.
 
 pub(crate) mod folder;
+pub(crate) mod rounds;
 
 use chronorb_report::{Axis, Document, Mark, Series, Unit};
 

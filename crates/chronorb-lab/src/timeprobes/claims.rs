@@ -1,20 +1,17 @@
-//! What should be true of the figures, and whether it is.
+//! The claims about the figures.
 
-use super::outcome::Outcome;
+use super::outcome::TimeProbesOutcome;
 use super::path::Layer;
 use crate::Claim;
 use crate::bench::Placement;
 use crate::units;
 
-/// All claims.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+/// Judges all claims.
+pub(super) fn of(outcome: &TimeProbesOutcome) -> Vec<Claim> {
     let mut claims = vec![cheap_stamps(outcome), free_when_off(outcome)];
     for place in [Placement::SameCpu, Placement::AcrossCpus] {
-        if outcome
-            .cases()
-            .iter()
-            .any(|(_, placement)| *placement == place)
-        {
+        let cases = outcome.cases();
+        if cases.iter().any(|(_, placement)| *placement == place) {
             claims.push(bottleneck(outcome, place));
             claims.push(constant_overhead(outcome, place));
         }
@@ -22,7 +19,7 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
     claims
 }
 
-fn cheap_stamps(outcome: &Outcome) -> Claim {
+fn cheap_stamps(outcome: &TimeProbesOutcome) -> Claim {
     let cost = outcome.cost.stamp_ns;
     let claim = format!("a stamp takes less than {CHEAP} ns");
     Claim::of_paper(SLIDES, claim)
@@ -31,7 +28,7 @@ fn cheap_stamps(outcome: &Outcome) -> Claim {
         .because("the clock is not the processor's own, or the machine was busy")
 }
 
-fn free_when_off(outcome: &Outcome) -> Claim {
+fn free_when_off(outcome: &TimeProbesOutcome) -> Claim {
     let off = outcome.cost.dearest_off_ns();
     let all = off * f64::from(outcome.stamps_of_a_call);
     let wholes = outcome.cases().into_iter();
@@ -49,18 +46,14 @@ fn free_when_off(outcome: &Outcome) -> Claim {
     .because("the machine was busy while the points were measured, or this is no release build")
 }
 
-/// It is not the ORB that takes the time.
-fn bottleneck(outcome: &Outcome, place: Placement) -> Claim {
+/// Judges whether the operating system takes more time than the ORB.
+fn bottleneck(outcome: &TimeProbesOutcome, place: Placement) -> Claim {
     let case = ("iiop", place);
     let measured = || {
-        let [orb, kernel] =
-            [Layer::Orb, Layer::OperatingSystem].map(|layer| outcome.layer(case, layer));
-        let (orb, kernel) = (orb?, kernel?);
-        let text = format!(
-            "ORB {:.1} %, operating system {:.1} %",
-            orb.percent, kernel.percent
-        );
-        Some((kernel.percent > orb.percent, text))
+        let orb = outcome.layer(case, Layer::Orb)?.percent;
+        let kernel = outcome.layer(case, Layer::OperatingSystem)?.percent;
+        let text = format!("ORB {orb:.1} %, operating system {kernel:.1} %");
+        Some((kernel > orb, text))
     };
     let claim = format!(
         "iiop, {}: the bottleneck is the operating system, not the ORB",
@@ -71,8 +64,8 @@ fn bottleneck(outcome: &Outcome, place: Placement) -> Claim {
         .holds(measured())
 }
 
-/// The ORB takes the same, whatever the transport.
-fn constant_overhead(outcome: &Outcome, place: Placement) -> Claim {
+/// Judges whether the ORB takes the same time by all transports.
+fn constant_overhead(outcome: &TimeProbesOutcome, place: Placement) -> Claim {
     let cases = outcome.cases().into_iter().filter(|(_, at)| *at == place);
     let times = cases.filter_map(|case| {
         let row = outcome.layer(case, Layer::Orb)?;
@@ -80,18 +73,17 @@ fn constant_overhead(outcome: &Outcome, place: Placement) -> Claim {
     });
     let mut times: Vec<(f64, &str)> = times.collect();
     times.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let words = |(us, transport): (f64, &str)| format!("{} by {transport}", units::time(us));
     let measured = match times[..] {
-        [least, .., most] => {
-            let of = |(us, transport): (f64, &str)| format!("{} by {transport}", units::time(us));
-            Some((
-                most.0 / least.0.max(1e-3),
-                format!("{} to {}", of(least), of(most)),
-            ))
-        }
+        [least, .., most] => Some((
+            most.0 / least.0.max(1e-3),
+            format!("{} to {}", words(least), words(most)),
+        )),
         _ => None,
     };
     let claim = format!(
-        "{}: what the ORB takes is relatively constant, whatever the transport (p50 within {CONSTANT})",
+        "{}: what the ORB takes is relatively constant, whatever the transport (p50 within \
+         {CONSTANT})",
         place.name()
     );
     Claim::of_paper(SLIDES, claim)
@@ -101,38 +93,40 @@ fn constant_overhead(outcome: &Outcome, place: Placement) -> Claim {
 
 const SLIDES: &str = "Tutorial, pluggable protocols";
 const CHEAP: f64 = 50.0;
-/// In percent.
+/// A limit in percent.
 const FREE: f64 = 1.0;
 const CONSTANT: f64 = 1.5;
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::TimeProbes;
     use super::super::cost::StampCost;
     use super::super::outcome::rows;
-    use super::super::path::{PARTS, Way};
-    use super::super::plan::{Missing, Plan, TRANSPORTS};
+    use super::super::path::{CallPath, PARTS};
+    use super::super::plan::{MissingTransport, TRANSPORTS};
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
+    use crate::experiment::Experiment;
 
-    /// One of which everything holds that is claimed.
-    pub(in super::super) fn outcome() -> Outcome {
+    /// An outcome that makes all claims true.
+    pub(in super::super) fn outcome() -> TimeProbesOutcome {
         let mut all = Vec::new();
         for transport in TRANSPORTS.into_iter().skip(1).take(2) {
-            let way = |number: u64| Way {
+            let path = |number: u64| CallPath {
                 parts: PARTS.map(|part| match part.layer {
                     Layer::OperatingSystem => 4_000 + number,
                     _ => 50 + number % 7,
                 }),
                 sending: [1_000, 1_100],
             };
-            let ways: Vec<_> = (0..100).map(way).collect();
+            let paths: Vec<_> = (0..100).map(path).collect();
             let unstamped = [8_500, 8_700];
-            all.extend(rows(transport, Placement::SameCpu, &ways, &unstamped));
-            all.extend(rows(transport, Placement::AcrossCpus, &ways, &unstamped));
+            all.extend(rows((transport, Placement::SameCpu), &paths, &unstamped));
+            all.extend(rows((transport, Placement::AcrossCpus), &paths, &unstamped));
         }
-        Outcome {
-            plan: Plan::short(),
+        TimeProbesOutcome {
+            plan: TimeProbes::short(),
             environment: Environment::example(),
             cost: StampCost {
                 clock: "the processor's time stamp counter".to_owned(),
@@ -140,7 +134,7 @@ pub(super) mod tests {
                 stage_off_ns: 0.5,
                 turn_off_ns: 0.8,
             },
-            missing: vec![Missing {
+            missing: vec![MissingTransport {
                 transport: "ssliop",
                 why: "no openssl".to_owned(),
             }],

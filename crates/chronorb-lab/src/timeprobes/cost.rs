@@ -1,4 +1,4 @@
-//! What a point costs where a stamp can be put down, with one and without.
+//! The cost of a point at which a stamp can be recorded, with one and without.
 
 use std::hint::black_box;
 
@@ -9,46 +9,46 @@ use chronorb_rt::{Deadline, Monotonic};
 use serde::{Deserialize, Serialize};
 
 use super::PART;
-use super::order::Part;
-use super::plan::transport;
-use super::server::offer;
+use super::order::ProbePart;
+use super::plan::orb;
+use super::processes::offer;
 use super::trial::WIND_DOWN;
 use crate::error::LabError;
 use crate::process::{self, Child};
 
-/// What a point costs where a stamp can be put down. All times are the least of some rounds of one after the other, with
-/// the loop that counts them.
+/// The cost of a point at which a stamp can be recorded. All times are the least of some rounds,
+/// and include the loop that counts.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct StampCost {
     /// The clock of the stamps.
     pub clock: String,
     /// A stamp at a stage of the ORB, in nanoseconds.
     pub stamp_ns: f64,
-    /// A stage of an ORB that nobody probes, in nanoseconds.
+    /// A stage of an ORB without a probe, in nanoseconds.
     pub stage_off_ns: f64,
-    /// A turn to input and output and back, where nobody wants to know, in nanoseconds.
+    /// A turn to input and output and back without stamps, in nanoseconds.
     pub turn_off_ns: f64,
 }
 
 impl StampCost {
-    /// What a point costs at most that is off, in nanoseconds. A turn is two: there, and back.
+    /// Returns the greatest cost of a point that is off, in nanoseconds. A turn has two points.
     pub(super) fn dearest_off_ns(&self) -> f64 {
         self.stage_off_ns.max(self.turn_off_ns / 2.0)
     }
 }
 
-/// Has a process of its own measure it: who keeps stamps keeps them for good.
+/// Has a process of its own measure the cost, because a process keeps stamps for good.
 pub(super) fn measure() -> Result<StampCost, LabError> {
-    let (child, cost) = Child::start("cost", PART, &Part::Cost)?;
+    let (child, cost) = Child::start("cost", PART, &ProbePart::Cost)?;
     child.finish(Deadline::after(WIND_DOWN))?;
     Ok(cost)
 }
 
-/// Measures it, and tells.
+/// Measures the cost, and reports it to the parent.
 pub(super) fn tell() -> Result<(), LabError> {
     let failed = LabError::work("starting the ORB");
-    let orb = transport("iiop")?.orb(None, |_| {}).map_err(failed)?;
-    let object = offer(&orb).map_err(LabError::work("offering the object"))?;
+    let orb = orb("iiop", None, |_| {}).map_err(failed)?;
+    let object = offer(&orb, false)?;
     let stages = Stages::new(&object);
     let stage_off_ns = least(|| black_box(&stages).at(Stage::Read));
     let turn_off_ns = least(|| drop(black_box(doing(Activity::InputOutput))));
@@ -71,12 +71,12 @@ pub(super) fn tell() -> Result<(), LabError> {
     Ok(())
 }
 
-/// The least that it took to do something, of some rounds, in nanoseconds, with the loop around it.
-fn least(what: impl Fn()) -> f64 {
+/// Returns the least time of `work` in some rounds, in nanoseconds, with the loop around it.
+fn least(work: impl Fn()) -> f64 {
     let round = || {
         let before = Monotonic::now();
         for _ in 0..ROUND {
-            what();
+            work();
         }
         (Monotonic::now() - before).as_nanos() as f64 / f64::from(ROUND)
     };

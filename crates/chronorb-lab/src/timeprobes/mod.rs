@@ -1,30 +1,30 @@
-//! `chronorb lab timeprobes`: where the time of a call goes.
+//! `chronorb lab timeprobes`: the layers that take the time of a call.
 //!
-//! The tutorial put time probes into an ORB to find out what the ORB, the transport and the operating system take of
-//! a call. [`TimeProbes`] does so for each transport: client and server are processes whose threads put a stamp down at each
-//! stage of a request ([`StageProbe::stamps`](chronorb_orb::StageProbe::stamps)) and around each request to the kernel
-//! ([`chronorb_probe::keep_stamps`]); both have the same clock, and so the way of each call can be followed from the
-//! client into the server and back. Its parts are parted by stamps and add up to the whole.
+//! The tutorial put time probes into an ORB to find the shares of the ORB, the transport and the
+//! operating system in a call. [`TimeProbes`] does so for each transport. The threads of client
+//! and server record a stamp at each stage of a request
+//! ([`StageProbe::stamps`](chronorb_orb::StageProbe::stamps)) and around each system call for
+//! input or output ([`chronorb_probe::keep_stamps`]). Both processes use one clock, so each call
+//! can be followed from the client into the server and back. The stamps divide it into parts that
+//! add up to the whole.
 //!
-//! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). They exchange lines of
-//! JSON with it:
+//! Client and server are processes of this program, started with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). They exchange lines of JSON with the parent:
 //!
-//! | child | says | hears |
+//! | child | reports | waits for |
 //! |---|---|---|
-//! | server | its reference, then its stamps | that it is to tell, and the end of its input: exit |
-//! | client | that it is connected, then its stamps, or how long calls took without | to begin |
-//! | cost | what a point costs, with a stamp and without | |
+//! | server | its reference, then its stamps | the order to report; the end of its input: exit |
+//! | client | that it is connected, then times and stamps | the order to begin |
+//! | cost | the cost of a point, with a stamp and without | |
 
 mod claims;
-mod client;
 mod cost;
 mod order;
 mod outcome;
 mod path;
 mod plan;
+mod processes;
 mod report;
-mod server;
 mod trial;
 
 use crate::bench::Certificates;
@@ -34,12 +34,13 @@ use crate::experiment::Experiment;
 use crate::process;
 use crate::progress::Progress;
 
-use trial::Trial;
+use order::ProbePart;
+use trial::ProbeTrial;
 
 pub use cost::StampCost;
-pub use outcome::{Outcome, Row};
-pub use path::{Layer, Part, Side};
-pub use plan::{Missing, Plan, TRANSPORTS, Transport, transport_named};
+pub use outcome::{PartRow, TimeProbesOutcome};
+pub use path::{CallSide, Layer, PathPart};
+pub use plan::{MissingTransport, TRANSPORTS, TimeProbesPlan, transport_named};
 
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "timeprobes";
@@ -55,22 +56,22 @@ impl Experiment for TimeProbes {
     const NAME: &'static str = "timeprobes";
     const TITLE: &'static str = "Where the time of a call goes";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = TimeProbesPlan;
+    type Findings = TimeProbesOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> TimeProbesPlan {
+        TimeProbesPlan::of(10_000, 1_000)
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> TimeProbesPlan {
+        TimeProbesPlan::of(1_000, 300)
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
-        let needs_certificates = plan.only.is_empty() || plan.only.contains(&"ssliop");
-        let certificates = match needs_certificates {
-            true => Certificates::make(),
-            false => Err(String::new()),
+    fn measure(plan: &TimeProbesPlan) -> Result<TimeProbesOutcome, LabError> {
+        let certificates = if plan.includes(plan::TLS) {
+            Certificates::make()
+        } else {
+            Err(String::new())
         };
         let directory = certificates.as_ref().map(Certificates::directory);
         let (transports, missing) = plan.transports(directory.map_err(String::as_str))?;
@@ -81,25 +82,20 @@ impl Experiment for TimeProbes {
         let progress = Progress::start("calls that are stamped", cases.len() as u64);
         let (mut rows, mut stamps_of_a_call) = (Vec::new(), 0);
         for (transport, placement) in cases {
-            let trial = Trial {
+            let trial = ProbeTrial {
                 plan,
                 transport,
                 placement,
                 certificates: directory.ok(),
             };
             let unstamped = trial.time()?;
-            let followed = trial.follow()?;
-            rows.extend(outcome::rows(
-                transport,
-                placement,
-                &followed.ways,
-                &unstamped,
-            ));
-            stamps_of_a_call = followed.stamps.max(stamps_of_a_call);
+            let (paths, stamps) = trial.follow()?;
+            rows.extend(outcome::rows((transport, placement), &paths, &unstamped));
+            stamps_of_a_call = stamps.max(stamps_of_a_call);
             progress.advance(1);
         }
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+        Ok(TimeProbesOutcome {
             plan: plan.clone(),
             environment,
             missing,
@@ -110,15 +106,15 @@ impl Experiment for TimeProbes {
     }
 }
 
-/// Does the part of a server or of a client, until its parent has heard all.
+/// Runs the part of a server or of a client, until the parent has heard its result.
 ///
 /// # Errors
 ///
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB fails.
 pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
-        order::Part::Server(order) => server::serve(&order),
-        order::Part::Client(order) => client::call(&order),
-        order::Part::Cost => cost::tell(),
+        ProbePart::Server(endpoint) => processes::serve(&endpoint),
+        ProbePart::Client(endpoint, calls) => processes::call(&endpoint, &calls),
+        ProbePart::Cost => cost::tell(),
     }
 }

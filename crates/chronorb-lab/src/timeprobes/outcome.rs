@@ -1,123 +1,112 @@
-//! What was found.
+//! The outcome of the experiment.
 
 use std::time::Duration;
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::cost::StampCost;
-use super::path::{Layer, PARTS, Side, Way};
-use super::plan::{Missing, Plan, Transport};
-use super::{TimeProbes, claims, report};
-use crate::Claim;
+use super::path::{CallPath, CallSide, Layer, PARTS};
+use super::plan::{MissingTransport, TimeProbesPlan};
 use crate::bench::Placement;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::{Record, Summary};
 
-/// A part of the calls by a transport in a place, a layer of them, or the whole.
+/// The times of a part of the calls by a transport in a place, of a layer, or of the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// Its scheme.
+pub struct PartRow {
+    /// The scheme of the transport.
     pub transport: &'static str,
-    /// Where.
+    /// The processors of client and server.
     pub placement: Placement,
-    /// Of which part of a call it is, from 0 on; nothing for sums of several.
+    /// The number of the part, from 0 on; nothing for sums of several.
     pub part: Option<usize>,
-    /// On which side, where it is on one.
-    pub side: Option<Side>,
-    /// Whose time it is; nothing for the whole call.
+    /// The side, if it is on one.
+    pub side: Option<CallSide>,
+    /// The layer; nothing for the whole call.
     pub layer: Option<Layer>,
-    /// In words.
+    /// The name.
     pub what: &'static str,
-    /// How much of the whole it is, by what is usual.
+    /// The share in the usual time of the whole call.
     pub percent: f64,
-    /// What is usual: the mean of all calls but the slowest hundredth, in which something else had the processor. Those of
-    /// the parts add up to that of the whole.
+    /// The usual time: the mean of all calls but the slowest hundredth, in which other threads had
+    /// the processor. The usual times of the parts add up to that of the whole.
     pub usual_us: f64,
-    /// How long it takes.
+    /// The times of all calls.
     #[serde(flatten)]
     pub time: Summary,
 }
 
-/// All that was found.
+/// The outcome of the experiment.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
-    /// What was run.
-    pub plan: Plan,
-    /// Where.
+pub struct TimeProbesOutcome {
+    /// The plan that was run.
+    pub plan: TimeProbesPlan,
+    /// The machine.
     pub environment: Environment,
-    /// The transports that take no part.
-    pub missing: Vec<Missing>,
-    /// What it costs to look.
+    /// The transports that could not be measured.
+    pub missing: Vec<MissingTransport>,
+    /// The cost of points.
     pub cost: StampCost,
-    /// How many stamps a call has on both sides, by the transport that has most.
+    /// The number of stamps of a call on both sides, by the transport that has most.
     pub stamps_of_a_call: u32,
-    /// For each transport in each place: the whole, the whole with all points off, its layers, its parts, and what senders spend in system calls.
-    pub rows: Vec<Row>,
+    /// For each transport in each place: the whole call, the same with all points off, its layers,
+    /// its parts, and the system calls that send.
+    pub rows: Vec<PartRow>,
 }
 
-/// The rows of a transport in a place.
-///
-/// `unstamped` are calls with all points off, in nanoseconds each.
-pub(super) fn rows(
-    transport: Transport,
-    placement: Placement,
-    ways: &[Way],
-    unstamped: &[u64],
-) -> Vec<Row> {
-    let mut wholes: Vec<u64> = ways.iter().map(Way::whole).collect();
-    let slowest = slowest_but_a_hundredth(&mut wholes);
-    let usual = |of: &dyn Fn(&Way) -> u64| {
-        let usual = ways.iter().filter(|way| way.whole() <= slowest);
+/// A transport in a place.
+pub(super) type ProbeCase = (&'static str, Placement);
+
+/// Returns the rows of a transport in a place. `unstamped` are the times of calls with all points
+/// off, in nanoseconds.
+pub(super) fn rows(case: ProbeCase, paths: &[CallPath], unstamped: &[u64]) -> Vec<PartRow> {
+    let slowest = slowest_but_a_hundredth(paths.iter().map(CallPath::whole));
+    let usual = |of: &dyn Fn(&CallPath) -> u64| {
+        let usual = paths.iter().filter(|path| path.whole() <= slowest);
         mean(usual.map(of))
     };
-    let usual_whole = usual(&Way::whole);
-    let row = |what, of: &dyn Fn(&Way) -> u64| Row {
-        transport: transport.scheme,
-        placement,
+    let usual_whole = usual(&CallPath::whole);
+    let named = |what, usual: f64, time| PartRow {
+        transport: case.0,
+        placement: case.1,
         part: None,
         side: None,
         layer: None,
         what,
-        percent: share(usual(of), usual_whole),
-        usual_us: microseconds(usual(of)),
-        time: summary(ways.iter().map(of)),
+        percent: (usual / usual_whole.max(1.0) * 1e4).round() / 100.0,
+        usual_us: usual.round() / 1e3,
+        time,
     };
-    let whole = row(WHOLE, &Way::whole);
-    let mut off = unstamped.to_vec();
-    let slowest = slowest_but_a_hundredth(&mut off);
-    let usual_off = mean(off.into_iter().filter(|time| *time <= slowest));
-    let off = Row {
-        what: POINTS_OFF,
-        percent: share(usual_off, usual_whole),
-        usual_us: microseconds(usual_off),
-        time: summary(unstamped.iter().copied()),
-        ..whole
-    };
-    let mut rows = vec![whole, off];
-    rows.extend(Layer::ALL.map(|layer| Row {
+    let row =
+        |what, of: &dyn Fn(&CallPath) -> u64| named(what, usual(of), summary(paths.iter().map(of)));
+    let slowest = slowest_but_a_hundredth(unstamped.iter().copied());
+    let usual_off = mean(unstamped.iter().copied().filter(|time| *time <= slowest));
+    let off = summary(unstamped.iter().copied());
+    let mut rows = vec![
+        row(WHOLE, &CallPath::whole),
+        named(POINTS_OFF, usual_off, off),
+    ];
+    rows.extend(Layer::ALL.map(|layer| PartRow {
         layer: Some(layer),
-        ..row(layer.name(), &|way| way.of_layer(layer))
+        ..row(layer.name(), &|path| path.of_layer(layer))
     }));
-    rows.extend(PARTS.iter().enumerate().map(|(at, part)| Row {
+    rows.extend(PARTS.iter().enumerate().map(|(at, part)| PartRow {
         part: Some(at),
         side: Some(part.side),
         layer: Some(part.layer),
-        ..row(part.name, &|way| way.parts[at])
+        ..row(part.name, &|path| path.parts[at])
     }));
-    for (at, side) in [Side::Client, Side::Server].into_iter().enumerate() {
-        rows.push(Row {
-            side: Some(side),
-            ..row(SENDING, &|way| way.sending[at])
-        });
-    }
+    let sides = [CallSide::Client, CallSide::Server].into_iter().enumerate();
+    rows.extend(sides.map(|(at, side)| PartRow {
+        side: Some(side),
+        ..row(SENDING, &|path| path.sending[at])
+    }));
     rows
 }
 
-/// The slowest that is left without a hundredth of all; sorts them.
-fn slowest_but_a_hundredth(times: &mut [u64]) -> u64 {
+/// Returns the slowest time without the slowest hundredth.
+fn slowest_but_a_hundredth(times: impl Iterator<Item = u64>) -> u64 {
+    let mut times: Vec<u64> = times.collect();
     times.sort_unstable();
     let left_out = times.len().div_ceil(100);
     let last = times.len().saturating_sub(left_out + 1);
@@ -129,14 +118,6 @@ fn mean(times: impl Iterator<Item = u64>) -> f64 {
     sum as f64 / f64::from(count.max(1))
 }
 
-fn microseconds(nanoseconds: f64) -> f64 {
-    nanoseconds.round() / 1e3
-}
-
-fn share(mean: f64, of: f64) -> f64 {
-    (mean / of.max(1.0) * 1e4).round() / 100.0
-}
-
 fn summary(times: impl Iterator<Item = u64>) -> Summary {
     let mut record = Record::new();
     for time in times {
@@ -145,64 +126,38 @@ fn summary(times: impl Iterator<Item = u64>) -> Summary {
     record.summary()
 }
 
-impl Outcome {
-    /// The transports and places, in the order in which they were measured.
-    pub(super) fn cases(&self) -> Vec<(&'static str, Placement)> {
+impl TimeProbesOutcome {
+    /// Returns the transports and places, in the order in which they were measured.
+    pub(super) fn cases(&self) -> Vec<ProbeCase> {
         let wholes = self.rows.iter().filter(|row| row.what == WHOLE);
         wholes.map(|row| (row.transport, row.placement)).collect()
     }
 
-    /// The rows of a transport in a place.
-    pub(super) fn of(&self, case: (&'static str, Placement)) -> impl Iterator<Item = &Row> {
-        let of_case = move |row: &&Row| (row.transport, row.placement) == case;
+    /// Returns the rows of a transport in a place.
+    pub(super) fn of(&self, case: ProbeCase) -> impl Iterator<Item = &PartRow> {
+        let of_case = move |row: &&PartRow| (row.transport, row.placement) == case;
         self.rows.iter().filter(of_case)
     }
 
-    /// The whole call.
-    pub(super) fn whole(&self, case: (&'static str, Placement)) -> Option<&Row> {
+    /// Returns the row of the whole call.
+    pub(super) fn whole(&self, case: ProbeCase) -> Option<&PartRow> {
         self.of(case).find(|row| row.what == WHOLE)
     }
 
-    /// The whole call with all points off.
-    pub(super) fn unstamped(&self, case: (&'static str, Placement)) -> Option<&Row> {
+    /// Returns the row of the whole call with all points off.
+    pub(super) fn unstamped(&self, case: ProbeCase) -> Option<&PartRow> {
         self.of(case).find(|row| row.what == POINTS_OFF)
     }
 
-    /// What a layer takes of it.
-    pub(super) fn layer(&self, case: (&'static str, Placement), layer: Layer) -> Option<&Row> {
-        let is_layer = |row: &&Row| row.layer == Some(layer) && row.part.is_none();
+    /// Returns the row of a layer.
+    pub(super) fn layer(&self, case: ProbeCase, layer: Layer) -> Option<&PartRow> {
+        let is_layer = |row: &&PartRow| row.layer == Some(layer) && row.part.is_none();
         self.of(case).find(is_layer)
     }
 }
 
-impl Findings for Outcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let missing = self
-            .missing
-            .iter()
-            .map(|Missing { transport, why }| format!("{transport} takes no part: {why}"));
-        missing.chain(self.environment.stolen_caveat()).collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(TimeProbes::NAME, self, Value::Null)
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
-/// The row of all parts together.
+/// The name of the row of all parts together.
 pub(super) const WHOLE: &str = "whole call";
-/// The row of calls without stamps.
+/// The name of the row of calls without stamps.
 pub(super) const POINTS_OFF: &str = "whole call, points off";
 const SENDING: &str = "of that, in the sender's system call";

@@ -1,122 +1,240 @@
-//! The way of a call through both processes, and its parts.
+//! The path of a call through both processes, and its parts.
+
+use std::collections::BTreeMap;
 
 use chronorb_orb::Stage;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use super::order::{CALL, Mark, RESULT, SERVANT, SERVED, Stamps, Told};
+use super::order::{BACK, CALL, ELSEWHERE, INTO_KERNEL, RESULT, SERVANT, SERVED, Stamps, stage};
 
-/// A part of the way of a call. Each begins where the one before ends, and together they are the whole.
+/// A part of the path of a call. Each begins where the one before ends, and together they are the
+/// whole call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Part {
-    /// Where.
-    pub side: Side,
-    /// Who takes the time.
+pub struct PathPart {
+    /// The side on which it is.
+    pub side: CallSide,
+    /// The layer that takes the time.
     pub layer: Layer,
-    /// What is done.
+    /// The work that is done.
     pub name: &'static str,
 }
 
-/// Where a part of a call takes place.
+/// The side of a part of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side {
-    /// At the client.
+pub enum CallSide {
+    /// The client.
     Client,
-    /// At the server.
+    /// The server.
     Server,
-    /// Between them, beginning at one and ending at the other.
+    /// Between them, from one to the other.
     Between,
 }
 
-/// Who takes the time of a part.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+/// The layer that takes the time of a part.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// Stub, skeleton, object adapter, GIOP.
+    /// Stub, skeleton, object adapter and GIOP.
+    #[serde(rename = "ORB")]
     Orb,
-    /// The ORB's connection and the transport's own code, from a stage of the ORB to the kernel and back.
+    /// The ORB's connection and the transport's own code, from a stage of the ORB to the kernel
+    /// and back.
     Transport,
-    /// The kernel: system calls, sockets, waking the other side.
+    /// The kernel: system calls, sockets, and waking the other side.
+    #[serde(rename = "operating system")]
     OperatingSystem,
     /// The servant.
     Servant,
 }
 
-/// A call that was followed: how long each of the [`PARTS`] took, in nanoseconds.
+/// The path of a call: the time of each of the [`PARTS`], in nanoseconds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Way {
+pub(super) struct CallPath {
     pub(super) parts: [u64; PARTS.len()],
-    /// Of what lies between the sides, what the sender spends in its own system call; it is done at the same time as
-    /// the other side's waking, so that nobody can tell what of it the call waits for.
+    /// The times that client and server spend in the system call that sends. They belong to the
+    /// parts between the sides, and overlap with the receiver's wake-up: nothing tells which of
+    /// them the call waits for.
     pub(super) sending: [u64; 2],
 }
 
 /// All parts, in the order of their times.
-pub(super) const PARTS: [Part; 17] = [
-    Part::orb(Side::Client, "stub, to the ORB"),
-    Part::orb(Side::Client, "find the connection"),
-    Part::orb(Side::Client, "marshal the request"),
-    Part::transport(Side::Client, "hand over to the kernel"),
-    Part::kernel("request: send, wake, receive"),
-    Part::transport(Side::Server, "take over, find the message's end"),
-    Part::orb(Side::Server, "request header, object adapter"),
-    Part::orb(Side::Server, "servant"),
-    Part::orb(Side::Server, "skeleton: demarshal"),
-    Part {
-        side: Side::Server,
-        layer: Layer::Servant,
-        name: "servant's work",
-    },
-    Part::orb(Side::Server, "skeleton: marshal"),
-    Part::orb(Side::Server, "conclude the reply"),
-    Part::transport(Side::Server, "hand over to the kernel"),
-    Part::kernel("reply: send, wake, receive"),
-    Part::transport(Side::Client, "take over, find the message's end"),
-    Part::orb(Side::Client, "reply header"),
-    Part::orb(Side::Client, "stub: demarshal, return"),
-];
+pub(super) const PARTS: [PathPart; 17] = {
+    use CallSide::{Between, Client, Server};
+    use Layer::{OperatingSystem, Orb, Servant, Transport};
+    [
+        PathPart::of(Client, Orb, "stub, to the ORB"),
+        PathPart::of(Client, Orb, "find the connection"),
+        PathPart::of(Client, Orb, "marshal the request"),
+        PathPart::of(Client, Transport, "hand over to the kernel"),
+        PathPart::of(Between, OperatingSystem, "request: send, wake, receive"),
+        PathPart::of(Server, Transport, "take over, find the message's end"),
+        PathPart::of(Server, Orb, "request header, object adapter"),
+        PathPart::of(Server, Orb, "servant"),
+        PathPart::of(Server, Orb, "skeleton: demarshal"),
+        PathPart::of(Server, Servant, "servant's work"),
+        PathPart::of(Server, Orb, "skeleton: marshal"),
+        PathPart::of(Server, Orb, "conclude the reply"),
+        PathPart::of(Server, Transport, "hand over to the kernel"),
+        PathPart::of(Between, OperatingSystem, "reply: send, wake, receive"),
+        PathPart::of(Client, Transport, "take over, find the message's end"),
+        PathPart::of(Client, Orb, "reply header"),
+        PathPart::of(Client, Orb, "stub: demarshal, return"),
+    ]
+};
 
-/// Follows the calls of a client's only thread through the server; those of which a stamp is missing are left out.
-pub(super) fn follow(client: &Told, server: &Told) -> Vec<Way> {
-    let mut calls: Vec<Called> = client.threads.iter().flat_map(called).collect();
-    let mut served: Vec<Served> = server.threads.iter().flat_map(serves).collect();
+/// Follows the calls of a client's only thread through the server. A call of which a stamp is
+/// missing is left out.
+pub(super) fn follow(client: &[Stamps], server: &[Stamps]) -> Vec<CallPath> {
+    let mut calls: Vec<_> = client.iter().flat_map(|of| CLIENT.passages(of)).collect();
+    let mut served: Vec<_> = server.iter().flat_map(|of| SERVER.passages(of)).collect();
     calls.sort_unstable_by_key(|call| call.points[0]);
     served.sort_unstable_by_key(|one| one.points[1]);
     let mut served = served.into_iter().peekable();
     let mut followed = Vec::new();
     for call in calls {
-        // The ring of the server may hold more than the client told of.
+        // The server may have served calls that the client has not reported.
         while served
             .next_if(|one| one.points[1] < call.points[0])
             .is_some()
         {}
         if let Some(one) = served.next_if(|one| one.points[1] < call.points[8]) {
-            followed.extend(Way::of(&call, &one));
+            followed.extend(CallPath::of(&call, &one));
         }
     }
     followed
 }
 
-/// The times of a call at the client.
-struct Called {
-    /// Call, bind, marshal, send, into the kernel; out of it, understand, return, result.
+/// The marks of a side that make the path of a call.
+struct SideMarks {
+    /// The marks in the order of their times.
+    path: [u8; 9],
+    /// The stage in which the message is sent.
+    sending: u8,
+    /// The mark that stands for [`HANDED_OVER`] where no system call sends.
+    or_handed_over: u8,
+    /// The stage before which the message was [`RECEIVED`].
+    receiving: u8,
+    /// The mark that stands for [`RECEIVED`] where no system call receives.
+    or_received: u8,
+    /// The last mark of a call.
+    last: u8,
+}
+
+const CLIENT: SideMarks = SideMarks {
+    path: [
+        CALL,
+        stage(Stage::Bind),
+        stage(Stage::Marshal),
+        stage(Stage::Send),
+        HANDED_OVER,
+        RECEIVED,
+        stage(Stage::Understand),
+        stage(Stage::Return),
+        RESULT,
+    ],
+    sending: stage(Stage::Send),
+    or_handed_over: stage(Stage::Await),
+    receiving: stage(Stage::Understand),
+    or_received: stage(Stage::Understand),
+    last: RESULT,
+};
+
+const SERVER: SideMarks = SideMarks {
+    path: [
+        RECEIVED,
+        stage(Stage::Dispatch),
+        stage(Stage::Find),
+        stage(Stage::Upcall),
+        SERVANT,
+        SERVED,
+        stage(Stage::Conclude),
+        stage(Stage::Write),
+        HANDED_OVER,
+    ],
+    sending: stage(Stage::Write),
+    or_handed_over: stage(Stage::Rest),
+    receiving: stage(Stage::Dispatch),
+    or_received: stage(Stage::Read),
+    last: stage(Stage::Rest),
+};
+
+/// The passage of a call through one side.
+struct Passage {
+    /// The times of [`SideMarks::path`].
     points: [u64; 9],
-    /// In the system call that sends.
+    /// The time in the system call that sends.
     sending: u64,
 }
 
-/// The times of a request at the server.
-struct Served {
-    /// Out of the kernel, dispatch, find, upcall, servant, served, conclude, write, into the kernel.
-    points: [u64; 9],
-    sending: u64,
+impl SideMarks {
+    /// Returns the calls that the stamps of a thread show.
+    fn passages(&self, stamps: &Stamps) -> Vec<Passage> {
+        let mut all = Vec::new();
+        let mut stage = None;
+        let mut times = MarkTimes::new();
+        for &(mark, at) in stamps {
+            let sends = stage == Some(self.sending);
+            match mark {
+                INTO_KERNEL if sends => {
+                    times.entry(HANDED_OVER).or_insert(at);
+                }
+                BACK if sends && times.contains_key(&HANDED_OVER) => {
+                    times.entry(SENT).or_insert(at);
+                }
+                INTO_KERNEL | ELSEWHERE => {}
+                _ => {
+                    if mark == CALL {
+                        (stage, times) = (None, MarkTimes::new());
+                    }
+                    times.insert(mark, at);
+                    if usize::from(mark) < Stage::ALL.len() {
+                        stage = Some(mark);
+                    }
+                }
+            }
+            if mark == self.receiving {
+                let received = times.get(&BACK).or_else(|| times.get(&self.or_received));
+                let received = received.copied();
+                times.extend(received.map(|at| (RECEIVED, at)));
+            }
+            if mark == self.last {
+                all.extend(self.passage(&mut times));
+                (stage, times) = (None, MarkTimes::new());
+            }
+        }
+        all
+    }
+
+    fn passage(&self, times: &mut MarkTimes) -> Option<Passage> {
+        let (into, sending) = match (times.get(&HANDED_OVER), times.get(&SENT)) {
+            (Some(into), Some(sent)) => (*into, sent.saturating_sub(*into)),
+            _ => (*times.get(&self.or_handed_over)?, 0),
+        };
+        times.insert(HANDED_OVER, into);
+        let mut points = [0; 9];
+        for (point, mark) in points.iter_mut().zip(&self.path) {
+            *point = *times.get(mark)?;
+        }
+        Some(Passage { points, sending })
+    }
 }
 
-impl Way {
-    /// `None` where the times are in no order: something came between.
-    fn of(call: &Called, served: &Served) -> Option<Self> {
+/// The last time of each mark in a call.
+type MarkTimes = BTreeMap<u8, u64>;
+
+/// The thread goes into the kernel to send, for the first time in the stage.
+const HANDED_OVER: u8 = 210;
+/// The thread comes out of the kernel after that.
+const SENT: u8 = 211;
+/// The thread came out of the kernel for the last time before it has the message.
+const RECEIVED: u8 = 212;
+
+impl CallPath {
+    /// Joins both sides. Returns nothing if the times are in no order.
+    fn of(call: &Passage, served: &Passage) -> Option<Self> {
         let (before, after) = call.points.split_at(5);
-        let times = before.iter().chain(&served.points).chain(after);
-        let times: Vec<u64> = times.copied().collect();
+        let times = [before, &served.points, after].concat();
         let mut parts = [0; PARTS.len()];
         for (part, pair) in parts.iter_mut().zip(times.windows(2)) {
             *part = pair[1].checked_sub(pair[0])?;
@@ -127,168 +245,28 @@ impl Way {
         })
     }
 
-    /// The whole call.
+    /// Returns the time of the whole call.
     pub(super) fn whole(&self) -> u64 {
         self.parts.iter().sum()
     }
 
-    /// What a layer took.
+    /// Returns the time of a layer.
     pub(super) fn of_layer(&self, layer: Layer) -> u64 {
         let parts = self.parts.iter().zip(PARTS);
-        parts
-            .filter(|(_, part)| part.layer == layer)
-            .map(|(time, _)| time)
-            .sum()
+        let parts = parts.filter(|(_, part)| part.layer == layer);
+        parts.map(|(time, _)| time).sum()
     }
 }
 
-/// Where a thread is within a request, by its last stage, and when it was where.
-#[derive(Default)]
-struct Course {
-    at: Option<Stage>,
-    /// By the number of the stage.
-    stages: [Option<u64>; Stage::ALL.len()],
-    own: [Option<u64>; 4],
-    /// The last time out of the kernel before what comes next, the first into it and out of it since the request, or reply, was
-    /// about to be sent.
-    back: Option<u64>,
-    into: Option<u64>,
-    sent: Option<u64>,
-}
-
-impl Course {
-    fn stage(&self, stage: Stage) -> Option<u64> {
-        self.stages[stage as usize]
-    }
-
-    /// Where it went into the kernel to send, or else had handed over without one.
-    fn handed_over(&self, otherwise: Stage) -> Option<(u64, u64)> {
-        match (self.into, self.sent) {
-            (Some(into), Some(sent)) => Some((into, sent.saturating_sub(into))),
-            _ => Some((self.stage(otherwise)?, 0)),
-        }
-    }
-
-    /// Goes on to a mark; `sending` are the stages in which something is sent.
-    fn go_on(&mut self, mark: Mark, at: u64, sending: Stage) {
-        let sends = self.at == Some(sending);
-        match mark {
-            Mark::At(stage) => {
-                self.at = Some(stage);
-                self.stages[stage as usize] = Some(at);
-            }
-            Mark::Own(number) => {
-                if let Some(own) = self.own.get_mut(usize::from(number.wrapping_sub(CALL))) {
-                    *own = Some(at);
-                }
-            }
-            Mark::IntoKernel if sends => {
-                self.into.get_or_insert(at);
-            }
-            Mark::Back if sends && self.into.is_some() => {
-                self.sent.get_or_insert(at);
-            }
-            Mark::Back => self.back = Some(at),
-            Mark::IntoKernel | Mark::Elsewhere => {}
-        }
-    }
-}
-
-/// The calls of a client's thread.
-fn called(stamps: &Stamps) -> Vec<Called> {
-    let mut all = Vec::new();
-    let mut course = Course::default();
-    let mut understood_after = None;
-    for (mark, at) in stamps.iter() {
-        match mark {
-            Mark::Own(CALL) => {
-                course = Course::default();
-                understood_after = None;
-            }
-            // What follows in the kernel is of no call.
-            Mark::At(Stage::Understand) => understood_after = course.back.or(Some(at)),
-            _ => {}
-        }
-        course.go_on(mark, at, Stage::Send);
-        if mark == Mark::Own(RESULT) {
-            let call = || {
-                let (into, sending) = course.handed_over(Stage::Await)?;
-                let points = [
-                    course.own[0]?,
-                    course.stage(Stage::Bind)?,
-                    course.stage(Stage::Marshal)?,
-                    course.stage(Stage::Send)?,
-                    into,
-                    understood_after?,
-                    course.stage(Stage::Understand)?,
-                    course.stage(Stage::Return)?,
-                    at,
-                ];
-                Some(Called { points, sending })
-            };
-            all.extend(call());
-        }
-    }
-    all
-}
-
-/// The requests of a server's thread.
-fn serves(stamps: &Stamps) -> Vec<Served> {
-    let mut all = Vec::new();
-    let mut course = Course::default();
-    let mut taken_over = None;
-    for (mark, at) in stamps.iter() {
-        if mark == Mark::At(Stage::Dispatch) {
-            taken_over = course.back.or_else(|| course.stage(Stage::Read));
-        }
-        course.go_on(mark, at, Stage::Write);
-        if mark == Mark::At(Stage::Rest) {
-            let one = || {
-                let (into, sending) = course.handed_over(Stage::Rest)?;
-                let points = [
-                    taken_over?,
-                    course.stage(Stage::Dispatch)?,
-                    course.stage(Stage::Find)?,
-                    course.stage(Stage::Upcall)?,
-                    course.own[usize::from(SERVANT - CALL)]?,
-                    course.own[usize::from(SERVED - CALL)]?,
-                    course.stage(Stage::Conclude)?,
-                    course.stage(Stage::Write)?,
-                    into,
-                ];
-                Some(Served { points, sending })
-            };
-            all.extend(one());
-            course = Course::default();
-        }
-    }
-    all
-}
-
-impl Part {
-    const fn orb(side: Side, name: &'static str) -> Self {
-        let layer = Layer::Orb;
+impl PathPart {
+    const fn of(side: CallSide, layer: Layer, name: &'static str) -> Self {
         Self { side, layer, name }
     }
-
-    const fn transport(side: Side, name: &'static str) -> Self {
-        let layer = Layer::Transport;
-        Self { side, layer, name }
-    }
-
-    const fn kernel(name: &'static str) -> Self {
-        Self {
-            side: Side::Between,
-            layer: Layer::OperatingSystem,
-            name,
-        }
-    }
 }
 
-impl Side {
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+impl CallSide {
+    /// The name.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Server => "server",
@@ -298,7 +276,7 @@ impl Side {
 }
 
 impl Layer {
-    /// All of them.
+    /// All layers.
     pub const ALL: [Self; 4] = [
         Self::Orb,
         Self::Transport,
@@ -306,9 +284,8 @@ impl Layer {
         Self::Servant,
     ];
 
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    /// The name.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Orb => "ORB",
             Self::Transport => "transport",
@@ -318,32 +295,17 @@ impl Layer {
     }
 }
 
-impl Serialize for Layer {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::order::{BACK, INTO_KERNEL};
     use super::*;
 
     /// Stamps of a call each, ten nanoseconds apart, from these times on.
-    fn stamps(marks: &[u8], times: &[u64]) -> Told {
+    fn stamps(marks: &[u8], times: &[u64]) -> Vec<Stamps> {
         let of_call = |begin: &u64| {
             let marks = marks.iter().zip((*begin..).step_by(10));
             marks.map(|(mark, at)| (*mark, at)).collect::<Vec<_>>()
         };
-        Told {
-            threads: vec![Stamps {
-                marks: times.iter().flat_map(of_call).collect(),
-            }],
-        }
-    }
-
-    const fn stage(stage: Stage) -> u8 {
-        stage as u8
+        vec![times.iter().flat_map(of_call).collect()]
     }
 
     const OF_CLIENT: [u8; 12] = [
@@ -383,27 +345,24 @@ pub(super) mod tests {
     fn parts_follow_each_other_and_are_the_whole() {
         // The client is stretched, so that the server fits into it.
         let mut client = stamps(&OF_CLIENT, &[1_000, 3_000]);
-        for (mark, at) in client.threads[0].iter().collect::<Vec<_>>().iter().zip(0..) {
-            let late = matches!(
-                mark.0,
-                Mark::At(Stage::Understand | Stage::Return) | Mark::Own(RESULT)
-            );
-            if late || at % 12 == 8 {
-                client.threads[0].marks[at].1 += 500;
+        let late = [stage(Stage::Understand), stage(Stage::Return), RESULT];
+        for (number, (mark, at)) in client[0].iter_mut().enumerate() {
+            if late.contains(mark) || number % OF_CLIENT.len() == 8 {
+                *at += 500;
             }
         }
         let server = stamps(&OF_SERVER, &[500, 1_050, 3_050, 9_000]);
         let followed = follow(&client, &server);
         assert_eq!(followed.len(), 2, "{followed:?}");
-        let way = followed[0];
+        let path = followed[0];
         // Into the kernel at 1040, out of it at 1080; in again at 1160, out at 1580.
-        assert_eq!(way.parts[..5], [10, 10, 10, 10, 40]);
-        assert_eq!(way.parts[5..13], [10; 8]);
-        assert_eq!(way.parts[13..], [420, 10, 10, 10]);
-        assert_eq!(way.sending, [10, 10]);
-        assert_eq!(way.whole(), 610);
-        let layers: u64 = Layer::ALL.map(|layer| way.of_layer(layer)).iter().sum();
-        assert_eq!(layers, way.whole());
+        assert_eq!(path.parts[..5], [10, 10, 10, 10, 40]);
+        assert_eq!(path.parts[5..13], [10; 8]);
+        assert_eq!(path.parts[13..], [420, 10, 10, 10]);
+        assert_eq!(path.sending, [10, 10]);
+        assert_eq!(path.whole(), 610);
+        let layers: u64 = Layer::ALL.map(|layer| path.of_layer(layer)).iter().sum();
+        assert_eq!(layers, path.whole());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is run, and how often.
+//! The plan of the experiment, and its transports.
 
 use std::path::Path;
 
@@ -10,226 +10,165 @@ use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
 use crate::bench::{Cpus, Placement};
 use crate::error::LabError;
 
-/// What is run, and how often.
+/// The amount of calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct TimeProbesPlan {
     /// The calls that are followed by each transport, in each place.
     pub calls: u32,
-    /// Those that go before them.
+    /// The unmeasured calls before them.
     pub warm_up: u32,
-    /// The schemes of the transports; empty for all that the program has and that need no configuration.
+    /// The schemes of the transports; empty for all that the program has and that need no
+    /// configuration.
     pub only: Vec<&'static str>,
 }
 
-/// A transport, and where a server of it listens that this machine alone can reach.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Transport {
-    /// As endpoints begin.
-    pub scheme: &'static str,
-    /// Any free one.
-    pub(super) endpoint: &'static str,
-}
-
-/// A transport that takes no part, and why.
+/// A transport that cannot be measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Missing {
-    /// Its scheme.
+pub struct MissingTransport {
+    /// The scheme.
     pub transport: &'static str,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// The transports that can take part, as far as a program has them. MIOP is none of them: nobody answers what goes to a group,
-/// so that there is no two-way call to follow.
-pub const TRANSPORTS: [Transport; 5] = [
-    Transport {
-        scheme: "shmiop",
-        endpoint: "shmiop://",
-    },
-    Transport {
-        scheme: "uiop",
-        endpoint: "uiop://",
-    },
-    Transport {
-        scheme: "iiop",
-        endpoint: "iiop://127.0.0.1:0",
-    },
-    Transport {
-        scheme: "ssliop",
-        endpoint: "ssliop://127.0.0.1:0",
-    },
-    Transport {
-        scheme: "diop",
-        endpoint: "diop://127.0.0.1:0",
-    },
-];
+/// The schemes of the transports that can be measured, as far as a program has them. MIOP has no
+/// two-way calls to follow.
+pub const TRANSPORTS: [&str; 5] = ["shmiop", "uiop", "iiop", TLS, "diop"];
+/// The scheme of the transport that needs certificates.
+pub(super) const TLS: &str = "ssliop";
 
-/// The scheme of a transport that can take part.
+/// Returns the scheme of a transport that can be measured.
 ///
 /// # Errors
-/// Names those that there are.
+/// Names the transports that can be.
 pub fn transport_named(scheme: &str) -> Result<&'static str, String> {
-    let mut schemes = TRANSPORTS.iter().map(|transport| transport.scheme);
-    schemes.find(|known| *known == scheme).ok_or_else(|| {
-        let all = TRANSPORTS.map(|transport| transport.scheme).join(", ");
+    let known = TRANSPORTS.into_iter().find(|known| *known == scheme);
+    known.ok_or_else(|| {
+        let all = TRANSPORTS.join(", ");
         match scheme {
-            "miop" => format!("nobody answers what goes to a group; those that answer are {all}"),
+            "miop" => format!("a group sends no replies; the transports that do are {all}"),
             _ => format!("those that there can be are {all}"),
         }
     })
 }
 
-impl Plan {
-    /// All of it, in some seconds.
-    #[must_use]
-    pub const fn full() -> Self {
-        Self {
-            calls: 10_000,
-            warm_up: 1_000,
-            only: Vec::new(),
-        }
-    }
-
-    /// The same with fewer calls.
-    #[must_use]
-    pub const fn short() -> Self {
-        Self {
-            calls: 1_000,
-            warm_up: 300,
-            only: Vec::new(),
-        }
-    }
-
-    /// As little as shows that it works; its figures mean nothing.
+impl TimeProbesPlan {
+    /// The least plan, for tests of the experiment itself.
     #[must_use]
     pub const fn tiny() -> Self {
+        Self::of(100, 50)
+    }
+
+    pub(super) const fn of(calls: u32, warm_up: u32) -> Self {
         Self {
-            calls: 100,
-            warm_up: 50,
+            calls,
+            warm_up,
             only: Vec::new(),
         }
     }
 
-    /// The transports that take part, and those that cannot, though nobody has asked for others.
+    /// Whether a transport is asked for, by its name or because none is named.
+    pub(super) fn includes(&self, scheme: &'static str) -> bool {
+        self.only.is_empty() || self.only.contains(&scheme)
+    }
+
+    /// Returns the transports that can be measured, and those that cannot. One that was asked for
+    /// by its name must be measured.
     pub(super) fn transports(
         &self,
         certificates: Result<&Path, &str>,
-    ) -> Result<(Vec<Transport>, Vec<Missing>), LabError> {
+    ) -> Result<(Vec<&'static str>, Vec<MissingTransport>), LabError> {
         let (mut present, mut missing) = (Vec::new(), Vec::new());
-        for transport in TRANSPORTS {
-            let is_wanted = self.only.contains(&transport.scheme);
-            if !self.only.is_empty() && !is_wanted {
-                continue;
-            }
-            let started = match (transport.needs_certificates(), certificates) {
-                (true, Err(why)) => Err(why.into()),
-                (_, certificates) => transport.orb(certificates.ok(), |_| {}),
+        let included = TRANSPORTS.into_iter();
+        for scheme in included.filter(|scheme| self.includes(scheme)) {
+            let orb = match certificates {
+                Err(why) if scheme == TLS => Err(why.to_owned()),
+                _ => orb(scheme, certificates.ok(), |_| {}).map_err(|why| why.to_string()),
             };
-            let scheme = transport.scheme;
-            match started.map_err(|why| why.to_string()) {
-                Ok(_) => present.push(transport),
-                Err(why) if is_wanted => {
-                    let doing = format!("the transport {scheme} cannot be had");
-                    return Err(LabError::work(doing)(why));
-                }
-                Err(why) => missing.push(Missing {
+            match orb {
+                Ok(_) => present.push(scheme),
+                Err(why) if self.only.is_empty() => missing.push(MissingTransport {
                     transport: scheme,
                     why,
                 }),
+                Err(why) => {
+                    let doing = format!("the transport {scheme} cannot be had");
+                    return Err(LabError::work(doing)(why));
+                }
             }
         }
         Ok((present, missing))
     }
 
-    /// What is run, each transport in all places that this machine has.
+    /// Returns each transport in all places that this machine has.
     pub(super) fn cases(
         &self,
-        transports: &[Transport],
-    ) -> Result<Vec<(Transport, Placement)>, LabError> {
-        let several = Cpus::of_this_process()?.are_several();
-        let places = [Placement::SameCpu, Placement::AcrossCpus];
-        let places = places
-            .into_iter()
-            .filter(|place| several || *place == Placement::SameCpu);
-        Ok(places
-            .flat_map(|place| transports.iter().map(move |transport| (*transport, place)))
-            .collect())
-    }
-}
-
-/// The transport of an order.
-pub(super) fn transport(scheme: &str) -> Result<Transport, LabError> {
-    let mut all = TRANSPORTS.into_iter();
-    all.find(|transport| transport.scheme == scheme)
-        .ok_or_else(|| LabError::work("finding the transport")(scheme.to_owned()))
-}
-
-impl Transport {
-    pub(super) fn needs_certificates(self) -> bool {
-        self.scheme == "ssliop"
-    }
-
-    /// An ORB that has this transport alone. What the experiment is about is fixed, whatever the environment says.
-    pub(super) fn orb(
-        self,
-        certificates: Option<&Path>,
-        configure: impl FnOnce(&mut OrbConfig),
-    ) -> Result<Orb, Box<dyn std::error::Error + Send + Sync>> {
-        let mut arguments = [
-            "timeprobes",
-            "-ORBProtocols",
-            self.scheme,
-            "-ORBListenEndpoints",
-            self.endpoint,
-            "-ORBThreadpoolStrategy",
-            "leader-followers",
-            "-ORBClientConnection",
-            "exclusive",
-            "-ORBClientWait",
-            "block",
-            "-ORBServerWait",
-            "block",
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        if let Some(directory) = certificates.filter(|_| self.needs_certificates()) {
-            for (option, file) in [
-                ("-ORBSSLCertificate", CERTIFICATE),
-                ("-ORBSSLPrivateKey", KEY),
-                ("-ORBSSLCertificateAuthority", AUTHORITY),
-            ] {
-                let file = directory.join(file).display().to_string();
-                arguments.extend([option.to_owned(), file]);
-            }
+        transports: &[&'static str],
+    ) -> Result<Vec<(&'static str, Placement)>, LabError> {
+        let mut places = vec![Placement::SameCpu];
+        if Cpus::of_this_process()?.are_several() {
+            places.push(Placement::AcrossCpus);
         }
-        let mut config = OrbConfig::read(&mut arguments)?;
-        configure(&mut config);
-        Ok(Orb::with_config(config)?)
+        let places = places.into_iter();
+        let cases = places.flat_map(|place| transports.iter().map(move |scheme| (*scheme, place)));
+        Ok(cases.collect())
     }
 }
+
+/// Makes an ORB that has one transport alone. All options that matter are fixed, so that the
+/// environment has no influence.
+pub(super) fn orb(
+    scheme: &str,
+    certificates: Option<&Path>,
+    configure: impl FnOnce(&mut OrbConfig),
+) -> Result<Orb, Box<dyn std::error::Error + Send + Sync>> {
+    let mut arguments: Vec<_> = OPTIONS.split(' ').map(str::to_owned).collect();
+    let host = match scheme {
+        "shmiop" | "uiop" => "",
+        _ => "127.0.0.1:0",
+    };
+    let endpoint = format!("{scheme}://{host}");
+    let mut option = |name: &str, value| arguments.extend([name.to_owned(), value]);
+    option("-ORBProtocols", scheme.to_owned());
+    option("-ORBListenEndpoints", endpoint);
+    if let Some(directory) = certificates.filter(|_| scheme == TLS) {
+        let file = |name| directory.join(name).display().to_string();
+        option("-ORBSSLCertificate", file(CERTIFICATE));
+        option("-ORBSSLPrivateKey", file(KEY));
+        option("-ORBSSLCertificateAuthority", file(AUTHORITY));
+    }
+    let mut config = OrbConfig::read(&mut arguments)?;
+    configure(&mut config);
+    Ok(Orb::with_config(config)?)
+}
+
+const OPTIONS: &str = "timeprobes -ORBThreadpoolStrategy leader-followers \
+     -ORBClientConnection exclusive -ORBClientWait block -ORBServerWait block";
 
 #[cfg(test)]
 mod tests {
+    use super::super::TimeProbes;
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
     fn what_every_program_has_takes_part_and_nonsense_is_named() {
-        let (all, missing) = Plan::short()
+        let (all, missing) = TimeProbes::short()
             .transports(Err("no openssl"))
             .expect("they can be made");
-        assert!(all.iter().any(|transport| transport.scheme == "iiop"));
+        assert!(all.contains(&"iiop"));
         let missing = missing.iter().find(|one| one.transport == "ssliop");
         assert_eq!(missing.expect("it is told").why, "no openssl");
-        let only = Plan {
+        let only = TimeProbesPlan {
             only: vec!["ssliop"],
-            ..Plan::short()
+            ..TimeProbes::short()
         };
         let error = only.transports(Err("no openssl"));
         let error = error.expect_err("it was asked for").to_string();
         assert!(error.ends_with("no openssl"), "{error}");
         assert_eq!(transport_named("uiop"), Ok("uiop"));
         assert!(transport_named("atm").is_err_and(|all| all.contains("iiop")));
-        assert!(transport_named("miop").is_err_and(|why| why.contains("nobody answers")));
+        assert!(transport_named("miop").is_err_and(|why| why.contains("no replies")));
     }
 }

@@ -1,60 +1,83 @@
-//! The report.
+//! The report of the experiment.
 
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
-use super::outcome::{Outcome, Row};
-use super::path::{Layer, PARTS, Side};
+use super::outcome::{PartRow, ProbeCase, TimeProbesOutcome};
+use super::path::{CallSide, Layer};
+use super::{TimeProbes, claims};
+use crate::Claim;
 use crate::bench::Placement;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, end};
 
-pub(super) fn document(outcome: &Outcome) -> Document {
-    let whole = "The usual time of a call, for each transport with client and server on one CPU and on two.";
-    let own = "The same without the operating system: what the two programs do themselves.";
-    let (programs, _) = SEGMENTS.split_at(SEGMENTS.len() - 1);
-    let charts = [
-        layers(outcome, whole, "time of a call", &SEGMENTS),
-        layers(outcome, own, "time in the programs", programs),
-    ];
-    let tables = outcome
-        .cases()
-        .into_iter()
-        .map(|case| of_case(outcome, case));
-    let document = begin(outcome, LEAD)
-        .part("In whose code a call is", charts, [])
-        .part("The figures", [], tables);
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab timeprobes",
-    )
-}
+impl Findings for TimeProbesOutcome {
+    fn headline(&self) -> String {
+        let cases = self.cases().into_iter();
+        let findings = cases.filter_map(|case| {
+            let whole = self.whole(case)?;
+            let orb = self.layer(case, Layer::Orb)?;
+            let (transport, place) = case;
+            Some(format!(
+                "Of a call by {transport}, {}, the ORB takes {:.0} % of {}",
+                place.name(),
+                orb.percent,
+                units::time(whole.usual_us),
+            ))
+        });
+        // The best known transport before quicker ones.
+        let mut findings: Vec<_> = findings.collect();
+        let iiop = findings.iter().position(|finding| finding.contains("iiop"));
+        if findings.is_empty() {
+            return TimeProbes::TITLE.to_owned();
+        }
+        findings.swap_remove(iiop.unwrap_or(0))
+    }
 
-/// The outcome in one line.
-pub(super) fn headline(outcome: &Outcome) -> String {
-    let cases = outcome.cases().into_iter();
-    let told = cases.filter_map(|case| {
-        let whole = outcome.whole(case)?;
-        let orb = outcome.layer(case, Layer::Orb)?;
-        let (transport, place) = case;
-        Some(format!(
-            "Of a call by {transport}, {}, the ORB takes {:.0} % of {}",
-            place.name(),
-            orb.percent,
-            units::time(whole.usual_us),
-        ))
-    });
-    // The best known transport before quicker ones.
-    let mut told: Vec<_> = told.collect();
-    let iiop = told.iter().position(|told| told.contains("iiop"));
-    match told.len() {
-        0 => "Where the time of a call goes".to_owned(),
-        _ => told.swap_remove(iiop.unwrap_or(0)),
+    fn caveats(&self) -> Vec<String> {
+        let missing = self.missing.iter();
+        let missing = missing.map(|of| format!("{} takes no part: {}", of.transport, of.why));
+        missing.chain(self.environment.stolen_caveat()).collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(TimeProbes::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let whole = "The usual time of a call, for each transport with client and server on one \
+                     CPU and on two.";
+        let own = "The same without the operating system: the time that the two programs take.";
+        let (programs, _) = SEGMENTS.split_at(SEGMENTS.len() - 1);
+        let charts = [
+            layers(self, whole, "time of a call", &SEGMENTS),
+            layers(self, own, "time in the programs", programs),
+        ];
+        let cases = self.cases().into_iter();
+        let tables = cases.map(|case| of_case(self, case));
+        let document = begin(self, LEAD)
+            .part("In whose code a call is", charts, [])
+            .part("The figures", [], tables);
+        end(
+            document,
+            notes(self),
+            &self.environment,
+            "cargo run --release -- lab timeprobes",
+        )
     }
 }
 
-/// The usual times of the layers on either side, on each other for each transport and place.
-fn layers(outcome: &Outcome, caption: &str, of_what: &str, segments: &[Segment]) -> Chart {
+/// Draws the usual times of the layers on either side, stacked for each transport and place.
+fn layers(
+    outcome: &TimeProbesOutcome,
+    caption: &str,
+    of_what: &str,
+    segments: &[Segment],
+) -> Chart {
     let cases = outcome.cases();
     let names = cases.iter().map(|(transport, place)| {
         let cpus = match place {
@@ -79,28 +102,36 @@ fn layers(outcome: &Outcome, caption: &str, of_what: &str, segments: &[Segment])
         .series(series)
 }
 
-/// A part of the bars: its name, the layer, and the side of the call unless it is both.
-type Segment = (&'static str, Layer, Option<Side>);
+/// A segment of the bars: its name, the layer, and the side unless it is both.
+type Segment = (&'static str, Layer, Option<CallSide>);
 
 const SEGMENTS: [Segment; 6] = [
-    ("ORB, client", Layer::Orb, Some(Side::Client)),
-    ("ORB, server", Layer::Orb, Some(Side::Server)),
-    ("transport, client", Layer::Transport, Some(Side::Client)),
-    ("transport, server", Layer::Transport, Some(Side::Server)),
+    ("ORB, client", Layer::Orb, Some(CallSide::Client)),
+    ("ORB, server", Layer::Orb, Some(CallSide::Server)),
+    (
+        "transport, client",
+        Layer::Transport,
+        Some(CallSide::Client),
+    ),
+    (
+        "transport, server",
+        Layer::Transport,
+        Some(CallSide::Server),
+    ),
     ("servant", Layer::Servant, None),
     ("operating system", Layer::OperatingSystem, None),
 ];
 
-/// The layers and the parts of a call.
-fn of_case(outcome: &Outcome, case: (&'static str, Placement)) -> Table {
+/// Tabulates the layers and the parts of a call.
+fn of_case(outcome: &TimeProbesOutcome, case: ProbeCase) -> Table {
     let (transport, placement) = case;
     let heading = format!("A call by {transport}, {}", placement.name());
     let rows = outcome.of(case);
     Table::new(heading, COLUMNS, rows.map(|row| (name(row), cells(row))))
 }
 
-/// What is done, and where.
-fn name(row: &Row) -> String {
+/// Names a row, with its side.
+fn name(row: &PartRow) -> String {
     match row.side {
         None if row.layer.is_none() => row.what.to_owned(),
         None => format!("all {}", row.what),
@@ -108,62 +139,62 @@ fn name(row: &Row) -> String {
     }
 }
 
-fn cells(row: &Row) -> Vec<String> {
-    let layer = match row.part {
-        Some(at) => PARTS[at].layer.name(),
-        None => "",
-    };
+fn cells(row: &PartRow) -> Vec<String> {
+    let layer = row.layer.filter(|_| row.part.is_some());
+    let layer = layer.map_or("", Layer::name).to_owned();
     let percent = format!("{:.1} %", row.percent);
     let time = row.time;
     let times = [row.usual_us, time.p50_us, time.p99_us, time.max_us].map(units::time);
-    [layer.to_owned(), percent]
-        .into_iter()
-        .chain(times)
-        .collect()
+    [layer, percent].into_iter().chain(times).collect()
 }
 
-/// How the figures are to be understood, in sentences.
-fn notes(outcome: &Outcome) -> Vec<String> {
+/// Explains the figures.
+fn notes(outcome: &TimeProbesOutcome) -> Vec<String> {
     let (plan, cost, stamps) = (&outcome.plan, &outcome.cost, outcome.stamps_of_a_call);
     vec![
         format!(
-            "Of each transport {} calls one after the other (the cube of an octet), after {} that warm up; client and \
-             server are processes with one thread at work each, by the real-time architecture, and block while they wait.",
+            "Of each transport {} calls one after the other (the cube of an octet), after {} that \
+             warm up; client and server are processes with one thread at work each, by the \
+             real-time architecture, and block while they wait.",
             units::count(plan.calls.into()),
             units::count(plan.warm_up.into()),
         ),
         format!(
-            "A stamp is taken from {} and costs {:.2} ns; every part has about one in it, which is not taken off.",
+            "A stamp is taken from {} and costs {:.2} ns; every part has about one in it, which is \
+             not taken off.",
             cost.clock, cost.stamp_ns
         ),
         format!(
-            "Where nobody wants stamps, a stage of the ORB costs {:.2} ns and a turn to the kernel and back {:.2} ns, \
-             with the loop that measures it. A call has at most {stamps} points, which are {} together when they are off. \
-             All other experiments measure calls with the points built in and off; so do the rows that say so here, \
-             in processes of their own.",
+            "Where no stamps are kept, a stage of the ORB costs {:.2} ns and a turn to the kernel \
+             and back {:.2} ns, with the loop that measures it. A call has at most {stamps} \
+             points, which are {} together when they are off. All other experiments measure calls \
+             with the points built in and off; so do the rows that say so here, in processes of \
+             their own.",
             cost.stage_off_ns,
             cost.turn_off_ns,
             units::time(f64::from(stamps) * cost.dearest_off_ns() / 1e3),
         ),
-        "What is usual is the mean of all calls but the slowest hundredth, in which something else had the processor; shares \
-         are of that, and so are the plots."
+        "The usual time is the mean of all calls but the slowest hundredth, in which other threads \
+         had the processor; shares are of that, and so are the plots."
             .to_owned(),
-        "Parts follow each other and add up to the call as the client sees it. The operating system's are from when \
-         one side goes into the kernel to send, until the other comes out of it with what it has received."
+        "Parts follow each other and add up to the call as the client sees it. The operating \
+         system's are from when one side goes into the kernel to send, until the other comes out \
+         of it with what it has received."
             .to_owned(),
-        "What cannot be told apart: within the operating system's parts, the protocol stack, the scheduler, and the \
-         wake-up between processors; the sender's system call is told beside, since it goes on while the receiver \
-         is woken. Within the transport's parts, the ORB's code for connections and the transport's own. What \
-         either side does beside the way of the call, as to go back to wait, is in no part."
+        "Some times cannot be told apart: within the operating system's parts, the protocol stack, \
+         the scheduler, and the wake-up between processors; the sender's system call has a row of \
+         its own, since it goes on while the receiver is woken. Within the transport's parts, the \
+         ORB's code for connections and the transport's own. Work of either side beside the path \
+         of the call, as to go back to wait, is in no part."
             .to_owned(),
-        "MIOP is not among them: what goes to a group has no answer, so that there is no two-way call to follow; \
-         `lab protocols` measures its messages one way."
+        "MIOP is not among them: a group sends no replies, so that there is no two-way call to \
+         follow; `lab protocols` measures its messages one way."
             .to_owned(),
     ]
 }
 
-const LEAD: &str = "Where the time of a two-way call goes: stamps of all stages of a request and of all \
-                               system calls, in both processes, by one clock.";
+const LEAD: &str = "Where the time of a two-way call goes: stamps of all stages of a request and \
+                    of all system calls, in both processes, by one clock.";
 const COLUMNS: [&str; 6] = ["layer", "share", "usual", "p50", "p99", "max"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One transport in one place, from the parent's side.
+//! The parent's side of a transport in one place.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,108 +6,94 @@ use std::time::Duration;
 use chronorb_rt::Deadline;
 
 use super::PART;
-use super::order::{ClientOrder, Part, ServerOrder, Serving, Tell, Timed, Told};
-use super::path::{self, Way};
-use super::plan::{Plan, Transport};
+use super::order::{ClientCalls, ClientReport, Endpoint, ProbePart, Stamps, StampsOrder};
+use super::path::{self, CallPath};
+use super::plan::TimeProbesPlan;
 use crate::bench::{Cpus, Placement};
 use crate::error::LabError;
 use crate::process::{Begin, Child, Ready};
 
 /// A transport in a place.
 #[derive(Clone, Copy)]
-pub(super) struct Trial<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) transport: Transport,
+pub(super) struct ProbeTrial<'a> {
+    pub(super) plan: &'a TimeProbesPlan,
+    pub(super) transport: &'static str,
     pub(super) placement: Placement,
-    /// Where the certificates are, if there are some.
+    /// The directory of the certificates, if there is one.
     pub(super) certificates: Option<&'a Path>,
 }
 
-/// Calls that were followed.
-pub(super) struct Followed {
-    pub(super) ways: Vec<Way>,
-    /// How many stamps a call has on both sides, on the average.
-    pub(super) stamps: u32,
-}
-
-impl Trial<'_> {
-    /// Lets a client call a server, and follows its calls.
-    pub(super) fn follow(self) -> Result<Followed, LabError> {
-        let plan = self.plan;
+impl ProbeTrial<'_> {
+    /// Has a client call a server, and follows its calls through both processes. Returns their
+    /// paths, and the average number of stamps of a call on both sides.
+    pub(super) fn follow(self) -> Result<(Vec<CallPath>, u32), LabError> {
+        let calls = self.plan.calls as usize;
         let stamps = self.all_calls() as usize * STAMPS_OF_A_CALL;
-        let (mut server, mut client) = self.begin(Some(stamps))?;
-        let of_client: Told = client.hear(self.patience())?;
-        client.finish(Deadline::after(WIND_DOWN))?;
-        server.tell(&Tell {})?;
-        let of_server: Told = server.hear(Deadline::after(WIND_DOWN))?;
-        server.stop(Deadline::after(WIND_DOWN))?;
-        let calls = plan.calls as usize;
-        let followed = path::follow(&of_client, &of_server);
-        // Those that a stamp is missing of, or that something came between, are few or the figures mean nothing.
-        if followed.len() < calls / 10 * 9 {
+        let (client, server) = self.run(Some(stamps))?;
+        let mut paths = path::follow(&client.stamps, &server);
+        // A call is lost if a stamp is missing, or the stamps are out of order. If many are lost,
+        // the figures mean nothing.
+        if paths.len() < calls / 10 * 9 {
             return Err(LabError::Outcome(format!(
                 "of {calls} calls by {}, {}, only {} could be followed through both processes",
-                self.transport.scheme,
+                self.transport,
                 self.placement.name(),
-                followed.len()
+                paths.len()
             )));
         }
-        // The server tells of the calls before the beginning, too.
-        let stamps = of_client.stamps() / u64::from(plan.warm_up + plan.calls)
-            + of_server.stamps() / u64::from(self.all_calls());
-        let first = followed.len().saturating_sub(calls);
-        Ok(Followed {
-            ways: followed[first..].to_vec(),
-            stamps: u32::try_from(stamps).unwrap_or(u32::MAX),
-        })
+        let count = |threads: &[Stamps]| threads.iter().map(|of| of.len() as u32).sum::<u32>();
+        // The server's stamps are also of the calls before the client was told to begin.
+        let stamps = count(&client.stamps) / (self.plan.warm_up + self.plan.calls)
+            + count(&server) / self.all_calls();
+        paths.drain(..paths.len().saturating_sub(calls));
+        Ok((paths, stamps))
     }
 
-    /// Lets a client call a server where all points are off, and tells how long its calls took, in nanoseconds.
+    /// Has a client call a server with all points off, and returns the time of each call, in
+    /// nanoseconds.
     pub(super) fn time(self) -> Result<Vec<u64>, LabError> {
-        let (server, mut client) = self.begin(None)?;
-        let Timed { calls } = client.hear(self.patience())?;
-        client.finish(Deadline::after(WIND_DOWN))?;
-        server.stop(Deadline::after(WIND_DOWN))?;
-        Ok(calls)
+        Ok(self.run(None)?.0.times_ns)
     }
 
-    /// Starts both, in their places; the client has begun.
-    fn begin(self, stamps: Option<usize>) -> Result<(Child, Child), LabError> {
-        let order = ServerOrder {
-            scheme: self.transport.scheme.to_owned(),
+    /// Runs client and server in their places. Returns the client's report, and the server's
+    /// stamps.
+    fn run(self, stamps: Option<usize>) -> Result<(ClientReport, Vec<Stamps>), LabError> {
+        let endpoint = Endpoint {
+            scheme: self.transport.to_owned(),
             certificates: self.certificates.map(Path::to_owned),
             stamps,
         };
-        let (server, Serving { reference }) = Child::start("server", PART, &Part::Server(order))?;
-        let order = ClientOrder {
-            scheme: self.transport.scheme.to_owned(),
-            certificates: self.certificates.map(Path::to_owned),
-            stamps,
+        let part = ProbePart::Server(endpoint.clone());
+        let (mut server, reference) = Child::start("server", PART, &part)?;
+        let calls = ClientCalls {
             reference,
             warm_up: self.plan.warm_up,
             calls: self.plan.calls,
         };
-        let (mut client, Ready {}) = Child::start("client", PART, &Part::Client(order))?;
+        let part = ProbePart::Client(endpoint, calls);
+        let (mut client, Ready {}) = Child::start("client", PART, &part)?;
         Cpus::of_this_process()?.place(self.placement, client.id(), server.id())?;
         client.tell(&Begin {})?;
-        Ok((server, client))
+        let report = client.hear(Deadline::after(START_UP + CALL * self.all_calls()))?;
+        client.finish(Deadline::after(WIND_DOWN))?;
+        server.tell(&StampsOrder {})?;
+        let stamps = server.hear(Deadline::after(WIND_DOWN))?;
+        server.stop(Deadline::after(WIND_DOWN))?;
+        Ok((report, stamps))
     }
 
-    /// How many calls the client makes, with those that warm up before it is put in its place, and after.
+    /// Returns the number of all calls of the client, which warms up before and after it is put in
+    /// its place.
     fn all_calls(self) -> u32 {
         2 * self.plan.warm_up + self.plan.calls
     }
-
-    fn patience(self) -> Deadline {
-        Deadline::after(START_UP + CALL * self.all_calls())
-    }
 }
 
-/// More than a thread puts down for a call, by any transport.
+/// More stamps than a thread records for a call, by any transport.
 const STAMPS_OF_A_CALL: usize = 40;
-/// How long processes may take to start, and to call for the first time.
+/// The longest time in which processes start, and call for the first time.
 const START_UP: Duration = Duration::from_secs(20);
-/// How long a call may take, on a busy machine.
+/// The longest time of a call on a busy machine.
 const CALL: Duration = Duration::from_millis(20);
-/// How long processes may take to end.
+/// The longest time in which processes end.
 pub(super) const WIND_DOWN: Duration = Duration::from_secs(20);

@@ -1,44 +1,42 @@
-//! What is compared: ways to wait, and where they are tried.
+//! The ways to wait that are compared, and the settings in which they are measured.
 
 use serde::{Deserialize, Serialize};
 
-/// How a server's thread waits for the next request.
+/// A way in which a server's thread waits for the next request.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
-    /// In `recv` on the one connection: what no other way that sleeps can be expected to beat.
+pub enum WaitMethod {
+    /// In `recv` on the only connection: the least that a sleeping thread can cost.
     Blocking,
     /// In a level-triggered epoll set.
     LevelTriggered,
     /// In an edge-triggered epoll set.
     EdgeTriggered,
-    /// In an epoll set that tells of the connection once, and is armed again before each reply.
+    /// In an epoll set that reports the connection once, and is armed again before each reply.
     OneShot,
-    /// First a look at the connection (`MSG_DONTWAIT`), then as edge-triggered.
+    /// By `recv` with `MSG_DONTWAIT` first; in an edge-triggered set if it finds nothing.
     ReceiveFirst,
-    /// In `recv` on the connection, which the set does not tell of meanwhile; another thread waits
-    /// in the set.
+    /// In `recv` on the connection, which is disarmed in the set; another thread waits in the set.
     HotConnection,
-    /// Not at all: `recv` with `MSG_DONTWAIT`, again and again.
+    /// By busy-polling with `recv` and `MSG_DONTWAIT`.
     SpinReceive,
-    /// The same, by turns with a look at the set.
+    /// By busy-polling with `recv` and the set in turns.
     SpinBoth,
-    /// The same, with looks at the set alone.
+    /// By busy-polling the set alone.
     SpinSet,
-    /// In io_uring, with the next `recv` and the `send` of the reply submitted by the wait: one
-    /// system call a request.
+    /// In io_uring: one system call submits the `send` of the reply and the next `recv`, and waits.
     Ring,
-    /// The same; the kernel does not look for the next request before it waits.
+    /// Like [`Ring`](Self::Ring), but the kernel waits before it tries to receive.
     RingLater,
-    /// In io_uring, with the next `recv` submitted by the wait; the reply by a `send` before it.
+    /// In io_uring, which submits the next `recv` as it waits; the reply by a `send` before it.
     RingPlainSend,
-    /// In io_uring, as a lane's leader: for a `recv` on the connection, or for an event of an epoll
-    /// set. One system call a request.
+    /// In io_uring, as a lane's leader: for a `recv` on the connection or an event of an epoll set,
+    /// with one system call a request.
     RingLeader,
 }
 
-impl Way {
-    /// All, that with which the others are compared first.
+impl WaitMethod {
+    /// All ways, beginning with the one that the others are compared with.
     pub const ALL: [Self; 13] = [
         Self::Blocking,
         Self::LevelTriggered,
@@ -55,51 +53,41 @@ impl Way {
         Self::RingLeader,
     ];
 
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    /// Returns the name in texts and tables, and the shorter one in charts.
+    const fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Blocking => "blocking recv",
-            Self::LevelTriggered => "epoll, level-triggered",
-            Self::EdgeTriggered => "epoll, edge-triggered",
-            Self::OneShot => "epoll, one-shot re-armed",
-            Self::ReceiveFirst => "recv first, then epoll",
-            Self::HotConnection => "recv on the hot connection",
-            Self::SpinReceive => "spinning: recv",
-            Self::SpinBoth => "spinning: recv and epoll",
-            Self::SpinSet => "spinning: epoll",
-            Self::Ring => "io_uring",
-            Self::RingLater => "io_uring, recv poll-first",
-            Self::RingPlainSend => "io_uring, plain send",
-            Self::RingLeader => "io_uring, recv or epoll set",
+            Self::Blocking => ("blocking recv", "recv"),
+            Self::LevelTriggered => ("epoll, level-triggered", "level"),
+            Self::EdgeTriggered => ("epoll, edge-triggered", "edge"),
+            Self::OneShot => ("epoll, one-shot re-armed", "1-shot"),
+            Self::ReceiveFirst => ("recv first, then epoll", "recv 1st"),
+            Self::HotConnection => ("recv on the hot connection", "hot"),
+            Self::SpinReceive => ("spinning: recv", "s: recv"),
+            Self::SpinBoth => ("spinning: recv and epoll", "s: both"),
+            Self::SpinSet => ("spinning: epoll", "s: epoll"),
+            Self::Ring => ("io_uring", "u: both"),
+            Self::RingLater => ("io_uring, recv poll-first", "u: poll"),
+            Self::RingPlainSend => ("io_uring, plain send", "u: recv"),
+            Self::RingLeader => ("io_uring, recv or epoll set", "u: lead"),
         }
     }
 
-    /// In a word, for a plot.
+    /// The name in texts and tables.
+    pub(crate) const fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The name in charts.
     pub(super) const fn short(self) -> &'static str {
-        match self {
-            Self::Blocking => "recv",
-            Self::LevelTriggered => "level",
-            Self::EdgeTriggered => "edge",
-            Self::OneShot => "1-shot",
-            Self::ReceiveFirst => "recv 1st",
-            Self::HotConnection => "hot",
-            Self::SpinReceive => "s: recv",
-            Self::SpinBoth => "s: both",
-            Self::SpinSet => "s: epoll",
-            Self::Ring => "u: both",
-            Self::RingLater => "u: poll",
-            Self::RingPlainSend => "u: recv",
-            Self::RingLeader => "u: lead",
-        }
+        self.names().1
     }
 
-    /// Whether the thread computes while it waits.
+    /// Whether the thread keeps its processor while it waits.
     pub(super) const fn spins(self) -> bool {
         matches!(self, Self::SpinReceive | Self::SpinBoth | Self::SpinSet)
     }
 
-    /// Whether it takes io_uring.
+    /// Whether the thread needs io_uring.
     pub(super) const fn is_ring(self) -> bool {
         matches!(
             self,
@@ -108,76 +96,76 @@ impl Way {
     }
 }
 
-/// Where client and server run.
+/// The processors of client and server.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Processors {
-    /// Both on the same one.
+    /// One for both.
     One,
-    /// Each on one of its own.
+    /// One for each.
     Two,
 }
 
-/// How client and server are scheduled.
+/// The scheduling class of client and server.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// By `SCHED_OTHER`.
+pub enum WaitsClass {
+    /// `SCHED_OTHER`.
     Ordinary,
-    /// By `SCHED_FIFO`, both at the same priority.
+    /// `SCHED_FIFO`, both at the same priority.
     RealTime,
 }
 
-/// Under which conditions ways are compared.
+/// The conditions under which ways are compared.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Setting {
-    /// Where client and server run.
+    /// The processors of client and server.
     pub processors: Processors,
-    /// How they are scheduled.
-    pub class: Class,
-    /// How many connections the thread waits for besides, on which nothing happens.
+    /// The scheduling class of both.
+    pub class: WaitsClass,
+    /// The number of other connections in the thread's set, which stay idle.
     pub idle: u32,
 }
 
 impl Setting {
-    /// In words.
-    #[must_use]
-    pub fn name(self) -> String {
-        let idle = match self.idle {
-            0 => String::new(),
-            idle => format!(", {idle} idle connections"),
-        };
-        format!("{}{idle}", self.place())
+    /// All settings without idle connections, measured or not.
+    pub(super) fn places() -> impl Iterator<Item = Self> {
+        let classes = [WaitsClass::Ordinary, WaitsClass::RealTime];
+        classes.into_iter().flat_map(|class| {
+            [Processors::One, Processors::Two].map(|processors| Self {
+                processors,
+                class,
+                idle: 0,
+            })
+        })
     }
 
-    /// The same without idle connections.
-    pub(super) const fn place(self) -> &'static str {
-        match (self.processors, self.class) {
-            (Processors::One, Class::Ordinary) => "one CPU",
-            (Processors::Two, Class::Ordinary) => "two CPUs",
-            (Processors::One, Class::RealTime) => "one CPU, FIFO",
-            (Processors::Two, Class::RealTime) => "two CPUs, FIFO",
+    /// The name in texts and tables.
+    pub(crate) fn name(self) -> String {
+        match self.idle {
+            0 => self.place().to_owned(),
+            idle => format!("{}, {idle} idle connections", self.place()),
         }
     }
 
-    /// The ways that make sense here: a thread that spins needs a processor for itself.
-    pub(super) fn ways(self) -> impl Iterator<Item = Way> {
-        let all = Way::ALL.into_iter();
+    /// The name without the idle connections.
+    pub(super) const fn place(self) -> &'static str {
+        match (self.processors, self.class) {
+            (Processors::One, WaitsClass::Ordinary) => "one CPU",
+            (Processors::Two, WaitsClass::Ordinary) => "two CPUs",
+            (Processors::One, WaitsClass::RealTime) => "one CPU, FIFO",
+            (Processors::Two, WaitsClass::RealTime) => "two CPUs, FIFO",
+        }
+    }
+
+    /// The ways that are measured here: a spinning thread needs a processor of its own.
+    pub(super) fn ways(self) -> impl Iterator<Item = WaitMethod> {
+        let all = WaitMethod::ALL.into_iter();
         all.filter(move |way| self.processors == Processors::Two || !way.spins())
     }
 
-    /// The same with other idle connections.
+    /// The same setting with another number of idle connections.
     pub(super) const fn with_idle(self, idle: u32) -> Self {
         Self { idle, ..self }
     }
-}
-
-/// A way under conditions.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-pub struct Trial {
-    /// The conditions.
-    #[serde(flatten)]
-    pub setting: Setting,
-    /// The way.
-    pub way: Way,
 }

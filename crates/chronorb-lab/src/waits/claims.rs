@@ -1,121 +1,102 @@
-//! What should be true of the figures, and what is asked of them.
+//! The claims about the figures.
 
-use super::case::{Processors, Setting, Way};
-use super::outcome::{Outcome, P50, P99, Quantile, Ratio, places};
+use super::case::{Processors, Setting, WaitMethod};
+use super::outcome::{P50, P99, Quantile, RoundRatio, WaitsOutcome};
 use crate::Claim;
 
-/// All claims.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    for place in places() {
-        claims.push(near_blocking(outcome, place, Way::EdgeTriggered, EDGE));
-    }
-    for place in places() {
-        claims.push(idle_is_free(outcome, place));
-    }
-    for place in places() {
-        claims.push(near_blocking(outcome, place, Way::HotConnection, HOT));
-    }
-    for place in places().filter(|place| place.processors == Processors::Two) {
-        claims.push(spinning_pays(outcome, place));
-        claims.push(set_is_enough(outcome, place));
-    }
-    for place in places() {
-        claims.push(ring_wins(outcome, place, P50, "median"));
-        claims.push(ring_wins(outcome, place, P99, "tail (p99)"));
-    }
-    claims
+/// Judges all claims.
+pub(super) fn of(outcome: &WaitsOutcome) -> Vec<Claim> {
+    let near_blocking = |way: WaitMethod, limit| {
+        Setting::places().map(move |place| {
+            let name = way.name();
+            let claim = format!("{name}: p50 at most {limit} of blocking recv");
+            let ratio = outcome.by_blocking(place, way);
+            judge(place, &claim, ratio, |ratio| ratio <= limit)
+        })
+    };
+    let on_two = Setting::places().filter(|place| place.processors == Processors::Two);
+    near_blocking(WaitMethod::EdgeTriggered, EDGE)
+        .chain(Setting::places().map(|place| idle_is_free(outcome, place)))
+        .chain(near_blocking(WaitMethod::HotConnection, HOT))
+        .chain(on_two.flat_map(|place| spinning(outcome, place)))
+        .chain(Setting::places().flat_map(|place| {
+            [(P50, "median"), (P99, "tail (p99)")]
+                .map(|(of, name)| ring_wins(outcome, place, of, name))
+        }))
+        .collect()
 }
 
-/// A way costs little more than blocking.
-fn near_blocking(outcome: &Outcome, place: Setting, way: Way, limit: f64) -> Claim {
-    let claim = format!(
-        "{}: {}: p50 at most {limit} of blocking recv",
-        place.place(),
-        way.name()
-    );
-    judge(claim, outcome.by_blocking(place, way), |ratio| {
-        ratio <= limit
-    })
-}
-
-/// A set does not become slower by connections on which nothing happens.
-fn idle_is_free(outcome: &Outcome, place: Setting) -> Claim {
+/// Judges whether idle connections make a set slower.
+fn idle_is_free(outcome: &WaitsOutcome, place: Setting) -> Claim {
     let most = place.with_idle(outcome.plan.most_idle());
-    let way = Way::EdgeTriggered;
+    let way = WaitMethod::EdgeTriggered;
     let claim = format!(
-        "{}: {} idle connections cost an edge-triggered set at most {:.0} % of p50",
-        place.place(),
+        "{} idle connections cost an edge-triggered set at most {:.0} % of p50",
         most.idle,
         (IDLE - 1.0) * 100.0
     );
     let ratio = outcome.ratio((most, way), (place, way), P50);
-    judge(claim, ratio, |ratio| ratio <= IDLE)
+    judge(place, &claim, ratio, |ratio| ratio <= IDLE)
 }
 
-/// Whoever does not sleep is not woken.
-fn spinning_pays(outcome: &Outcome, place: Setting) -> Claim {
-    let claim = format!(
-        "{}: a thread that spins in recv answers earlier than one that blocks",
-        place.place()
+/// Judges whether spinning pays, and whether a thread can as well spin on all its connections.
+fn spinning(outcome: &WaitsOutcome, place: Setting) -> [Claim; 2] {
+    let pays = "a thread that spins in recv answers earlier than one that blocks";
+    let by_blocking = outcome.by_blocking(place, WaitMethod::SpinReceive);
+    let set = format!("spinning on the set alone: p50 at most {SET} of spinning in recv");
+    let by_receive = outcome.ratio(
+        (place, WaitMethod::SpinSet),
+        (place, WaitMethod::SpinReceive),
+        P50,
     );
-    judge(
-        claim,
-        outcome.by_blocking(place, Way::SpinReceive),
-        |ratio| ratio < 1.0,
-    )
+    [
+        judge(place, pays, by_blocking, |ratio| ratio < 1.0),
+        judge(place, &set, by_receive, |ratio| ratio <= SET),
+    ]
 }
 
-/// A lane that spins can as well look at all its connections.
-fn set_is_enough(outcome: &Outcome, place: Setting) -> Claim {
-    let claim = format!(
-        "{}: spinning on the set alone: p50 at most {SET} of spinning in recv",
-        place.place()
-    );
-    let ratio = outcome.ratio((place, Way::SpinSet), (place, Way::SpinReceive), P50);
-    judge(claim, ratio, |ratio| ratio <= SET)
-}
-
-/// The best way by io_uring is better than the present one by more than the noise.
-fn ring_wins(outcome: &Outcome, place: Setting, of: Quantile, name: &str) -> Claim {
-    let claim = format!(
+/// Judges whether the best way in io_uring beats the present one by more than the noise.
+fn ring_wins(outcome: &WaitsOutcome, place: Setting, of: Quantile, name: &str) -> Claim {
+    let mut claim = Claim::aim(format!(
         "{}: io_uring beats edge-triggered epoll in the {name} by more than the noise",
         place.place()
-    );
-    let ways = Way::ALL.into_iter().filter(|way| way.is_ring());
-    let best = ways
-        .filter_map(|way| {
-            let ratio = outcome.ratio((place, way), (place, Way::EdgeTriggered), of)?;
-            Some((way, ratio))
-        })
-        .min_by(|(_, one), (_, other)| one.median.total_cmp(&other.median));
-    let told = best.map(|(way, ratio)| {
-        format!(
-            "{}, the best of them: {}, below 1 in {:.0} % of the rounds",
-            way.name(),
-            told(ratio),
-            ratio.below_one * 100.0,
-        )
+    ));
+    let ways = WaitMethod::ALL.into_iter().filter(|way| way.is_ring());
+    let ratios = ways.filter_map(|way| {
+        let ratio = outcome.ratio((place, way), (place, WaitMethod::EdgeTriggered), of)?;
+        Some((way, ratio))
     });
-    let ratio = best.map(|(_, ratio)| ratio);
-    // The best of several is soon the best of a few rounds by chance.
-    if let Some(ratio) = ratio.filter(|ratio| ratio.rounds < LEAST_ROUNDS) {
-        let mut claim = Claim::aim(claim);
+    let best = ratios.min_by(|(_, one), (_, other)| one.median.total_cmp(&other.median));
+    let Some((way, ratio)) = best else {
+        return claim;
+    };
+    let measured = format!(
+        "{}, the best of them: {}, below 1 in {:.0} % of the rounds",
+        way.name(),
+        words(ratio),
+        ratio.below_one * 100.0,
+    );
+    // The best of several ways can be the best of a few rounds by chance.
+    if ratio.rounds < LEAST_ROUNDS {
         claim.ratio = Some((ratio.median * 1e3).round() / 1e3);
-        claim.measured = format!("too few rounds; {}", told.unwrap_or_default());
+        claim.measured = format!("too few rounds; {measured}");
         return claim;
     }
-    let often = ratio.is_some_and(|ratio| ratio.below_one >= MOST_ROUNDS);
-    let measured = ratio.map(|ratio| ratio.median).zip(told);
-    Claim::aim(claim).by_ratio(measured, |ratio| ratio <= WIN && often)
+    let wins = |median| median <= WIN && ratio.below_one >= MOST_ROUNDS;
+    claim.by_ratio(Some((ratio.median, measured)), wins)
 }
 
-fn judge(claim: String, ratio: Option<Ratio>, holds: impl FnOnce(f64) -> bool) -> Claim {
-    let measured = ratio.map(|ratio| (ratio.median, told(ratio)));
-    Claim::aim(claim).by_ratio(measured, holds)
+fn judge(
+    place: Setting,
+    claim: &str,
+    ratio: Option<RoundRatio>,
+    holds: impl FnOnce(f64) -> bool,
+) -> Claim {
+    let claim = Claim::aim(format!("{}: {claim}", place.place()));
+    claim.by_ratio(ratio.map(|ratio| (ratio.median, words(ratio))), holds)
 }
 
-fn told(ratio: Ratio) -> String {
+fn words(ratio: RoundRatio) -> String {
     format!(
         "{:.2} ({:.2} to {:.2} over the rounds)",
         ratio.median, ratio.least, ratio.greatest
@@ -126,7 +107,7 @@ const EDGE: f64 = 1.1;
 const HOT: f64 = 1.05;
 const SET: f64 = 1.1;
 const IDLE: f64 = 1.05;
-/// What is less is not worth another way to wait.
+/// A smaller gain is not worth another way to wait.
 const WIN: f64 = 0.97;
 const LEAST_ROUNDS: usize = 7;
 /// The share of the rounds in which the winner has to be better.
@@ -134,32 +115,33 @@ const MOST_ROUNDS: f64 = 0.9;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::case::{Class, Trial};
-    use super::super::order::IoUring;
-    use super::super::outcome::Row;
-    use super::super::plan::Plan;
+    use super::super::WaitsExperiment;
+    use super::super::case::WaitsClass;
+    use super::super::outcome::WaitsRow;
+    use super::super::server::IoUring;
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
-    use crate::experiment::Findings;
+    use crate::experiment::{Experiment, Findings};
     use crate::stats::Summary;
 
-    /// One of which everything holds that is claimed, and in which io_uring wins.
-    pub(in super::super) fn outcome() -> Outcome {
-        let plan = Plan::full();
+    /// An outcome that makes all claims true, with io_uring as the winner.
+    pub(in super::super) fn outcome() -> WaitsOutcome {
+        let plan = WaitsExperiment::full();
         let mut rows = Vec::new();
         for round in 1..=plan.rounds {
             for setting in plan.settings(2, true) {
                 for way in setting.ways() {
                     let us = match way {
-                        Way::Blocking => 10.0,
-                        Way::EdgeTriggered | Way::HotConnection => 10.4,
+                        WaitMethod::Blocking => 10.0,
+                        WaitMethod::EdgeTriggered | WaitMethod::HotConnection => 10.4,
                         way if way.spins() => 6.0,
                         way if way.is_ring() => 9.0,
                         _ => 13.0,
                     } + f64::from(round) / 100.0;
-                    rows.push(Row {
-                        trial: Trial { setting, way },
+                    rows.push(WaitsRow {
+                        setting,
+                        way,
                         round,
                         latency: Summary {
                             calls: 5_000,
@@ -177,7 +159,7 @@ pub(super) mod tests {
         let mut environment = Environment::probe();
         environment.load_average = [0.0; 3];
         environment.max_fifo_priority = Some(99);
-        Outcome {
+        WaitsOutcome {
             plan,
             environment,
             io_uring: IoUring::Permitted("deferred".to_owned()),
@@ -186,15 +168,15 @@ pub(super) mod tests {
         }
     }
 
-    fn claim(outcome: &Outcome, part: &str) -> Claim {
+    fn claim(outcome: &WaitsOutcome, part: &str) -> Claim {
         let mut claims = outcome.claims().into_iter();
         let found = claims.find(|claim| claim.claim.starts_with(part));
         found.expect("there is such a claim")
     }
 
-    fn change(outcome: &mut Outcome, way: Way, rounds: u32, factor: f64) {
+    fn change(outcome: &mut WaitsOutcome, way: WaitMethod, rounds: u32, factor: f64) {
         let rows = outcome.rows.iter_mut();
-        for row in rows.filter(|row| row.trial.way == way && row.round <= rounds) {
+        for row in rows.filter(|row| row.way == way && row.round <= rounds) {
             row.latency.p50_us *= factor;
         }
     }
@@ -212,7 +194,7 @@ pub(super) mod tests {
     #[test]
     fn an_edge_that_costs_too_much_is_said() {
         let mut outcome = outcome();
-        change(&mut outcome, Way::EdgeTriggered, 11, 1.2);
+        change(&mut outcome, WaitMethod::EdgeTriggered, 11, 1.2);
         let claim = claim(&outcome, "one CPU: epoll, edge-triggered");
         assert_eq!(claim.verdict(), Verdict::Missed);
         assert!(claim.measured.starts_with("1.25 ("), "{}", claim.measured);
@@ -222,7 +204,7 @@ pub(super) mod tests {
     fn a_gain_within_the_noise_is_none() {
         let mut outcome = outcome();
         // Better on the whole, but not always.
-        for way in Way::ALL.into_iter().filter(|way| way.is_ring()) {
+        for way in WaitMethod::ALL.into_iter().filter(|way| way.is_ring()) {
             change(&mut outcome, way, 3, 1.3);
         }
         let median = claim(&outcome, "two CPUs: io_uring beats");
@@ -245,7 +227,7 @@ pub(super) mod tests {
     fn idle_connections_that_cost_are_said() {
         let mut outcome = outcome();
         let rows = outcome.rows.iter_mut();
-        for row in rows.filter(|row| row.trial.setting.idle > 0) {
+        for row in rows.filter(|row| row.setting.idle > 0) {
             row.latency.p50_us *= 1.06;
         }
         let claim = claim(&outcome, "one CPU, FIFO: 1000 idle connections");
@@ -256,14 +238,15 @@ pub(super) mod tests {
     fn nothing_is_claimed_of_what_was_not_measured() {
         let mut outcome = outcome();
         outcome.io_uring = IoUring::Refused("no".to_owned());
-        outcome.rows.retain(|row| {
-            let trial = row.trial;
-            !trial.way.is_ring() && trial.setting.class == Class::Ordinary
-        });
+        outcome
+            .rows
+            .retain(|row| !row.way.is_ring() && row.setting.class == WaitsClass::Ordinary);
         for claim in outcome.claims() {
-            let expected = match claim.claim.contains("FIFO") || claim.claim.contains("io_uring") {
-                true => Verdict::NotMeasured,
-                false => Verdict::Pass,
+            let is_missing = claim.claim.contains("FIFO") || claim.claim.contains("io_uring");
+            let expected = if is_missing {
+                Verdict::NotMeasured
+            } else {
+                Verdict::Pass
             };
             assert_eq!(claim.verdict(), expected, "{claim:?}");
         }

@@ -1,43 +1,44 @@
-//! The client, with the server that it has started.
+//! The client's side: a server's process, and the calls to it.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::mpsc;
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, Monotonic, Scheduling, ThreadBuilder};
+use chronorb_rt::{Deadline, Monotonic, Scheduling, SpawnError, ThreadBuilder};
 
-use super::case::{Class, Processors, Trial};
-use super::order::{IoUring, Listening, REPLY, REQUEST, Serve, Served, ServerOrder};
-use super::plan::Plan;
-use super::server::SERVER;
+use super::case::{Processors, Setting, WaitMethod, WaitsClass};
+use super::plan::WaitsPlan;
+use super::server::{
+    IoUring, ListenerReport, REPLY, REQUEST, SERVER, TrialOrder, WaitsServerOrder,
+};
 use crate::bench::allow_connections;
 use crate::error::LabError;
-use crate::process::{Child, ProcessError};
+use crate::process::{Child, ProcessError, Ready};
 use crate::stats::Record;
 
-/// A server, the connections to it on which nothing happens, and where both sides may run.
+/// A server, its idle connections, and the processors and the priority of both sides.
 pub(super) struct WaitsFleet {
     server: Child,
     address: SocketAddr,
     _idle: Vec<TcpStream>,
-    /// That of the client, and that of a server which has one of its own.
+    /// The client's processor, and the server's where it has its own.
     processors: [usize; 2],
     priority: Option<u8>,
     pub(super) io_uring: IoUring,
 }
 
 impl WaitsFleet {
-    /// Starts a server and connects what stays idle.
+    /// Starts the server and makes the idle connections.
     pub(super) fn start(
-        plan: &Plan,
+        plan: &WaitsPlan,
         lock_memory: bool,
         processors: [usize; 2],
         priority: Option<u8>,
     ) -> Result<Self, LabError> {
         let idle = plan.most_idle();
-        let order = ServerOrder { idle, lock_memory };
-        let (server, Listening { address, io_uring }) = Child::start("server", SERVER, &order)?;
+        let order = WaitsServerOrder { idle, lock_memory };
+        let (server, listener) = Child::start("server", SERVER, &order)?;
+        let ListenerReport { address, io_uring } = listener;
         let idle = allow_connections(idle)
             .and_then(|()| (0..idle).map(|_| TcpStream::connect(address)).collect())
             .map_err(LabError::work("connecting idle connections"))?;
@@ -51,44 +52,36 @@ impl WaitsFleet {
         })
     }
 
-    /// Measures one trial.
-    pub(super) fn run(&mut self, trial: Trial, plan: &Plan) -> Result<Record, LabError> {
+    /// Measures the calls of a way in a setting.
+    pub(super) fn run(
+        &mut self,
+        setting: Setting,
+        way: WaitMethod,
+        plan: &WaitsPlan,
+    ) -> Result<Record, LabError> {
         let [client, other] = self.processors;
-        let setting = trial.setting;
-        let priority = (self.priority).filter(|_| setting.class == Class::RealTime);
-        self.server.tell(&Some(Serve {
-            way: trial.way,
-            processor: match setting.processors {
-                Processors::One => client,
-                Processors::Two => other,
-            },
+        let is_shared = setting.processors == Processors::One;
+        let priority = (self.priority).filter(|_| setting.class == WaitsClass::RealTime);
+        self.server.tell(&Some(TrialOrder {
+            way,
+            processor: if is_shared { client } else { other },
             priority,
             idle: setting.idle,
         }))?;
         let (address, plan) = (self.address, plan.clone());
-        let (done, outcome) = mpsc::channel();
-        let thread = ThreadBuilder::new("waits-client")
-            .scheduling(priority.map_or(Scheduling::OTHER, Scheduling::fifo))
-            .affinity(&[client])
-            .prefault_stack(true)
-            .spawn(move || {
-                // Nobody listens any more after a time-out.
-                let _ = done.send(calls(address, &plan));
-            });
-        thread.map_err(LabError::work("starting the client's thread"))?;
-        let doing = format!("calling: {}", trial.way.name());
-        let error = match outcome.recv_timeout(PATIENCE) {
-            Ok(Ok(record)) => {
-                let Served {} = self.server.hear(Deadline::after(PATIENCE))?;
+        let record = pinned(client, priority, move || calls(address, &plan))
+            .map_err(LabError::work("starting the client's thread"))?;
+        let failure = match record {
+            Ok(record) => {
+                let Ready {} = self.server.hear(Deadline::after(PATIENCE))?;
                 return Ok(record);
             }
-            Ok(Err(error)) => LabError::work(doing)(error),
-            Err(_) => LabError::work(doing)("the calls did not end in time"),
+            Err(error) => LabError::work(format!("calling: {}", way.name()))(error),
         };
-        // A server that failed says why, which the client does not know.
-        match self.server.hear::<Served>(Deadline::after(GRACE)) {
-            Err(failure @ ProcessError::Ended { .. }) => Err(failure.into()),
-            Ok(_) | Err(_) => Err(error),
+        // A failed server reports the cause, which its client does not know.
+        match self.server.hear::<Ready>(Deadline::after(GRACE)) {
+            Err(cause @ ProcessError::Ended { .. }) => Err(cause.into()),
+            Ok(_) | Err(_) => Err(failure),
         }
     }
 
@@ -98,10 +91,27 @@ impl WaitsFleet {
     }
 }
 
+/// Runs `work` in a thread on a processor, with a priority of `SCHED_FIFO` if there is one, and
+/// waits until it ends.
+pub(super) fn pinned<T: Send + 'static>(
+    processor: usize,
+    priority: Option<u8>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, SpawnError> {
+    let thread = ThreadBuilder::new("waits")
+        .scheduling(priority.map_or(Scheduling::OTHER, Scheduling::fifo))
+        .affinity(&[processor])
+        .prefault_stack(true)
+        .spawn(work)?;
+    let result = thread.join();
+    Ok(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
 /// Makes the calls of a trial, each as soon as the one before is answered.
-fn calls(address: SocketAddr, plan: &Plan) -> io::Result<Record> {
+fn calls(address: SocketAddr, plan: &WaitsPlan) -> io::Result<Record> {
     let mut connection = TcpStream::connect(address)?;
     connection.set_nodelay(true)?;
+    connection.set_read_timeout(Some(PATIENCE))?;
     let mut record = Record::new();
     for _ in 0..plan.warm_up {
         call(&mut connection)?;
@@ -115,13 +125,13 @@ fn calls(address: SocketAddr, plan: &Plan) -> io::Result<Record> {
     Ok(record)
 }
 
-/// One `send` and, as replies are small, one `recv`.
+/// Makes one call: a `send`, and a `recv`, as replies are small.
 fn call(connection: &mut TcpStream) -> io::Result<()> {
     connection.write_all(&[0xa5; REQUEST])?;
     connection.read_exact(&mut [0; REPLY])
 }
 
-/// How long a trial may take, whatever else the machine does.
+/// The longest wait for a reply or for the server.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a server may take to say what is wrong.
+/// The time in which a failed server reports the cause.
 const GRACE: Duration = Duration::from_secs(2);

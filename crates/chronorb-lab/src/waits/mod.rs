@@ -1,19 +1,18 @@
-//! `chronorb lab waits`: what ways for a server's thread to wait for the next request cost.
+//! `chronorb lab waits`: the costs of the ways in which a server's thread can wait for a request.
 //!
-//! [`Waits`] runs a server on raw sockets, and a client that calls it: a request of 60 octets, a
-//! reply of 28. The server's thread waits by each [`Way`] in turn: in `recv`, in epoll sets of every
-//! kind, by spinning, and in io_uring. So it shows what the reactor of a lane can gain, and what it
-//! pays beside a thread that waits on one connection alone.
+//! [`WaitsExperiment`] runs a server on raw sockets, and a client that calls it: a request of 60
+//! octets, a reply of 28. The server's thread waits by each [`WaitMethod`] in turn: in `recv`, in
+//! epoll sets of every kind, by busy-polling, and in io_uring. The figures show the gain that is
+//! possible for the reactor of a lane, and its cost beside a thread that waits on one connection
+//! alone.
 //!
-//! The server is this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside its
-//! order it exchanges lines of JSON with its parent, which is the client: for each trial it hears how
-//! to serve, accepts a connection, and says when it was closed.
+//! The server is a process of this program, started with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). The parent is the client. By lines of JSON it orders
+//! each trial; the server accepts a connection, and reports when the connection was closed.
 
 mod case;
 mod claims;
 mod client;
-mod order;
 mod outcome;
 mod plan;
 mod report;
@@ -28,10 +27,10 @@ use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 
-pub use case::{Class, Processors, Setting, Trial, Way};
-pub use order::IoUring;
-pub use outcome::{Outcome, Row};
-pub use plan::Plan;
+pub use case::{Processors, Setting, WaitMethod, WaitsClass};
+pub use outcome::{WaitsOutcome, WaitsRow};
+pub use plan::WaitsPlan;
+pub use server::IoUring;
 pub(crate) use server::{SERVER, server_main};
 
 /// The experiment.
@@ -39,24 +38,24 @@ pub(crate) use server::{SERVER, server_main};
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).
 #[derive(Debug)]
-pub struct Waits;
+pub struct WaitsExperiment;
 
-impl Experiment for Waits {
+impl Experiment for WaitsExperiment {
     const NAME: &'static str = "waits";
     const TITLE: &'static str = "Ways to wait for a request";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = WaitsPlan;
+    type Findings = WaitsOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> WaitsPlan {
+        WaitsPlan::of(11, 5_000, 500, 1_000)
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> WaitsPlan {
+        WaitsPlan::of(7, 500, 50, 1_000)
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
+    fn measure(plan: &WaitsPlan) -> Result<WaitsOutcome, LabError> {
         let mut environment = Environment::probe();
         let rights = Rights::probe();
         let processors: Vec<usize> = Cpus::of_this_process()?.iter().collect();
@@ -71,22 +70,18 @@ impl Experiment for Waits {
         let mut rows = Vec::new();
         let progress = Progress::start("waiting, rounds", plan.rounds.into());
         for round in 1..=plan.rounds {
-            for setting in &settings {
-                let mut ways: Vec<Way> = setting.ways().collect();
+            for &setting in &settings {
+                let mut ways: Vec<WaitMethod> = setting.ways().collect();
                 ways.retain(|way| may_ring || !way.is_ring());
-                // No way always follows the same one at the same time.
+                // The order rotates, so that no way is always measured after the same one.
                 let count = ways.len();
                 ways.rotate_left(round as usize % count);
                 for way in ways {
-                    let trial = Trial {
-                        setting: *setting,
+                    rows.push(WaitsRow {
+                        setting,
                         way,
-                    };
-                    let latency = fleet.run(trial, plan)?.summary();
-                    rows.push(Row {
-                        trial,
                         round,
-                        latency,
+                        latency: fleet.run(setting, way, plan)?.summary(),
                     });
                 }
             }
@@ -96,7 +91,7 @@ impl Experiment for Waits {
         let io_uring = fleet.io_uring.clone();
         fleet.stop()?;
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+        Ok(WaitsOutcome {
             plan: plan.clone(),
             environment,
             io_uring,
@@ -106,5 +101,5 @@ impl Experiment for Waits {
     }
 }
 
-/// Of `SCHED_FIFO`: above all ordinary threads, below those of the kernel.
+/// The priority of `SCHED_FIFO`: above all ordinary threads, below those of the kernel.
 const PRIORITY: u8 = 10;

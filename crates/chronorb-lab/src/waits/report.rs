@@ -1,93 +1,129 @@
-//! The report.
+//! The report of the experiment.
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
-use super::case::{Setting, Way};
-use super::order::IoUring;
-use super::outcome::{Outcome, P50, P99, Quantile, places};
+use super::case::{Setting, WaitMethod};
+use super::outcome::{P50, P99, Quantile, WaitsOutcome};
+use super::server::IoUring;
+use super::{WaitsExperiment, claims};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, end};
 
-pub(super) fn document(outcome: &Outcome) -> Document {
-    let mut document = begin(outcome, LEAD);
-    for (title, quantile) in [("The median", P50), ("The tail: p99", P99)] {
-        document = document.part(title, [by_way(outcome, title, quantile)], []);
+impl Findings for WaitsOutcome {
+    fn headline(&self) -> String {
+        let words = |name: &str, way| {
+            let ratios = Setting::places().filter_map(|place| self.by_blocking(place, way));
+            let medians: Vec<f64> = ratios.map(|ratio| ratio.median).collect();
+            let end = |pick: fn(f64, f64) -> f64| medians.iter().copied().reduce(pick);
+            let (least, most) = (end(f64::min)?, end(f64::max)?);
+            Some(format!("{name} {least:.2} to {most:.2}"))
+        };
+        let Some(edge) = words("edge-triggered epoll takes", WaitMethod::EdgeTriggered) else {
+            return WaitsExperiment::TITLE.to_owned();
+        };
+        let ring = words(", io_uring", WaitMethod::Ring).unwrap_or_default();
+        format!(
+            "{}: {edge}{ring} of what blocking recv takes",
+            WaitsExperiment::TITLE
+        )
     }
-    let tables = outcome
-        .settings()
+
+    fn caveats(&self) -> Vec<String> {
+        let refusal = match &self.io_uring {
+            IoUring::Permitted(_) => None,
+            IoUring::Refused(reason) => Some(reason),
+        };
+        let has_fifo = self.environment.max_fifo_priority.is_some();
+        let [load, ..] = self.environment.load_average;
+        [
+            refusal.map(|of| format!("io_uring was not measured: the system refuses it ({of}).")),
+            (!has_fifo).then(|| NO_FIFO.to_owned()),
+            (self.processors < 2).then(|| ONE_PROCESSOR.to_owned()),
+            (load >= NOTABLE_LOAD).then(|| {
+                format!("Other programs ran before or meanwhile (load {load:.1}) and add to tails.")
+            }),
+            self.environment.stolen_caveat(),
+            (self.plan != WaitsExperiment::full()).then(|| SHORT.to_owned()),
+        ]
         .into_iter()
-        .map(|setting| table(outcome, setting));
-    let document = document.part("The figures", [], tables);
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab waits\ncargo run --release -- lab waits --json",
-    )
+        .flatten()
+        .collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(WaitsExperiment::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let mut document = begin(self, LEAD);
+        for (title, quantile) in [("The median", P50), ("The tail: p99", P99)] {
+            document = document.part(title, [by_way(self, title, quantile)], []);
+        }
+        let settings = self.settings().into_iter();
+        let tables = settings.map(|setting| table(self, setting));
+        let document = document.part("The figures", [], tables);
+        end(
+            document,
+            notes(self),
+            &self.environment,
+            "cargo run --release -- lab waits\ncargo run --release -- lab waits --json",
+        )
+    }
 }
 
-/// The outcome in one line.
-pub(super) fn headline(outcome: &Outcome) -> String {
-    let ratios = |way| {
-        let medians = places().filter_map(|place| outcome.by_blocking(place, way));
-        let medians: Vec<f64> = medians.map(|ratio| ratio.median).collect();
-        let ends = |pick: fn(f64, f64) -> f64| medians.iter().copied().reduce(pick);
-        ends(f64::min).zip(ends(f64::max))
-    };
-    let told = |name: &str, way| {
-        ratios(way).map(|(least, most)| format!("{name} {least:.2} to {most:.2}"))
-    };
-    let edge = told("edge-triggered epoll takes", Way::EdgeTriggered);
-    let Some(edge) = edge else {
-        return "Ways to wait for a request".to_owned();
-    };
-    let ring = told(", io_uring", Way::Ring).unwrap_or_default();
-    format!("Ways to wait for a request: {edge}{ring} of what blocking recv takes")
-}
-
-/// A quantile of every way by that of blocking `recv`, without idle connections.
-fn by_way(outcome: &Outcome, title: &str, of: Quantile) -> Chart {
+/// Draws a quantile of each way by that of blocking `recv`, without idle connections.
+fn by_way(outcome: &WaitsOutcome, title: &str, of: Quantile) -> Chart {
     let caption = format!(
         "{title} of each way by that of blocking recv in the same round: dots are medians over the \
-         rounds, bars reach from the least to the greatest. No idle connections. s: spinning, u: io_uring."
+         rounds, bars reach from the least to the greatest. No idle connections. s: spinning, \
+         u: io_uring."
     );
-    let settings = outcome
-        .settings()
-        .into_iter()
-        .filter(|setting| setting.idle == 0);
-    let series = settings.flat_map(|setting| {
-        let ratios = Way::ALL.into_iter().enumerate().filter_map(|(at, way)| {
-            let ratio = outcome.ratio((setting, way), (setting, Way::Blocking), of)?;
-            Some((at as f64, ratio))
-        });
-        let ratios: Vec<_> = ratios.collect();
-        let ranges = ratios
-            .iter()
-            .flat_map(|(at, of)| [(*at, of.least), (*at, of.greatest)]);
-        let medians = ratios.iter().map(|(at, of)| (*at, of.median));
-        [
-            Series::new(Mark::Dots, setting.place(), medians),
-            Series::new(Mark::Ranges, "", ranges),
-        ]
-    });
-    let series: Vec<_> = series.collect();
-    let ways = Axis::groups("how the server's thread waits", Way::ALL.map(Way::short));
+    let settings = outcome.settings().into_iter();
+    let settings = settings.filter(|setting| setting.idle == 0);
+    let series: Vec<_> = settings
+        .flat_map(|setting| {
+            let ratio = |way| outcome.ratio((setting, way), (setting, WaitMethod::Blocking), of);
+            let ratios = (0..).zip(WaitMethod::ALL);
+            let ratios = ratios.filter_map(|(at, way)| Some((f64::from(at), ratio(way)?)));
+            let (medians, ranges): (Vec<_>, Vec<_>) = ratios
+                .map(|(at, of)| ((at, of.median), [(at, of.least), (at, of.greatest)]))
+                .unzip();
+            [
+                Series::new(Mark::Dots, setting.place(), medians),
+                Series::new(Mark::Ranges, "", ranges.into_iter().flatten()),
+            ]
+        })
+        .collect();
+    let ways = Axis::groups(
+        "how the server's thread waits",
+        WaitMethod::ALL.map(WaitMethod::short),
+    );
     let chart = Chart::new(caption, ways, Axis::log("by blocking recv", Unit::Number));
-    match series.is_empty() {
-        true => chart,
-        false => {
-            let ends = [(-0.5, 1.0), (Way::ALL.len() as f64 - 0.5, 1.0)];
-            let line = Series::new(Mark::Dashes, "blocking recv", ends).colour(NEUTRAL);
-            chart.series([line]).series(series)
-        }
+    if series.is_empty() {
+        return chart;
     }
+    let ends = [(-0.5, 1.0), (WaitMethod::ALL.len() as f64 - 0.5, 1.0)];
+    let line = Series::new(Mark::Dashes, "blocking recv", ends).colour(NEUTRAL);
+    chart.series([line]).series(series)
 }
 
-/// The ways of a setting.
-fn table(outcome: &Outcome, setting: Setting) -> Table {
+/// Tabulates the ways of a setting.
+fn table(outcome: &WaitsOutcome, setting: Setting) -> Table {
     let lines = setting.ways().filter_map(|way| {
-        let figure = outcome.figure(setting, way)?;
-        let times = [figure.p50_us, figure.p99_us, figure.p999_us, figure.max_us];
+        let latency = outcome.summary(setting, way)?;
+        let times = [
+            latency.p50_us,
+            latency.p99_us,
+            latency.p999_us,
+            latency.max_us,
+        ];
         let ratio = outcome.by_blocking(setting, way);
         let ratios = ratio.map_or_else(Default::default, |ratio| {
             [
@@ -102,22 +138,23 @@ fn table(outcome: &Outcome, setting: Setting) -> Table {
     Table::new(setting.name(), columns, lines)
 }
 
-/// How the figures are to be understood, in sentences.
-fn notes(outcome: &Outcome) -> Vec<String> {
+/// Explains the figures.
+fn notes(outcome: &WaitsOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
-            "{} rounds; in each all ways take turns in each setting, {} calls each after {} that do \
-             not count. Times are medians over the rounds, max is over all of them. The last columns: \
-             p50 by that of blocking recv of the same round, the median, and from the least to the \
-             greatest.",
+            "{} rounds; in each all ways take turns in each setting, {} calls each after {} that \
+             do not count. Times are medians over the rounds, max is over all of them. The last \
+             columns: p50 by that of blocking recv of the same round, the median, and from the \
+             least to the greatest.",
             plan.rounds,
             units::count(plan.calls.into()),
             units::count(plan.warm_up.into()),
         ),
         "Client and server are processes with a thread each, pinned, on raw TCP sockets of the \
-         loopback: 60 octets there, 28 back. The client blocks in recv. In every set are the listener \
-         and the idle connections; a thread that blocks or spins in recv alone leaves them out."
+         loopback: 60 octets there, 28 back. The client blocks in recv. In every set are the \
+         listener and the idle connections; a thread that blocks or spins in recv alone leaves \
+         them out."
             .to_owned(),
         "Spinning needs a processor for itself, and is not measured on one.".to_owned(),
     ];
@@ -130,9 +167,15 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-const LEAD: &str = "A thread of a server waits for the next request, receives it, and replies. Each way \
-                    to wait was measured on raw sockets beside the plainest: a thread that blocks in \
-                    recv on one connection.";
+const NO_FIFO: &str = "SCHED_FIFO was not measured: this process may not use real-time priorities.";
+const ONE_PROCESSOR: &str = "Nothing was measured with two processors: this process may use one \
+                             only, so that nothing is known of spinning either.";
+const SHORT: &str = "This was a short run: fewer rounds, and fewer calls in each.";
+/// A load that leaves no processor to the experiment alone.
+const NOTABLE_LOAD: f64 = 0.5;
+const LEAD: &str = "A thread of a server waits for the next request, receives it, and replies. \
+                    Each way to wait was measured on raw sockets beside the plainest: a thread \
+                    that blocks in recv on one connection.";
 
 #[cfg(test)]
 mod tests {

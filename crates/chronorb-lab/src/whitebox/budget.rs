@@ -1,102 +1,85 @@
-//! What a call may cost.
+//! The budgets of calls.
 
 use thiserror::Error;
 
-/// What calls of one kind may cost on each side. Nothing else: no heap allocation, no lock operation,
-/// no page fault, and no system call of another kind.
+/// The budget of one kind of calls: no heap allocation, lock operation or page fault, and the
+/// system calls that each side may make.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// What the client may ask of the kernel.
-    pub client: Allowed,
-    /// What the server may; nothing within one process, where the client's thread does it all.
-    pub server: Option<Allowed>,
+    /// The system calls of the client.
+    pub client: KernelBudget,
+    /// The system calls of the server; nothing within one process, where the client's thread does
+    /// all the work.
+    pub server: Option<KernelBudget>,
 }
 
-/// What one side may ask of the kernel for each call.
+/// The system calls that one side may make for each call.
 #[derive(Clone, Copy, Debug)]
-pub struct Allowed {
-    /// To send: exactly so many.
+pub struct KernelBudget {
+    /// The exact number of sends.
     pub sends: u64,
-    /// To receive: exactly so many, or fewer where one may bring several calls.
+    /// The exact number of receives, or the greatest where one may bring several calls.
     pub receives: u64,
     /// Whether one receive may bring several calls.
     pub batched: bool,
-    /// To wait for something to receive: at most so many.
+    /// The greatest number of waits for something to receive.
     pub waits: u64,
 }
 
-/// What a system call is for.
+/// The use of a system call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KernelUse {
-    /// To send.
+    /// A send.
     Send,
-    /// To receive; a receive that blocks is no wait.
+    /// A receive; one that blocks is no wait.
     Receive,
-    /// To wait until a connection has something.
+    /// A wait until a connection has something.
     Wait,
-    /// For anything else.
+    /// Anything else.
     Other,
 }
 
 impl Budget {
     /// A two-way call on a connection of its own, served by a Leader/Followers lane.
     pub const TWO_WAY: Self = Self {
-        client: Allowed {
-            sends: 1,
-            receives: 1,
-            batched: false,
-            waits: 0,
-        },
-        server: Some(Allowed {
-            sends: 1,
-            receives: 1,
-            batched: false,
-            waits: 1,
-        }),
+        client: KernelBudget::of(1, 1, 0),
+        server: Some(KernelBudget::of(1, 1, 1)),
     };
 
     /// The same call where the server's thread stays with the connection, and does not wait at the
     /// lane's set.
     pub const STAYING: Self = Self {
-        server: Some(Allowed {
-            sends: 1,
-            receives: 1,
-            batched: false,
-            waits: 0,
-        }),
+        server: Some(KernelBudget::of(1, 1, 0)),
         ..Self::TWO_WAY
     };
 
-    /// A oneway call on the same way.
+    /// A oneway call on a connection of its own, served by a Leader/Followers lane.
     pub const ONEWAY: Self = Self {
-        client: Allowed {
-            sends: 1,
-            receives: 0,
-            batched: false,
-            waits: 0,
-        },
-        server: Some(Allowed {
-            sends: 0,
-            receives: 1,
+        client: KernelBudget::of(1, 0, 0),
+        server: Some(KernelBudget {
             batched: true,
-            waits: 1,
+            ..KernelBudget::of(0, 1, 1)
         }),
     };
 
     /// A call of an object of the same ORB.
     pub const COLLOCATED: Self = Self {
-        client: Allowed {
-            sends: 0,
-            receives: 0,
-            batched: false,
-            waits: 0,
-        },
+        client: KernelBudget::of(0, 0, 0),
         server: None,
     };
 }
 
-impl Allowed {
-    /// Whether so many system calls for each use are within it, for so many calls.
+impl KernelBudget {
+    const fn of(sends: u64, receives: u64, waits: u64) -> Self {
+        Self {
+            sends,
+            receives,
+            batched: false,
+            waits,
+        }
+    }
+
+    /// Whether the system calls of so many calls, by their use, keep the budget.
     pub(super) fn permits(&self, calls: u64, used: impl Fn(KernelUse) -> u64) -> bool {
         let received = used(KernelUse::Receive);
         let receives = calls * self.receives;
@@ -106,30 +89,31 @@ impl Allowed {
             && used(KernelUse::Other) == 0
     }
 
-    /// In words.
+    /// Renders the budget in words.
     pub(super) fn words(&self) -> String {
-        let mut words = Vec::new();
-        if self.sends > 0 {
-            words.push(format!("{} send", self.sends));
-        }
-        if self.receives > 0 {
-            let bound = if self.batched { "at most " } else { "" };
-            words.push(format!("{bound}{} receive", self.receives));
-        }
-        if self.waits > 0 {
-            words.push(format!("at most {} wait", self.waits));
-        }
-        match words.is_empty() {
-            true => "no system call".to_owned(),
-            false => format!("{} and no other system call", words.join(", ")),
+        let receive = if self.batched {
+            "at most 1 receive"
+        } else {
+            "1 receive"
+        };
+        let words = [
+            (self.sends, "1 send"),
+            (self.receives, receive),
+            (self.waits, "at most 1 wait"),
+        ];
+        let words = words.iter().filter(|(most, _)| *most > 0);
+        let words: Vec<_> = words.map(|(_, words)| *words).collect();
+        if words.is_empty() {
+            "no system call".to_owned()
+        } else {
+            format!("{} and no other system call", words.join(", "))
         }
     }
 }
 
 impl KernelUse {
-    /// What the system call of this name is for.
-    #[must_use]
-    pub fn of(name: &str) -> Self {
+    /// Returns the use of the system call of this name.
+    pub(crate) fn of(name: &str) -> Self {
         match name {
             "sendto" | "sendmsg" | "write" | "writev" => Self::Send,
             "recvfrom" | "recvmsg" | "read" | "readv" => Self::Receive,
@@ -139,11 +123,11 @@ impl KernelUse {
     }
 }
 
-/// Calls do more than they need.
+/// The error of calls that exceed their budgets.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("{missed} of the budgets' claims are missed: calls do more than they need")]
 pub struct BrokenBudgets {
-    /// How many claims of the budgets do not hold.
+    /// The number of the budgets' claims that are missed.
     pub missed: usize,
 }
 
@@ -151,7 +135,7 @@ pub struct BrokenBudgets {
 mod tests {
     use super::*;
 
-    fn permits(allowed: Allowed, names: &[(&str, u64)]) -> bool {
+    fn permits(allowed: KernelBudget, names: &[(&str, u64)]) -> bool {
         allowed.permits(10, |kind| {
             let of_kind = names.iter().filter(|(name, _)| KernelUse::of(name) == kind);
             of_kind.map(|(_, calls)| calls).sum()

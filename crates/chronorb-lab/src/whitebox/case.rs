@@ -1,151 +1,127 @@
-//! The kinds of calls, and what serves them.
+//! The kinds of calls, and their servers.
 
 use super::budget::Budget;
+use super::outcome::Subject;
 
-/// A call that is made again and again, and who serves it.
+/// A call that is made again and again, and its server.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct WhiteboxCase {
     /// The name for programs.
     pub name: &'static str,
-    /// The name for people.
+    /// The name in texts and tables.
     pub title: &'static str,
-    /// What is called.
-    pub kind: Kind,
-    /// Where the object is.
-    pub place: Place,
+    /// The kind of call.
+    pub kind: CallKind,
+    /// The place of the object.
+    pub place: ObjectPlace,
     /// Options of the ORB, on both sides.
     pub options: &'static [&'static str],
-    /// What it may cost; nothing where it only stands for comparison.
+    /// The budget; nothing where the case is there for comparison only.
     pub budget: Option<Budget>,
 }
 
-/// What is called.
+/// A kind of call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
-    /// An octet goes and a number comes back, as in the papers' experiment.
+pub enum CallKind {
+    /// A call with an octet that returns its cube, as in the papers' experiment.
     Cube,
-    /// A number goes, and nothing comes back; the next one goes when it was served, of which the client
-    /// learns outside of the ORB.
+    /// A oneway call with a number. The next one is sent when the server has served it, which the
+    /// client learns outside of the ORB.
     Oneway,
-    /// The same, but the next one goes at once.
+    /// The same, but the next one is sent at once.
     OnewayAtOnce,
-    /// 1 KiB of octets goes, and comes back.
+    /// A call with 1 KiB of octets that returns them.
     Octets,
-    /// A struct goes, and comes back.
+    /// A call with a struct that returns it.
     Struct,
 }
 
-/// Where the object is.
+/// The place of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Place {
-    /// In another process, on a pool of one lane with one thread, at the client's priority.
+pub enum ObjectPlace {
+    /// Another process, on a pool of one lane with one thread, at the client's priority.
     Lane,
-    /// In another process, on the default pool.
+    /// Another process, on the default pool.
     DefaultPool,
-    /// In the client's process.
+    /// The client's process.
     Collocated,
 }
 
-/// Everything that is measured.
-pub const CASES: [Case; 11] = [
-    Case {
-        name: "twoway",
-        title: "two-way, Leader/Followers lane",
-        kind: Kind::Cube,
-        place: Place::Lane,
-        options: &[],
-        budget: Some(Budget::TWO_WAY),
-    },
-    Case {
-        name: "octets",
-        title: "two-way, 1 KiB of octets",
-        kind: Kind::Octets,
-        place: Place::Lane,
-        options: &[],
-        budget: Some(Budget::TWO_WAY),
-    },
-    Case {
-        name: "struct",
-        title: "two-way, a struct",
-        kind: Kind::Struct,
-        place: Place::Lane,
-        options: &[],
-        budget: Some(Budget::TWO_WAY),
-    },
-    Case {
-        name: "oneway",
-        title: "oneway, one at a time",
-        kind: Kind::Oneway,
-        place: Place::Lane,
-        options: &[],
-        budget: Some(Budget::ONEWAY),
-    },
-    Case {
-        name: "oneway-at-once",
-        title: "oneway, back to back",
-        kind: Kind::OnewayAtOnce,
-        place: Place::Lane,
-        options: &[],
-        budget: None,
-    },
-    Case {
-        name: "default-pool",
-        title: "two-way, default pool of 4 threads",
-        kind: Kind::Cube,
-        place: Place::DefaultPool,
-        options: &["-ORBThreads", "4"],
-        budget: Some(Budget::STAYING),
-    },
-    Case {
-        name: "half-sync",
-        title: "two-way, Half-Sync/Half-Async lane",
-        kind: Kind::Cube,
-        place: Place::Lane,
-        options: &["-ORBThreadpoolStrategy", "half-sync"],
-        budget: None,
-    },
-    Case {
-        name: "shared-leader",
-        title: "two-way, shared connection with a leader",
-        kind: Kind::Cube,
-        place: Place::Lane,
-        options: &["-ORBClientConnection", "leader"],
-        budget: None,
-    },
-    Case {
-        name: "shared-thread",
-        title: "two-way, shared connection with a thread",
-        kind: Kind::Cube,
-        place: Place::Lane,
-        options: &["-ORBClientConnection", "thread"],
-        budget: None,
-    },
-    Case {
-        name: "collocated-poa",
-        title: "collocated, through the POA",
-        kind: Kind::Cube,
-        place: Place::Collocated,
-        options: &[],
-        budget: Some(Budget::COLLOCATED),
-    },
-    Case {
-        name: "collocated-direct",
-        title: "collocated, direct",
-        kind: Kind::Cube,
-        place: Place::Collocated,
-        options: &["-ORBCollocation", "direct"],
-        budget: Some(Budget::COLLOCATED),
-    },
+/// All cases that are measured.
+pub const CASES: [WhiteboxCase; 11] = [
+    WhiteboxCase::of("twoway", "two-way, Leader/Followers lane").within(Budget::TWO_WAY),
+    WhiteboxCase::of("octets", "two-way, 1 KiB of octets")
+        .calling(CallKind::Octets)
+        .within(Budget::TWO_WAY),
+    WhiteboxCase::of("struct", "two-way, a struct")
+        .calling(CallKind::Struct)
+        .within(Budget::TWO_WAY),
+    WhiteboxCase::of("oneway", "oneway, one at a time")
+        .calling(CallKind::Oneway)
+        .within(Budget::ONEWAY),
+    WhiteboxCase::of("oneway-at-once", "oneway, back to back").calling(CallKind::OnewayAtOnce),
+    WhiteboxCase::of("default-pool", "two-way, default pool of 4 threads")
+        .at(ObjectPlace::DefaultPool, &["-ORBThreads", "4"])
+        .within(Budget::STAYING),
+    WhiteboxCase::of("half-sync", "two-way, Half-Sync/Half-Async lane")
+        .at(ObjectPlace::Lane, &["-ORBThreadpoolStrategy", "half-sync"]),
+    WhiteboxCase::of("shared-leader", "two-way, shared connection with a leader")
+        .at(ObjectPlace::Lane, &["-ORBClientConnection", "leader"]),
+    WhiteboxCase::of("shared-thread", "two-way, shared connection with a thread")
+        .at(ObjectPlace::Lane, &["-ORBClientConnection", "thread"]),
+    WhiteboxCase::of("collocated-poa", "collocated, through the POA")
+        .at(ObjectPlace::Collocated, &[])
+        .within(Budget::COLLOCATED),
+    WhiteboxCase::of("collocated-direct", "collocated, direct")
+        .at(ObjectPlace::Collocated, &["-ORBCollocation", "direct"])
+        .within(Budget::COLLOCATED),
 ];
 
-impl Case {
-    /// The case of this name.
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
-        CASES.iter().find(|case| case.name == name)
+impl WhiteboxCase {
+    /// A two-way call of an object on a lane, without a budget.
+    const fn of(name: &'static str, title: &'static str) -> Self {
+        Self {
+            name,
+            title,
+            kind: CallKind::Cube,
+            place: ObjectPlace::Lane,
+            options: &[],
+            budget: None,
+        }
+    }
+
+    /// Whether the object is in another process.
+    pub(super) fn has_server(&self) -> bool {
+        self.place != ObjectPlace::Collocated
+    }
+
+    const fn calling(self, kind: CallKind) -> Self {
+        Self { kind, ..self }
+    }
+
+    const fn at(self, place: ObjectPlace, options: &'static [&'static str]) -> Self {
+        Self {
+            place,
+            options,
+            ..self
+        }
+    }
+
+    const fn within(self, budget: Budget) -> Self {
+        Self {
+            budget: Some(budget),
+            ..self
+        }
     }
 }
 
-/// How many octets [`Kind::Octets`] sends and receives.
+impl Subject for WhiteboxCase {
+    fn title(&self) -> &'static str {
+        self.title
+    }
+}
+
+/// The number of octets that [`CallKind::Octets`] sends and receives.
 pub(super) const MIRRORED: usize = 1024;
 
 #[cfg(test)]
@@ -153,19 +129,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_case_is_found_by_a_name_of_its_own() {
-        for case in &CASES {
-            let found = Case::named(case.name).unwrap();
-            assert_eq!(found.title, case.title);
-        }
-        assert!(Case::named("nothing").is_none());
-    }
-
-    #[test]
     fn a_budget_has_a_server_where_there_is_one() {
-        for case in &CASES {
+        for (at, case) in CASES.iter().enumerate() {
+            assert!(CASES[..at].iter().all(|other| other.name != case.name));
             if let Some(budget) = case.budget {
-                assert_eq!(budget.server.is_none(), case.place == Place::Collocated);
+                assert_eq!(
+                    budget.server.is_none(),
+                    case.place == ObjectPlace::Collocated
+                );
             }
         }
     }

@@ -1,88 +1,80 @@
-//! Whether the budgets are kept, and what the papers say is so.
+//! The claims: the budgets are kept, and the papers' results hold.
 
 use super::architectures;
-use super::budget::{Allowed, KernelUse};
-use super::outcome::{Outcome, Row, Side, SystemCall};
+use super::budget::{KernelBudget, KernelUse};
+use super::outcome::{CaseCosts, WhiteboxOutcome, WhiteboxSide};
 use super::report::per_call;
 use crate::Claim;
 
-/// All claims: two for each side that has a budget, and those by architecture.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+/// Judges all claims: two for each side that has a budget, and those by architecture.
+pub(super) fn of(outcome: &WhiteboxOutcome) -> Vec<Claim> {
     let budgeted = outcome.rows.iter().filter_map(|row| {
-        let budget = row.case.budget?;
-        let allowed = match row.side {
-            Side::Client => budget.client,
-            Side::Server => budget.server?,
+        let budget = row.subject.budget?;
+        let kernel_budget = match row.side {
+            WhiteboxSide::Client => budget.client,
+            WhiteboxSide::Server => budget.server?,
         };
-        Some((row, allowed))
+        Some([inside(row), kernel(row, &kernel_budget)])
     });
-    budgeted
-        .flat_map(|(row, allowed)| [inside(row), kernel(row, &allowed)])
-        .chain(architectures::claims(&outcome.architectures))
-        .collect()
+    let by_architecture = architectures::claims(&outcome.architectures);
+    budgeted.flatten().chain(by_architecture).collect()
 }
 
-fn inside(row: &Row) -> Claim {
+/// Judges the counts of a side in user space.
+fn inside(row: &CaseCosts) -> Claim {
     let counts = &row.counts;
     let faults = counts.minor_faults + counts.major_faults;
     let gratuitous = [counts.allocations, counts.lock_operations, faults];
-    let measured = format!(
-        "{}, {} and {} in {} calls",
-        gratuitous[0], gratuitous[1], gratuitous[2], row.calls
-    );
-    of_side(
-        row,
-        "0 allocations, 0 lock operations, 0 page faults",
-        Some((gratuitous == [0; 3], measured)),
-    )
+    let [allocations, locks, faults] = gratuitous;
+    let measured = format!("{allocations}, {locks} and {faults} in {} calls", row.calls);
+    let words = "0 allocations, 0 lock operations, 0 page faults";
+    of_side(row, words, Some((gratuitous == [0; 3], measured)))
 }
 
-fn kernel(row: &Row, allowed: &Allowed) -> Claim {
+/// Judges the system calls of a side.
+fn kernel(row: &CaseCosts, budget: &KernelBudget) -> Claim {
     let measured = row.system_calls.as_ref().map(|calls| {
-        let holds = allowed.permits(row.calls, |of| used(calls, of));
-        (holds, per_call(row))
+        let used = |kernel_use| {
+            let of_use = calls
+                .iter()
+                .filter(|(name, _)| KernelUse::of(name) == kernel_use);
+            of_use.map(|(_, (calls, _))| calls).sum()
+        };
+        (budget.permits(row.traced, used), per_call(row))
     });
-    of_side(row, &allowed.words(), measured)
+    of_side(row, &budget.words(), measured)
 }
 
-fn of_side(row: &Row, words: &str, measured: Option<(bool, String)>) -> Claim {
-    Claim::aim(format!("{}, {}: {words}", row.case.title, row.side.name())).holds(measured)
-}
-
-/// How often the kernel was asked for something of this use.
-fn used(system_calls: &[SystemCall], kernel_use: KernelUse) -> u64 {
-    let of_use = system_calls
-        .iter()
-        .filter(|of| KernelUse::of(&of.name) == kernel_use);
-    of_use.map(|of| of.calls).sum()
+fn of_side(row: &CaseCosts, words: &str, measured: Option<(bool, String)>) -> Claim {
+    let (title, side) = (row.subject.title, row.side.name());
+    Claim::aim(format!("{title}, {side}: {words}")).holds(measured)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::case::{CASES, Place};
-    use super::super::{Counts, Plan};
+    use super::super::Whitebox;
+    use super::super::case::{CASES, ObjectPlace};
+    use super::super::counts::{Counts, ProcessCosts};
+    use super::super::outcome::SideCosts;
+    use super::super::trial::CallsByName;
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
-    use crate::experiment::Findings;
+    use crate::experiment::{Experiment, Findings};
 
-    fn calls(names: &[&str], each: u64) -> Option<Vec<SystemCall>> {
-        let call = |name: &&str| SystemCall {
-            name: (*name).to_owned(),
-            calls: each,
-            octets: 100 * each,
-        };
+    fn calls(names: &[&str], each: u64) -> Option<CallsByName> {
+        let call = |name: &&str| ((*name).to_owned(), (each, 100 * each));
         Some(names.iter().map(call).collect())
     }
 
-    /// One that keeps all budgets.
-    pub(in super::super) fn outcome() -> Outcome {
-        let plan = Plan::full();
+    /// An outcome that keeps all budgets.
+    pub(in super::super) fn outcome() -> WhiteboxOutcome {
+        let plan = Whitebox::full();
         let each = u64::from(plan.calls);
         let mut rows = Vec::new();
         for case in &CASES {
             let (client, server): (&[_], &[_]) = match (case.name, case.place) {
-                (_, Place::Collocated) => (&[], &[]),
+                (_, ObjectPlace::Collocated) => (&[], &[]),
                 ("oneway" | "oneway-at-once", _) => (&["sendto"], &["epoll_pwait2", "recvfrom"]),
                 // A thread stays with the connection.
                 ("default-pool", _) => (&["sendto", "recvfrom"], &["recvfrom", "sendto"]),
@@ -91,16 +83,16 @@ pub(super) mod tests {
                     &["epoll_pwait2", "recvfrom", "sendto"],
                 ),
             };
-            let counts = Counts::default();
-            let mut add = |side, names| {
-                rows.push(Row::new(case, side, plan, counts, calls(names, each)));
-            };
-            add(Side::Client, client);
-            if case.place != Place::Collocated {
-                add(Side::Server, server);
-            }
+            let has_server = case.place != ObjectPlace::Collocated;
+            let none = ProcessCosts::default();
+            rows.extend(SideCosts::of_sides(
+                *case,
+                [each; 2],
+                [Some(none), has_server.then_some(none)],
+                [calls(client, each), calls(server, each)],
+            ));
         }
-        Outcome {
+        WhiteboxOutcome {
             plan,
             environment: Environment::example(),
             rows,
@@ -109,7 +101,7 @@ pub(super) mod tests {
         }
     }
 
-    fn missed(outcome: &Outcome) -> Vec<String> {
+    fn missed(outcome: &WhiteboxOutcome) -> Vec<String> {
         let missed = outcome.claims().into_iter();
         let missed = missed.filter(|claim| claim.verdict() == Verdict::Missed);
         missed.map(|claim| claim.claim).collect()
@@ -149,11 +141,7 @@ pub(super) mod tests {
         let mut outcome = outcome();
         for row in &mut outcome.rows {
             let calls = row.system_calls.as_mut().expect("they were traced");
-            calls.push(SystemCall {
-                name: "futex".to_owned(),
-                calls: 1,
-                octets: 0,
-            });
+            calls.insert("futex".to_owned(), (1, 0));
         }
         assert_eq!(missed(&outcome).len(), 2 * 5 + 2);
     }

@@ -1,41 +1,34 @@
-//! What threads count of themselves.
+//! Counts of the work of threads.
 
-use chronorb_probe::counts_of_this_thread;
+use chronorb_probe::{ActivityTimes, counts_of_this_thread};
 use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
 use serde::{Deserialize, Serialize};
 
 use crate::idl::whitebox;
 
-/// What one thread or several have done, as far as they can tell themselves.
+/// Counts of one thread or several. Those of a call are fractions.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Counts {
+pub struct Counts<T = u64> {
     /// Heap allocations and reallocations.
-    pub allocations: u64,
-    /// What was asked for by them, in octets.
-    pub allocated_octets: u64,
-    /// Lock operations of the user's level: each time that a mutex was locked, or tried.
-    pub lock_operations: u64,
-    /// Octets that were copied in user space, as [`chronorb_cdr::octets_copied`] counts them.
-    pub octets_copied: u64,
+    pub allocations: T,
+    /// The octets that these asked for.
+    pub allocated_octets: T,
+    /// Lock operations in user space: each time that a mutex was locked, or tried.
+    pub lock_operations: T,
+    /// Octets copied in user space, as [`chronorb_cdr::octets_copied`] counts them.
+    pub octets_copied: T,
     /// Page faults served from memory.
-    pub minor_faults: u64,
+    pub minor_faults: T,
     /// Page faults served from a disk.
-    pub major_faults: u64,
+    pub major_faults: T,
     /// Context switches because the thread waited.
-    pub voluntary_switches: u64,
+    pub voluntary_switches: T,
     /// Context switches because another thread was to run.
-    pub involuntary_switches: u64,
+    pub involuntary_switches: T,
 }
 
 impl Counts {
-    /// What all threads of the process have done so far, as far as the ORB made them, and the calling
-    /// one; it says itself how many octets were copied. To ask is a lock operation.
-    pub(super) fn of_process(octets_copied: u64) -> Self {
-        let threads = counts_of_others() + counts_of_this_thread();
-        Self::of_threads(threads, Usage::of_process(), octets_copied)
-    }
-
-    /// What threads counted, with what the kernel counted of them.
+    /// The counts of threads, with those that the kernel keeps of them.
     pub(super) const fn of_threads(
         threads: ThreadCounts,
         usage: Usage,
@@ -53,14 +46,14 @@ impl Counts {
         }
     }
 
-    /// What was done since `before`, and not for anything else.
+    /// Returns the counts since `before`, or without the counts of something else.
     pub(super) fn since(self, before: Self) -> Self {
         self.zip(before, u64::saturating_sub)
     }
 
-    /// Of several runs of the same calls, what they cost. What a program does it does in each of
-    /// them, so the most counts; but the kernel may move a page or let somebody else run at any time,
-    /// which is not for the calls, so the least counts of that.
+    /// Returns the counts of one run of several with the same calls. A program does its own work
+    /// in each of them, so the greatest count is right; but the kernel may move a page or switch
+    /// threads at any time, so the least count of that is right.
     pub(super) fn of_runs(runs: &[Self]) -> Self {
         let pick = |of: fn(u64, u64) -> u64| {
             let picked = runs.iter().copied().reduce(|a, b| a.zip(b, of));
@@ -76,8 +69,20 @@ impl Counts {
         }
     }
 
-    /// All of them, in the order of their declaration.
-    pub(super) fn to_array(self) -> [u64; KINDS] {
+    /// Returns the counts of one of so many calls.
+    pub(super) fn each(self, calls: u64) -> Counts<f64> {
+        Counts::from_array(self.to_array().map(|count| per_call(count, calls)))
+    }
+
+    fn zip(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        let (mine, others) = (self.to_array(), other.to_array());
+        Self::from_array(std::array::from_fn(|n| of(mine[n], others[n])))
+    }
+}
+
+impl<T: Copy> Counts<T> {
+    /// Returns all counts in the order of their declaration.
+    fn to_array(self) -> [T; KINDS] {
         [
             self.allocations,
             self.allocated_octets,
@@ -90,64 +95,113 @@ impl Counts {
         ]
     }
 
-    fn from_array(array: [u64; KINDS]) -> Self {
-        let [
-            allocations,
-            allocated_octets,
-            lock_operations,
-            octets_copied,
-            minor_faults,
-            major_faults,
-            voluntary_switches,
-            involuntary_switches,
-        ] = array;
+    fn from_array(counts: [T; KINDS]) -> Self {
         Self {
-            allocations,
-            allocated_octets,
-            lock_operations,
-            octets_copied,
-            minor_faults,
-            major_faults,
-            voluntary_switches,
-            involuntary_switches,
+            allocations: counts[0],
+            allocated_octets: counts[1],
+            lock_operations: counts[2],
+            octets_copied: counts[3],
+            minor_faults: counts[4],
+            major_faults: counts[5],
+            voluntary_switches: counts[6],
+            involuntary_switches: counts[7],
         }
-    }
-
-    /// As the server says it.
-    pub(super) fn to_idl(self) -> whitebox::Counts {
-        whitebox::Counts {
-            allocations: self.allocations,
-            allocated_octets: self.allocated_octets,
-            lock_operations: self.lock_operations,
-            octets_copied: self.octets_copied,
-            minor_faults: self.minor_faults,
-            major_faults: self.major_faults,
-            voluntary_switches: self.voluntary_switches,
-            involuntary_switches: self.involuntary_switches,
-        }
-    }
-
-    /// As the server said it.
-    pub(super) fn of_idl(counts: &whitebox::Counts) -> Self {
-        Self {
-            allocations: counts.allocations,
-            allocated_octets: counts.allocated_octets,
-            lock_operations: counts.lock_operations,
-            octets_copied: counts.octets_copied,
-            minor_faults: counts.minor_faults,
-            major_faults: counts.major_faults,
-            voluntary_switches: counts.voluntary_switches,
-            involuntary_switches: counts.involuntary_switches,
-        }
-    }
-
-    fn zip(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
-        let (mine, others) = (self.to_array(), other.to_array());
-        Self::from_array(std::array::from_fn(|n| of(mine[n], others[n])))
     }
 }
 
-/// How many there are.
+/// The costs of a process: counts, and processor time by activity if that is kept.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(super) struct ProcessCosts {
+    pub(super) counts: Counts,
+    #[serde(with = "ActivityTimesFields")]
+    pub(super) times: ActivityTimes,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "ActivityTimes")]
+struct ActivityTimesFields {
+    nanoseconds: [u64; 5],
+    intervals: [u64; 5],
+}
+
+impl ProcessCosts {
+    /// Returns the costs of this process so far: of all threads of the ORB, and the calling one.
+    /// This takes a lock. The caller knows the octets that were copied.
+    pub(super) fn so_far(octets_copied: u64) -> Self {
+        let threads = counts_of_others() + counts_of_this_thread();
+        Self::of_threads(threads, Usage::of_process(), octets_copied)
+    }
+
+    /// The costs of threads, with the counts that the kernel keeps of them.
+    pub(super) fn of_threads(threads: ThreadCounts, usage: Usage, octets_copied: u64) -> Self {
+        Self {
+            counts: Counts::of_threads(threads, usage, octets_copied),
+            times: ActivityTimes::from(threads),
+        }
+    }
+
+    /// Returns the costs since `before`.
+    pub(super) fn since(self, before: Self) -> Self {
+        Self {
+            times: self.times - before.times,
+            ..self.without(before.counts)
+        }
+    }
+
+    /// Returns the costs without some counts.
+    pub(super) fn without(self, counts: Counts) -> Self {
+        Self {
+            counts: self.counts.since(counts),
+            ..self
+        }
+    }
+
+    /// Returns the costs of one run of several with the same calls, if there are any.
+    pub(super) fn of_runs(runs: &[Self]) -> Option<Self> {
+        let counts: Vec<_> = runs.iter().map(|run| run.counts).collect();
+        Some(Self {
+            counts: Counts::of_runs(&counts),
+            ..*runs.first()?
+        })
+    }
+
+    /// Returns the sum of both costs.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            counts: self.counts.zip(other.counts, u64::wrapping_add),
+            times: self.times + other.times,
+        }
+    }
+}
+
+impl From<ProcessCosts> for whitebox::Costs {
+    fn from(costs: ProcessCosts) -> Self {
+        Self {
+            counts: costs.counts.to_array(),
+            nanoseconds: costs.times.nanoseconds,
+            intervals: costs.times.intervals,
+        }
+    }
+}
+
+impl From<whitebox::Costs> for ProcessCosts {
+    fn from(costs: whitebox::Costs) -> Self {
+        Self {
+            counts: Counts::from_array(costs.counts),
+            times: ActivityTimes {
+                nanoseconds: costs.nanoseconds,
+                intervals: costs.intervals,
+            },
+        }
+    }
+}
+
+/// Returns a count of one of so many calls.
+pub(super) fn per_call(count: u64, calls: u64) -> f64 {
+    count as f64 / calls.max(1) as f64
+}
+
+/// The number of counts.
 const KINDS: usize = 8;
 
 #[cfg(test)]

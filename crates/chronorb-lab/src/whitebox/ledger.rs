@@ -1,17 +1,17 @@
-//! What all threads of a server have copied.
+//! The octets that all threads of a server have copied.
 //!
-//! What a thread copies only the thread itself can tell. So each one notes it at every stage of a
-//! request, in a row of its own; noting neither allocates nor locks.
+//! Only a thread itself can count the octets that it copies. So each thread notes them at every
+//! stage of a request, in a row of its own; that neither allocates nor locks.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use chronorb_cdr::octets_copied;
 
-/// Notes how many octets the calling thread has copied so far.
+/// Notes the octets that the calling thread has copied so far.
 ///
 /// # Panics
-/// Where more threads note than there are rows.
+/// Panics if there are more threads than rows.
 pub(super) fn note() {
     let row = ROW.get().unwrap_or_else(|| {
         let row = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -24,7 +24,7 @@ pub(super) fn note() {
     row.store(octets_copied(), Ordering::Release);
 }
 
-/// What all threads had copied together when each of them last noted it.
+/// Returns the sum of the octets that all threads noted last.
 pub(super) fn sum() -> u64 {
     ROWS.iter().map(|row| row.load(Ordering::Acquire)).sum()
 }

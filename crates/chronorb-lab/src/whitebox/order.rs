@@ -1,57 +1,39 @@
-//! What parent and children say to each other.
+//! The messages between parent and children.
 
 use serde::{Deserialize, Serialize};
 
-use super::architectures;
-use super::counts::Counts;
-
-/// To a child, as its argument.
+/// The argument of a child: the part of a server or of a client.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) enum Part {
-    Server(ServerOrder),
-    Client(ClientOrder),
-    ServerOfMany(architectures::ServerOrder),
-    ManyClients(architectures::ClientOrder),
+pub(super) struct PartOrder {
+    pub(super) subject: SubjectName,
+    pub(super) pass: Pass,
+    /// The part of a client; nothing for a server.
+    pub(super) client: Option<ClientPart>,
 }
 
-/// What a server is to do.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ServerOrder {
-    /// The name of the case.
-    pub(super) case: String,
-    pub(super) pass: Pass,
+/// The name of the subject that is run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) enum SubjectName {
+    Case(String),
+    Architecture(String),
 }
 
-/// What a client is to do.
+/// The part of a client. It reports the costs of client and server when its calls are made.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ClientOrder {
-    /// The name of the case.
-    pub(super) case: String,
-    pub(super) pass: Pass,
-    /// The server's object, as `IOR:…`; nothing where the client has the object itself.
-    pub(super) reference: Option<String>,
+pub(super) struct ClientPart {
+    /// The server's objects, as `IOR:…`; none where the client has the object itself.
+    pub(super) objects: Vec<String>,
+    /// The number of calls of each thread.
     pub(super) calls: u32,
 }
 
-/// How a case is run.
+/// A pass over a subject, with processes of its own.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) enum Pass {
     /// The processes count for themselves.
-    Counted,
-    /// Their system calls are traced, and they do nothing more than they must.
-    Traced,
-}
-
-/// From a server, when it serves.
-#[derive(Debug, Default, Deserialize, Serialize)]
-pub(super) struct Serving {
-    pub(super) reference: Option<String>,
-}
-
-/// From a client, when it has made its calls: what both sides counted; zeros where it was traced.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Counted {
-    pub(super) client: Counts,
-    /// Nothing where the client had the object itself.
-    pub(super) server: Option<Counts>,
+    Counts,
+    /// The threads read their clocks whenever they turn to another activity.
+    Times,
+    /// The system calls are traced, and the processes do nothing that is not necessary.
+    Trace,
 }

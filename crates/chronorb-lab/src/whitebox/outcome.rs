@@ -1,174 +1,231 @@
-//! What was counted.
+//! The outcome of the experiment.
 
 use std::collections::BTreeMap;
 
-use chronorb_report::Document;
+use chronorb_probe::{Activity, ActivityTimes};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::architectures::{ArchitectureRow, RowFigures as ArchitectureFigures};
+use super::architectures::Configuration;
 use super::budget::BrokenBudgets;
-use super::case::Case;
-use super::claims;
-use super::client::RUNS;
-use super::counts::Counts;
-use super::published::{PUBLISHED, Published};
-use super::report;
-use super::{Plan, Whitebox};
-use crate::Claim;
-use crate::Verdict;
+use super::case::WhiteboxCase;
+use super::counts::{Counts, ProcessCosts, per_call};
+use super::trial::CallsByName;
+use super::{CLIENTS, WhiteboxPlan, claims};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, plain_data};
+use crate::experiment::plain_data;
+use crate::{Claim, Verdict};
 
-/// All that was counted.
+/// The outcome of the experiment.
 #[derive(Clone, Debug)]
-pub struct Outcome {
-    /// What was run.
-    pub plan: Plan,
-    /// Where it was run.
+pub struct WhiteboxOutcome {
+    /// The plan that was run.
+    pub plan: WhiteboxPlan,
+    /// The machine.
     pub environment: Environment,
-    /// A row for each side of each case.
-    pub rows: Vec<Row>,
-    /// A row for each side of each architecture, with ten clients.
-    pub architectures: Vec<ArchitectureRow>,
-    /// Why system calls could not be traced; nothing where they were.
+    /// The costs of each side of each case.
+    pub rows: Vec<CaseCosts>,
+    /// The costs of each side of each architecture, with ten clients.
+    pub architectures: Vec<ArchitectureCosts>,
+    /// The reason why system calls could not be traced, if so.
     pub untraced: Option<String>,
 }
 
-/// What calls of one case cost one side.
+/// The costs of calls of one subject on one side.
 #[derive(Clone, Debug)]
-pub struct Row {
-    /// The case.
-    pub case: Case,
+pub struct SideCosts<S> {
+    /// The subject: a case or an architecture.
+    pub subject: S,
     /// The side.
-    pub side: Side,
-    /// How many calls it is of.
+    pub side: WhiteboxSide,
+    /// The number of calls that were counted.
     pub calls: u64,
-    /// What threads counted of themselves, for all of these calls.
+    /// The counts of all of them. Those of an architecture have no octets that were copied.
     pub counts: Counts,
-    /// What the kernel was asked for, for as many calls; nothing where it could not be traced.
-    pub system_calls: Option<Vec<SystemCall>>,
+    /// The processor time of as many calls by activity, which is kept of architectures only.
+    pub times: ActivityTimes,
+    /// The number of calls that were traced.
+    pub traced: u64,
+    /// The numbers and octets of the system calls of these, if they could be traced.
+    pub system_calls: Option<CallsByName>,
 }
 
-/// Who does something.
+/// The costs of a case on one side.
+pub type CaseCosts = SideCosts<WhiteboxCase>;
+/// The costs of an architecture on one side.
+pub type ArchitectureCosts = SideCosts<Configuration>;
+
+/// A subject of the experiment.
+pub trait Subject: Copy {
+    /// The name in texts and tables.
+    fn title(&self) -> &'static str;
+
+    /// The name as a heading of lines in a table.
+    fn heading(&self) -> String {
+        self.title().to_owned()
+    }
+}
+
+/// A side of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// Who calls; within one process, all of it.
+pub enum WhiteboxSide {
+    /// The caller; within one process, the whole process.
     Client,
-    /// Who is called.
+    /// The servant's process.
     Server,
 }
 
-/// How often the kernel was asked for one thing.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct SystemCall {
-    /// The name, as `sendto`.
-    pub name: String,
-    /// How often.
-    pub calls: u64,
-    /// How many octets it moved.
-    pub octets: u64,
-}
-
-impl Outcome {
-    /// What calls of a case cost a side.
-    #[must_use]
-    pub fn row(&self, case: &str, side: Side) -> Option<&Row> {
+impl WhiteboxOutcome {
+    /// The costs of a case on a side.
+    pub(crate) fn row(&self, case: &str, side: WhiteboxSide) -> Option<&CaseCosts> {
         let mut rows = self.rows.iter();
-        rows.find(|row| (row.case.name, row.side) == (case, side))
+        rows.find(|row| (row.subject.name, row.side) == (case, side))
     }
 
-    /// Whether all budgets are kept, as far as it could be counted.
+    /// Checks that all budgets are kept, as far as they could be counted.
     ///
     /// # Errors
     ///
     /// [`BrokenBudgets`] where one is not.
     pub fn check(&self) -> Result<(), BrokenBudgets> {
-        let claims = claims::of(self);
-        let missed = claims
-            .iter()
-            .filter(|claim| claim.paper.is_none() && claim.verdict() == Verdict::Missed);
-        match missed.count() {
+        let is_missed = |claim: &Claim| claim.paper.is_none() && claim.verdict() == Verdict::Missed;
+        match claims::of(self).into_iter().filter(is_missed).count() {
             0 => Ok(()),
             missed => Err(BrokenBudgets { missed }),
         }
     }
 }
 
-impl Findings for Outcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let reason = self.untraced.as_ref();
-        let untold = reason.map(|reason| format!("System calls were not counted: {reason}."));
-        let stolen = self.environment.stolen_caveat();
-        untold.into_iter().chain(stolen).collect()
-    }
-
-    /// What the budgets say, and the papers, and whether it holds.
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        plain_data(&Figures {
-            experiment: Whitebox::NAME,
-            environment: &self.environment,
-            runs: RUNS,
-            rows: (self
-                .rows
-                .iter()
-                .map(|row| AnyRow::Case(RowFigures::of(row))))
-            .chain((self.architectures.iter()).map(|row| AnyRow::Architecture(row.figures())))
-            .collect(),
-            not_counted: self.untraced.as_deref(),
-            published_lock_operations: PUBLISHED,
-            claims: self.claims(),
-            plan: self.plan,
+impl<S: Subject> SideCosts<S> {
+    /// The costs of client and server, where there is one. `calls` were counted, `traced` traced.
+    pub(super) fn of_sides(
+        subject: S,
+        [calls, traced]: [u64; 2],
+        costs: [Option<ProcessCosts>; 2],
+        system_calls: [Option<CallsByName>; 2],
+    ) -> impl Iterator<Item = Self> {
+        let sides = WhiteboxSide::ALL.into_iter().zip(costs).zip(system_calls);
+        sides.filter_map(move |((side, costs), system_calls)| {
+            let ProcessCosts { counts, times } = costs?;
+            Some(Self {
+                subject,
+                side,
+                calls,
+                counts,
+                times,
+                traced,
+                system_calls,
+            })
         })
     }
 
-    fn document(&self) -> Document {
-        report::document(self)
+    /// Returns a count of one call.
+    pub(super) fn each(&self, count: u64) -> f64 {
+        per_call(count, self.calls)
+    }
+
+    /// Returns a number of system calls, or of their octets, of one call.
+    pub(super) fn each_traced(&self, count: u64) -> f64 {
+        per_call(count, self.traced)
+    }
+
+    /// Returns the lock operations of one call as the papers count them: that a lock is taken, and
+    /// that it is given back.
+    pub(super) fn paper_locks(&self) -> f64 {
+        2.0 * self.each(self.counts.lock_operations)
+    }
+
+    /// Returns the octets that system calls moved, if they could be traced.
+    pub(super) fn kernel_octets(&self) -> Option<u64> {
+        let calls = self.system_calls.as_ref()?;
+        Some(calls.values().map(|(_, octets)| octets).sum())
+    }
+
+    /// The figures that subjects of both kinds have, with others.
+    fn figures_with(&self, more: Value) -> Value {
+        let mut figures = plain_data(&self.counts.each(self.calls));
+        let each =
+            |(name, (calls, _)): (&String, &(u64, u64))| (name.clone(), self.each_traced(*calls));
+        let calls = self.system_calls.as_ref();
+        let calls = calls.map(|calls| calls.iter().map(each).collect::<BTreeMap<_, _>>());
+        figures["side"] = plain_data(&self.side);
+        figures["system_calls"] = plain_data(&calls);
+        for (name, value) in more.as_object().into_iter().flatten() {
+            figures[name] = value.clone();
+        }
+        figures
     }
 }
 
-impl Row {
-    pub(super) fn new(
-        case: &Case,
-        side: Side,
-        plan: Plan,
-        counts: Counts,
-        system_calls: Option<Vec<SystemCall>>,
-    ) -> Self {
-        Self {
-            case: *case,
-            side,
-            calls: plan.calls.into(),
-            counts,
-            system_calls,
+impl CaseCosts {
+    pub(super) fn figures(&self) -> Value {
+        let octets = self.kernel_octets().map(|octets| self.each_traced(octets));
+        self.figures_with(json!({"case": self.subject.name, "octets_by_kernel": octets}))
+    }
+}
+
+impl ArchitectureCosts {
+    /// Returns the futex calls of all traced calls together, if they could be traced.
+    pub(crate) fn futex_calls(&self) -> Option<u64> {
+        let calls = self.system_calls.as_ref()?.get("futex");
+        Some(calls.map_or(0, |(calls, _)| *calls))
+    }
+
+    /// Returns the futex calls of one call, if they could be traced.
+    pub(super) fn futexes_each(&self) -> Option<f64> {
+        self.futex_calls().map(|calls| self.each_traced(calls))
+    }
+
+    /// Returns the processor time of one call, in µs.
+    pub(crate) fn processor_us(&self) -> f64 {
+        self.spent_ns() / 1e3 / self.calls.max(1) as f64
+    }
+
+    /// Returns the share of an activity in the processor time, in percent.
+    pub(crate) fn percent(&self, of: Activity) -> f64 {
+        let all = self.spent_ns();
+        if all > 0.0 {
+            100.0 * self.net_ns(of) / all
+        } else {
+            0.0
         }
     }
 
-    /// So many for each call.
-    pub(super) fn each(&self, count: u64) -> f64 {
-        count as f64 / self.calls.max(1) as f64
+    fn spent_ns(&self) -> f64 {
+        ACTIVITIES.iter().map(|(of, _)| self.net_ns(*of)).sum()
     }
 
-    /// How many octets the kernel moved; nothing where that could not be traced.
-    pub(super) fn kernel_octets(&self) -> Option<u64> {
-        let calls = self.system_calls.as_ref()?;
-        Some(calls.iter().map(|of| of.octets).sum())
+    /// The time of an activity. One of nearly no time may measure as less than nothing.
+    fn net_ns(&self, of: Activity) -> f64 {
+        self.times.net(of).max(0.0)
+    }
+
+    pub(super) fn figures(&self) -> Value {
+        let mut figures = self.figures_with(json!({
+            "case": "ten-clients",
+            "architecture": self.subject.name(),
+            "clients": CLIENTS,
+            "requests": self.calls,
+            "futex_calls": self.futexes_each(),
+            "synchronisation_percent": self.percent(Activity::Synchronisation),
+            "io_percent": self.percent(Activity::InputOutput),
+            "protocol_percent": self.percent(Activity::Other),
+            "application_percent": self.percent(Activity::Application),
+            "processor_us": self.processor_us(),
+        }));
+        // They are not counted here.
+        figures.as_object_mut().map(|of| of.remove("octets_copied"));
+        figures
     }
 }
 
-impl Side {
-    /// In a word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+impl WhiteboxSide {
+    /// Both sides.
+    pub const ALL: [Self; 2] = [Self::Client, Self::Server];
+
+    /// The name.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
             Self::Server => "server",
@@ -176,75 +233,13 @@ impl Side {
     }
 }
 
-/// The figures of an [`Outcome`] for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    runs: u32,
-    rows: Vec<AnyRow<'a>>,
-    not_counted: Option<&'a str>,
-    published_lock_operations: [Published; 4],
-    claims: Vec<Claim>,
-    plan: Plan,
-}
-
-/// A row of either part.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum AnyRow<'a> {
-    Case(RowFigures<'a>),
-    Architecture(ArchitectureFigures<'a>),
-}
-
-/// All of one call.
-#[derive(Serialize)]
-struct RowFigures<'a> {
-    case: &'static str,
-    side: Side,
-    allocations: f64,
-    allocated_octets: f64,
-    lock_operations: f64,
-    octets_copied: f64,
-    minor_faults: f64,
-    major_faults: f64,
-    voluntary_switches: f64,
-    involuntary_switches: f64,
-    octets_by_kernel: Option<f64>,
-    system_calls: Option<BTreeMap<&'a str, f64>>,
-}
-
-impl<'a> RowFigures<'a> {
-    fn of(row: &'a Row) -> Self {
-        let counts = row.counts.to_array().map(|count| row.each(count));
-        let [
-            allocations,
-            allocated_octets,
-            lock_operations,
-            octets_copied,
-            minor_faults,
-            major_faults,
-            voluntary_switches,
-            involuntary_switches,
-        ] = counts;
-        let named = |of: &'a SystemCall| (of.name.as_str(), row.each(of.calls));
-        Self {
-            case: row.case.name,
-            side: row.side,
-            allocations,
-            allocated_octets,
-            lock_operations,
-            octets_copied,
-            minor_faults,
-            major_faults,
-            voluntary_switches,
-            involuntary_switches,
-            octets_by_kernel: row.kernel_octets().map(|octets| row.each(octets)),
-            system_calls: (row.system_calls.as_ref())
-                .map(|calls| calls.iter().map(named).collect()),
-        }
-    }
-}
+/// The activities that share the processor time, with their names.
+pub(super) const ACTIVITIES: [(Activity, &str); 4] = [
+    (Activity::Synchronisation, "synchronisation"),
+    (Activity::InputOutput, "I/O"),
+    (Activity::Other, "protocol"),
+    (Activity::Application, "application"),
+];
 
 #[cfg(test)]
 mod tests {
@@ -259,5 +254,18 @@ mod tests {
         let broken = outcome.check().unwrap_err();
         assert_eq!(broken, BrokenBudgets { missed: 1 });
         assert!(broken.to_string().starts_with("1 of"), "{broken}");
+    }
+
+    #[test]
+    fn shares_are_of_all_time_that_was_spent() {
+        let mut row = outcome().architectures.swap_remove(0);
+        row.times = ActivityTimes {
+            nanoseconds: [320, 610, 20, 110, 40],
+            intervals: [2, 1, 3, 1, 4],
+        };
+        let shares = ACTIVITIES.map(|(of, _)| row.percent(of));
+        assert_eq!(shares, [0.0, 60.0, 30.0, 10.0]);
+        row.times = ActivityTimes::default();
+        assert_eq!(row.percent(Activity::Other), 0.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The server of a case: one object, and what it costs to serve it.
+//! The server of a case: one object, and the costs of serving it.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,98 +7,86 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
 use chronorb::prelude::*;
+use chronorb::rtcorba::ThreadpoolId;
 use chronorb_orb::{OrbConfig, StageProbe};
-use chronorb_probe::{Activity, ActivityTimes, Mark, counts_of_this_thread, doing, trace_mark};
-use chronorb_rt::counts_of_others;
+use chronorb_probe::{Activity, Mark, doing, trace_mark};
 
-use super::architectures::Times;
-use super::case::{Case, Place};
-use super::counts::Counts;
+use super::case::{ObjectPlace, WhiteboxCase};
+use super::counts::ProcessCosts;
 use super::ledger;
-use super::order::{Pass, ServerOrder, Serving};
+use super::order::Pass;
 use crate::bench;
 use crate::error::LabError;
-use crate::idl::whitebox::{self, BenchServant, BenchSkeleton, Quote};
+use crate::idl::whitebox::{BenchServant, BenchSkeleton, Costs, Quote};
 
 /// The priority of the lane, and of the client that calls it.
 pub(super) const PRIORITY: Priority = Priority::new(20_000).expect("not negative");
 
-/// Serves until the parent closes standard input.
-pub(super) fn serve(order: &ServerOrder) -> Result<(), LabError> {
-    let case = case_named(&order.case)?;
-    let orb = orb(case, order.pass)?;
-    let object = offer(&orb, case.place).map_err(LabError::work("offering the object"))?;
-    let reference = Some(orb.object_to_string(&object));
-    bench::serve(&orb, &Serving { reference })
+/// A failure of any kind.
+pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Serves a case until the parent closes standard input.
+pub(super) fn serve(case: &WhiteboxCase, pass: Pass) -> Result<(), LabError> {
+    let orb = orb(case, pass)?;
+    let object = offer(&orb, case.place)?;
+    bench::serve(&orb, &[orb.object_to_string(&object)])
 }
 
-pub(super) fn case_named(name: &str) -> Result<&'static Case, LabError> {
-    let none = || LabError::work("finding the case")(format!("there is none called {name}"));
-    Case::named(name).ok_or_else(none)
-}
-
-/// Makes an ORB of the experiment, for a server or a client.
-///
-/// What the cases are about is fixed, whatever the environment says.
-pub(super) fn orb(case: &Case, pass: Pass) -> Result<Orb, LabError> {
-    let fixed = [
-        "whitebox",
-        "-ORBListenEndpoints",
-        "iiop://127.0.0.1:0",
-        "-ORBRealTime",
-        "preferred",
-        "-ORBThreadpoolStrategy",
-        "leader-followers",
-        "-ORBCollocation",
-        "poa",
-        "-ORBClientConnection",
-        "exclusive",
-        "-ORBClientWait",
-        "block",
-        "-ORBServerWait",
-        "block",
-    ];
-    let mut args = fixed
-        .iter()
-        .chain(case.options)
-        .map(|text| (*text).to_owned())
-        .collect();
-    let mut config = OrbConfig::read(&mut args).map_err(LabError::work("configuring the ORB"))?;
-    if pass == Pass::Counted {
+/// Makes the ORB of a server or a client. All options that matter are fixed, so that the
+/// environment has no influence.
+pub(super) fn orb(case: &WhiteboxCase, pass: Pass) -> Result<Orb, LabError> {
+    let options = OPTIONS.split(' ').chain(case.options.iter().copied());
+    let mut options = options.map(str::to_owned).collect();
+    let mut config =
+        OrbConfig::read(&mut options).map_err(LabError::work("configuring the ORB"))?;
+    if pass == Pass::Counts {
         config.stage_probe = Some(StageProbe::new(|_| ledger::note()));
     }
     Orb::with_config(config).map_err(LabError::work("starting the ORB"))
 }
 
-/// Activates the object where the case wants it.
-pub(super) fn offer(
-    orb: &Orb,
-    place: Place,
-) -> Result<Object, Box<dyn std::error::Error + Send + Sync>> {
-    let root = orb.root_poa()?;
-    let poa = match place {
-        Place::DefaultPool | Place::Collocated => root.clone(),
-        Place::Lane => {
-            let pool = orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
-                lanes: vec![Lane::new(PRIORITY, 1)],
-                ..Default::default()
-            })?;
-            let policies = [
-                Policy::Threadpool(pool),
+/// Activates the object in its place.
+pub(super) fn offer(orb: &Orb, place: ObjectPlace) -> Result<Object, LabError> {
+    let offer = || {
+        let policies = match place {
+            ObjectPlace::DefaultPool | ObjectPlace::Collocated => Vec::new(),
+            ObjectPlace::Lane => vec![
+                Policy::Threadpool(lanes(orb, &[PRIORITY])?),
                 Policy::PriorityModel(PriorityModel::ClientPropagated, PRIORITY),
-            ];
-            root.create_poa("lane", Some(root.manager()), &policies)?
-        }
+            ],
+        };
+        activate(orb, "lane", &policies)
+    };
+    offer().map_err(LabError::work("offering the object"))
+}
+
+/// Makes a pool that has a lane with one thread for each priority.
+pub(super) fn lanes(orb: &Orb, priorities: &[Priority]) -> Result<ThreadpoolId, SystemException> {
+    let lanes = priorities.iter().map(|priority| Lane::new(*priority, 1));
+    orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
+        lanes: lanes.collect(),
+        ..Default::default()
+    })
+}
+
+/// Activates an object, by the root POA if there are no policies.
+pub(super) fn activate(orb: &Orb, name: &str, policies: &[Policy]) -> Result<Object, Failure> {
+    let root = orb.root_poa()?;
+    let poa = if policies.is_empty() {
+        root.clone()
+    } else {
+        root.create_poa(name, Some(root.manager()), policies)?
     };
     let object = poa.serve(BenchSkeleton::new(Bench::default()))?;
     root.manager().activate()?;
     Ok(object)
 }
 
-/// Does what the calls ask for, which is as little as can be.
+/// The servant, which does no more than a call asks for.
 #[derive(Debug, Default)]
-pub(super) struct Bench {
-    /// Where notices are acknowledged: a file, so that this is no system call that the ORB makes.
+struct Bench {
+    /// The socket on which notices are acknowledged, written to as a file: the ORB has no file, so
+    /// the system call is told from its own.
     acknowledgements: OnceLock<File>,
 }
 
@@ -118,17 +106,14 @@ impl BenchServant for Bench {
     }
 
     fn acknowledge_to(&self, _call: &Call<'_>, port: u16) -> Result<(), SystemException> {
-        let connected = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|stream| {
+        let connect = || {
+            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
             stream.set_nodelay(true)?;
-            Ok(File::from(OwnedFd::from(stream)))
-        });
-        match connected {
-            Ok(file) => {
-                let _once = self.acknowledgements.set(file);
-                Ok(())
-            }
-            Err(_) => Err(SystemException::no(SystemExceptionKind::NoResources, 0)),
-        }
+            Ok::<_, std::io::Error>(File::from(OwnedFd::from(stream)))
+        };
+        let refused = |_| SystemException::no(SystemExceptionKind::NoResources, 0);
+        let _once = self.acknowledgements.set(connect().map_err(refused)?);
+        Ok(())
     }
 
     fn mirror<'a>(&self, _call: &Call<'a>, values: &'a [u8]) -> Result<&'a [u8], SystemException> {
@@ -143,14 +128,9 @@ impl BenchServant for Bench {
         Ok(*given)
     }
 
-    fn so_far(&self, _call: &Call<'_>) -> Result<whitebox::Counts, SystemException> {
+    fn so_far(&self, _call: &Call<'_>) -> Result<Costs, SystemException> {
         ledger::note();
-        Ok(Counts::of_process(ledger::sum()).to_idl())
-    }
-
-    fn times_so_far(&self, _call: &Call<'_>) -> Result<whitebox::Times, SystemException> {
-        let threads = counts_of_others() + counts_of_this_thread();
-        Ok(Times::from(ActivityTimes::from(threads)).into())
+        Ok(ProcessCosts::so_far(ledger::sum()).into())
     }
 
     fn mark(&self, _call: &Call<'_>, last: bool) -> Result<(), SystemException> {
@@ -158,3 +138,7 @@ impl BenchServant for Bench {
         Ok(())
     }
 }
+
+const OPTIONS: &str = "whitebox -ORBListenEndpoints iiop://127.0.0.1:0 -ORBRealTime preferred \
+     -ORBThreadpoolStrategy leader-followers -ORBCollocation poa -ORBClientConnection exclusive \
+     -ORBClientWait block -ORBServerWait block";

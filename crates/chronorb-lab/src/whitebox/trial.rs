@@ -1,108 +1,131 @@
-//! One case, from the parent's side.
+//! The parent's side: client and server of a subject, which count or are traced.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chronorb_probe::{SystemCalls, TraceError, Tracer};
 use chronorb_rt::Deadline;
-use serde::de::DeserializeOwned;
 
-use super::case::{Case, Kind, Place};
-use super::order::{ClientOrder, Counted, Part, Pass, ServerOrder, Serving};
-use super::outcome::SystemCall;
-use super::{PART, Plan};
+use super::PART;
+use super::counts::ProcessCosts;
+use super::order::{ClientPart, PartOrder, Pass, SubjectName};
 use crate::error::LabError;
 use crate::process::{Begin, Child, Ready};
 
-/// What came of tracing a case.
-pub(super) enum Traced {
-    /// The system calls of each side, in the run that had the fewest.
-    Calls {
-        client: Vec<SystemCall>,
-        /// Nothing where the client had the object itself.
-        server: Option<Vec<SystemCall>>,
-    },
-    /// The kernel does not permit it, and why.
-    Refused(String),
+/// The numbers of system calls by name, with the octets that they moved.
+pub(super) type CallsByName = BTreeMap<String, (u64, u64)>;
+
+/// A subject that is run with processes of its own for each pass.
+pub(super) struct WhiteboxTrial {
+    pub(super) subject: SubjectName,
+    /// Whether the object is in another process.
+    pub(super) has_server: bool,
+    /// The number of calling threads. Where there are several, the client's first thread only
+    /// waits for them.
+    pub(super) clients: u32,
 }
 
-/// Lets client and server count for themselves.
-pub(super) fn count(case: &Case, plan: Plan) -> Result<Counted, LabError> {
-    let mut pair = start(case, plan, Pass::Counted)?;
-    let counted = pair.run()?;
-    pair.stop()?;
-    Ok(counted)
+/// The tracing of system calls, unless the kernel refuses it.
+#[derive(Default)]
+pub(super) struct KernelTrace {
+    /// The reason why the kernel refuses it.
+    pub(super) refusal: Option<String>,
 }
 
-/// Counts the system calls of both.
-pub(super) fn trace(case: &Case, plan: Plan) -> Result<Traced, LabError> {
-    let mut pair = start(case, plan, Pass::Traced)?;
-    let server = pair.server.as_ref().map(attach).transpose();
-    let (server, client) = match (server, attach(&pair.client)) {
-        (Ok(server), Ok(client)) => (server, client),
-        (Err(error), _) | (_, Err(error)) => return Ok(Traced::Refused(error.to_string())),
-    };
-    let _: Counted = pair.run()?;
-    let traced = LabError::work("tracing system calls");
-    // Between the client's runs it marks the server's.
-    let runs = client.spans().map_err(&traced)?;
-    let [reading, acknowledging] = acknowledgements(case.kind, plan);
-    let client = runs.iter().step_by(2);
-    let client = least(client.map(|span| without(by_name(span), &reading)));
-    let server = match server {
-        None => None,
-        Some(server) => {
-            let spans = server.spans().map_err(&traced)?;
-            let (marking, runs) = spans
-                .split_first()
-                .ok_or(TraceError::Ended)
-                .map_err(&traced)?;
-            let marking = by_name(marking);
-            let run = |span: &Vec<_>| without(without(by_name(span), &marking), &acknowledging);
-            Some(least(runs.iter().map(run)))
+impl WhiteboxTrial {
+    /// Has each thread of the client make so many calls, and returns the costs that client and
+    /// server counted.
+    pub(super) fn count(
+        &self,
+        pass: Pass,
+        calls: u32,
+    ) -> Result<[Option<ProcessCosts>; 2], LabError> {
+        let mut pair = self.start(pass, calls)?;
+        let costs = pair.run()?;
+        pair.stop()?;
+        Ok(costs)
+    }
+
+    fn start(&self, pass: Pass, calls: u32) -> Result<Pair, LabError> {
+        let order = |client| PartOrder {
+            subject: self.subject.clone(),
+            pass,
+            client,
+        };
+        let (server, objects) = if self.has_server {
+            let (child, objects) = Child::start("server", PART, &order(None))?;
+            (Some(child), objects)
+        } else {
+            (None, Vec::new())
+        };
+        let part = order(Some(ClientPart { objects, calls }));
+        let (client, Ready {}) = Child::start("client", PART, &part)?;
+        Ok(Pair {
+            server,
+            client,
+            patience: WIND_DOWN + CALL * calls * self.clients,
+        })
+    }
+}
+
+impl KernelTrace {
+    /// Has each thread of the client make so many calls, and returns the system calls of client
+    /// and server in the run that had the fewest. `beside` are those that serve the experiment.
+    pub(super) fn trace(
+        &mut self,
+        trial: &WhiteboxTrial,
+        calls: u32,
+        beside: &[CallsByName; 2],
+    ) -> Result<[Option<CallsByName>; 2], LabError> {
+        // A kernel that refuses once refuses always.
+        if self.refusal.is_some() {
+            return Ok([None, None]);
         }
-    };
-    pair.stop()?;
-    Ok(Traced::Calls { client, server })
+        let mut pair = trial.start(Pass::Trace, calls)?;
+        let attach = |child: &Child| Tracer::attach(child.id());
+        let server = pair.server.as_ref().map(attach).transpose();
+        let (server, client) = match (server, attach(&pair.client)) {
+            (Ok(server), Ok(client)) => (server, client),
+            (Err(error), _) | (_, Err(error)) => {
+                self.refusal = Some(error.to_string());
+                return Ok([None, None]);
+            }
+        };
+        pair.run()?;
+        let failed = LabError::work("tracing system calls");
+        let waiting = (trial.clients > 1).then(|| pair.client.id());
+        let by_client = of_client(&client.spans().map_err(&failed)?, waiting, &beside[0]);
+        let by_server = match server {
+            None => None,
+            Some(server) => {
+                let spans = server.spans().map_err(&failed)?;
+                let split = spans.split_first().ok_or(TraceError::Ended);
+                let (marking, runs) = split.map_err(&failed)?;
+                let marking = by_name(marking);
+                let run = |span: &Vec<_>| without(without(by_name(span), &marking), &beside[1]);
+                Some(least(runs.iter().map(run)))
+            }
+        };
+        pair.stop()?;
+        Ok([Some(by_client), by_server])
+    }
 }
 
 /// A client with its server, which a client of its own objects does not have.
-pub(super) struct Pair {
-    pub(super) server: Option<Child>,
-    pub(super) client: Child,
+struct Pair {
+    server: Option<Child>,
+    client: Child,
     patience: Duration,
 }
 
 impl Pair {
-    /// Starts the server, and the client that `client` makes of the server's first message, which
-    /// is empty where there is no server. All calls together are done within `patience`.
-    pub(super) fn start<S: Default + DeserializeOwned>(
-        server: Option<&Part>,
-        client: impl FnOnce(S) -> Part,
-        patience: Duration,
-    ) -> Result<Self, LabError> {
-        let (server, serving) = match server {
-            Some(part) => {
-                let (child, serving) = Child::start("server", PART, part)?;
-                (Some(child), serving)
-            }
-            None => (None, S::default()),
-        };
-        let (client, Ready {}) = Child::start("client", PART, &client(serving))?;
-        Ok(Self {
-            server,
-            client,
-            patience: WIND_DOWN + patience,
-        })
-    }
-
-    /// Has the client begin, and waits for what it has counted.
-    pub(super) fn run<T: DeserializeOwned>(&mut self) -> Result<T, LabError> {
+    /// Has the client begin, and waits for the costs that it reports.
+    fn run(&mut self) -> Result<[Option<ProcessCosts>; 2], LabError> {
         self.client.tell(&Begin {})?;
         Ok(self.client.hear(Deadline::after(self.patience))?)
     }
 
-    pub(super) fn stop(self) -> Result<(), LabError> {
+    fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
         self.client.finish(end)?;
         if let Some(server) = self.server {
@@ -112,33 +135,23 @@ impl Pair {
     }
 }
 
-/// Starts the processes of a case.
-fn start(case: &Case, plan: Plan, pass: Pass) -> Result<Pair, LabError> {
-    let name = || case.name.to_owned();
-    let server =
-        (case.place != Place::Collocated).then(|| Part::Server(ServerOrder { case: name(), pass }));
-    let client = |Serving { reference }| {
-        Part::Client(ClientOrder {
-            case: name(),
-            pass,
-            reference,
-            calls: plan.calls,
-        })
-    };
-    Pair::start(server.as_ref(), client, CALL * plan.calls)
+/// Returns the system calls of the client's runs, without those of a thread that only waits.
+/// Between two runs it marks those of the server.
+fn of_client(
+    spans: &[Vec<SystemCalls>],
+    waiting: Option<u32>,
+    beside: &CallsByName,
+) -> CallsByName {
+    let runs = spans.iter().step_by(2).map(|span| {
+        let calls = span.iter().filter(|of| Some(of.thread) != waiting);
+        without(by_name(calls), beside)
+    });
+    least(runs)
 }
 
-/// Traces the system calls of a process.
-pub(super) fn attach(process: &Child) -> Result<Tracer, TraceError> {
-    Tracer::attach(process.id())
-}
-
-/// Calls and octets by name.
-pub(super) type ByName = BTreeMap<String, (u64, u64)>;
-
-/// What all threads of a process asked for together.
-pub(super) fn by_name(span: &[SystemCalls]) -> ByName {
-    let mut by_name = ByName::new();
+/// Sums the system calls of all threads.
+fn by_name<'a>(span: impl IntoIterator<Item = &'a SystemCalls>) -> CallsByName {
+    let mut by_name = CallsByName::new();
     for of in span {
         let (calls, octets) = by_name.entry(of.name.clone()).or_default();
         *calls += of.calls;
@@ -147,8 +160,8 @@ pub(super) fn by_name(span: &[SystemCalls]) -> ByName {
     by_name
 }
 
-/// What was done beside something else.
-pub(super) fn without(mut all: ByName, other: &ByName) -> ByName {
+/// Subtracts system calls from others.
+fn without(mut all: CallsByName, other: &CallsByName) -> CallsByName {
     for (name, (calls, octets)) in other {
         if let Some(of) = all.get_mut(name) {
             *of = (of.0.saturating_sub(*calls), of.1.saturating_sub(*octets));
@@ -158,38 +171,15 @@ pub(super) fn without(mut all: ByName, other: &ByName) -> ByName {
     all
 }
 
-/// What client and server ask of the kernel so that each call is acknowledged outside of the ORB: an
-/// octet is read from a file, and written to one, of which the ORB has none.
-fn acknowledgements(kind: Kind, plan: Plan) -> [ByName; 2] {
-    let each = u64::from(plan.calls);
-    match kind {
-        Kind::Oneway => {
-            ["read", "write"].map(|name| ByName::from([(name.to_owned(), (each, each))]))
-        }
-        _ => Default::default(),
-    }
+/// Returns the run with the fewest system calls, as a disturbance only adds some.
+fn least(runs: impl Iterator<Item = CallsByName>) -> CallsByName {
+    let all = |run: &CallsByName| run.values().map(|(calls, _)| calls).sum::<u64>();
+    runs.min_by_key(all).unwrap_or_default()
 }
 
-/// The run with the fewest calls, in the order of how many of each: a disturbance only adds some.
-pub(super) fn least(runs: impl Iterator<Item = ByName>) -> Vec<SystemCall> {
-    let all = |run: &ByName| run.values().map(|(calls, _)| calls).sum::<u64>();
-    let mut calls: Vec<_> = runs
-        .min_by_key(all)
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, (calls, octets))| SystemCall {
-            name,
-            calls,
-            octets,
-        })
-        .collect();
-    calls.sort_by_key(|of| std::cmp::Reverse(of.calls));
-    calls
-}
-
-/// How long all runs of one call may take, with a tracer and on a busy machine.
+/// The longest time of all runs of one call, with a tracer and on a busy machine.
 const CALL: Duration = Duration::from_millis(20);
-/// How long processes may take to end.
+/// The longest time in which processes end.
 const WIND_DOWN: Duration = Duration::from_secs(20);
 
 #[cfg(test)]
@@ -218,7 +208,10 @@ mod tests {
             of(1, "poll", 1, 0),
         ]);
         let calls = without(by_name(&span), &marking);
-        assert_eq!(calls, ByName::from([("recvfrom".to_owned(), (10, 1010))]));
+        assert_eq!(
+            calls,
+            CallsByName::from([("recvfrom".to_owned(), (10, 1010))])
+        );
     }
 
     #[test]
@@ -227,11 +220,22 @@ mod tests {
             by_name(&[of(1, "poll", 12, 0), of(1, "sendto", 10, 10)]),
             by_name(&[of(1, "madvise", 1, 0), of(1, "sendto", 10, 10)]),
         ];
-        let names: Vec<_> = least(runs.into_iter())
-            .into_iter()
-            .map(|of| of.name)
-            .collect();
-        assert_eq!(names, ["sendto", "madvise"]);
-        assert_eq!(least(std::iter::empty()), []);
+        let least = least(runs.into_iter());
+        assert!(least.keys().eq(["madvise", "sendto"]), "{least:?}");
+    }
+
+    #[test]
+    fn a_thread_that_only_waits_and_the_signals_to_others_are_not_counted() {
+        let span = vec![
+            of(1, "read", 4, 0),
+            of(1, "futex", 3, 0),
+            of(2, "read", 9, 0),
+            of(2, "write", 10, 0),
+            of(2, "sendto", 50, 0),
+            of(3, "sendto", 50, 0),
+        ];
+        let signals = ["read", "write"].map(|name| (name.to_owned(), (10, 10)));
+        let calls = of_client(&[span], Some(1), &signals.into());
+        assert_eq!(calls, CallsByName::from([("sendto".to_owned(), (100, 0))]));
     }
 }

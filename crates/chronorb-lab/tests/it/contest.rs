@@ -150,18 +150,22 @@ fn calls_and_data_are_measured_on_every_system() {
 }
 
 fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
-    use protocols::{Plan, Protocol, System};
+    use protocols::{ContenderTurn, Protocol, ProtocolSystem, ProtocolsPlan};
 
-    let plan = Plan::tiny();
+    let plan = ProtocolsPlan::tiny();
     let outcome = Protocols::measure(&plan).expect("it can be measured");
     let has_omniorb = takes_part(&outcome.omniorb);
     for protocol in Protocol::ALL {
-        for system in [System::Raw, System::Giop, System::OmniOrbTcp] {
+        for system in [
+            ProtocolSystem::Raw,
+            ProtocolSystem::Giop,
+            ProtocolSystem::OmniOrbTcp,
+        ] {
             let mut missing = outcome.missing.iter();
             let missing = missing.find(|of| of.protocol == protocol && of.system == system);
             let carries_calls = protocol != Protocol::Miop;
             let is_measured = match system {
-                System::OmniOrbTcp => has_omniorb && carries_calls,
+                ProtocolSystem::OmniOrbTcp => has_omniorb && carries_calls,
                 _ => missing.is_none(),
             };
             if let Some(missing) = missing {
@@ -170,10 +174,11 @@ fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
                     &missing.why,
                 );
             }
+            let is_of = |turn: &ContenderTurn| {
+                (turn.contender.protocol, turn.contender.system) == (protocol, system)
+            };
             let rows = outcome.rows.iter();
-            let rows: Vec<_> = rows
-                .filter(|row| row.protocol == protocol && row.system == system)
-                .collect();
+            let rows: Vec<_> = rows.filter(|row| is_of(&row.turn)).collect();
             assert_eq!(!rows.is_empty(), is_measured, "{protocol:?} {system:?}");
             for row in rows {
                 assert!(
@@ -183,15 +188,14 @@ fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
                 assert!(row.latency.p50_us <= row.latency.max_us, "{row:?}");
             }
             let rates = outcome.rates.iter();
-            let mut rates = rates.filter(|rate| rate.protocol == protocol && rate.system == system);
+            let mut rates = rates.filter(|rate| is_of(&rate.turn));
             assert_eq!(
                 rates.next().is_some(),
                 is_measured && carries_calls,
                 "{protocol:?} {system:?}"
             );
             let floods = outcome.floods.iter();
-            let mut floods =
-                floods.filter(|flood| flood.protocol == protocol && flood.system == system);
+            let mut floods = floods.filter(|flood| is_of(&flood.turn));
             assert_eq!(
                 floods.next().is_some(),
                 is_measured && !carries_calls,

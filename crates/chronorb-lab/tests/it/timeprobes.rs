@@ -1,18 +1,19 @@
 //! The experiment `timeprobes`, run for real with next to nothing.
 
-use chronorb_lab::timeprobes::{Layer, Outcome, Plan, TRANSPORTS, TimeProbes};
+use chronorb_lab::timeprobes::{
+    Layer, MissingTransport, PartRow, TRANSPORTS, TimeProbes, TimeProbesOutcome, TimeProbesPlan,
+};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
 
 fn calls_are_followed_by_every_transport() {
-    let outcome = TimeProbes::measure(&Plan::tiny()).expect("it can be measured");
+    let outcome = TimeProbes::measure(&TimeProbesPlan::tiny()).expect("it can be measured");
     if !outcome.missing.is_empty() {
         harness::not_run(&format!("in part: {:?}", outcome.missing));
     }
-    for transport in TRANSPORTS.map(|transport| transport.scheme) {
-        let is_missing =
-            |missing: &chronorb_lab::timeprobes::Missing| missing.transport == transport;
+    for transport in TRANSPORTS {
+        let is_missing = |missing: &MissingTransport| missing.transport == transport;
         if outcome.missing.iter().any(is_missing) {
             assert_eq!(transport, "ssliop", "the others need nothing");
             continue;
@@ -22,7 +23,7 @@ fn calls_are_followed_by_every_transport() {
 
     let cost = &outcome.cost;
     assert!(cost.stamp_ns > cost.stage_off_ns, "{cost:?}");
-    // The stages of both sides, and each side's way into the kernel and out of it to send and to receive.
+    // The stages of both sides, and their marks around the system calls that send and receive.
     assert!(
         outcome.stamps_of_a_call >= 13 + 8,
         "{}",
@@ -40,7 +41,7 @@ fn calls_are_followed_by_every_transport() {
         "A call by iiop, same CPU",
         "whole call, points off",
         "all operating system",
-        "Where nobody wants stamps",
+        "Where no stamps are kept",
         "MIOP is not among them",
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
@@ -58,7 +59,7 @@ fn calls_are_followed_by_every_transport() {
     }
 }
 
-fn parts_add_up_to_the_call(outcome: &Outcome, transport: &str) {
+fn parts_add_up_to_the_call(outcome: &TimeProbesOutcome, transport: &str) {
     let of_transport: Vec<_> = outcome
         .rows
         .iter()
@@ -86,7 +87,7 @@ fn parts_add_up_to_the_call(outcome: &Outcome, transport: &str) {
         for layer in Layer::ALL {
             let of_layer = |row: &&&_| is_sum_of(row, layer);
             let row = rows().find(of_layer).expect("it is told");
-            assert!(row.time.mean_us > 0.0, "somebody has to do it: {row:?}");
+            assert!(row.time.mean_us > 0.0, "each layer takes time: {row:?}");
         }
         let mut off = rows().filter(|row| row.what == "whole call, points off");
         let off = off.next().expect("it is measured");
@@ -94,16 +95,16 @@ fn parts_add_up_to_the_call(outcome: &Outcome, transport: &str) {
     }
 }
 
-fn is_sum_of(row: &chronorb_lab::timeprobes::Row, layer: Layer) -> bool {
+fn is_sum_of(row: &PartRow, layer: Layer) -> bool {
     row.part.is_none() && row.layer == Some(layer)
 }
 
 fn one_transport_can_be_asked_for_alone() {
-    let mut plan = Plan::tiny();
+    let mut plan = TimeProbesPlan::tiny();
     plan.only = vec!["uiop"];
     let outcome = TimeProbes::measure(&plan).expect("it can be measured");
     assert!(outcome.rows.iter().all(|row| row.transport == "uiop"));
-    assert!(outcome.missing.is_empty(), "nobody asked for others");
+    assert!(outcome.missing.is_empty(), "others were not asked for");
     let claims = outcome.claims();
     let of_iiop = claims.iter().filter(|claim| claim.claim.contains("iiop"));
     for claim in of_iiop {
@@ -112,7 +113,7 @@ fn one_transport_can_be_asked_for_alone() {
 }
 
 fn an_unwritable_report_is_refused() {
-    harness::an_unwritable_report_is_refused::<TimeProbes>(Plan::tiny());
+    harness::an_unwritable_report_is_refused::<TimeProbes>(TimeProbesPlan::tiny());
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[

@@ -1,33 +1,35 @@
 //! The experiment `waits`, run for real with next to nothing.
 
-use chronorb_lab::waits::{Class, IoUring, Plan, Processors, Waits, Way};
+use chronorb_lab::waits::{
+    IoUring, Processors, WaitMethod, WaitsClass, WaitsExperiment, WaitsPlan,
+};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
 
 fn every_way_is_measured_where_it_can_be() {
-    let plan = Plan::tiny();
-    let outcome = Waits::measure(&plan).expect("it can be measured");
+    let plan = WaitsPlan::tiny();
+    let outcome = WaitsExperiment::measure(&plan).expect("it can be measured");
     let has_ring = matches!(outcome.io_uring, IoUring::Permitted(_));
     let real_time = outcome.environment.max_fifo_priority.is_some();
     if !(has_ring && real_time && outcome.processors > 1) {
         harness::not_run(&format!("in part: {:?}", outcome.caveats()));
     }
 
-    for class in [Class::Ordinary, Class::RealTime] {
+    for class in [WaitsClass::Ordinary, WaitsClass::RealTime] {
         for processors in [Processors::One, Processors::Two] {
-            for way in Way::ALL {
+            for way in WaitMethod::ALL {
                 for idle in &plan.idle {
                     let rows = outcome.rows.iter().filter(|row| {
-                        let setting = row.trial.setting;
-                        row.trial.way == way
+                        let setting = row.setting;
+                        row.way == way
                             && (setting.class, setting.processors) == (class, processors)
                             && setting.idle == *idle
                     });
                     let rows: Vec<_> = rows.collect();
                     let is_ring = format!("{way:?}").starts_with("Ring");
                     let spins = format!("{way:?}").starts_with("Spin");
-                    let expected = (class == Class::Ordinary || real_time)
+                    let expected = (class == WaitsClass::Ordinary || real_time)
                         && (outcome.processors > 1 || processors == Processors::One)
                         && (processors == Processors::Two || !spins)
                         && (has_ring || !is_ring);
@@ -75,7 +77,7 @@ fn every_way_is_measured_where_it_can_be() {
 }
 
 fn an_unwritable_report_is_refused() {
-    harness::an_unwritable_report_is_refused::<Waits>(Plan::tiny());
+    harness::an_unwritable_report_is_refused::<WaitsExperiment>(WaitsPlan::tiny());
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[

@@ -1,4 +1,4 @@
-//! Waiting in an epoll set.
+//! Epoll sets, and the loops that do more than wait in one.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::net::RecvFlags;
 use rustix::time::Timespec;
 
-use super::{Got, Hot, Site, blocking};
+use super::{Connections, HotConnection, Receipt};
 
 /// An epoll set with the listener and the idle connections.
 pub(super) struct Set {
@@ -17,26 +17,21 @@ pub(super) struct Set {
 }
 
 impl Set {
-    pub(super) fn new(site: &Site<'_>, edge: EventFlags) -> io::Result<Self> {
+    pub(super) fn new(connections: &Connections<'_>, edge: EventFlags) -> io::Result<Self> {
         let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let all = Self { set };
-        all.add(site.listener, OTHER, EventFlags::IN | edge)?;
-        for idle in site.idle {
+        all.add(connections.listener, OTHER, EventFlags::IN | edge)?;
+        for idle in connections.idle {
             all.add(idle, OTHER, EventFlags::IN | edge)?;
         }
         Ok(all)
     }
 
-    /// The same, with the connection that is served.
-    fn with_hot(site: &Site<'_>, edge: EventFlags) -> io::Result<Self> {
-        let set = Self::new(site, edge & EventFlags::ET)?;
-        set.add(site.hot, HOT, EventFlags::IN | edge)?;
+    /// A set that has the hot connection too.
+    pub(super) fn with_hot(connections: &Connections<'_>, edge: EventFlags) -> io::Result<Self> {
+        let set = Self::new(connections, edge & EventFlags::ET)?;
+        set.add(connections.hot, HOT, EventFlags::IN | edge)?;
         Ok(set)
-    }
-
-    /// The same, edge-triggered.
-    pub(super) fn edge_triggered(site: &Site<'_>) -> io::Result<Self> {
-        Self::with_hot(site, EventFlags::ET)
     }
 
     fn add(&self, fd: impl AsFd, token: u64, flags: EventFlags) -> io::Result<()> {
@@ -44,22 +39,23 @@ impl Set {
         Ok(())
     }
 
-    fn arm(&self, site: &Site<'_>, flags: EventFlags) -> io::Result<()> {
+    /// Sets the events of the hot connection that are reported.
+    fn arm(&self, connections: &Connections<'_>, flags: EventFlags) -> io::Result<()> {
         let data = epoll::EventData::new_u64(HOT);
-        epoll::modify(&self.set, site.hot, data, flags)?;
+        epoll::modify(&self.set, connections.hot, data, flags)?;
         Ok(())
     }
 
-    /// Waits for the connection that is served.
-    fn wait(&self) -> io::Result<()> {
+    /// WaitsExperiment for an event of the hot connection.
+    pub(super) fn wait(&self) -> io::Result<()> {
         match self.event(None)? {
             Some(HOT) => Ok(()),
             _ => Err(unexpected()),
         }
     }
 
-    /// Whether something happened on the connection that is served.
-    pub(super) fn look(&self) -> io::Result<bool> {
+    /// Polls the set: whether the hot connection has an event.
+    pub(super) fn poll(&self) -> io::Result<bool> {
         match self.event(Some(&Timespec::default()))? {
             None => Ok(false),
             Some(HOT) => Ok(true),
@@ -67,7 +63,7 @@ impl Set {
         }
     }
 
-    /// One event, as the reactor takes them.
+    /// Takes one event, as the reactor does.
     fn event(&self, time_out: Option<&Timespec>) -> io::Result<Option<u64>> {
         let mut events = [epoll::Event {
             flags: EventFlags::empty(),
@@ -84,76 +80,49 @@ impl AsFd for Set {
     }
 }
 
-pub(super) fn level_triggered(site: &Site<'_>) -> io::Result<()> {
-    serve_events(&Set::with_hot(site, EventFlags::empty())?, site)
-}
-
-pub(super) fn edge_triggered(site: &Site<'_>) -> io::Result<()> {
-    serve_events(&Set::edge_triggered(site)?, site)
-}
-
-fn serve_events(set: &Set, site: &Site<'_>) -> io::Result<()> {
-    let mut hot = Hot::new(site);
+/// Serves as Leader/Followers would have to: the set is armed before the reply, because the next
+/// event is for another thread.
+pub(super) fn one_shot(
+    connections: &Connections<'_>,
+    hot: &mut HotConnection<'_>,
+) -> io::Result<()> {
+    let set = Set::with_hot(connections, EventFlags::ONESHOT)?;
     loop {
         set.wait()?;
-        match hot.receive(RecvFlags::DONTWAIT)? {
-            Got::Request => hot.reply()?,
-            Got::Nothing => {}
-            Got::End => return Ok(()),
+        let receipt = hot.receive(RecvFlags::DONTWAIT)?;
+        set.arm(connections, EventFlags::IN | EventFlags::ONESHOT)?;
+        match receipt {
+            Receipt::Request => hot.reply()?,
+            Receipt::Nothing => {}
+            Receipt::End => return Ok(()),
         }
     }
 }
 
-/// As Leader/Followers would have to: the next event is for another thread, which is why the set is
-/// armed before the reply.
-pub(super) fn one_shot(site: &Site<'_>) -> io::Result<()> {
-    let set = Set::with_hot(site, EventFlags::ONESHOT)?;
-    let mut hot = Hot::new(site);
-    loop {
-        set.wait()?;
-        let got = hot.receive(RecvFlags::DONTWAIT)?;
-        set.arm(site, EventFlags::IN | EventFlags::ONESHOT)?;
-        match got {
-            Got::Request => hot.reply()?,
-            Got::Nothing => {}
-            Got::End => return Ok(()),
-        }
-    }
-}
-
-pub(super) fn receive_first(site: &Site<'_>) -> io::Result<()> {
-    let set = Set::edge_triggered(site)?;
-    let mut hot = Hot::new(site);
-    loop {
-        match hot.receive(RecvFlags::DONTWAIT)? {
-            Got::Request => hot.reply()?,
-            Got::Nothing => set.wait()?,
-            Got::End => return Ok(()),
-        }
-    }
-}
-
-pub(super) fn hot_connection(site: &Site<'_>) -> io::Result<()> {
-    let set = Set::edge_triggered(site)?;
-    set.arm(site, EventFlags::empty())?;
+/// Serves the hot connection in `recv`, while another thread waits in the set for all others.
+pub(super) fn hot_connection(
+    connections: &Connections<'_>,
+    hot: &mut HotConnection<'_>,
+) -> io::Result<()> {
+    let set = Set::with_hot(connections, EventFlags::ET)?;
+    set.arm(connections, EventFlags::empty())?;
     let end = Wake::new()?;
     set.add(&end, END, EventFlags::IN)?;
     thread::scope(|scope| {
-        // It inherits processor and priority.
+        // The other thread inherits processor and priority.
         let other = scope.spawn(|| match set.event(None)? {
             Some(END) => Ok(()),
             _ => Err(unexpected()),
         });
-        let served = blocking(&mut Hot::new(site));
+        let served = hot.serve(RecvFlags::empty(), || Ok(()), || Ok(()));
         end.notify();
-        let other = other
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let other = other.join();
+        let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         served.and(other)
     })
 }
 
-/// Of all but the connection that is served nothing is heard.
+/// The error for an event of a connection that should stay idle.
 pub(super) fn unexpected() -> io::Error {
     io::Error::other("an event came that belongs to no request")
 }

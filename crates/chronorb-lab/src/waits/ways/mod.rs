@@ -1,106 +1,140 @@
-//! The server's thread, by each way to wait.
+//! The loops of the server's thread, one for each way to wait.
 
 mod epoll;
 mod ring;
-mod spin;
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::case::Way;
-use super::order::{REPLY, REQUEST};
+use super::case::WaitMethod;
+use super::server::{REPLY, REQUEST};
+use epoll::Set;
 
 /// The connections of a lane.
-pub(super) struct Site<'s> {
-    /// In every set.
+pub(super) struct Connections<'s> {
+    /// The listener, which is in every set.
     pub(super) listener: &'s TcpListener,
-    /// In every set; nothing happens there.
+    /// The idle connections, which are in every set.
     pub(super) idle: &'s [TcpStream],
-    /// That whose requests are served.
+    /// The connection whose requests are served.
     pub(super) hot: &'s TcpStream,
 }
 
 /// Serves the requests of a connection until its peer closes it.
-pub(super) fn serve(way: Way, site: &Site<'_>) -> io::Result<()> {
+pub(super) fn serve(way: WaitMethod, connections: &Connections<'_>) -> io::Result<()> {
+    let mut hot = HotConnection::new(connections);
+    let edge_triggered = || Set::with_hot(connections, EventFlags::ET);
+    let ready = || Ok(());
     match way {
-        Way::Blocking => blocking(&mut Hot::new(site)),
-        Way::LevelTriggered => epoll::level_triggered(site),
-        Way::EdgeTriggered => epoll::edge_triggered(site),
-        Way::OneShot => epoll::one_shot(site),
-        Way::ReceiveFirst => epoll::receive_first(site),
-        Way::HotConnection => epoll::hot_connection(site),
-        Way::SpinReceive => spin::receive(site),
-        Way::SpinBoth => spin::both(site),
-        Way::SpinSet => spin::set(site),
-        Way::Ring => ring::receive_and_send(site, ring::Look::First),
-        Way::RingLater => ring::receive_and_send(site, ring::Look::Never),
-        Way::RingPlainSend => ring::plain_send(site),
-        Way::RingLeader => ring::leader(site),
+        WaitMethod::Blocking => hot.serve(RecvFlags::empty(), ready, ready),
+        WaitMethod::LevelTriggered => {
+            let set = Set::with_hot(connections, EventFlags::empty())?;
+            hot.serve(RecvFlags::DONTWAIT, || set.wait(), ready)
+        }
+        WaitMethod::EdgeTriggered => {
+            let set = edge_triggered()?;
+            hot.serve(RecvFlags::DONTWAIT, || set.wait(), ready)
+        }
+        WaitMethod::OneShot => epoll::one_shot(connections, &mut hot),
+        WaitMethod::ReceiveFirst => {
+            let set = edge_triggered()?;
+            hot.serve(RecvFlags::DONTWAIT, ready, || set.wait())
+        }
+        WaitMethod::HotConnection => epoll::hot_connection(connections, &mut hot),
+        WaitMethod::SpinReceive => hot.serve(RecvFlags::DONTWAIT, ready, ready),
+        WaitMethod::SpinBoth => {
+            // The next `recv` finds all that the set reports: the set is polled for the others.
+            let set = edge_triggered()?;
+            hot.serve(RecvFlags::DONTWAIT, ready, || set.poll().map(drop))
+        }
+        WaitMethod::SpinSet => {
+            let set = edge_triggered()?;
+            let poll = || {
+                while !set.poll()? {}
+                Ok(())
+            };
+            hot.serve(RecvFlags::DONTWAIT, poll, ready)
+        }
+        WaitMethod::Ring
+        | WaitMethod::RingLater
+        | WaitMethod::RingPlainSend
+        | WaitMethod::RingLeader => ring::serve(way, connections),
     }
-}
-
-/// Waits in `recv`.
-fn blocking(hot: &mut Hot<'_>) -> io::Result<()> {
-    while hot.receive(RecvFlags::empty())? != Got::End {
-        hot.reply()?;
-    }
-    Ok(())
 }
 
 /// The connection whose requests are served, with a frame for them.
-struct Hot<'s> {
+struct HotConnection<'s> {
     socket: BorrowedFd<'s>,
     frame: [u8; FRAME],
 }
 
-/// What a receive has found.
+/// The result of a receive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Got {
+enum Receipt {
     Request,
-    /// Nothing is there, and it was not to wait.
+    /// Nothing, from a receive that does not wait.
     Nothing,
-    /// The peer has closed the connection.
+    /// The end of the stream: the peer has closed the connection.
     End,
 }
 
-impl<'s> Hot<'s> {
-    fn new(site: &Site<'s>) -> Self {
+impl<'s> HotConnection<'s> {
+    fn new(connections: &Connections<'s>) -> Self {
         Self {
-            socket: site.hot.as_fd(),
+            socket: connections.hot.as_fd(),
             frame: [0; FRAME],
         }
     }
 
-    fn receive(&mut self, flags: RecvFlags) -> io::Result<Got> {
+    /// Serves until the peer closes the connection. Calls `wait` before each receive, and
+    /// `on_empty` after each that found nothing.
+    fn serve(
+        &mut self,
+        flags: RecvFlags,
+        mut wait: impl FnMut() -> io::Result<()>,
+        mut on_empty: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        loop {
+            wait()?;
+            match self.receive(flags)? {
+                Receipt::Request => self.reply()?,
+                Receipt::Nothing => on_empty()?,
+                Receipt::End => return Ok(()),
+            }
+        }
+    }
+
+    fn receive(&mut self, flags: RecvFlags) -> io::Result<Receipt> {
         match recv(self.socket, &mut self.frame[..], flags) {
-            Ok((octets, _)) => got(octets),
-            Err(Errno::AGAIN) => Ok(Got::Nothing),
+            Ok((octets, _)) => receipt(octets),
+            Err(Errno::AGAIN) => Ok(Receipt::Nothing),
             Err(error) => Err(error.into()),
         }
     }
 
     fn reply(&self) -> io::Result<()> {
-        sent(send(self.socket, &ANSWER, SendFlags::NOSIGNAL)?)
+        check_sent(send(self.socket, &ANSWER, SendFlags::NOSIGNAL)?)
     }
 }
 
-/// What so many received octets are. Requests are small and come one by one, so that none is cut.
-fn got(octets: usize) -> io::Result<Got> {
+/// Classifies a receive by its octets. Requests are small and come one at a time, so none is cut.
+fn receipt(octets: usize) -> io::Result<Receipt> {
     match octets {
-        0 => Ok(Got::End),
-        REQUEST => Ok(Got::Request),
+        0 => Ok(Receipt::End),
+        REQUEST => Ok(Receipt::Request),
         _ => Err(io::Error::other(format!(
             "{octets} octets came, which are no request"
         ))),
     }
 }
 
-/// A socket that has nothing to send takes a whole reply.
-fn sent(octets: usize) -> io::Result<()> {
+/// Checks that a reply was sent whole, as a socket with an empty buffer does.
+fn check_sent(octets: usize) -> io::Result<()> {
     match octets {
         REPLY => Ok(()),
         _ => Err(io::Error::other(format!(

@@ -8,106 +8,94 @@ use rustix::event::epoll::EventFlags;
 use rustix::net::{SendFlags, send};
 
 use super::epoll::{Set, unexpected};
-use super::{ANSWER, FRAME, Got, Site, got, sent};
+use super::{ANSWER, Connections, FRAME, Receipt, WaitMethod, check_sent, receipt};
 
-/// Whether the kernel looks for the next request before it waits for it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Look {
-    First,
-    Never,
-}
-
-/// The next `recv` and the `send` of the reply are submitted by the wait.
-pub(super) fn receive_and_send(site: &Site<'_>, look: Look) -> io::Result<()> {
-    let mut lane = Lane::new(site.hot.as_fd(), look)?;
-    lane.watch_each(site)?;
-    lane.serve()
-}
-
-/// The same, where a set is watched for the others.
-pub(super) fn leader(site: &Site<'_>) -> io::Result<()> {
-    let set = Set::new(site, EventFlags::ET)?;
-    let mut lane = Lane::new(site.hot.as_fd(), Look::Never)?;
-    lane.watch(set.as_fd())?;
-    lane.serve()
-}
-
-pub(super) fn plain_send(site: &Site<'_>) -> io::Result<()> {
-    let mut lane = Lane::new(site.hot.as_fd(), Look::Never)?;
-    lane.watch_each(site)?;
-    lane.receive()?;
-    loop {
-        lane.ring.submit_and_wait(1, None)?;
-        while let Some(completion) = lane.ring.take() {
-            match lane.completed(completion.token, completion.result?)? {
-                Some(Got::Request) => {
-                    sent(send(lane.hot, &ANSWER, SendFlags::NOSIGNAL)?)?;
-                    lane.receive()?;
-                }
-                Some(Got::End) => return Ok(()),
-                Some(Got::Nothing) | None => {}
-            }
+/// Serves with a ring. A leader's ring watches an epoll set for the other connections; any other
+/// ring watches each of them.
+pub(super) fn serve(way: WaitMethod, connections: &Connections<'_>) -> io::Result<()> {
+    let is_leader = way == WaitMethod::RingLeader;
+    let set = is_leader.then(|| Set::new(connections, EventFlags::ET));
+    let set = set.transpose()?;
+    let mut lane = RingLane::new(connections.hot.as_fd(), way)?;
+    if let Some(set) = &set {
+        lane.watch(set.as_fd())?;
+    } else {
+        lane.watch(connections.listener.as_fd())?;
+        for idle in connections.idle {
+            lane.watch(idle.as_fd())?;
         }
     }
+    lane.serve()
 }
 
 /// A thread's ring, with the connection that it serves.
-struct Lane<'s> {
+struct RingLane<'s> {
     ring: Ring<'s>,
     hot: BorrowedFd<'s>,
-    look: Look,
+    way: WaitMethod,
 }
 
-impl<'s> Lane<'s> {
-    fn new(hot: BorrowedFd<'s>, look: Look) -> io::Result<Self> {
+impl<'s> RingLane<'s> {
+    fn new(hot: BorrowedFd<'s>, way: WaitMethod) -> io::Result<Self> {
         let mut ring = Ring::new(ENTRIES, 2, FRAME)?;
         let answer = ring.buffer_mut(ANSWERS).map_err(io::Error::other)?;
         answer[..ANSWER.len()].copy_from_slice(&ANSWER);
-        Ok(Self { ring, hot, look })
+        Ok(Self { ring, hot, way })
     }
 
     /// Serves until the peer closes the connection.
     fn serve(&mut self) -> io::Result<()> {
         self.receive()?;
-        let (mut sending, mut requested) = (false, false);
+        let (mut is_sending, mut is_requested) = (false, false);
         loop {
-            // The reply before completes at once, and shall not end the wait.
-            self.ring.submit_and_wait(1 + u32::from(sending), None)?;
+            // A reply completes at once, and must not end the wait for the next request.
+            let completions = 1 + u32::from(is_sending);
+            self.ring.submit_and_wait(completions, None)?;
             while let Some(completion) = self.ring.take() {
-                match self.completed(completion.token, completion.result?)? {
-                    Some(Got::Request) => requested = true,
-                    Some(Got::End) => return Ok(()),
-                    Some(Got::Nothing) | None => sending = false,
+                let octets = completion.result? as usize;
+                match completion.token {
+                    SENT => {
+                        check_sent(octets)?;
+                        is_sending = false;
+                    }
+                    RECEIVED => match receipt(octets)? {
+                        Receipt::Request => is_requested = true,
+                        Receipt::Nothing => {}
+                        Receipt::End => return Ok(()),
+                    },
+                    _ => return Err(unexpected()),
                 }
             }
-            if requested && !sending {
-                let prepared = self.ring.send(self.hot, ANSWERS, ANSWER.len(), SENT);
-                prepared.map_err(io::Error::other)?;
+            if is_requested && !is_sending {
+                is_sending = self.reply()?;
                 self.receive()?;
-                (sending, requested) = (true, false);
+                is_requested = false;
             }
         }
+    }
+
+    /// Sends the reply, or prepares that: whether the ring will report its end.
+    fn reply(&mut self) -> io::Result<bool> {
+        if self.way == WaitMethod::RingPlainSend {
+            check_sent(send(self.hot, &ANSWER, SendFlags::NOSIGNAL)?)?;
+            return Ok(false);
+        }
+        let prepared = self.ring.send(self.hot, ANSWERS, ANSWER.len(), SENT);
+        prepared.map_err(io::Error::other)?;
+        Ok(true)
     }
 
     /// Prepares to receive the next request.
     fn receive(&mut self) -> io::Result<()> {
-        let prepared = match self.look {
-            Look::First => self.ring.receive(self.hot, REQUESTS, RECEIVED),
-            Look::Never => self.ring.receive_later(self.hot, REQUESTS, RECEIVED),
+        let prepared = if self.way == WaitMethod::Ring {
+            self.ring.receive(self.hot, REQUESTS, RECEIVED)
+        } else {
+            self.ring.receive_later(self.hot, REQUESTS, RECEIVED)
         };
         prepared.map_err(io::Error::other)
     }
 
-    /// Waits for the listener and for each idle connection too.
-    fn watch_each(&mut self, site: &Site<'s>) -> io::Result<()> {
-        self.watch(site.listener.as_fd())?;
-        for idle in site.idle {
-            self.watch(idle.as_fd())?;
-        }
-        Ok(())
-    }
-
-    /// Waits for `other` too.
+    /// Adds `other` to what the ring waits for.
     fn watch(&mut self, other: BorrowedFd<'s>) -> io::Result<()> {
         if self.ring.poll_readable(other, OTHER) == Err(PrepareError::Full) {
             self.ring.submit_and_wait(0, None)?;
@@ -116,22 +104,13 @@ impl<'s> Lane<'s> {
         }
         Ok(())
     }
-
-    /// What an operation that has succeeded has found; nothing for a reply that was sent.
-    fn completed(&self, token: u32, octets: u32) -> io::Result<Option<Got>> {
-        match token {
-            RECEIVED => got(octets as usize).map(Some),
-            SENT => sent(octets as usize).map(|()| None),
-            _ => Err(unexpected()),
-        }
-    }
 }
 
 const ENTRIES: u32 = 64;
 /// The buffers.
 const REQUESTS: usize = 0;
 const ANSWERS: usize = 1;
-/// The tokens.
+/// The tokens of completions.
 const OTHER: u32 = 0;
 const RECEIVED: u32 = 1;
 const SENT: u32 = 2;

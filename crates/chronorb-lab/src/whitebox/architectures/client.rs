@@ -1,92 +1,184 @@
-//! The client: has its threads call, and says what both sides did.
+//! The client: its threads call, and it reports the costs of both sides.
+//!
+//! One thread has a high priority, and nine a low one.
+//! Octets in pipes tell them to begin, and report their ends. That costs each of them one `read`
+//! and one `write` a run, and no futex call: only those of the ORB are to be counted.
 
-use chronorb_probe::{ActivityTimes, Mark, trace_mark};
+use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
+use std::thread;
+
+use chronorb::prelude::*;
+use chronorb_probe::{Activity, counts_of_this_thread, doing};
 use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
 
-use super::super::counts::Counts;
-use super::crowd::{Signals, connect, with_all_connected};
-use super::order::{ClientOrder, Done, Found, Pass, Times};
-use super::server::{HIGH, orb};
+use super::super::client::{connect, count, find, mark, server_so_far};
+use super::super::counts::ProcessCosts;
+use super::super::order::{ClientPart, Pass};
+use super::CLIENTS;
+use super::configuration::{Configuration, HIGH, LOW};
 use crate::error::LabError;
 use crate::idl::whitebox::Bench;
 use crate::process::{self, Begin, Parent, Ready};
 
-/// Connects, reports, waits for the beginning, calls, and says what was found.
-pub(in super::super) fn call(order: &ClientOrder) -> Result<(), LabError> {
-    // Whoever waits for a reply waits as long as the parent lives.
+/// Connects, reports, waits for the order to begin, calls, and reports the costs of both sides.
+pub(in super::super) fn call(
+    configuration: &Configuration,
+    pass: Pass,
+    part: &ClientPart,
+) -> Result<(), LabError> {
+    // A call waits for its reply as long as the parent lives.
     let parent = Parent::or_exit();
-    let (_, orb) = orb(&order.server)?;
-    // This thread has done before the others begin, and is asleep while they call.
-    let bench = connect(&orb, HIGH, &order.objects.high)?;
-    let found = with_all_connected(&orb, &order.objects, order.calls, |threads| {
-        asked(&bench)?;
-        asked(&bench)?;
+    let orb = configuration.orb(pass)?;
+    // This thread is asleep while the others call.
+    let bench = connect(&orb, Some(HIGH), &find(&orb, &part.objects[0])?)?;
+    let (callers, [others, server]) = with_callers(&orb, part, |threads| {
+        server_so_far(&bench)?;
         process::tell(&Ready {})?;
         let Begin {} = parent.hear()?;
-        match order.server.pass {
-            Pass::Counted | Pass::Timed => count(&bench, threads),
-            Pass::Traced => mark(&bench, threads).map(|()| (Process::default(), Found::default())),
+        if pass == Pass::Trace {
+            mark(Some(&bench), 1, || threads.run())?;
+            return Ok([None; 2]);
         }
-    });
-    let (own, (process, server)) = found?;
-    let of_client = own + process.others;
-    process::tell(&Done {
-        client: Found {
-            counts: Counts::of_threads(of_client, process.usage, 0),
-            times: ActivityTimes::from(of_client).into(),
-        },
-        server,
+        let others = || ProcessCosts::of_threads(counts_of_others(), Usage::of_process(), 0);
+        count(Some(&bench), others, 1, || threads.run())
     })?;
+    let callers = ProcessCosts::of_threads(callers, Usage::default(), 0);
+    process::tell(&[others.map(|others| others.plus(callers)), server])?;
     Ok(())
 }
 
-/// What the process did, but for the threads that call.
-#[derive(Clone, Copy, Debug, Default)]
-struct Process {
-    /// Threads of the ORB.
-    others: ThreadCounts,
-    /// All threads.
-    usage: Usage,
+/// Has all threads connect and call for a while, then calls `around`, which lets them make their
+/// calls. Returns the counts of these calls, and the result of `around`.
+fn with_callers<R>(
+    orb: &Orb,
+    part: &ClientPart,
+    around: impl FnOnce(&mut Signals) -> Result<R, LabError>,
+) -> Result<(ThreadCounts, R), LabError> {
+    let (mut signals, ends) = signals().map_err(LabError::work("making pipes"))?;
+    thread::scope(|scope| {
+        let threads = (0..).zip(ends).map(|(number, ends)| {
+            let is_high = number == 0;
+            let priority = if is_high { HIGH } else { LOW };
+            let object = &part.objects[usize::from(!is_high)];
+            scope.spawn(move || run(orb, priority, object, part.calls, ends))
+        });
+        let threads: Vec<_> = threads.collect();
+        let result = signals.await_all().and_then(|()| around(&mut signals));
+        // The threads that still wait for a signal end.
+        drop(signals);
+        let mut all = ThreadCounts::default();
+        for thread in threads {
+            let counts = thread.join().map_err(|_| {
+                LabError::work("calling the server")("a thread of the client has panicked")
+            })?;
+            all = all + counts?;
+        }
+        Ok((all, result?))
+    })
 }
 
-/// Has all calls made. Returns what was done by this process and by the server, which is asked before and after; what
-/// that costs is found out beforehand, and taken off.
-fn count(bench: &Bench, threads: &mut Signals) -> Result<(Process, Found), LabError> {
-    let (first, _) = asked(bench)?;
-    let (before, times_before) = asked(bench)?;
-    let asking = before.since(first);
-    let (others, usage) = (counts_of_others(), Usage::of_process());
-    threads.run()?;
-    let process = Process {
-        others: counts_of_others() - others,
-        usage: Usage::of_process() - usage,
-    };
-    let (after, times_after) = asked(bench)?;
-    let server = Found {
-        counts: after.since(before).since(asking),
-        times: times_after.since(times_before),
-    };
-    Ok((process, server))
+/// The signals to and from all threads.
+#[derive(Debug)]
+struct Signals {
+    begin: Vec<PipeWriter>,
+    end: PipeReader,
 }
 
-/// Has all calls made between marks for who traces both processes. At the server there is nothing between the first two.
-fn mark(bench: &Bench, threads: &mut Signals) -> Result<(), LabError> {
-    let at_server = |last| {
-        let marked = bench.mark(last);
-        marked.map_err(LabError::work("marking a moment at the server"))
-    };
-    at_server(false)?;
-    at_server(false)?;
-    trace_mark(Mark::Next);
-    threads.run()?;
-    trace_mark(Mark::Last);
-    at_server(true)
+impl Signals {
+    /// Lets all threads make their calls, and waits for their ends.
+    fn run(&mut self) -> Result<(), LabError> {
+        for thread in &mut self.begin {
+            let sent = thread.write_all(&[1]);
+            sent.map_err(LabError::work("letting the clients begin"))?;
+        }
+        self.await_all()
+    }
+
+    fn await_all(&mut self) -> Result<(), LabError> {
+        let mut all = [0; CLIENTS as usize];
+        let received = self.end.read_exact(&mut all);
+        received.map_err(LabError::work("waiting for the clients"))
+    }
 }
 
-/// What the server has done so far.
-fn asked(bench: &Bench) -> Result<(Counts, Times), LabError> {
-    let failed = LabError::work("asking the server what it did");
-    let times = bench.times_so_far().map_err(&failed)?;
-    let counts = bench.so_far().map_err(&failed)?;
-    Ok((Counts::of_idl(&counts), Times::of_idl(&times)))
+/// The pipes of a thread.
+struct ThreadSignals {
+    begin: PipeReader,
+    end: PipeWriter,
 }
+
+impl ThreadSignals {
+    /// Reports the end of a step, even of one that failed: the first thread waits for all.
+    fn report_end(&mut self) -> Result<(), LabError> {
+        let sent = self.end.write_all(&[1]);
+        sent.map_err(LabError::work("reporting the end of a client's calls"))
+    }
+
+    /// Waits for the signal to begin the next step: whether there is one.
+    fn begins(&mut self) -> bool {
+        self.begin.read_exact(&mut [0]).is_ok()
+    }
+}
+
+fn signals() -> io::Result<(Signals, Vec<ThreadSignals>)> {
+    let (end, end_of_thread) = pipe()?;
+    let (mut begin, mut threads) = (Vec::new(), Vec::new());
+    for _ in 0..CLIENTS {
+        let (reader, writer) = pipe()?;
+        begin.push(writer);
+        threads.push(ThreadSignals {
+            begin: reader,
+            end: end_of_thread.try_clone()?,
+        });
+    }
+    Ok((Signals { begin, end }, threads))
+}
+
+/// Calls for a while, then makes the calls that are counted, and returns their counts.
+fn run(
+    orb: &Orb,
+    priority: Priority,
+    object: &str,
+    calls: u32,
+    mut signals: ThreadSignals,
+) -> Result<ThreadCounts, LabError> {
+    let connect = || {
+        let bench = connect(orb, Some(priority), &find(orb, object)?)?;
+        make_calls(&bench, WARM_UP_CALLS)?;
+        Ok::<_, LabError>(bench)
+    };
+    let connected = connect();
+    signals.report_end()?;
+    let bench = connected?;
+    // No signal comes after the failure of another thread, which is reported.
+    if !signals.begins() {
+        return Ok(ThreadCounts::default());
+    }
+    let before = counts_of_this_thread();
+    let called = make_calls(&bench, calls);
+    let after = counts_of_this_thread();
+    signals.report_end()?;
+    called?;
+    // All threads stay until all is counted.
+    signals.begins();
+    Ok(after - before)
+}
+
+/// Makes calls back to back.
+fn make_calls(bench: &Bench, calls: u32) -> Result<(), LabError> {
+    let _counting = doing(Activity::Application);
+    for _ in 0..calls {
+        drop(doing(Activity::Nothing));
+        let calling = doing(Activity::Other);
+        let cube = bench.cube(11);
+        drop(calling);
+        let cube = cube.map_err(LabError::work("calling the server"))?;
+        if cube != 1331 {
+            return Err(LabError::work("calling the server")("the answer is wrong"));
+        }
+    }
+    Ok(())
+}
+
+/// Enough calls to have all memory mapped on both sides.
+const WARM_UP_CALLS: u32 = 200;

@@ -1,26 +1,26 @@
-//! What is tried, and where.
+//! The cells of the experiment: workloads and places.
 
 use serde::Serialize;
 
-use super::plan::Plan;
+use super::plan::ProtocolsPlan;
 use crate::bench::{Operation, Placement, Waits};
 
-/// What is tried.
+/// A kind of calls or messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(into = "String")]
-pub enum Trial {
-    /// One client calls, and so many octets go there and come back; with none, an octet goes and its cube comes.
+pub enum Workload {
+    /// Calls of one client with so many octets each way; with none, an octet and its cube.
     Call(u32),
-    /// So many clients at a time make the smallest of calls, each on a connection of its own.
+    /// The smallest calls of so many clients at a time, each on a connection of its own.
     Clients(u32),
-    /// One client sends messages that have no answer, with so many octets; with none, the time alone.
+    /// Messages without an answer of one client, with the time and so many octets.
     Oneway(u32),
-    /// So many clients at a time send the smallest of messages without an answer, as fast as they can.
+    /// The smallest messages without an answer of so many clients, as fast as they can send.
     Flood(u32),
 }
 
-impl Trial {
-    /// All of them.
+impl Workload {
+    /// All workloads.
     pub const ALL: [Self; 8] = [
         Self::Call(0),
         Self::Call(1 << 10),
@@ -32,9 +32,8 @@ impl Trial {
         Self::Flood(4),
     ];
 
-    /// In words.
-    #[must_use]
-    pub fn name(self) -> String {
+    /// The name in texts and tables.
+    pub(crate) fn name(self) -> String {
         match self {
             Self::Call(0) => "a call".to_owned(),
             Self::Call(octets) => format!("a call with {} KiB", octets >> 10),
@@ -45,15 +44,12 @@ impl Trial {
         }
     }
 
-    /// What is counted, in a word.
+    /// The word for one of the calls or messages.
     pub(super) const fn noun(self) -> &'static str {
-        match self.is_oneway() {
-            true => "message",
-            false => "call",
-        }
+        if self.is_oneway() { "message" } else { "call" }
     }
 
-    /// What is called.
+    /// The operation that is called.
     pub(super) const fn operation(self) -> Operation {
         match self {
             Self::Call(0) | Self::Clients(_) => Operation::Cube,
@@ -63,7 +59,7 @@ impl Trial {
         }
     }
 
-    /// How many call at a time.
+    /// The number of clients.
     pub(super) const fn clients(self) -> u32 {
         match self {
             Self::Clients(clients) | Self::Flood(clients) => clients,
@@ -71,7 +67,7 @@ impl Trial {
         }
     }
 
-    /// How much data goes each way, beside the least that a message has.
+    /// The octets of data each way, beside the least that a message has.
     pub(super) const fn octets(self) -> u32 {
         match self {
             Self::Call(octets) | Self::Oneway(octets) => octets,
@@ -79,8 +75,8 @@ impl Trial {
         }
     }
 
-    /// Whether this is tried by those that wait so: several clients never spin.
-    pub(super) fn waits(self, waits: Waits) -> bool {
+    /// Whether threads that wait so take part: several clients never spin.
+    pub(super) fn permits(self, waits: Waits) -> bool {
         waits == Waits::Block || self.clients() == 1
     }
 
@@ -90,26 +86,27 @@ impl Trial {
     }
 }
 
-/// As figures for programs have it.
-impl From<Trial> for String {
-    fn from(trial: Trial) -> Self {
-        match trial {
-            Trial::Call(octets) => format!("call-{octets}"),
-            Trial::Clients(clients) => format!("clients-{clients}"),
-            Trial::Oneway(octets) => format!("oneway-{octets}"),
-            Trial::Flood(clients) => format!("flood-{clients}"),
+/// The name in figures for programs.
+impl From<Workload> for String {
+    fn from(workload: Workload) -> Self {
+        match workload {
+            Workload::Call(octets) => format!("call-{octets}"),
+            Workload::Clients(clients) => format!("clients-{clients}"),
+            Workload::Oneway(octets) => format!("oneway-{octets}"),
+            Workload::Flood(clients) => format!("flood-{clients}"),
         }
     }
 }
 
-/// What is tried, where, and by whom that waits how.
+/// A workload in a place, with a way to wait.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct Cell {
-    /// What.
-    pub trial: Trial,
-    /// Where.
+    /// The workload.
+    #[serde(rename = "trial")]
+    pub workload: Workload,
+    /// The processors of client and server.
     pub placement: Placement,
-    /// How threads wait.
+    /// The way in which threads wait.
     pub waits: Waits,
 }
 
@@ -117,48 +114,38 @@ impl Cell {
     /// The smallest of calls.
     pub(super) const fn of_calls(placement: Placement, waits: Waits) -> Self {
         Self {
-            trial: Trial::Call(0),
+            workload: Workload::Call(0),
             placement,
             waits,
         }
     }
 
-    /// All that a plan has.
-    pub(super) fn all(plan: &Plan) -> Vec<Self> {
+    /// All cells of a plan. A spinning thread needs a processor for itself on each side, and a
+    /// processor is there for one client at most.
+    pub(super) fn all(plan: &ProtocolsPlan) -> Vec<Self> {
         let mut cells = Vec::new();
-        for trial in Trial::ALL {
-            for &waits in &plan.waits {
-                for &placement in &plan.places {
-                    let cell = Self {
-                        trial,
-                        placement,
-                        waits,
-                    };
-                    if cell.makes_sense() {
-                        cells.push(cell);
-                    }
-                }
+        for workload in Workload::ALL {
+            for &waits in plan.waits.iter().filter(|waits| workload.permits(**waits)) {
+                let places = plan.places.iter().copied();
+                let places = places.filter(|placement| {
+                    waits == Waits::Block || *placement == Placement::AcrossCpus
+                });
+                cells.extend(places.map(|placement| Self {
+                    workload,
+                    placement,
+                    waits,
+                }));
             }
         }
         cells
     }
 
-    /// Who spins needs a processor for each side, and for each client.
-    fn makes_sense(self) -> bool {
-        let has_processors = match self.waits {
-            Waits::Block => true,
-            Waits::Spin => self.placement == Placement::AcrossCpus,
-        };
-        has_processors && self.trial.waits(self.waits)
+    /// The name: `a call, same CPU, blocking`.
+    pub(crate) fn name(self) -> String {
+        format!("{}, {}", self.workload.name(), self.place())
     }
 
-    /// In words: `a call, same CPU, blocking`.
-    #[must_use]
-    pub fn name(self) -> String {
-        format!("{}, {}", self.trial.name(), self.place())
-    }
-
-    /// Where, and how threads wait, in words.
+    /// The name without the workload.
     pub(super) fn place(self) -> String {
         let waits = match self.waits {
             Waits::Block => "blocking",
@@ -170,11 +157,13 @@ impl Cell {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Protocols;
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
-    fn who_spins_is_never_without_a_processor() {
-        let cells = Cell::all(&Plan::full());
+    fn spinning_threads_are_never_without_a_processor() {
+        let cells = Cell::all(&Protocols::full());
         let spinning = || cells.iter().filter(|cell| cell.waits == Waits::Spin);
         assert!(spinning().all(|cell| cell.placement == Placement::AcrossCpus));
         assert_eq!(spinning().count(), 6);
@@ -183,7 +172,8 @@ mod tests {
 
     #[test]
     fn the_smallest_of_calls_is_in_every_plan() {
-        for plan in [Plan::full(), Plan::short(), Plan::tiny()] {
+        let plans = [Protocols::full(), Protocols::short(), ProtocolsPlan::tiny()];
+        for plan in plans {
             let smallest = Cell::of_calls(Placement::SameCpu, Waits::Block);
             assert!(Cell::all(&plan).contains(&smallest));
         }
