@@ -1,11 +1,11 @@
 //! A transport that records the octets of another one, for Wireshark.
 //!
-//! [`RecordingTransport`] wraps any [`Transport`]. Each of its connections becomes a conversation in
-//! [`TraceFile`], in the format pcapng: streams as TCP, from a handshake to an end, messages as
-//! datagrams of UDP. So protocol analysers show the content of every transport. Messages that are
-//! encrypted on the wire are recorded in clear. Addresses are those of the sockets, or made up for
-//! sockets without addresses (`10.255.0.1` for clients, `10.255.0.2` port 2809 for servers). A
-//! comment at the first packet describes the connection.
+//! [`RecordingTransport`] wraps any [`Transport`]. Each of its connections becomes a conversation
+//! in a [`TraceFile`], in the format pcapng: streams as TCP, from a handshake to an end, and
+//! messages as datagrams of UDP. So protocol analysers show the content of every transport.
+//! Messages that are encrypted on the wire are recorded in the clear. Addresses are those of the
+//! sockets, or invented ones for sockets without addresses (`10.255.0.1` for clients, `10.255.0.2`
+//! port 2809 for servers). A comment at the first packet describes the connection.
 //!
 //! The trace shows the octets that this process passed to the transport and took from it, with the
 //! time of that. It shows neither the network's packets nor the octets that the peer has received:
