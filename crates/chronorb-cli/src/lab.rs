@@ -8,7 +8,7 @@ use chronorb_lab::all;
 use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
 use chronorb_lab::hostile::{Attack, Hostile};
-use chronorb_lab::inversion::{self, Inversion};
+use chronorb_lab::inversion::{self, Inversion, InversionPlan};
 use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::overtake::Overtake;
@@ -406,7 +406,7 @@ pub(crate) struct InversionArguments {
     /// The placement of client and server: apart on two CPUs, together on one, or free; without it
     /// that of the mode.
     #[arg(long, value_name = "apart|together|free")]
-    place: Option<inversion::Place>,
+    place: Option<inversion::CpuPlacement>,
 
     /// Put client and server into network namespaces of their own, with a switch between them,
     /// instead of the loopback device. Needs root.
@@ -432,9 +432,9 @@ pub(crate) struct InversionArguments {
 impl InversionArguments {
     fn run(self) -> ExitCode {
         let mut plan = match (self.mode.as_slice(), self.common.short) {
-            ([], true) => inversion::Plan::short(),
-            ([], false) => inversion::Plan::full(),
-            (modes, short) => inversion::Plan::of(modes, short),
+            ([], true) => InversionPlan::short(),
+            ([], false) => InversionPlan::full(),
+            (modes, short) => InversionPlan::of(modes, short),
         };
         if !self.architecture.is_empty() {
             plan.architectures = self.architecture;

@@ -1,113 +1,85 @@
-//! The calls of one thread, and what each took.
+//! The calls of one thread, and their times.
 
 use std::time::Duration;
 
 use chronorb_rt::Monotonic;
 
-use super::order::Start;
+use super::order::CallSchedule;
 use crate::schedule::Clock;
 
-/// When a thread calls.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    start: Monotonic,
-    length: Duration,
-    /// Zero for calls back to back.
-    period: Duration,
-    /// Zero for as many as are due within the length.
-    calls: u64,
-}
-
-impl Times {
-    pub(super) const fn of_high(start: Start) -> Self {
-        Self::new(start, start.high_period_ns)
-    }
-
-    pub(super) const fn of_low(start: Start) -> Self {
-        Self::new(start, start.low_period_ns)
-    }
-
-    const fn new(start: Start, period_ns: u64) -> Self {
-        Self {
-            start: Monotonic::from_nanos(start.start_ns),
-            length: Duration::from_nanos(start.length_ns),
-            period: Duration::from_nanos(period_ns),
-            calls: start.calls,
-        }
-    }
-
-    /// How many calls one of so many threads that do the same will make, about: all of them together make no more than
-    /// one in [`BRISK`].
-    fn expected(&self, threads: u32) -> usize {
-        let each = match self.period {
-            Duration::ZERO => BRISK * threads.max(1),
-            period => period,
-        };
-        let due = self.length.as_nanos() / each.as_nanos() + 1;
-        usize::try_from(due.max(self.calls.into())).unwrap_or(usize::MAX)
-    }
-}
-
-/// Makes the calls of one of so many threads, and returns two times of each in ns: that from when it was due to its
-/// answer, and that from when it was made.
+/// Makes the calls of one of `threads` threads that do the same. Returns two times in ns for each
+/// call: to its reply from when it was due, and from when it was made.
 ///
-/// The times when calls are due are fixed beforehand: one that is late because the one before it was slow is made at
-/// once, and charged for the wait.
+/// The times at which calls are due are fixed beforehand. A call that is late because the one
+/// before it was slow is made at once, and charged for the wait.
 pub(super) fn make<E>(
     clock: &impl Clock,
-    times: Times,
+    schedule: &CallSchedule,
+    period_ns: u64,
     threads: u32,
     mut call: impl FnMut() -> Result<(), E>,
 ) -> Result<Vec<u64>, E> {
-    let mut taken = Vec::with_capacity(2 * times.expected(threads));
-    let mut due = times.start;
+    let start = Monotonic::from_nanos(schedule.start_ns);
+    let mut times = Vec::with_capacity(2 * expected(schedule, period_ns, threads));
+    let mut due = start;
     for made in 0.. {
-        let is_over = match times.calls {
-            0 => due.since(times.start) >= times.length,
+        let is_over = match schedule.calls {
+            0 => nanos(due.since(start)) >= schedule.length_ns,
             calls => made == calls,
         };
         if is_over {
             break;
         }
-        if made == 0 || !times.period.is_zero() {
+        if made == 0 || period_ns > 0 {
             clock.sleep_until(due);
         }
         let called = clock.now();
         call()?;
         let answered = clock.now();
-        taken.extend([due, called].map(|from| nanos(answered.since(from))));
-        due = match times.period {
-            Duration::ZERO => rested(clock, times.start, answered),
-            period => due + period,
+        times.extend([due, called].map(|from| nanos(answered.since(from))));
+        due = match period_ns {
+            0 => rested(clock, start, answered),
+            period_ns => due + Duration::from_nanos(period_ns),
         };
     }
-    Ok(taken)
+    Ok(times)
 }
 
-/// When a thread whose calls are back to back makes its next one: at once, but for a rest at the end of each
-/// [`ROUND`]. Otherwise real-time threads would leave nothing of a processor, and the kernel would take it from those of
-/// all priorities for 50 ms of each second.
+/// Returns an upper bound of the number of calls of a thread: calls back to back of all threads
+/// together are no faster than one in [`LEAST_CALL_NS`].
+fn expected(schedule: &CallSchedule, period_ns: u64, threads: u32) -> usize {
+    let period_ns = match period_ns {
+        0 => LEAST_CALL_NS * u64::from(threads.max(1)),
+        period_ns => period_ns,
+    };
+    let due = schedule.length_ns / period_ns + 1;
+    usize::try_from(due.max(schedule.calls)).unwrap_or(usize::MAX)
+}
+
+/// Returns the time of the next of calls back to back: at once, except for a rest at the end of
+/// each [`ROUND`].
+///
+/// Without the rest, real-time threads would leave nothing of a processor, and the kernel would
+/// take it from those of all priorities for 50 ms of each second.
 fn rested(clock: &impl Clock, start: Monotonic, now: Monotonic) -> Monotonic {
     let round = now.since(start).as_nanos() / ROUND.as_nanos();
     let begun = start + ROUND * u32::try_from(round).unwrap_or(u32::MAX);
-    match now.since(begun) < BUSY {
-        true => now,
-        false => {
-            clock.sleep_until(begun + ROUND);
-            clock.now()
-        }
+    if now.since(begun) < BUSY {
+        return now;
     }
+    clock.sleep_until(begun + ROUND);
+    clock.now()
 }
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Calls back to back are made for the first part of this, over and over. omniORB's client does the same.
+/// Calls back to back fill the first part of each round. omniORB's client does the same.
 const ROUND: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_millis(85);
-/// No server answers more often than this.
-const BRISK: Duration = Duration::from_micros(10);
+/// Less than the time of any call.
+const LEAST_CALL_NS: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -129,11 +101,11 @@ mod tests {
         }
     }
 
-    /// Calls that take so long, one after the other.
-    fn calls(start: Start, lengths: &[u64]) -> Vec<u64> {
+    /// The times of calls of these lengths, one after the other.
+    fn calls(start: CallSchedule, lengths: &[u64]) -> Vec<u64> {
         let clock = VirtualClock(Cell::new(0));
         let mut lengths = lengths.iter();
-        make(&clock, Times::of_low(start), 1, || {
+        make(&clock, &start, start.low_period_ns, 1, || {
             let length = lengths.next().expect("no more calls");
             clock.0.set(clock.0.get() + length);
             Ok::<_, Infallible>(())
@@ -141,8 +113,8 @@ mod tests {
         .unwrap()
     }
 
-    fn start(low_period_ns: u64, length_ns: u64, calls: u64) -> Start {
-        Start {
+    fn start(low_period_ns: u64, length_ns: u64, calls: u64) -> CallSchedule {
+        CallSchedule {
             start_ns: 1_000,
             length_ns,
             high_period_ns: 1,
@@ -177,8 +149,8 @@ mod tests {
         let ms = 1_000_000;
         let clock = VirtualClock(Cell::new(0));
         let mut begun = Vec::new();
-        let times = Times::of_low(start(0, 220 * ms, 0));
-        make(&clock, times, 1, || {
+        let schedule = start(0, 220 * ms, 0);
+        make(&clock, &schedule, 0, 1, || {
             begun.push(clock.0.get() / ms);
             clock.0.set(clock.0.get() + 45 * ms);
             Ok::<_, Infallible>(())
@@ -190,7 +162,7 @@ mod tests {
     #[test]
     fn a_failing_call_ends_them() {
         let clock = VirtualClock(Cell::new(0));
-        let times = Times::of_high(start(1, 10, 0));
-        assert_eq!(make(&clock, times, 1, || Err("gone")), Err("gone"));
+        let schedule = start(1, 10, 0);
+        assert_eq!(make(&clock, &schedule, 1, 1, || Err("gone")), Err("gone"));
     }
 }

@@ -1,19 +1,19 @@
-//! `chronorb lab inversion`: how the architecture of an ORB inverts priorities.
+//! `chronorb lab inversion`: priority inversion by the architecture of an ORB.
 //!
-//! One client process has a thread of high priority and up to fifty of low priority, which call two servants of one
-//! server process at fixed times. [`Inversion`] runs both anew for each architecture ([`Architecture`]), mode
-//! ([`Mode`]) and number of low-priority clients, and tells what the calls of each class took: the experiment of figures
-//! 7 and 8 of "Alleviating Priority Inversion and Non-determinism in Real-time CORBA ORB Core Architectures" by Schmidt,
-//! Mungee, Flores-Gaitan and Gokhale (RTAS 1998), with rates and work that keep a server of today busy.
+//! One client process has a thread of high priority and up to fifty of low priority, which call two
+//! servants of one server process at fixed times. [`Inversion`] runs both anew for each
+//! [`Architecture`], [`Mode`] and number of low-priority clients, and measures the calls of each
+//! class. This is the experiment of figures 7 and 8 of "Alleviating Priority Inversion and
+//! Non-determinism in Real-time CORBA ORB Core Architectures" by Schmidt, Mungee, Flores-Gaitan and
+//! Gokhale (RTAS 1998), with rates and work that keep a server of today busy.
 //!
 //! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND), or
-//! programs of omniORB. They exchange lines of JSON with it:
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND), or programs of omniORB. They exchange lines of JSON:
 //!
-//! | child | says | hears |
+//! | child | sends | receives |
 //! |---|---|---|
 //! | server | the references of its objects | the end of its input: shut down |
-//! | client | that all its threads are connected, then what each call took | when to call; at last, the end of its input |
+//! | client | that all its threads are connected, then the times of each call | when to call; at last, the end of its input |
 
 mod architecture;
 mod calls;
@@ -40,12 +40,12 @@ use crate::work::Speed;
 
 pub use architecture::Architecture;
 pub(crate) use client::{CLIENT, client_main};
-pub use outcome::{Calibration, Class, Outcome, Row};
-pub use plan::{Mode, Place, Plan, Series};
+pub use outcome::{Calibration, ClientClass, InversionOutcome, InversionRow};
+pub use plan::{CpuPlacement, InversionPlan, InversionSeries, Mode};
 
-use plan::MOST_CLIENTS;
 pub(crate) use plan::Periods;
-pub(crate) use trial::{Measurement, Site, Trial};
+use plan::{BACK_TO_BACK, MOST_CLIENTS};
+pub(crate) use trial::{InversionSite, InversionTrial, Measurement};
 
 /// The experiment.
 ///
@@ -57,77 +57,100 @@ pub struct Inversion;
 impl Experiment for Inversion {
     const NAME: &'static str = "inversion";
     const TITLE: &'static str = "Priority inversion by the architecture of the ORB";
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = InversionPlan;
+    type Findings = InversionOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> InversionPlan {
+        InversionPlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> InversionPlan {
+        InversionPlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
-        let mut environment = Environment::probe();
-        let cpus = Cpus::of_this_process()?;
-        let one_cpu = !cpus.are_several();
-        let omniorb = match plan.architectures.iter().any(|of| of.is_of_omniorb()) {
-            true => OmniOrb::find(),
-            false => OmniOrb::without("it was not asked for".to_owned()),
+    fn measure(plan: &InversionPlan) -> Result<InversionOutcome, LabError> {
+        let environment = Environment::probe();
+        let omniorb = if plan.architectures.iter().any(|of| of.is_of_omniorb()) {
+            OmniOrb::find()
+        } else {
+            OmniOrb::without("it was not asked for".to_owned())
         };
-        let site = Site {
-            cpus,
-            network: plan
-                .namespaces
-                .then(|| Network::build(&Layout::default()))
-                .transpose()
-                .map_err(|source| LabError::Network {
-                    source,
-                    hint: "; without --namespaces all runs over the loopback device",
-                })?,
+        let network = plan.namespaces.then(|| Network::build(&Layout::default()));
+        let network = network.transpose().map_err(|source| LabError::Network {
+            source,
+            hint: "; without --namespaces all runs over the loopback device",
+        })?;
+        let site = InversionSite {
+            cpus: Cpus::of_this_process()?,
+            network,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
             omniorb: omniorb.inversion(),
         };
         let before = ProcessorTime::now();
-        let awake = plan
-            .awake
-            .then(|| Awake::on(site.cpus.iter()))
-            .transpose()
-            .map_err(LabError::work("keeping processors awake"))?;
+        let awake = plan.awake.then(|| Awake::on(site.cpus.iter())).transpose();
+        let awake = awake.map_err(LabError::work("keeping processors awake"))?;
         let architectures = plan.taking_part(&site);
-        let watch = Watch::start(Self::TITLE, plan.length_of(&architectures));
-        let run = Run::begin(plan, &site, &watch);
-        let (rows, calibrations) = run.series(&architectures)?;
-        drop(watch);
-        drop(awake);
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+        let watch = Watch::start(Self::TITLE, plan.length_of(architectures.len()));
+        let mut outcome = InversionOutcome {
             plan: plan.clone(),
             environment,
             real_time: site.real_time,
             memory_locked: site.lock_memory,
-            one_cpu,
+            one_cpu: !site.cpus.are_several(),
             omniorb,
-            calibrations,
-            rows,
-        })
+            calibrations: Vec::new(),
+            rows: Vec::new(),
+        };
+        let run = InversionRun::begin(plan, &site, &watch);
+        for series in &plan.series {
+            let mode = series.mode;
+            let periods = match mode.periods() {
+                Some(periods) => periods,
+                None => {
+                    let calibration = run.calibrate(mode)?;
+                    outcome.calibrations.push(calibration);
+                    calibration.periods()
+                }
+            };
+            // Trials that are compared follow each other.
+            for low_clients in series.low_clients.iter().copied() {
+                for architecture in architectures.iter().copied() {
+                    let trial = InversionTrial {
+                        length: series.length,
+                        calls: series.calls,
+                        ..run.trial(architecture, mode, low_clients, periods, mode.name())
+                    };
+                    let measured = run.try_one(&trial)?;
+                    let row = |class| row(&trial, mode, class, &measured);
+                    outcome.rows.extend(ClientClass::ALL.map(row));
+                }
+            }
+        }
+        drop(watch);
+        drop(awake);
+        let stolen = before.stolen_percent(ProcessorTime::now());
+        outcome.environment.stolen_percent = vec![stolen];
+        Ok(outcome)
     }
 }
 
-/// The course of an experiment that makes trials.
+/// The settings that the trials of a run share.
 #[derive(Debug)]
-pub(crate) struct Run<'a> {
-    plan: &'a Plan,
-    site: &'a Site,
+pub(crate) struct InversionRun<'a> {
+    plan: &'a InversionPlan,
+    site: &'a InversionSite,
     watch: &'a Watch,
-    /// What a call computes, in steps.
+    /// The computing steps of a call.
     steps: u32,
 }
 
-impl<'a> Run<'a> {
-    pub(crate) fn begin(plan: &'a Plan, site: &'a Site, watch: &'a Watch) -> Self {
+impl<'a> InversionRun<'a> {
+    pub(crate) fn begin(
+        plan: &'a InversionPlan,
+        site: &'a InversionSite,
+        watch: &'a Watch,
+    ) -> Self {
         Self {
             plan,
             site,
@@ -136,21 +159,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Finds the rates of a mode for which they depend on the machine: how often fifty low-priority clients call when
-    /// they keep a processor as busy as wanted, with the real-time architecture. Where client and server have one each
-    /// it is the busier one; otherwise both take of the same.
+    /// Measures the rates of a mode for which they depend on the machine: the rate at which fifty
+    /// low-priority clients keep a processor as busy as planned, with the real-time architecture.
+    ///
+    /// If client and server have one processor each, the busier one counts, otherwise their sum.
     pub(crate) fn calibrate(&self, mode: Mode) -> Result<Calibration, LabError> {
-        let saturated = Periods {
-            high: Duration::from_millis(5),
-            low: Duration::ZERO,
-        };
-        let trial = Trial {
+        let architecture = Architecture::RealTime;
+        let trial = InversionTrial {
             length: self.plan.calibration,
             ..self.trial(
-                Architecture::RealTime,
+                architecture,
                 mode,
                 MOST_CLIENTS,
-                saturated,
+                BACK_TO_BACK,
                 "calibration",
             )
         };
@@ -162,8 +183,8 @@ impl<'a> Run<'a> {
         let server = each(measured.server_cpu_percent);
         let client = each(measured.client_cpu_percent);
         let request = match trial.place {
-            Place::Apart => server.max(client),
-            Place::Together | Place::Free => server + client,
+            CpuPlacement::Apart => server.max(client),
+            CpuPlacement::Together | CpuPlacement::Free => server + client,
         };
         let periods = self.plan.loaded_periods(request);
         Ok(Calibration {
@@ -176,38 +197,6 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// All trials, and how rates were found. Trials that are compared follow each other.
-    fn series(
-        &self,
-        architectures: &[Architecture],
-    ) -> Result<(Vec<Row>, Vec<Calibration>), LabError> {
-        let mut rows = Vec::new();
-        let mut calibrations = Vec::new();
-        for series in &self.plan.series {
-            let mode = series.mode;
-            let periods = match mode.periods() {
-                Some(periods) => periods,
-                None => {
-                    let found = self.calibrate(mode)?;
-                    calibrations.push(found);
-                    found.periods()
-                }
-            };
-            for low_clients in series.low_clients.iter().copied() {
-                for architecture in architectures.iter().copied() {
-                    let trial = Trial {
-                        length: series.length,
-                        calls: series.calls,
-                        ..self.trial(architecture, mode, low_clients, periods, mode.name())
-                    };
-                    let measured = self.try_one(&trial)?;
-                    rows.extend(Class::ALL.map(|class| row(&trial, mode, class, &measured)));
-                }
-            }
-        }
-        Ok((rows, calibrations))
-    }
-
     pub(crate) fn trial(
         &self,
         architecture: Architecture,
@@ -215,12 +204,9 @@ impl<'a> Run<'a> {
         low_clients: u32,
         periods: Periods,
         name: &str,
-    ) -> Trial {
-        let (work, steps) = match mode.works() {
-            true => (self.plan.work, self.steps),
-            false => (Duration::ZERO, 0),
-        };
-        Trial {
+    ) -> InversionTrial {
+        let works = mode.settings().works;
+        InversionTrial {
             architecture,
             name: format!("{architecture}, {name}, {}", report::clients(low_clients)),
             low_clients,
@@ -228,26 +214,37 @@ impl<'a> Run<'a> {
             place: self.plan.place_in(mode),
             periods,
             calls: 0,
-            work,
-            steps,
+            work: if works {
+                self.plan.work
+            } else {
+                Duration::ZERO
+            },
+            steps: if works { self.steps } else { 0 },
             threads: self.plan.threads,
             options: Vec::new(),
         }
     }
 
-    pub(crate) fn try_one(&self, trial: &Trial) -> Result<Measurement, LabError> {
+    pub(crate) fn try_one(&self, trial: &InversionTrial) -> Result<Measurement, LabError> {
         self.watch.begin(&trial.name);
-        self.site.run(trial, || self.watch.tick())
+        let measured = self.site.run(trial, || self.watch.tick());
+        measured.map_err(|error| error.in_trial(&trial.name))
     }
 }
 
-fn row(trial: &Trial, mode: Mode, class: Class, measured: &Measurement) -> Row {
-    let (calls, period) = match class {
-        Class::High => (&measured.high, trial.periods.high),
-        Class::Low => (&measured.low, trial.periods.low),
+fn row(
+    trial: &InversionTrial,
+    mode: Mode,
+    class: ClientClass,
+    measured: &Measurement,
+) -> InversionRow {
+    let period = match class {
+        ClientClass::High => trial.periods.high,
+        ClientClass::Low => trial.periods.low,
     };
+    let calls = measured.calls(class);
     let from_call = calls.from_call.summary();
-    Row {
+    InversionRow {
         architecture: trial.architecture,
         mode,
         place: trial.place,

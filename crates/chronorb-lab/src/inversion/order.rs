@@ -1,4 +1,4 @@
-//! What parent and children say to each other. omniORB's programs speak the same lines.
+//! The messages between the parent and its children, which omniORB's programs speak as well.
 
 use chronorb::rtcorba::{LinearMapping, Priority, PriorityMapping};
 use serde::{Deserialize, Serialize};
@@ -9,61 +9,56 @@ use crate::bench::{self, real_time_options};
 pub(super) const HIGH: Priority = Priority::new(24_000).expect("not negative");
 pub(super) const LOW: Priority = Priority::new(8_000).expect("not negative");
 
-/// The priority of `SCHED_FIFO` that an ORB makes of one of CORBA.
+/// Returns the priority of `SCHED_FIFO` to which an ORB maps a CORBA priority.
 pub(super) fn fifo(priority: Priority) -> u8 {
     LinearMapping.to_native(priority).unwrap_or_default()
 }
 
-/// Returns the options of the ORBs: nothing spins.
+/// Returns the options of the ORBs: no thread polls.
 pub(super) fn orb_options(architecture: &str, lock_memory: bool) -> Vec<String> {
     let mut options = real_time_options(lock_memory);
-    options.extend(bench::options(&[
-        "-ORBClientWait",
-        "block",
-        "-ORBServerWait",
-        "block",
-        "-ORBArchitecture",
-        architecture,
-    ]));
+    let wait = ["-ORBClientWait", "block", "-ORBServerWait", "block"];
+    options.extend(bench::options(&wait));
+    options.extend(bench::options(&["-ORBArchitecture", architecture]));
     options
 }
 
-/// From a server, when it serves: its objects, as `IOR:…`.
+/// The objects of a server, as `IOR:…`.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Serving {
+pub(super) struct ServantReferences {
     pub(super) high: String,
     pub(super) low: String,
 }
 
-/// To a client, as its argument.
+/// The argument of a client process.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ClientOrder {
+pub(super) struct InversionClient {
     /// The value of `-ORBArchitecture`.
     pub(super) architecture: String,
     pub(super) lock_memory: bool,
-    pub(super) serving: Serving,
+    pub(super) serving: ServantReferences,
     pub(super) low_clients: u32,
 }
 
-/// To a client: when to call.
+/// The times at which a client calls.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Start {
-    /// By the monotonic clock.
+pub(super) struct CallSchedule {
+    /// The beginning, by the monotonic clock.
     pub(super) start_ns: u64,
-    /// Calls are due within this time.
+    /// The time within which calls are due.
     pub(super) length_ns: u64,
-    /// 0 for calls back to back, here and for the low threads.
+    /// The period of the high thread; 0 for calls back to back, as in the next field.
     pub(super) high_period_ns: u64,
+    /// The period of the low threads.
     pub(super) low_period_ns: u64,
-    /// How many calls each thread makes, whatever the length; 0 for as many as are due in it.
+    /// The number of calls of each thread, whatever the length; 0 for as many as are due in it.
     pub(super) calls: u64,
 }
 
-/// From a client, at the end: two times for each call in ns, that from when it was due to its answer, and that from
-/// when it was made.
+/// Two times in ns for each call: to its reply from when it was due, and from when it was made.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Measured {
+pub(super) struct CallTimes {
     pub(super) high: Vec<u64>,
-    /// Of all low threads, one after the other.
+    /// The times of all low threads, one thread after the other.
     pub(super) low: Vec<u64>,
 }

@@ -18,7 +18,10 @@ use super::outcome::CallRow;
 use super::site::Machine;
 use super::{LINK_MTU, LINK_RATE};
 use crate::error::LabError;
-use crate::inversion::{self, Architecture, Measurement, Mode, Run, Series, Site, Trial};
+use crate::inversion::{
+    Architecture, ClientClass, InversionPlan, InversionRun, InversionSeries, InversionSite,
+    InversionTrial, Measurement, Mode,
+};
 use crate::watch::Watch;
 
 /// What is below the server's ORB.
@@ -58,11 +61,11 @@ pub(super) struct Found {
 
 /// Makes all calls of a plan, those that are compared after each other.
 pub(super) fn measure(
-    plan: &inversion::Plan,
+    plan: &InversionPlan,
     machine: &Machine,
     watch: &Watch,
 ) -> Result<Found, LabError> {
-    let site = Site {
+    let site = InversionSite {
         cpus: machine.cpus.clone(),
         network: Some(machine.network(LINK_RATE, LINK_MTU)?),
         lock_memory: machine.lock_memory,
@@ -70,13 +73,13 @@ pub(super) fn measure(
         omniorb: None,
     };
     let server = Server::of(&site, machine)?;
-    let run = Run::begin(plan, &site, watch);
+    let run = InversionRun::begin(plan, &site, watch);
     let mut found = Found {
         rows: Vec::new(),
         missing: Vec::new(),
     };
     for series in &plan.series {
-        let Series { mode, length, .. } = *series;
+        let InversionSeries { mode, length, .. } = *series;
         let periods = match mode.periods() {
             Some(periods) => periods,
             None => run.calibrate(mode)?.periods(),
@@ -94,7 +97,7 @@ pub(super) fn measure(
                     }
                 };
                 let name = format!("e13, {}, {mode}", io.title());
-                let trial = Trial {
+                let trial = InversionTrial {
                     length,
                     calls: series.calls,
                     options: server.options(io, machine, prepared.as_ref()),
@@ -120,7 +123,7 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn of(site: &'a Site, machine: &Machine) -> Result<Self, LabError> {
+    fn of(site: &'a InversionSite, machine: &Machine) -> Result<Self, LabError> {
         let network = site.network.as_ref();
         let network = network.ok_or_else(|| LabError::work("finding the server")("no network"))?;
         Ok(Self {
@@ -206,11 +209,11 @@ impl Prepared {
 
 /// A row for each class of clients that called.
 fn rows_of(io: Io, mode: Mode, low_clients: u32, measured: &Measurement) -> Vec<CallRow> {
-    let classes = inversion::Class::ALL.into_iter();
+    let classes = ClientClass::ALL.into_iter();
     let rows = classes.map(|class| {
         let calls = match class {
-            inversion::Class::High => &measured.high,
-            inversion::Class::Low => &measured.low,
+            ClientClass::High => &measured.high,
+            ClientClass::Low => &measured.low,
         };
         CallRow {
             io,

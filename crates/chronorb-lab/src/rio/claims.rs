@@ -6,7 +6,7 @@ use super::part::Part;
 use super::published::{SECTION_2, SECTION_3, SECTION_4, SECTION_ORB};
 use super::way::Way;
 use crate::Claim;
-use crate::inversion::{Class, Mode};
+use crate::inversion::{ClientClass, Mode};
 use crate::stats::median;
 use crate::units;
 
@@ -234,14 +234,14 @@ fn calls(outcome: &Outcome, mode: Mode) -> [Claim; 3] {
              low-priority clients",
             "13 % lower on average",
         )
-        .by_ratio(by(Class::High, |row| row.latency.mean_us), |ratio| ratio < 1.0),
+        .by_ratio(by(ClientClass::High, |row| row.latency.mean_us), |ratio| ratio < 1.0),
         claim(
             "the jitter of the high-priority client is lower with RIO below the ORB, on average",
             "51 % lower on average, from 12 % higher without low-priority clients to 69 % lower with 44",
         )
-        .by_ratio(by(Class::High, |row| row.latency.jitter_us), |ratio| ratio < 1.0),
+        .by_ratio(by(ClientClass::High, |row| row.latency.jitter_us), |ratio| ratio < 1.0),
         claim(&punished, "no appreciable change; lower with 44 and 49 clients")
-            .by_ratio(by(Class::Low, |row| row.latency.mean_us), |ratio| ratio <= PUNISHED),
+            .by_ratio(by(ClientClass::Low, |row| row.latency.mean_us), |ratio| ratio <= PUNISHED),
     ]
 }
 
@@ -249,7 +249,7 @@ fn calls(outcome: &Outcome, mode: Mode) -> [Claim; 3] {
 fn by_kernel(
     outcome: &Outcome,
     mode: Mode,
-    class: Class,
+    class: ClientClass,
     figure: fn(&super::CallRow) -> f64,
 ) -> Option<(f64, String)> {
     let kernel = outcome.series(Io::Kernel, mode, class);

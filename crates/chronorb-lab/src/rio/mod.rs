@@ -237,7 +237,7 @@ fn length(plan: &Plan) -> Duration {
             (echoes + plan.aside * 2 + AROUND) * Way::IN_COMPANY.len() as u32 * plan.rounds
         }
         Part::Guarantees => guarantees::length(plan),
-        Part::Orb => plan.calls.length_of(&Io::ALL),
+        Part::Orb => plan.calls.length_of(Io::ALL.len()),
     };
     plan.parts.iter().copied().map(of).sum()
 }

@@ -12,7 +12,7 @@ use super::{RealTimeIo, claims, report};
 use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures, plain_data};
-use crate::inversion::{Class, Mode};
+use crate::inversion::{ClientClass, Mode};
 use crate::pairs::Paired;
 use crate::stats::{Record, Summary, median};
 
@@ -101,7 +101,7 @@ pub struct CallRow {
     /// How many clients of low priority there were.
     pub low_clients: u32,
     /// Whose calls.
-    pub class: Class,
+    pub class: ClientClass,
     /// What they took from when each was due.
     #[serde(flatten)]
     pub latency: Summary,
@@ -164,7 +164,7 @@ impl Outcome {
     }
 
     /// The calls of a class in a mode, the least clients first.
-    pub(super) fn series(&self, io: Io, mode: Mode, class: Class) -> Vec<&CallRow> {
+    pub(super) fn series(&self, io: Io, mode: Mode, class: ClientClass) -> Vec<&CallRow> {
         let rows = self.calls.iter();
         let mut rows: Vec<_> = rows
             .filter(|row| row.io == io && row.mode == mode && row.class == class)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::part::Part;
-use crate::inversion::{self, Mode};
+use crate::inversion::{InversionPlan, Mode};
 
 /// What is run, and how much of it.
 #[derive(Clone, Debug, Serialize)]
@@ -31,7 +31,7 @@ pub struct Plan {
     /// How long each flow is alone with those before it, until the next one begins (E12).
     pub step: Duration,
     /// How many calls, by how many clients, and how often (E13).
-    pub calls: inversion::Plan,
+    pub calls: InversionPlan,
 }
 
 impl Plan {
@@ -91,8 +91,8 @@ impl Plan {
 
     /// Calls in these modes, by none to fifty low-priority clients; in little time where that is wanted.
     #[must_use]
-    pub fn calls_of(modes: &[Mode], short: bool) -> inversion::Plan {
-        let mut plan = inversion::Plan::of(modes, short);
+    pub fn calls_of(modes: &[Mode], short: bool) -> InversionPlan {
+        let mut plan = InversionPlan::of(modes, short);
         for series in &mut plan.series {
             series.low_clients = match short {
                 true => vec![0, 25, 50],

@@ -10,7 +10,7 @@ use super::part::Part;
 use super::published;
 use super::way::Way;
 use crate::experiment::Experiment;
-use crate::inversion::{Class, Mode};
+use crate::inversion::{ClientClass, Mode};
 use crate::report::{begin, curve, end, largest, latency};
 use crate::stats::{Record, Summary};
 
@@ -155,29 +155,29 @@ fn courses(outcome: &Outcome, part: Part) -> Chart {
 
 /// A figure of calls by the number of low-priority clients, as figures 22 to 24.
 fn by_clients(outcome: &Outcome, mode: Mode, figure: Figure) -> Chart {
-    let (caption, axis, classes, of): (_, _, &[Class], fn(&CallRow) -> f64) = match figure {
+    let (caption, axis, classes, of): (_, _, &[ClientClass], fn(&CallRow) -> f64) = match figure {
         Figure::Means => (
             "The mean latency of both classes, as the paper's figure 22.",
             "mean latency",
-            &Class::ALL,
+            &ClientClass::ALL,
             |row| row.latency.mean_us,
         ),
         Figure::High => (
             "The mean latency of the high-priority client, as the paper's figure 23.",
             "mean latency",
-            &[Class::High],
+            &[ClientClass::High],
             |row| row.latency.mean_us,
         ),
         Figure::Jitter => (
             "Its jitter, the bars of the paper's figure 23.",
             "jitter",
-            &[Class::High],
+            &[ClientClass::High],
             |row| row.latency.jitter_us,
         ),
         Figure::Low => (
             "The mean latency of the low-priority clients, as the paper's figure 24.",
             "mean latency",
-            &[Class::Low],
+            &[ClientClass::Low],
             |row| row.latency.mean_us,
         ),
     };
@@ -188,8 +188,8 @@ fn by_clients(outcome: &Outcome, mode: Mode, figure: Figure) -> Chart {
                 _ => format!("{}, {}", class.name(), io.title()),
             };
             let mark = match class {
-                Class::High => Mark::Line,
-                Class::Low => Mark::Dashes,
+                ClientClass::High => Mark::Line,
+                ClientClass::Low => Mark::Dashes,
             };
             let rows = outcome.series(io, mode, *class);
             let points = rows.iter().map(|row| (f64::from(row.low_clients), of(row)));
@@ -312,7 +312,7 @@ fn of_calls(outcome: &Outcome, mode: Mode) -> Table {
         let ios = outcome.ios().into_iter();
         ios.flat_map(move |io| outcome.series(io, mode, class))
     };
-    let lines = Class::ALL.into_iter().flat_map(of).map(|row| {
+    let lines = ClientClass::ALL.into_iter().flat_map(of).map(|row| {
         let (class, io) = (row.class.name(), row.io.title());
         let of = &row.latency;
         let mut cells = counted(of.calls, [of.mean_us, of.jitter_us, of.p99_us, of.max_us]);

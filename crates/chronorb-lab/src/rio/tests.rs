@@ -11,7 +11,7 @@ use crate::Claim;
 use crate::Verdict;
 use crate::environment::Environment;
 use crate::experiment::Findings;
-use crate::inversion::{Class, Mode};
+use crate::inversion::{ClientClass, Mode};
 use crate::stats::Record;
 
 /// An outcome as it should be, of two rounds.
@@ -111,14 +111,14 @@ fn calls() -> Vec<CallRow> {
         }
     };
     vec![
-        of(Io::Kernel, Class::High, 0, 100),
-        of(Io::Rio, Class::High, 0, 104),
-        of(Io::Kernel, Class::High, 25, 160),
-        of(Io::Rio, Class::High, 25, 106),
-        of(Io::Kernel, Class::High, 50, 200),
-        of(Io::Rio, Class::High, 50, 110),
-        of(Io::Kernel, Class::Low, 50, 300),
-        of(Io::Rio, Class::Low, 50, 310),
+        of(Io::Kernel, ClientClass::High, 0, 100),
+        of(Io::Rio, ClientClass::High, 0, 104),
+        of(Io::Kernel, ClientClass::High, 25, 160),
+        of(Io::Rio, ClientClass::High, 25, 106),
+        of(Io::Kernel, ClientClass::High, 50, 200),
+        of(Io::Rio, ClientClass::High, 50, 110),
+        of(Io::Kernel, ClientClass::Low, 50, 300),
+        of(Io::Rio, ClientClass::Low, 50, 310),
     ]
 }
 
