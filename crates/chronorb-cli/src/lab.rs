@@ -584,7 +584,7 @@ impl RioArguments {
             plan.parts = self.only;
         }
         if !self.mode.is_empty() {
-            plan.calls = rio::Plan::calls_of(&self.mode, self.common.short);
+            plan.calls = rio::RioPlan::calls_of(&self.mode, self.common.short);
         }
         plan.bulk_work = self.work.map_or(plan.bulk_work, Duration::from_micros);
         plan.bulk_rate = self.rate.map_or(plan.bulk_rate, |mbit| mbit * 1_000_000);
