@@ -16,10 +16,8 @@
 //! | client | that all its threads are connected, then the times of each call | when to call; at last, the end of its input |
 
 mod architecture;
-mod calls;
 mod claims;
 mod client;
-mod order;
 mod outcome;
 mod plan;
 mod report;

@@ -2,18 +2,12 @@
 
 use std::time::Duration;
 
-use chronorb_report::Document;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::architecture::Architecture;
 use super::plan::{CpuPlacement, InversionPlan, Mode, Periods};
-use super::{Inversion, claims, report};
-use crate::Claim;
 use crate::bench::OmniOrb;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
-use crate::report::rights;
 use crate::stats::Summary;
 
 /// The class of a client.
@@ -178,39 +172,4 @@ fn beside<'a>(one: &[&'a InversionRow], other: &[&'a InversionRow]) -> Vec<RowPa
         Some((*row, *same))
     });
     pairs.collect()
-}
-
-impl Findings for InversionOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        rights::caveats(self.real_time, self.one_cpu, &self.environment)
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        let architectures = self.architectures().into_iter().map(|of| {
-            let description = of.description();
-            json!({
-                "name": description.name,
-                "title": description.title,
-                "stands_for": description.stands_for,
-                "meaning": description.meaning,
-            })
-        });
-        figures(
-            Inversion::NAME,
-            self,
-            json!({"architectures": architectures.collect::<Vec<_>>()}),
-        )
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
 }

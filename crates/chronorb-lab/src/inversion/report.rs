@@ -4,35 +4,64 @@ use std::time::Duration;
 
 use chronorb_report::chart::COLOURS;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, counted, units};
+use serde_json::{Value, json};
 
 use super::Inversion;
 use super::architecture::Architecture;
-use super::claims::{STEADY_MEAN, in_mode};
+use super::claims::{self, STEADY_MEAN, in_mode};
 use super::outcome::{ClientClass, InversionOutcome, InversionRow};
 use super::plan::{MOST_CLIENTS, Mode};
-use crate::experiment::{Experiment, Findings};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{end, rights};
 
-/// Returns the report.
-pub(super) fn document(outcome: &InversionOutcome) -> Document {
-    let mut document = Document::new(outcome.headline())
-        .lead(LEAD)
-        .caveats(outcome.caveats());
-    for mode in outcome.modes() {
-        document = document.section(mode.settings().heading);
-        for figure in FIGURES {
-            document = document.chart(by_clients(outcome, mode, figure));
-        }
-        document = document
-            .claims(in_mode(outcome, mode))
-            .tables(TABLES.map(|kind| table(outcome, mode, kind)));
+impl Findings for InversionOutcome {
+    fn headline(&self) -> String {
+        finding(self).unwrap_or_else(|| Inversion::TITLE.to_owned())
     }
-    let architectures = outcome.architectures().into_iter();
-    let document = document
-        .section("The architectures")
-        .facts(architectures.map(|of| (of.title(), meaning(of))));
-    let command = outcome.plan.command();
-    end(document, notes(outcome), &outcome.environment, &command)
+
+    fn caveats(&self) -> Vec<String> {
+        rights::caveats(self.real_time, self.one_cpu, &self.environment)
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        let architectures = self.architectures().into_iter().map(|of| {
+            let description = of.description();
+            json!({
+                "name": description.name,
+                "title": description.title,
+                "stands_for": description.stands_for,
+                "meaning": description.meaning,
+            })
+        });
+        let more = json!({"architectures": architectures.collect::<Vec<_>>()});
+        figures(Inversion::NAME, self, more)
+    }
+
+    fn document(&self) -> Document {
+        let mut document = Document::new(self.headline())
+            .lead(LEAD)
+            .caveats(self.caveats());
+        for mode in self.modes() {
+            document = document.section(mode.settings().heading);
+            for figure in FIGURES {
+                document = document.chart(by_clients(self, mode, figure));
+            }
+            document = document
+                .claims(in_mode(self, mode))
+                .tables(TABLES.map(|kind| table(self, mode, kind)));
+        }
+        let architectures = self.architectures().into_iter();
+        let document = document
+            .section("The architectures")
+            .facts(architectures.map(|of| (of.title(), meaning(of))));
+        let command = self.plan.command();
+        end(document, notes(self), &self.environment, &command)
+    }
 }
 
 /// A figure of calls: its name, the name of its axis, and its value.
@@ -156,11 +185,7 @@ fn meaning(architecture: Architecture) -> String {
 
 /// Returns the finding in one line: of the loaded mode if it was run, else of the first mode, which
 /// is named.
-pub(super) fn headline(outcome: &InversionOutcome) -> String {
-    of_mode(outcome).unwrap_or_else(|| Inversion::TITLE.to_owned())
-}
-
-fn of_mode(outcome: &InversionOutcome) -> Option<String> {
+fn finding(outcome: &InversionOutcome) -> Option<String> {
     let modes = outcome.modes();
     let first = *modes.first()?;
     let (mode, of_mode) = if modes.contains(&Mode::Loaded) {

@@ -10,9 +10,9 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use chronorb_testnet::{Host, Network};
 
 use super::architecture::{Architecture, Make, ServantPool};
-use super::client::CLIENT;
-use super::order::{
-    CallSchedule, CallTimes, HIGH, InversionClient, LOW, ServantReferences, fifo, orb_options,
+use super::client::{
+    CLIENT, CallSchedule, CallTimes, HIGH, InversionClient, LOW, ServantReferences, fifo,
+    orb_options,
 };
 use super::outcome::ClientClass;
 use super::plan::{CpuPlacement, Periods};

@@ -1,16 +1,11 @@
 //! The figures of the experiment.
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::case::{OvertakeLoad, OvertakeTrial};
 use super::plan::OvertakePlan;
-use super::{Overtake, claims, report};
-use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
-use crate::report::{PooledRecords, rights};
+use crate::report::PooledRecords;
 use crate::stats::{Summary, median};
 
 /// The calls of one trial in one round.
@@ -97,27 +92,5 @@ impl OvertakeOutcome {
         let other = trial.under(to);
         let (p99, base) = (self.figure(trial)?.p99_us, self.figure(other)?.p99_us);
         (trial != other).then(|| p99 / base)
-    }
-}
-
-impl Findings for OvertakeOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        rights::caveats(self.real_time, false, &self.environment)
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(Overtake::NAME, self, Value::Null)
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
     }
 }

@@ -2,66 +2,84 @@
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
+use super::Overtake;
 use super::case::{CallSeries, OvertakeCase, OvertakeLoad, OvertakePool, OvertakeTrial, Strategy};
-use super::claims::{BORROWING, EXHAUSTED, FULL, NO_LANES, SATURATED, p99};
+use super::claims::{self, BORROWING, EXHAUSTED, FULL, NO_LANES, SATURATED, p99};
 use super::outcome::OvertakeOutcome;
 use super::plan::HIGH_THREADS;
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, curve, end, in_time, latency, rights};
 
-/// Returns the report.
-pub(super) fn document(outcome: &OvertakeOutcome) -> Document {
-    let mut document = begin(outcome, LEAD);
-    for strategy in Strategy::ALL {
-        let p99 = |case| p99(outcome, periodic(strategy, case));
-        let heading = format!(
-            "{}: p99 {} idle, {} awake, {} with the lower lanes saturated, {} with their buffers \
-             full",
-            strategy.title(),
-            p99(SATURATED.under(OvertakeLoad::Idle)),
-            p99(SATURATED.under(OvertakeLoad::Awake)),
-            p99(SATURATED),
-            p99(FULL),
-        );
-        document = document.part(heading, [by_percentile(outcome, strategy)], []);
+impl Findings for OvertakeOutcome {
+    fn headline(&self) -> String {
+        let ratios = |to| {
+            let ratio = |strategy| self.ratio(periodic(strategy, SATURATED), to);
+            let [first, second] = Strategy::ALL.map(ratio);
+            Some(format!("{:.2} and {:.2}", first?, second?))
+        };
+        match ratios(OvertakeLoad::Idle).zip(ratios(OvertakeLoad::Awake)) {
+            Some((idle, awake)) => format!(
+                "With all lower lanes saturated, calls of the high lane have {idle} of the p99 of \
+                 an idle machine (Leader/Followers and Half-Sync/Half-Async), and {awake} of one \
+                 kept awake"
+            ),
+            None => "Calls of high priority while endless work saturates all lower \
+                     lanes"
+                .to_owned(),
+        }
     }
-    for series in CallSeries::ALL {
-        document = document.part(steady(outcome, series), [by_case(outcome, series)], []);
-    }
-    for strategy in Strategy::ALL {
-        let p99 = |case| p99(outcome, periodic(strategy, case));
-        let heading = format!(
-            "{}, high lane exhausted: p99 {} with borrowing, {} without, where {} of its own \
-             lane's work are to be waited for",
-            strategy.title(),
-            p99(BORROWING),
-            p99(EXHAUSTED),
-            units::setting(outcome.plan.work_before()),
-        );
-        document = document.part(heading, [over_time(outcome, strategy)], []);
-    }
-    let trials = Strategy::ALL.into_iter();
-    let trials = trials.flat_map(|strategy| CallSeries::ALL.map(|series| (strategy, series)));
-    let tables = trials.map(|(strategy, series)| table(outcome, strategy, series));
-    let document = document.part("The figures", [], tables);
-    let command = "cargo run --release -- lab overtake";
-    end(document, notes(outcome), &outcome.environment, command)
-}
 
-/// Returns the outcome in one line.
-pub(super) fn headline(outcome: &OvertakeOutcome) -> String {
-    let ratios = |to| {
-        let ratio = |strategy| outcome.ratio(periodic(strategy, SATURATED), to);
-        let [first, second] = Strategy::ALL.map(ratio);
-        Some(format!("{:.2} and {:.2}", first?, second?))
-    };
-    match ratios(OvertakeLoad::Idle).zip(ratios(OvertakeLoad::Awake)) {
-        Some((idle, awake)) => format!(
-            "With all lower lanes saturated, calls of the high lane have {idle} of the p99 of an \
-             idle machine (Leader/Followers and Half-Sync/Half-Async), and {awake} of one kept \
-             awake"
-        ),
-        None => "Calls of high priority while endless work saturates all lower lanes".to_owned(),
+    fn caveats(&self) -> Vec<String> {
+        rights::caveats(self.real_time, false, &self.environment)
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Overtake::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let mut document = begin(self, LEAD);
+        for strategy in Strategy::ALL {
+            let p99 = |case| p99(self, periodic(strategy, case));
+            let heading = format!(
+                "{}: p99 {} idle, {} awake, {} with the lower lanes saturated, {} with their \
+                 buffers full",
+                strategy.title(),
+                p99(SATURATED.under(OvertakeLoad::Idle)),
+                p99(SATURATED.under(OvertakeLoad::Awake)),
+                p99(SATURATED),
+                p99(FULL),
+            );
+            document = document.part(heading, [by_percentile(self, strategy)], []);
+        }
+        for series in CallSeries::ALL {
+            document = document.part(steady(self, series), [by_case(self, series)], []);
+        }
+        for strategy in Strategy::ALL {
+            let p99 = |case| p99(self, periodic(strategy, case));
+            let heading = format!(
+                "{}, high lane exhausted: p99 {} with borrowing, {} without, where {} of its own \
+                 lane's work are to be waited for",
+                strategy.title(),
+                p99(BORROWING),
+                p99(EXHAUSTED),
+                units::setting(self.plan.work_before()),
+            );
+            document = document.part(heading, [over_time(self, strategy)], []);
+        }
+        let trials = Strategy::ALL.into_iter();
+        let trials = trials.flat_map(|strategy| CallSeries::ALL.map(|series| (strategy, series)));
+        let tables = trials.map(|(strategy, series)| table(self, strategy, series));
+        let document = document.part("The figures", [], tables);
+        let command = "cargo run --release -- lab overtake";
+        end(document, notes(self), &self.environment, command)
     }
 }
 
