@@ -551,7 +551,7 @@ pub(crate) struct RioArguments {
 
     /// These experiments of the paper alone: e10, e11, e12, e13.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    only: Vec<rio::Part>,
+    only: Vec<rio::RioPart>,
 
     /// The driver of RIO: auto, xdp or packet.
     #[arg(long, value_name = "DRIVER", default_value = "auto",

@@ -9,7 +9,7 @@ use super::plan::AttackPhase;
 use super::{Hostile, claims};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
-use crate::report::{begin, end, latency};
+use crate::report::{Column, begin, end, latency, table_of};
 
 impl Findings for HostileOutcome {
     fn headline(&self) -> String {
@@ -40,14 +40,14 @@ impl Findings for HostileOutcome {
     }
 
     fn document(&self) -> Document {
-        let clients = table(self, "Other clients", &CLIENT_COLUMNS);
+        let clients = table(self, "Other clients", &client_columns());
         let heading = "Calls of the legitimate client";
         let document = begin(self, LEAD)
             .part(heading, [by_attack(self)], [clients])
             .part(
                 "The server",
                 [],
-                [table(self, "The server", &SERVER_COLUMNS)],
+                [table(self, "The server", &server_columns())],
             );
         let command = "cargo run --release -- lab hostile";
         end(document, notes(self), &self.environment, command)
@@ -77,9 +77,6 @@ fn by_attack(outcome: &HostileOutcome) -> Chart {
     ])
 }
 
-/// A column of a table: its heading, and its cell for an attack.
-type Column = (&'static str, fn(&AttackFigures<'_>) -> String);
-
 /// The figures of an attack.
 struct AttackFigures<'a> {
     before: &'a HostileRow,
@@ -89,53 +86,60 @@ struct AttackFigures<'a> {
     death: Option<&'a str>,
 }
 
-/// The effects on other clients.
-const CLIENT_COLUMNS: [Column; 9] = [
-    ("p50 alone", |of| time(of.before, of.before.latency.p50_us)),
-    ("p50 beside", |of| time(of.during, of.during.latency.p50_us)),
-    ("p99 alone", |of| time(of.before, of.before.latency.p99_us)),
-    ("p99 beside", |of| time(of.during, of.during.latency.p99_us)),
-    ("longest", |of| time(of.during, of.during.latency.max_us)),
-    ("calls failed", |of| percent(of.during.failed_calls_percent)),
-    ("new clients failed", |of| {
-        percent(of.during.failed_newcomers_percent)
-    }),
-    ("calls failed after", |of| {
-        percent(of.after.failed_calls_percent)
-    }),
-    ("new clients failed after", |of| {
-        percent(of.after.failed_newcomers_percent)
-    }),
-];
+/// Returns the columns of the effects on other clients.
+fn client_columns<'a>() -> [Column<AttackFigures<'a>>; 9] {
+    [
+        ("p50 alone", |of| time(of.before, of.before.latency.p50_us)),
+        ("p50 beside", |of| time(of.during, of.during.latency.p50_us)),
+        ("p99 alone", |of| time(of.before, of.before.latency.p99_us)),
+        ("p99 beside", |of| time(of.during, of.during.latency.p99_us)),
+        ("longest", |of| time(of.during, of.during.latency.max_us)),
+        ("calls failed", |of| percent(of.during.failed_calls_percent)),
+        ("new clients failed", |of| {
+            percent(of.during.failed_newcomers_percent)
+        }),
+        ("calls failed after", |of| {
+            percent(of.after.failed_calls_percent)
+        }),
+        ("new clients failed after", |of| {
+            percent(of.after.failed_newcomers_percent)
+        }),
+    ]
+}
 
-/// The memory and the time of the server.
-const SERVER_COLUMNS: [Column; 9] = [
-    ("sent", |of| bytes(of.during.sent_octets)),
-    ("connections", |of| units::count(of.during.connections)),
-    ("memory before", |of| bytes(of.before.resident_octets)),
-    ("most", |of| bytes(of.during.resident_most_octets)),
-    ("after", |of| bytes(of.after.resident_octets)),
-    ("CPU before", |of| percent(of.before.cpu_percent)),
-    ("during", |of| percent(of.during.cpu_percent)),
-    ("after", |of| percent(of.after.cpu_percent)),
-    ("end", |of| of.death.unwrap_or("lives").to_owned()),
-];
+/// Returns the columns of the memory and the time of the server.
+fn server_columns<'a>() -> [Column<AttackFigures<'a>>; 9] {
+    [
+        ("sent", |of| bytes(of.during.sent_octets)),
+        ("connections", |of| units::count(of.during.connections)),
+        ("memory before", |of| bytes(of.before.resident_octets)),
+        ("most", |of| bytes(of.during.resident_most_octets)),
+        ("after", |of| bytes(of.after.resident_octets)),
+        ("CPU before", |of| percent(of.before.cpu_percent)),
+        ("during", |of| percent(of.during.cpu_percent)),
+        ("after", |of| percent(of.after.cpu_percent)),
+        ("end", |of| of.death.unwrap_or("lives").to_owned()),
+    ]
+}
 
 /// Returns a table with a line for each attack.
-fn table(outcome: &HostileOutcome, heading: &str, columns: &[Column]) -> Table {
+fn table<'a>(
+    outcome: &'a HostileOutcome,
+    heading: &str,
+    columns: &[Column<AttackFigures<'a>>],
+) -> Table {
     let attacks = outcome.plan.attacks.iter().enumerate();
     let lines = attacks.filter_map(|(at, attack)| {
         let [before, during, after] = AttackPhase::ALL.map(|phase| outcome.row(*attack, phase));
-        let of = AttackFigures {
+        let figures = AttackFigures {
             before: before?,
             during: during?,
             after: after?,
             death: outcome.death(*attack).map(|death| death.status.as_str()),
         };
-        let name = format!("{} {}", at + 1, attack.title());
-        Some((name, columns.iter().map(|(_, cell)| cell(&of)).collect()))
+        Some((format!("{} {}", at + 1, attack.title()), Some(figures)))
     });
-    Table::new(heading, columns.iter().map(|(name, _)| *name), lines)
+    table_of(heading, columns, lines)
 }
 
 fn time(row: &HostileRow, us: f64) -> String {

@@ -99,43 +99,43 @@ fn steady(outcome: &InversionOutcome, mode: Mode, (name, figure): NamedFigure, m
 /// The high-priority client of a conventional architecture is slower.
 fn slower(outcome: &InversionOutcome, mode: Mode, other: Architecture) -> Claim {
     let claim = format!(
-        "{mode}: {}: with the most low-priority clients the high-priority client's mean is at \
-         least {SLOWER} times that of the real-time architecture",
+        "{mode}: {}: with the most low-priority clients the high-priority client's mean is at least \
+         {SLOWER} times that of the real-time architecture",
         other.title()
     );
     let pairs = outcome.high_of([Architecture::RealTime, other], mode);
-    let measured = pairs.last().map(|(own, other)| {
-        let (own_us, other_us) = (own.latency.mean_us, other.latency.mean_us);
-        (other_us / own_us, against(own, other_us, own_us))
-    });
+    let most = pairs.last();
     of_paper_or_own(claim, FIGURE_7, published_of(other).latency)
-        .by_ratio(measured, |ratio| ratio >= SLOWER)
-        .because(circumstances(pairs.last().map(|(_, other)| *other)))
+        .by_ratio(most.map(|pair| by_real_time(pair, MEAN.1)), |ratio| {
+            ratio >= SLOWER
+        })
+        .because(circumstances(most.map(|(_, other)| *other)))
 }
 
 /// The calls of the high-priority client of a conventional architecture vary more.
 fn jitters(outcome: &InversionOutcome, mode: Mode, other: Architecture) -> Claim {
     let claim = format!(
-        "{mode}: {}: in the worst case the high-priority client's jitter is at least {JITTERS} \
-         times that of the real-time architecture",
+        "{mode}: {}: in the worst case the high-priority client's jitter is at least {JITTERS} times \
+         that of the real-time architecture",
         other.title()
     );
-    let pairs = outcome.high_of([Architecture::RealTime, other], mode);
-    let ratio = |(own, other): &RowPair<'_>| other.latency.jitter_us / own.latency.jitter_us;
+    let by = |pair: &RowPair<'_>| by_real_time(pair, |row| row.latency.jitter_us);
     // With few clients there is little to invert, and one disturbance would decide.
+    let pairs = outcome.high_of([Architecture::RealTime, other], mode);
     let worst = pairs
         .iter()
         .filter(|(own, _)| own.low_clients > FEW && own.latency.jitter_us > 0.0)
-        .max_by(|one, another| ratio(one).total_cmp(&ratio(another)));
-    let measured = worst.map(|pair| {
-        let (own, other) = pair;
-        let text = against(own, other.latency.jitter_us, own.latency.jitter_us);
-        (ratio(pair), text)
-    });
+        .max_by(|one, another| by(one).0.total_cmp(&by(another).0));
     let why = circumstances(worst.map(|(own, _)| *own));
     of_paper_or_own(claim, FIGURE_8, published_of(other).jitter)
-        .by_ratio(measured, |ratio| ratio >= JITTERS)
+        .by_ratio(worst.map(by), |ratio| ratio >= JITTERS)
         .because(format!("real-time: {why}"))
+}
+
+/// Returns a figure of another architecture by that of the real-time one, and both in words.
+fn by_real_time((own, other): &RowPair<'_>, figure: fn(&InversionRow) -> f64) -> (f64, String) {
+    let (own_us, other_us) = (figure(own), figure(other));
+    (other_us / own_us, against(own, other_us, own_us))
 }
 
 /// The means of both classes move apart with the number of low-priority clients.

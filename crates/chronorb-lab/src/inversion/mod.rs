@@ -117,10 +117,10 @@ impl Experiment for Inversion {
                     let trial = InversionTrial {
                         length: series.length,
                         calls: series.calls,
-                        ..run.trial(architecture, mode, low_clients, periods, mode.name())
+                        ..run.trial(architecture, mode, low_clients, periods, &mode.to_string())
                     };
                     let measured = run.try_one(&trial)?;
-                    let row = |class| row(&trial, mode, class, &measured);
+                    let row = |class| run.row(&trial, class, &measured);
                     outcome.rows.extend(ClientClass::ALL.map(row));
                 }
             }
@@ -180,7 +180,7 @@ impl<'a> InversionRun<'a> {
             |percent: f64| Duration::from_secs_f64(percent / 100.0 * length / calls.max(1) as f64);
         let server = each(measured.server_cpu_percent);
         let client = each(measured.client_cpu_percent);
-        let request = match trial.place {
+        let request = match self.plan.place_in(mode) {
             CpuPlacement::Apart => server.max(client),
             CpuPlacement::Together | CpuPlacement::Free => server + client,
         };
@@ -203,61 +203,58 @@ impl<'a> InversionRun<'a> {
         periods: Periods,
         name: &str,
     ) -> InversionTrial {
-        let works = mode.settings().works;
         InversionTrial {
             architecture,
+            mode,
             name: format!("{architecture}, {name}, {}", report::clients(low_clients)),
             low_clients,
-            length: Duration::ZERO,
-            place: self.plan.place_in(mode),
             periods,
+            length: Duration::ZERO,
             calls: 0,
-            work: if works {
-                self.plan.work
-            } else {
-                Duration::ZERO
-            },
-            steps: if works { self.steps } else { 0 },
-            threads: self.plan.threads,
             options: Vec::new(),
         }
     }
 
-    pub(crate) fn try_one(&self, trial: &InversionTrial) -> Result<Measurement, LabError> {
-        self.watch.begin(&trial.name);
-        let measured = self.site.run(trial, || self.watch.tick());
-        measured.map_err(|error| error.in_trial(&trial.name))
+    /// Returns the computing time of a call in a mode.
+    fn work(&self, mode: Mode) -> Duration {
+        let works = mode.settings().works;
+        if works {
+            self.plan.work
+        } else {
+            Duration::ZERO
+        }
     }
-}
 
-fn row(
-    trial: &InversionTrial,
-    mode: Mode,
-    class: ClientClass,
-    measured: &Measurement,
-) -> InversionRow {
-    let period = match class {
-        ClientClass::High => trial.periods.high,
-        ClientClass::Low => trial.periods.low,
-    };
-    let calls = measured.calls(class);
-    let from_call = calls.from_call.summary();
-    InversionRow {
-        architecture: trial.architecture,
-        mode,
-        place: trial.place,
-        low_clients: trial.low_clients,
-        class,
-        latency: calls.from_due.summary(),
-        call_mean_us: from_call.mean_us,
-        call_jitter_us: from_call.jitter_us,
-        call_p99_us: from_call.p99_us,
-        call_max_us: from_call.max_us,
-        period_us: micros(period),
-        work_us: micros(trial.work),
-        server_cpu_percent: measured.server_cpu_percent,
-        client_cpu_percent: measured.client_cpu_percent,
-        stolen_percent: measured.stolen_percent,
+    /// Returns the row of a class of clients in a trial.
+    fn row(
+        &self,
+        trial: &InversionTrial,
+        class: ClientClass,
+        measured: &Measurement,
+    ) -> InversionRow {
+        let period = match class {
+            ClientClass::High => trial.periods.high,
+            ClientClass::Low => trial.periods.low,
+        };
+        let calls = measured.calls(class);
+        let from_call = calls.from_call.summary();
+        InversionRow {
+            architecture: trial.architecture,
+            mode: trial.mode,
+            place: self.plan.place_in(trial.mode),
+            low_clients: trial.low_clients,
+            class,
+            latency: calls.from_due.summary(),
+            call_mean_us: from_call.mean_us,
+            call_jitter_us: from_call.jitter_us,
+            call_p99_us: from_call.p99_us,
+            call_max_us: from_call.max_us,
+            period_us: micros(period),
+            work_us: micros(self.work(trial.mode)),
+            server_cpu_percent: measured.server_cpu_percent,
+            client_cpu_percent: measured.client_cpu_percent,
+            stolen_percent: measured.stolen_percent,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::architecture::Architecture;
 use super::plan::{CpuPlacement, InversionPlan, Mode, Periods};
 use crate::bench::OmniOrb;
 use crate::environment::Environment;
+use crate::named::by_name;
 use crate::stats::Summary;
 
 /// The class of a client.
@@ -23,16 +24,9 @@ pub enum ClientClass {
 impl ClientClass {
     /// Both.
     pub const ALL: [Self; 2] = [Self::High, Self::Low];
-
-    /// The name in tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Low => "low",
-        }
-    }
 }
+
+by_name!(ClientClass);
 
 /// The calls of one class in one trial.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]

@@ -28,7 +28,6 @@ pub enum Mode {
 /// The settings of a mode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ModeSettings {
-    name: &'static str,
     pub(super) heading: &'static str,
     /// The periods of the clients; none where they depend on the machine.
     pub(super) periods: Option<Periods>,
@@ -54,12 +53,6 @@ impl Mode {
         Self::Saturated,
     ];
 
-    /// The name on the command line and in figures.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.settings().name
-    }
-
     /// Returns the periods of the clients; none where they depend on the machine.
     pub(crate) const fn periods(self) -> Option<Periods> {
         self.settings().periods
@@ -68,7 +61,6 @@ impl Mode {
     pub(super) const fn settings(self) -> ModeSettings {
         const FEW: &[u32] = &[1, 10, 25, 50];
         const PAPER: ModeSettings = ModeSettings {
-            name: "paper",
             heading: "Paper: the rates and the number of calls of the paper",
             periods: Some(Periods {
                 high: Duration::from_millis(50),
@@ -82,7 +74,6 @@ impl Mode {
             short: (FEW, 3),
         };
         const LOADED: ModeSettings = ModeSettings {
-            name: "loaded",
             heading: "Loaded: rates at which fifty low-priority clients keep the server busy",
             periods: None,
             works: true,
@@ -94,7 +85,6 @@ impl Mode {
         match self {
             Self::Paper => PAPER,
             Self::Short => ModeSettings {
-                name: "short",
                 heading: "Short: the rates of the paper, for some seconds",
                 low_clients: FEW,
                 seconds: 4,
@@ -103,7 +93,6 @@ impl Mode {
             },
             Self::Loaded => LOADED,
             Self::OneCpu => ModeSettings {
-                name: "one-cpu",
                 heading: "One-cpu: client and server on one processor, as busy as in loaded",
                 place: CpuPlacement::Together,
                 low_clients: FEW,
@@ -111,7 +100,6 @@ impl Mode {
                 ..LOADED
             },
             Self::Saturated => ModeSettings {
-                name: "saturated",
                 heading: "Saturated: low-priority clients call back to back",
                 periods: Some(BACK_TO_BACK),
                 low_clients: FEW,
@@ -161,14 +149,6 @@ pub enum CpuPlacement {
 
 impl CpuPlacement {
     const ALL: [Self; 3] = [Self::Apart, Self::Together, Self::Free];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Apart => "apart",
-            Self::Together => "together",
-            Self::Free => "free",
-        }
-    }
 
     pub(crate) const fn placement(self) -> Placement {
         match self {
@@ -309,7 +289,7 @@ impl InversionPlan {
 
     /// Returns the CPUs of client and server in a mode.
     pub(super) fn place_in(&self, mode: Mode) -> CpuPlacement {
-        self.place.unwrap_or(mode.settings().place)
+        self.place.unwrap_or_else(|| mode.settings().place)
     }
 
     /// Returns the periods at which fifty low-priority clients keep a processor as busy as planned,
@@ -355,15 +335,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_figures() {
+    fn choices_are_read_by_their_names_in_figures() {
         for mode in Mode::ALL {
-            assert_eq!(mode.name().parse(), Ok(mode));
-            assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
+            assert_eq!(mode.to_string().parse(), Ok(mode));
         }
-        for place in CpuPlacement::ALL {
-            assert_eq!(place.name().parse(), Ok(place));
-            assert_eq!(serde_json::to_value(place).unwrap(), place.name());
-        }
+        assert_eq!("one-cpu".parse(), Ok(Mode::OneCpu));
+        assert_eq!(CpuPlacement::Apart.to_string(), "apart");
+        let error = "some".parse::<CpuPlacement>().unwrap_err();
+        assert_eq!(error, "there are apart, together, free");
     }
 
     #[test]

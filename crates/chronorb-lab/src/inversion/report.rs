@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chronorb_report::chart::COLOURS;
-use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, counted, units};
+use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 use serde_json::{Value, json};
 
 use super::Inversion;
@@ -13,7 +13,7 @@ use super::outcome::{ClientClass, InversionOutcome, InversionRow};
 use super::plan::{MOST_CLIENTS, Mode};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
-use crate::report::{end, rights};
+use crate::report::{Column, end, rights, table_of};
 
 impl Findings for InversionOutcome {
     fn headline(&self) -> String {
@@ -32,7 +32,7 @@ impl Findings for InversionOutcome {
         let architectures = self.architectures().into_iter().map(|of| {
             let description = of.description();
             json!({
-                "name": description.name,
+                "name": of.to_string(),
                 "title": description.title,
                 "stands_for": description.stands_for,
                 "meaning": description.meaning,
@@ -53,7 +53,7 @@ impl Findings for InversionOutcome {
             }
             document = document
                 .claims(in_mode(self, mode))
-                .tables(TABLES.map(|kind| table(self, mode, kind)));
+                .tables(tables(self, mode));
         }
         let architectures = self.architectures().into_iter();
         let document = document
@@ -86,9 +86,8 @@ const FIGURES: [AxisFigure; 4] = [
 /// figures 7 and 8.
 fn by_clients(outcome: &InversionOutcome, mode: Mode, (name, axis, of): AxisFigure) -> Chart {
     let caption = format!(
-        "{}: {name}. Solid lines are the high-priority client, dashed ones of the same colour the \
+        "{mode}: {name}. Solid lines are the high-priority client, dashed ones of the same colour the \
          low-priority clients of the same ORB.",
-        mode.name(),
     );
     let architectures = outcome.architectures().into_iter();
     let series = architectures.flat_map(|architecture| {
@@ -107,71 +106,68 @@ fn by_clients(outcome: &InversionOutcome, mode: Mode, (name, axis, of): AxisFigu
     Chart::new(caption, clients, Axis::log(axis, Unit::Time)).series(series)
 }
 
-/// A table of the trials of a mode.
-struct TableKind {
-    heading: &'static str,
-    columns: &'static [&'static str],
-    /// Whether each class has a line of its own.
-    by_class: bool,
-    cells: fn(&InversionRow) -> Vec<String>,
-}
-
-const TABLES: [TableKind; 3] = [
-    TableKind {
-        heading: "From when a call is due",
-        columns: &["calls", "mean", "jitter", "p50", "p99", "p99.9", "longest"],
-        by_class: true,
-        cells: |row| {
-            let of = row.latency;
-            let (mean, jitter) = (of.mean_us, of.jitter_us);
-            let times = [mean, jitter, of.p50_us, of.p99_us, of.p999_us, of.max_us];
-            counted(of.calls, times)
-        },
-    },
-    TableKind {
-        heading: "From when it is made",
-        columns: &["mean", "jitter", "p99", "longest"],
-        by_class: true,
-        cells: |row| {
-            let spread = [row.call_mean_us, row.call_jitter_us];
-            let tail = [row.call_p99_us, row.call_max_us];
-            spread.into_iter().chain(tail).map(units::time).collect()
-        },
-    },
-    TableKind {
-        heading: "Processors",
-        columns: &["server", "client", "stolen"],
-        by_class: false,
-        cells: |row| {
-            vec![
-                format!("{:.0} %", row.server_cpu_percent),
-                format!("{:.0} %", row.client_cpu_percent),
-                format!("{:.1} %", row.stolen_percent),
-            ]
-        },
-    },
+/// Columns of figures of both classes.
+const FROM_DUE: [Column<InversionRow>; 7] = [
+    ("calls", |row| units::count(row.latency.calls)),
+    ("mean", |row| units::time(row.latency.mean_us)),
+    ("jitter", |row| units::time(row.latency.jitter_us)),
+    ("p50", |row| units::time(row.latency.p50_us)),
+    ("p99", |row| units::time(row.latency.p99_us)),
+    ("p99.9", |row| units::time(row.latency.p999_us)),
+    ("longest", |row| units::time(row.latency.max_us)),
+];
+const FROM_CALL: [Column<InversionRow>; 4] = [
+    ("mean", |row| units::time(row.call_mean_us)),
+    ("jitter", |row| units::time(row.call_jitter_us)),
+    ("p99", |row| units::time(row.call_p99_us)),
+    ("longest", |row| units::time(row.call_max_us)),
+];
+/// Columns of figures of a trial.
+const PROCESSORS: [Column<InversionRow>; 3] = [
+    ("server", |row| format!("{:.0} %", row.server_cpu_percent)),
+    ("client", |row| format!("{:.0} %", row.client_cpu_percent)),
+    ("stolen", |row| format!("{:.1} %", row.stolen_percent)),
 ];
 
-/// Returns a table with the trials of each architecture below its name.
-fn table(outcome: &InversionOutcome, mode: Mode, kind: TableKind) -> Table {
+/// Returns the tables of a mode.
+fn tables(outcome: &InversionOutcome, mode: Mode) -> [Table; 3] {
+    let by_class =
+        |row: &InversionRow| Some(format!("{}, {}", row.class, clients(row.low_clients)));
+    let of_trial =
+        |row: &InversionRow| (row.class == ClientClass::High).then(|| clients(row.low_clients));
+    [
+        table_of(
+            "From when a call is due",
+            &FROM_DUE,
+            lines(outcome, mode, by_class),
+        ),
+        table_of(
+            "From when it is made",
+            &FROM_CALL,
+            lines(outcome, mode, by_class),
+        ),
+        table_of("Processors", &PROCESSORS, lines(outcome, mode, of_trial)),
+    ]
+}
+
+/// Returns the classes of the trials of each architecture below its name; a class without a name
+/// has no line.
+fn lines(
+    outcome: &InversionOutcome,
+    mode: Mode,
+    name: impl Fn(&InversionRow) -> Option<String>,
+) -> Vec<(String, Option<&InversionRow>)> {
     let mut lines = Vec::new();
     for architecture in outcome.architectures() {
         let pairs = outcome.pairs(architecture, mode);
         if !pairs.is_empty() {
-            lines.push((architecture.title().to_owned(), Vec::new()));
+            lines.push((architecture.title().to_owned(), None));
         }
-        for (high, low) in pairs {
-            let clients = clients(high.low_clients);
-            if kind.by_class {
-                let classes = [("high", high), ("low", low)];
-                let line = |(class, row)| (format!("{class}, {clients}"), (kind.cells)(row));
-                lines.extend(classes.map(line));
-            } else {
-                lines.push((clients, (kind.cells)(high)));
-            }
+        for row in pairs.into_iter().flat_map(|(high, low)| [high, low]) {
+            lines.extend(name(row).map(|name| (name, Some(row))));
         }
     }
-    Table::new(kind.heading, kind.columns.iter().copied(), lines)
+    lines
 }
 
 /// Returns the description of an architecture, with the ORB of the paper that had it.
@@ -389,7 +385,7 @@ mod tests {
         assert_eq!(rows.len(), outcome.rows.len());
         assert_eq!(rows[0]["architecture"], "real-time");
         assert_eq!(rows[0]["mode"], "loaded");
-        assert_eq!(rows[0]["class"], ClientClass::High.name());
+        assert_eq!(rows[0]["class"], "high");
         for name in [
             "low_clients",
             "calls",

@@ -9,13 +9,14 @@ use chronorb::rtcorba::Priority;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use chronorb_testnet::{Host, Network};
 
+use super::InversionRun;
 use super::architecture::{Architecture, Make, ServantPool};
 use super::client::{
     CLIENT, CallSchedule, CallTimes, HIGH, InversionClient, LOW, ServantReferences, fifo,
     orb_options,
 };
 use super::outcome::ClientClass;
-use super::plan::{CpuPlacement, Periods};
+use super::plan::{Mode, Periods};
 use crate::bench::{Cpus, Model, ObjectSpec, PoolSpec, Programs, SERVER, ServantSpec, ServerSpec};
 use crate::environment::ProcessorTime;
 use crate::error::LabError;
@@ -27,19 +28,14 @@ use crate::usage;
 #[derive(Clone, Debug)]
 pub(crate) struct InversionTrial {
     pub(crate) architecture: Architecture,
+    pub(crate) mode: Mode,
     /// The name in errors.
     pub(crate) name: String,
     pub(crate) low_clients: u32,
-    pub(crate) length: Duration,
-    pub(crate) place: CpuPlacement,
     pub(crate) periods: Periods,
+    pub(crate) length: Duration,
+    /// The number of calls of each client, or 0 for as many as are due.
     pub(crate) calls: u64,
-    /// The computing time of a call.
-    pub(crate) work: Duration,
-    /// The same in steps.
-    pub(crate) steps: u32,
-    /// The server's threads for each servant.
-    pub(crate) threads: u32,
     /// More options of the server's ORB.
     pub(crate) options: Vec<String>,
 }
@@ -89,19 +85,22 @@ impl Measurement {
     }
 }
 
-impl InversionSite {
-    /// Makes one trial; calls `tick` now and then.
-    pub(crate) fn run(
-        &self,
-        trial: &InversionTrial,
-        tick: impl FnMut(),
-    ) -> Result<Measurement, LabError> {
+impl InversionRun<'_> {
+    /// Makes one trial.
+    pub(crate) fn try_one(&self, trial: &InversionTrial) -> Result<Measurement, LabError> {
+        self.watch.begin(&trial.name);
+        let measured = self.start(trial);
+        measured.map_err(|error| error.in_trial(&trial.name))
+    }
+
+    fn start(&self, trial: &InversionTrial) -> Result<Measurement, LabError> {
         let up = Deadline::after(START_UP);
         let mut server = self.start_server(trial)?;
         let mut client = self.start_client(trial, server.hear(up)?)?;
         let Ready {} = client.hear(up)?;
-        let placement = trial.place.placement();
-        self.cpus.place(placement, client.id(), server.id())?;
+        let placement = self.plan.place_in(trial.mode).placement();
+        self.site.cpus.place(placement, client.id(), server.id())?;
+        let tick = || self.watch.tick();
         let measurement = observe(trial, &mut client, &mut server, tick)?;
         let down = Deadline::after(START_UP);
         client.stop(down)?;
@@ -110,24 +109,26 @@ impl InversionSite {
     }
 
     fn start_server(&self, trial: &InversionTrial) -> Result<Child, ProcessError> {
-        let host = self.network.as_ref().map_or_else(
+        let site = self.site;
+        let host = site.network.as_ref().map_or_else(
             || "127.0.0.1".to_owned(),
             |network| network.host(Host::B).addresses().v4.to_string(),
         );
         match trial.architecture.description().make {
             Make::Chronorb(pool) => {
-                let spec = trial.server(pool, &host, self.lock_memory);
-                self.on(Host::B, || Child::launch("server", SERVER, &spec))
+                let spec = self.server(trial, pool, &host);
+                site.on(Host::B, || Child::launch("server", SERVER, &spec))
             }
             Make::OmniOrb { .. } => {
-                let mut command = Command::new(self.omniorb(|of| &of.server));
-                command.args(["--work-ns", &trial.work.as_nanos().to_string()]);
-                if self.real_time {
+                let mut command = Command::new(site.omniorb(|of| &of.server));
+                let work = self.work(trial.mode);
+                command.args(["--work-ns", &work.as_nanos().to_string()]);
+                if site.real_time {
                     command.args(["--fifo", &fifo(HIGH).to_string()]);
                 }
-                command.args(self.lock_memory.then_some("--lock"));
+                command.args(site.lock_memory.then_some("--lock"));
                 command.args(["-ORBendPoint", &format!("giop:tcp:{host}:")]);
-                self.on(Host::B, || Child::run("omniORB server", &mut command))
+                site.on(Host::B, || Child::run("omniORB server", &mut command))
             }
         }
     }
@@ -137,34 +138,64 @@ impl InversionSite {
         trial: &InversionTrial,
         serving: ServantReferences,
     ) -> Result<Child, ProcessError> {
-        let low_clients = trial.low_clients;
+        let (site, low_clients) = (self.site, trial.low_clients);
         match trial.architecture.description().make {
             Make::Chronorb(_) => {
                 let order = InversionClient {
-                    architecture: trial.architecture.name().to_owned(),
-                    lock_memory: self.lock_memory,
+                    architecture: trial.architecture.to_string(),
+                    lock_memory: site.lock_memory,
                     serving,
                     low_clients,
                 };
-                self.on(Host::A, || Child::launch("client", CLIENT, &order))
+                site.on(Host::A, || Child::launch("client", CLIENT, &order))
             }
             Make::OmniOrb { is_tuned } => {
-                let mut command = Command::new(self.omniorb(|of| &of.client));
+                let mut command = Command::new(site.omniorb(|of| &of.client));
                 command.args([&serving.high, &serving.low, &low_clients.to_string()]);
-                if self.real_time {
+                if site.real_time {
                     command.args(["--high-fifo", &fifo(HIGH).to_string()]);
                     command.args(["--low-fifo", &fifo(LOW).to_string()]);
                 }
-                command.args(self.lock_memory.then_some("--lock"));
+                command.args(site.lock_memory.then_some("--lock"));
                 if is_tuned {
                     let threads = (low_clients + 1).to_string();
                     command.args(["-ORBmaxGIOPConnectionPerServer", &threads]);
                 }
-                self.on(Host::A, || Child::run("omniORB client", &mut command))
+                site.on(Host::A, || Child::run("omniORB client", &mut command))
             }
         }
     }
 
+    /// Returns the server: two servants, one of high and one of low priority.
+    fn server(&self, trial: &InversionTrial, pool: ServantPool, host: &str) -> ServerSpec {
+        let architecture = trial.architecture.to_string();
+        let mut options = orb_options(&architecture, self.site.lock_memory);
+        options.extend(["-ORBListenEndpoints".to_owned(), format!("iiop://{host}:0")]);
+        options.extend_from_slice(&trial.options);
+        let works = trial.mode.settings().works;
+        let steps = if works { self.steps } else { 0 };
+        let object = |(name, priority): (&str, Priority)| ObjectSpec {
+            name: name.to_owned(),
+            pool: Some((0, Model::Declared(priority.value()))),
+            servant: ServantSpec::Power { steps },
+        };
+        let threads = self.plan.threads;
+        let pool = match pool {
+            ServantPool::Lanes => PoolSpec::lanes([LOW, HIGH].map(|of| (of.value(), threads))),
+            ServantPool::Shared => PoolSpec::Shared {
+                priority: HIGH.value(),
+                threads: SERVANTS * threads,
+            },
+        };
+        ServerSpec {
+            options,
+            pools: vec![pool],
+            objects: [("high", HIGH), ("low", LOW)].map(object).to_vec(),
+        }
+    }
+}
+
+impl InversionSite {
     /// Starts a process on the host of the client or of the server.
     fn on<T>(&self, host: Host, start: impl FnOnce() -> T) -> T {
         match &self.network {
@@ -176,33 +207,7 @@ impl InversionSite {
     /// Returns a program of omniORB, which takes part only where it is installed.
     fn omniorb(&self, program: impl Fn(&Programs) -> &PathBuf) -> &OsStr {
         let programs = self.omniorb.as_ref();
-        programs.map_or(OsStr::new(""), |programs| program(programs).as_os_str())
-    }
-}
-
-impl InversionTrial {
-    /// Returns the server: two servants, one of high and one of low priority.
-    fn server(&self, pool: ServantPool, host: &str, lock_memory: bool) -> ServerSpec {
-        let mut options = orb_options(self.architecture.name(), lock_memory);
-        options.extend(["-ORBListenEndpoints".to_owned(), format!("iiop://{host}:0")]);
-        options.extend_from_slice(&self.options);
-        let object = |(name, priority): (&str, Priority)| ObjectSpec {
-            name: name.to_owned(),
-            pool: Some((0, Model::Declared(priority.value()))),
-            servant: ServantSpec::Power { steps: self.steps },
-        };
-        let pool = match pool {
-            ServantPool::Lanes => PoolSpec::lanes([LOW, HIGH].map(|of| (of.value(), self.threads))),
-            ServantPool::Shared => PoolSpec::Shared {
-                priority: HIGH.value(),
-                threads: SERVANTS * self.threads,
-            },
-        };
-        ServerSpec {
-            options,
-            pools: vec![pool],
-            objects: [("high", HIGH), ("low", LOW)].map(object).to_vec(),
-        }
+        programs.map_or_else(|| OsStr::new(""), |of| program(of).as_os_str())
     }
 }
 

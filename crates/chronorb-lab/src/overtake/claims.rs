@@ -24,6 +24,8 @@ pub(super) fn of(outcome: &OvertakeOutcome) -> Vec<Claim> {
 
 pub(super) const SATURATED: OvertakeCase =
     OvertakeCase::new(OvertakePool::Lanes, OvertakeLoad::Saturated);
+pub(super) const IDLE: OvertakeCase = SATURATED.under(OvertakeLoad::Idle);
+pub(super) const AWAKE: OvertakeCase = SATURATED.under(OvertakeLoad::Awake);
 pub(super) const FULL: OvertakeCase =
     OvertakeCase::new(OvertakePool::Buffering, OvertakeLoad::Full);
 pub(super) const BORROWING: OvertakeCase =

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Overtake;
 use super::case::{CallSeries, OvertakeCase, OvertakeLoad, OvertakePool, OvertakeTrial, Strategy};
-use super::claims::{self, BORROWING, EXHAUSTED, FULL, NO_LANES, SATURATED, p99};
+use super::claims::{self, AWAKE, BORROWING, EXHAUSTED, FULL, IDLE, NO_LANES, SATURATED, p99};
 use super::outcome::OvertakeOutcome;
 use super::plan::HIGH_THREADS;
 use crate::Claim;
@@ -26,9 +26,7 @@ impl Findings for OvertakeOutcome {
                  an idle machine (Leader/Followers and Half-Sync/Half-Async), and {awake} of one \
                  kept awake"
             ),
-            None => "Calls of high priority while endless work saturates all lower \
-                     lanes"
-                .to_owned(),
+            None => Overtake::TITLE.to_owned(),
         }
     }
 
@@ -52,8 +50,8 @@ impl Findings for OvertakeOutcome {
                 "{}: p99 {} idle, {} awake, {} with the lower lanes saturated, {} with their \
                  buffers full",
                 strategy.title(),
-                p99(SATURATED.under(OvertakeLoad::Idle)),
-                p99(SATURATED.under(OvertakeLoad::Awake)),
+                p99(IDLE),
+                p99(AWAKE),
                 p99(SATURATED),
                 p99(FULL),
             );
@@ -163,18 +161,12 @@ fn over_time(outcome: &OvertakeOutcome, strategy: Strategy) -> Chart {
     Chart::new(caption, time, latency()).series(courses.into_iter().chain(line))
 }
 
-/// The cases of the charts, with the style of their curves by percentile.
-const CASES: [(&str, OvertakeCase, Option<(Mark, usize)>); 7] = [
-    (
-        "idle",
-        SATURATED.under(OvertakeLoad::Idle),
-        Some((Mark::Dashes, 2)),
-    ),
-    (
-        "idle, awake",
-        SATURATED.under(OvertakeLoad::Awake),
-        Some((Mark::Dashes, 4)),
-    ),
+/// A case in charts: its name, and the style of its curve by percentile.
+type ChartCase = (&'static str, OvertakeCase, Option<(Mark, usize)>);
+
+const CASES: [ChartCase; 7] = [
+    ("idle", IDLE, Some((Mark::Dashes, 2))),
+    ("idle, awake", AWAKE, Some((Mark::Dashes, 4))),
     ("saturated", SATURATED, Some((Mark::Line, 0))),
     ("buffers full", FULL, Some((Mark::Line, 5))),
     ("borrowing", BORROWING, None),
@@ -197,18 +189,16 @@ fn table(outcome: &OvertakeOutcome, strategy: Strategy, series: CallSeries) -> T
         let Some(figure) = outcome.figure(trial) else {
             return (case.name(), vec!["none".to_owned()]);
         };
+        let [p50, p99, max] = [figure.p50_us, figure.p99_us, figure.max_us].map(units::time);
         let (least, greatest) = figure.p99_range_us;
-        let cells = vec![
-            units::count(figure.calls),
-            units::time(figure.p50_us),
-            units::time(figure.p99_us),
-            format!("{}–{}", units::time(least), units::time(greatest)),
-            units::time(figure.max_us),
-            by(OvertakeLoad::Idle),
-            by(OvertakeLoad::Awake),
-            format!("{:.0} %", figure.cpu_busy_percent),
-        ];
-        (case.name(), cells)
+        let range = format!("{}–{}", units::time(least), units::time(greatest));
+        let (by_idle, by_awake) = (by(OvertakeLoad::Idle), by(OvertakeLoad::Awake));
+        let busy = format!("{:.0} %", figure.cpu_busy_percent);
+        let calls = units::count(figure.calls);
+        (
+            case.name(),
+            vec![calls, p50, p99, range, max, by_idle, by_awake, busy],
+        )
     });
     Table::new(format!("{}, {how}", strategy.title()), COLUMNS, lines)
 }

@@ -1,5 +1,6 @@
 //! The parts that the reports of experiments share.
 
+mod columns;
 pub(crate) mod folder;
 mod pooled;
 pub(crate) mod rights;
@@ -10,6 +11,7 @@ use crate::environment::Environment;
 use crate::experiment::Findings;
 use crate::stats::Record;
 
+pub(crate) use columns::{Column, table_of};
 pub(crate) use pooled::PooledRecords;
 
 /// Begins the report of an experiment: the finding, its subject, caveats and claims.

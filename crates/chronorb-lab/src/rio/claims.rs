@@ -3,7 +3,7 @@
 use super::calls::Io;
 use super::outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
 use super::path::PacketPath;
-use super::plan::Part;
+use super::plan::RioPart;
 use crate::Claim;
 use crate::inversion::{ClientClass, Mode};
 use crate::stats::median;
@@ -13,25 +13,25 @@ use crate::units;
 pub(super) fn of(outcome: &RioOutcome) -> Vec<Claim> {
     let mut claims = Vec::new();
     let plan = &outcome.plan;
-    if plan.has(Part::Processing) {
+    if plan.has(RioPart::Processing) {
         claims.extend([
             scheduling_costs_little(outcome),
             jitter_is_not_worse(outcome),
             the_wrong_class_shows(outcome),
         ]);
     }
-    if plan.has(Part::Company) {
+    if plan.has(RioPart::Company) {
         claims.push(the_receiver_is_busy(outcome));
         for other in [PacketPath::Kernel, PacketPath::OneClass] {
-            claims.extend(GAINS.iter().map(|gain| gains(outcome, other, gain)));
+            claims.extend(GAINS.map(|gain| gains(outcome, other, gain)));
         }
     }
-    if plan.has(Part::Guarantees) {
+    if plan.has(RioPart::Guarantees) {
         claims.extend(RESERVED.map(|flow| is_held(outcome, flow)));
         claims.push(best_effort_has_the_rest(outcome));
         claims.push(the_cap_is_held(outcome));
     }
-    if plan.has(Part::Orb) {
+    if plan.has(RioPart::Orb) {
         for mode in outcome.modes() {
             claims.extend(calls(outcome, mode));
         }
@@ -42,7 +42,7 @@ pub(super) fn of(outcome: &RioOutcome) -> Vec<Claim> {
 /// Processing by a scheduled thread hardly costs time.
 fn scheduling_costs_little(outcome: &RioOutcome) -> Claim {
     let paths = [PacketPath::Scheduled, PacketPath::Arrival];
-    let by = compared(outcome, Part::Processing, paths, MEAN);
+    let by = compared(outcome, RioPart::Processing, paths, MEAN);
     Claim::of_paper(
         SECTION_2,
         format!(
@@ -61,8 +61,8 @@ fn scheduling_costs_little(outcome: &RioOutcome) -> Claim {
 /// Processing by a scheduled thread is as predictable.
 fn jitter_is_not_worse(outcome: &RioOutcome) -> Claim {
     let paths = [PacketPath::Scheduled, PacketPath::Arrival];
-    let by = outcome.by(Part::Processing, paths, JITTER);
-    let words = compared(outcome, Part::Processing, paths, JITTER);
+    let by = outcome.by(RioPart::Processing, paths, JITTER);
+    let words = compared(outcome, RioPart::Processing, paths, JITTER);
     Claim::of_paper(
         SECTION_2,
         "the jitter of echoes that a scheduled thread processes is not greater than of those \
@@ -78,7 +78,7 @@ fn jitter_is_not_worse(outcome: &RioOutcome) -> Claim {
 /// Priorities of the protocol's threads matter.
 fn the_wrong_class_shows(outcome: &RioOutcome) -> Claim {
     let paths = [PacketPath::WrongClass, PacketPath::Scheduled];
-    let by = compared(outcome, Part::Processing, paths, MEAN);
+    let by = compared(outcome, RioPart::Processing, paths, MEAN);
     Claim::of_paper(
         SECTION_2,
         format!(
@@ -92,7 +92,7 @@ fn the_wrong_class_shows(outcome: &RioOutcome) -> Claim {
 
 /// Bulk traffic keeps the receiver busy, which the other claims presuppose.
 fn the_receiver_is_busy(outcome: &RioOutcome) -> Claim {
-    let busy = |path| outcome.of_rounds(Part::Company, path, |row| row.busy_percent);
+    let busy = |path| outcome.of_rounds(RioPart::Company, path, |row| row.busy_percent);
     let words = PacketPath::IN_COMPANY
         .into_iter()
         .filter_map(|path| Some(format!("{} {:.0} %", path.title(), busy(path)?)));
@@ -104,56 +104,34 @@ fn the_receiver_is_busy(outcome: &RioOutcome) -> Claim {
     .holds(busy(PacketPath::Kernel).map(|busy| (busy >= BUSY_PERCENT, words.join(", "))))
 }
 
-/// A figure that RIO lowers.
-struct Gain {
-    name: &'static str,
-    figure: fn(&EchoRow) -> f64,
-    /// The greatest factor by the other paths.
-    limit: f64,
-    published: &'static str,
-}
+/// A figure that RIO lowers: its name and value, its greatest factor by other paths, and that of the
+/// paper.
+type Gain = (&'static str, fn(&EchoRow) -> f64, f64, &'static str);
 
 const GAINS: [Gain; 3] = [
-    Gain {
-        name: "mean",
-        figure: MEAN,
-        limit: 0.88,
-        published: "946 and 1072 µs, 12 % lower",
-    },
-    Gain {
-        name: "longest",
-        figure: |row| row.latency.max_us,
-        limit: 0.65,
-        published: "2038 and 3158 µs, 35 % lower",
-    },
-    Gain {
-        name: "jitter",
-        figure: JITTER,
-        limit: 0.57,
-        published: "282 and 497 µs, 43 % lower",
-    },
+    ("mean", MEAN, 0.88, "946 and 1072 µs, 12 % lower"),
+    (
+        "longest",
+        |row| row.latency.max_us,
+        0.65,
+        "2038 and 3158 µs, 35 % lower",
+    ),
+    ("jitter", JITTER, 0.57, "282 and 497 µs, 43 % lower"),
 ];
 
 /// With classes echoes do not feel bulk traffic.
-fn gains(outcome: &RioOutcome, other: PacketPath, gain: &Gain) -> Claim {
-    let by = compared(
-        outcome,
-        Part::Company,
-        [PacketPath::Classes, other],
-        gain.figure,
-    );
-    let claim = format!(
-        "beside bulk traffic, {} of RIO with classes: at most {:.2} of {}",
-        gain.name,
-        gain.limit,
-        match other {
-            PacketPath::Kernel => "the kernel's default path",
-            _ => "the same stack without early demultiplexing",
-        },
-    );
+fn gains(outcome: &RioOutcome, other: PacketPath, (name, figure, limit, published): Gain) -> Claim {
+    let paths = [PacketPath::Classes, other];
+    let by = compared(outcome, RioPart::Company, paths, figure);
+    let other = match other {
+        PacketPath::Kernel => "the kernel's default path",
+        _ => "the same stack without early demultiplexing",
+    };
+    let claim =
+        format!("beside bulk traffic, {name} of RIO with classes: at most {limit:.2} of {other}");
     Claim::of_paper(SECTION_3, claim)
-        .published(gain.published)
-        .by_ratio(by, |ratio| ratio <= gain.limit)
+        .published(published)
+        .by_ratio(by, |ratio| ratio <= limit)
 }
 
 /// A flow has its reservation, whatever the others do.
@@ -173,15 +151,10 @@ fn is_held(outcome: &RioOutcome, flow: &str) -> Claim {
 /// Whether a flow has its reservation in any second, with the rates in words.
 fn within(row: &FlowRow) -> Option<(bool, String)> {
     let wanted = row.wanted_octets_per_s?;
-    let off =
-        [row.least_octets_per_s, row.most_octets_per_s].map(|rate| (rate / wanted - 1.0) * 100.0);
-    let words = format!(
-        "{} to {}, {:+.1} to {:+.1} %",
-        megaoctets(row.least_octets_per_s),
-        megaoctets(row.most_octets_per_s),
-        off[0],
-        off[1],
-    );
+    let rates = [row.least_octets_per_s, row.most_octets_per_s];
+    let off = rates.map(|rate| (rate / wanted - 1.0) * 100.0);
+    let ([least, most], [below, above]) = (rates.map(megaoctets), off);
+    let words = format!("{least} to {most}, {below:+.1} to {above:+.1} %");
     Some((off.iter().all(|off| off.abs() <= WITHIN_PERCENT), words))
 }
 
@@ -292,7 +265,7 @@ fn by_kernel(
 /// Returns a figure of one path by that of another in the same rounds, with both in words.
 fn compared(
     outcome: &RioOutcome,
-    part: Part,
+    part: RioPart,
     paths: [PacketPath; 2],
     figure: fn(&EchoRow) -> f64,
 ) -> Option<(f64, String)> {

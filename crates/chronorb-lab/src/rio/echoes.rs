@@ -9,7 +9,7 @@ use super::history::OctetHistory;
 use super::order::{AcceptorOrder, RioServer, SendStart, Service, Traffic};
 use super::outcome::EchoRow;
 use super::path::PacketPath;
-use super::plan::{Part, RioPlan};
+use super::plan::{RioPart, RioPlan};
 use super::site::RioSite;
 use crate::awake::Awake;
 use crate::error::LabError;
@@ -19,7 +19,7 @@ use crate::stats::Record;
 /// A turn of one path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EchoTrial<'a> {
-    pub(super) part: Part,
+    pub(super) part: RioPart,
     pub(super) path: PacketPath,
     pub(super) round: u32,
     pub(super) plan: &'a RioPlan,
@@ -45,7 +45,7 @@ impl EchoTrial<'_> {
 
     fn try_run(&self, site: &RioSite, awake: &Awake) -> Result<EchoTurn, LabError> {
         let (plan, machine) = (self.plan, &site.machine);
-        let is_beside = self.part == Part::Company;
+        let is_beside = self.part == RioPart::Company;
         let (count, pause, aside) = if is_beside {
             (plan.echoes_in_company, plan.pause, plan.aside)
         } else {
@@ -121,7 +121,7 @@ impl EchoTrial<'_> {
             fifo: machine.fifo(ECHO),
             sink_steps: None,
         };
-        let sink = (self.part == Part::Company).then_some(Service {
+        let sink = (self.part == RioPart::Company).then_some(Service {
             fifo: None,
             sink_steps: Some(self.steps),
         });

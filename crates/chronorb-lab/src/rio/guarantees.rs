@@ -9,7 +9,7 @@ use super::echoes::{PORT, WIND_DOWN};
 use super::history::OctetHistory;
 use super::order::{AcceptorOrder, BLOCK, RioServer, SendStart, Service, Traffic};
 use super::outcome::{FlowRow, RateCurve};
-use super::plan::{Part, RioPlan};
+use super::plan::{RioPart, RioPlan};
 use super::site::{RioMachine, RioSite};
 use crate::error::LabError;
 
@@ -131,7 +131,7 @@ fn try_together(
             }));
         }
         curves.push(RateCurve {
-            part: Part::Guarantees,
+            part: RioPart::Guarantees,
             name: match flow.name {
                 "best-effort" => "best effort".to_owned(),
                 reserved => format!("{reserved} MB/s"),

@@ -4,7 +4,7 @@
 //! Subsystem for Real-time ORB Endsystem Middleware" by Schmidt, Kuhns, Bector and Levine (1998) in
 //! a network of two hosts on this machine: the cost of protocol processing by scheduled threads,
 //! echoes beside bulk traffic that keeps the receiver busy, guarantees and limits of bandwidth, and
-//! calls of the ORB with and without RIO below it. Each [`Part`] can be run alone.
+//! calls of the ORB with and without RIO below it. Each [`RioPart`] can be run alone.
 //!
 //! The processes are this very program, called with the hidden command
 //! [`CHILD_COMMAND`](crate::CHILD_COMMAND). They exchange lines of JSON:
@@ -46,7 +46,7 @@ use crate::work::Speed;
 pub use calls::Io;
 pub use outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
 pub use path::PacketPath;
-pub use plan::{Part, RioPlan};
+pub use plan::{RioPart, RioPlan};
 
 use echoes::EchoTrial;
 use outcome::RateCurve;
@@ -97,18 +97,18 @@ impl Experiment for RealTimeIo {
             curves: Vec::new(),
         };
         let watch = Watch::start(Self::TITLE, length(plan));
-        for part in Part::ALL.into_iter().filter(|part| plan.has(*part)) {
+        for part in RioPart::ALL.into_iter().filter(|part| plan.has(*part)) {
             match part {
-                Part::Processing | Part::Company => {
+                RioPart::Processing | RioPart::Company => {
                     measure_echoes(part, &mut outcome, &machine, &awake, &watch)?;
                 }
-                Part::Guarantees => {
+                RioPart::Guarantees => {
                     let begin = |what: &str| watch.begin(what);
                     let (flows, curves) = guarantees::measure(plan, &machine, begin)?;
                     outcome.flows = flows;
                     outcome.curves.extend(curves);
                 }
-                Part::Orb => calls::measure(&mut outcome, &machine, &watch)?,
+                RioPart::Orb => calls::measure(&mut outcome, &machine, &watch)?,
             }
         }
         drop(awake);
@@ -133,14 +133,14 @@ pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
 
 /// Measures echoes by all paths of a part, which take turns.
 fn measure_echoes(
-    part: Part,
+    part: RioPart,
     outcome: &mut RioOutcome,
     machine: &RioMachine,
     awake: &Awake,
     watch: &Watch,
 ) -> Result<(), LabError> {
     let plan = &outcome.plan;
-    let is_beside = part == Part::Company;
+    let is_beside = part == RioPart::Company;
     let rate = if is_beside { plan.bulk_rate } else { LINK_RATE };
     let site = RioSite::build(machine, rate, LINK_MTU)?;
     let [_, server] = machine.ends();
@@ -179,13 +179,13 @@ fn length(plan: &RioPlan) -> Duration {
     let of = |part| {
         let turns = PacketPath::of(part).len() as u32 * plan.rounds;
         match part {
-            Part::Processing => (AN_ECHO * plan.echoes + AROUND) * turns,
-            Part::Company => {
+            RioPart::Processing => (AN_ECHO * plan.echoes + AROUND) * turns,
+            RioPart::Company => {
                 let echoes = (AN_ECHO * 2 + plan.pause) * plan.echoes_in_company;
                 (echoes + plan.aside * 2 + AROUND) * turns
             }
-            Part::Guarantees => guarantees::length(plan),
-            Part::Orb => plan.calls.length_of(Io::ALL.len()),
+            RioPart::Guarantees => guarantees::length(plan),
+            RioPart::Orb => plan.calls.length_of(Io::ALL.len()),
         }
     };
     plan.parts.iter().copied().map(of).sum()

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::calls::Io;
 use super::path::PacketPath;
-use super::plan::{Part, RioPlan};
+use super::plan::{RioPart, RioPlan};
 use crate::environment::Environment;
 use crate::experiment::plain_data;
 use crate::inversion::{ClientClass, Mode};
@@ -41,7 +41,7 @@ pub struct RioOutcome {
     pub missing: Vec<(Io, String)>,
     /// The echoes of each path, all rounds together.
     #[serde(skip)]
-    pub(super) pooled: PooledRecords<(Part, PacketPath)>,
+    pub(super) pooled: PooledRecords<(RioPart, PacketPath)>,
     /// The rates of flows over time.
     #[serde(rename = "courses")]
     pub(super) curves: Vec<RateCurve>,
@@ -51,7 +51,7 @@ pub struct RioOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EchoRow {
     /// The part, which has bulk traffic or none.
-    pub part: Part,
+    pub part: RioPart,
     /// The path of the packets.
     #[serde(rename = "way")]
     pub path: PacketPath,
@@ -111,7 +111,7 @@ pub struct CallRow {
 /// The rate of a flow over time.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RateCurve {
-    pub(super) part: Part,
+    pub(super) part: RioPart,
     pub(super) name: String,
     /// Seconds since the beginning, and octets in a second.
     pub(super) points: Vec<(f64, f64)>,
@@ -119,7 +119,7 @@ pub(super) struct RateCurve {
 
 impl RioOutcome {
     /// Returns the turns of a path.
-    fn turns(&self, part: Part, path: PacketPath) -> impl Iterator<Item = &EchoRow> {
+    fn turns(&self, part: RioPart, path: PacketPath) -> impl Iterator<Item = &EchoRow> {
         let rows = self.echoes.iter();
         rows.filter(move |row| row.part == part && row.path == path)
     }
@@ -127,7 +127,7 @@ impl RioOutcome {
     /// Returns a figure of one path by that of another in the same rounds.
     pub(super) fn by(
         &self,
-        part: Part,
+        part: RioPart,
         [one, other]: [PacketPath; 2],
         figure: impl Fn(&EchoRow) -> f64,
     ) -> Option<Paired> {
@@ -142,7 +142,7 @@ impl RioOutcome {
     /// Returns the median of a figure over the rounds.
     pub(super) fn of_rounds(
         &self,
-        part: Part,
+        part: RioPart,
         path: PacketPath,
         figure: impl Fn(&EchoRow) -> Option<f64>,
     ) -> Option<f64> {
@@ -173,15 +173,15 @@ impl RioOutcome {
 
     /// Returns the rows of all parts for programs: flat objects with the part.
     pub(super) fn rows(&self) -> Vec<Value> {
-        let with_part = |part: Part, mut row: Value| {
-            row["part"] = part.name().into();
+        let with_part = |part: RioPart, mut row: Value| {
+            row["part"] = part.to_string().into();
             row
         };
         let echoes = self.echoes.iter().map(plain_data);
         let flows = self.flows.iter();
-        let flows = flows.map(|row| with_part(Part::Guarantees, plain_data(row)));
+        let flows = flows.map(|row| with_part(RioPart::Guarantees, plain_data(row)));
         let calls = self.calls.iter();
-        let calls = calls.map(|row| with_part(Part::Orb, plain_data(row)));
+        let calls = calls.map(|row| with_part(RioPart::Orb, plain_data(row)));
         echoes.chain(flows).chain(calls).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::plan::Part;
+use super::plan::RioPart;
 
 /// The path of the packets of echoes, and of the traffic beside them, through the server's host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -36,9 +36,9 @@ impl PacketPath {
     pub(super) const IN_COMPANY: [Self; 3] = [Self::Kernel, Self::OneClass, Self::Classes];
 
     /// Returns the paths that a part compares.
-    pub(super) const fn of(part: Part) -> &'static [Self] {
+    pub(super) const fn of(part: RioPart) -> &'static [Self] {
         match part {
-            Part::Company => &Self::IN_COMPANY,
+            RioPart::Company => &Self::IN_COMPANY,
             _ => &Self::ALONE,
         }
     }

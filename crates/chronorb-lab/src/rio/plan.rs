@@ -9,7 +9,7 @@ use crate::named::by_name;
 
 /// An experiment of the paper's section 4.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub enum Part {
+pub enum RioPart {
     /// The cost of scheduled processing, beside processing on arrival.
     #[serde(rename = "e10")]
     Processing,
@@ -24,29 +24,18 @@ pub enum Part {
     Orb,
 }
 
-impl Part {
+impl RioPart {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Processing, Self::Company, Self::Guarantees, Self::Orb];
-
-    /// The name on the command line and in figures.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Processing => "e10",
-            Self::Company => "e11",
-            Self::Guarantees => "e12",
-            Self::Orb => "e13",
-        }
-    }
 }
 
-by_name!(Part);
+by_name!(RioPart);
 
 /// The parts of a run, and their sizes.
 #[derive(Clone, Debug, Serialize)]
 pub struct RioPlan {
     /// The parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<RioPart>,
     /// The driver of RIO: `auto`, `xdp` or `packet`.
     pub driver: String,
     /// The number of turns of each path where latencies are measured.
@@ -74,7 +63,7 @@ impl RioPlan {
     #[must_use]
     pub fn full() -> Self {
         Self {
-            parts: Part::ALL.to_vec(),
+            parts: RioPart::ALL.to_vec(),
             driver: "auto".to_owned(),
             rounds: 10,
             echoes: 1_000,
@@ -139,15 +128,15 @@ impl RioPlan {
     }
 
     /// Whether the plan has this part.
-    pub(super) fn has(&self, part: Part) -> bool {
+    pub(super) fn has(&self, part: RioPart) -> bool {
         self.parts.contains(&part)
     }
 
     /// Returns the commands that repeat the run, in full and in little time.
     pub(super) fn commands(&self) -> String {
         let mut command = "cargo run --release -- lab rio".to_owned();
-        if self.parts != Part::ALL {
-            let names: Vec<_> = self.parts.iter().map(|part| part.name()).collect();
+        if self.parts != RioPart::ALL {
+            let names: Vec<_> = self.parts.iter().map(RioPart::to_string).collect();
             command.push_str(&format!(" --only {}", names.join(",")));
         }
         if self.driver != "auto" {

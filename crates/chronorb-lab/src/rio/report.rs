@@ -5,20 +5,20 @@ use serde_json::{Value, json};
 
 use super::calls::Io;
 use super::claims::{self, megaoctets};
-use super::outcome::{CallRow, EchoRow, RioOutcome};
+use super::outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
 use super::path::PacketPath;
-use super::plan::Part;
+use super::plan::RioPart;
 use super::{LINK_RATE, RealTimeIo, guarantees};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::inversion::{ClientClass, Mode};
-use crate::report::{begin, curve, end, largest, latency, rights};
+use crate::report::{Column, begin, curve, end, largest, latency, rights, table_of};
 use crate::stats::{Record, Summary};
 
 impl Findings for RioOutcome {
     fn headline(&self) -> String {
         let of = |path, figure: fn(&EchoRow) -> f64| {
-            let figure = self.of_rounds(Part::Company, path, |row| Some(figure(row)));
+            let figure = self.of_rounds(RioPart::Company, path, |row| Some(figure(row)));
             figure.map(units::time)
         };
         let both = |figure| of(PacketPath::Kernel, figure).zip(of(PacketPath::Classes, figure));
@@ -52,7 +52,7 @@ impl Findings for RioOutcome {
 
     fn document(&self) -> Document {
         let charts = |part| [distribution(self, part), by_percentile(self, part)];
-        let (processing, company) = (Part::Processing, Part::Company);
+        let (processing, company) = (RioPart::Processing, RioPart::Company);
         let mut document = begin(self, LEAD)
             .part(
                 "E10: the costs of scheduled processing",
@@ -66,7 +66,7 @@ impl Findings for RioOutcome {
             )
             .part(
                 "E12: guarantees of bandwidth",
-                [rates(self, Part::Guarantees)],
+                [rates(self, RioPart::Guarantees)],
                 [of_flows(self)],
             );
         for mode in self.modes() {
@@ -80,7 +80,7 @@ impl Findings for RioOutcome {
 }
 
 /// Returns the distribution of the latency of echoes, as figures 15 and 17.
-fn distribution(outcome: &RioOutcome, part: Part) -> Chart {
+fn distribution(outcome: &RioOutcome, part: RioPart) -> Chart {
     let caption = "The shares of echoes by their latency, but for the slowest hundredth, as the \
                    paper's figures 15 and 17.";
     let top = largest(records(outcome, part).map(|(_, record)| record.quantile_us(SHOWN)));
@@ -93,7 +93,7 @@ fn distribution(outcome: &RioOutcome, part: Part) -> Chart {
     Chart::new(caption, Axis::linear("latency", Unit::Time), shares).series(series)
 }
 
-fn by_percentile(outcome: &RioOutcome, part: Part) -> Chart {
+fn by_percentile(outcome: &RioOutcome, part: RioPart) -> Chart {
     let caption = "Latency by percentile, all rounds together. To the right each step is ten times \
                    rarer; a line ends at the longest.";
     let series =
@@ -103,7 +103,7 @@ fn by_percentile(outcome: &RioOutcome, part: Part) -> Chart {
 }
 
 /// Returns the paths that a part compares, each with its echoes.
-fn records(outcome: &RioOutcome, part: Part) -> impl Iterator<Item = (PacketPath, &Record)> {
+fn records(outcome: &RioOutcome, part: RioPart) -> impl Iterator<Item = (PacketPath, &Record)> {
     let paths = PacketPath::of(part).iter();
     paths.filter_map(move |path| Some((*path, outcome.pooled.get((part, *path))?)))
 }
@@ -116,9 +116,9 @@ fn mark(path: PacketPath) -> Mark {
 }
 
 /// Returns the rates of flows over time, as figures 18 and 19.
-fn rates(outcome: &RioOutcome, part: Part) -> Chart {
+fn rates(outcome: &RioOutcome, part: RioPart) -> Chart {
     let caption = match part {
-        Part::Company => {
+        RioPart::Company => {
             "Bulk traffic in the first round, before, beside and after the echoes, as the paper's \
              figure 18."
         }
@@ -133,48 +133,42 @@ fn rates(outcome: &RioOutcome, part: Part) -> Chart {
     Chart::new(caption, time, Axis::linear("rate", Unit::Of("MB/s"))).series(series)
 }
 
-/// A chart of calls: its caption, the name of its axis, the classes, and the figure.
+/// A chart of calls: its figure in the paper, the classes, and the name and value of the figure.
 type CallChart = (
-    &'static str,
-    &'static str,
+    u32,
     &'static [ClientClass],
+    &'static str,
     fn(&CallRow) -> f64,
 );
 
 const CALL_CHARTS: [CallChart; 4] = [
-    (
-        "The mean latency of both classes, as the paper's figure 22.",
-        "mean latency",
-        &ClientClass::ALL,
-        |row| row.latency.mean_us,
-    ),
-    (
-        "The mean latency of the high-priority client, as the paper's figure 23.",
-        "mean latency",
-        &[ClientClass::High],
-        |row| row.latency.mean_us,
-    ),
-    (
-        "Its jitter, the bars of the paper's figure 23.",
-        "jitter",
-        &[ClientClass::High],
-        |row| row.latency.jitter_us,
-    ),
-    (
-        "The mean latency of the low-priority clients, as the paper's figure 24.",
-        "mean latency",
-        &[ClientClass::Low],
-        |row| row.latency.mean_us,
-    ),
+    (22, &ClientClass::ALL, "mean latency", |row| {
+        row.latency.mean_us
+    }),
+    (23, &[ClientClass::High], "mean latency", |row| {
+        row.latency.mean_us
+    }),
+    (23, &[ClientClass::High], "jitter", |row| {
+        row.latency.jitter_us
+    }),
+    (24, &[ClientClass::Low], "mean latency", |row| {
+        row.latency.mean_us
+    }),
 ];
 
 /// Returns a figure of calls by the number of low-priority clients.
-fn by_clients(outcome: &RioOutcome, mode: Mode, (caption, axis, classes, of): CallChart) -> Chart {
+fn by_clients(outcome: &RioOutcome, mode: Mode, (number, classes, axis, of): CallChart) -> Chart {
+    let clients = match classes {
+        [ClientClass::High] => "the high-priority client",
+        [ClientClass::Low] => "the low-priority clients",
+        _ => "both classes",
+    };
+    let caption = format!("The {axis} of {clients}, as the paper's figure {number}.");
     let series = Io::ALL.into_iter().flat_map(|io| {
         classes.iter().filter_map(move |class| {
             let name = match classes {
                 [_] => io.title().to_owned(),
-                _ => format!("{}, {}", class.name(), io.title()),
+                _ => format!("{class}, {}", io.title()),
             };
             let mark = match class {
                 ClientClass::High => Mark::Line,
@@ -196,9 +190,9 @@ fn by_clients(outcome: &RioOutcome, mode: Mode, (caption, axis, classes, of): Ca
 }
 
 /// Returns the echoes by path, with the paper's figures below ours.
-fn of_echoes(outcome: &RioOutcome, part: Part) -> Table {
+fn of_echoes(outcome: &RioOutcome, part: RioPart) -> Table {
     let (base, heading, by, published): (_, _, _, &[PublishedEchoes]) = match part {
-        Part::Company => (
+        RioPart::Company => (
             PacketPath::Kernel,
             "E11: echoes beside bulk traffic",
             "mean by kernel",
@@ -275,7 +269,7 @@ const COMPANY: [PublishedEchoes; 2] = [
 fn of_bulk(outcome: &RioOutcome) -> Table {
     let lines = PacketPath::IN_COMPANY.into_iter().filter_map(|path| {
         let of =
-            |figure: fn(&EchoRow) -> Option<f64>| outcome.of_rounds(Part::Company, path, figure);
+            |figure: fn(&EchoRow) -> Option<f64>| outcome.of_rounds(RioPart::Company, path, figure);
         let alone = megaoctets(of(|row| row.bulk_alone_octets_per_s)?);
         let beside = megaoctets(of(|row| row.bulk_beside_octets_per_s)?);
         let busy = of(|row| row.busy_percent);
@@ -295,16 +289,17 @@ fn of_flows(outcome: &RioOutcome) -> Table {
             (_, "last") => format!("{}, all flows", row.flow),
             _ => format!("{}, from its beginning", row.flow),
         };
-        let cells = vec![
-            row.wanted_octets_per_s.map_or_else(String::new, megaoctets),
-            megaoctets(row.mean_octets_per_s),
-            megaoctets(row.least_octets_per_s),
-            megaoctets(row.most_octets_per_s),
-        ];
-        (name, cells)
+        (name, Some(row))
     });
-    let columns = ["wanted", "mean", "least second", "most"];
-    Table::new("E12: flows", columns, lines)
+    let columns: [Column<FlowRow>; 4] = [
+        ("wanted", |row| {
+            row.wanted_octets_per_s.map_or_else(String::new, megaoctets)
+        }),
+        ("mean", |row| megaoctets(row.mean_octets_per_s)),
+        ("least second", |row| megaoctets(row.least_octets_per_s)),
+        ("most", |row| megaoctets(row.most_octets_per_s)),
+    ];
+    table_of("E12: flows", &columns, lines)
 }
 
 /// Returns the calls of the ORB in a mode.
@@ -315,14 +310,20 @@ fn of_calls(outcome: &RioOutcome, mode: Mode) -> Table {
             .flat_map(move |io| outcome.series(io, mode, class))
     };
     let lines = ClientClass::ALL.into_iter().flat_map(of).map(|row| {
-        let (class, io) = (row.class.name(), row.io.title());
-        let of = &row.latency;
-        let mut cells = counted(of.calls, [of.mean_us, of.jitter_us, of.p99_us, of.max_us]);
-        cells.push(format!("{:.0} %", row.server_cpu_percent));
-        (format!("{class}, {io}, {} low", row.low_clients), cells)
+        let name = format!("{}, {}, {} low", row.class, row.io.title(), row.low_clients);
+        (name, Some(row))
     });
-    let columns = ["calls", "mean", "jitter", "p99", "max", "server's CPU"];
-    Table::new(format!("E13: calls, {mode}"), columns, lines)
+    let columns: [Column<CallRow>; 6] = [
+        ("calls", |row| units::count(row.latency.calls)),
+        ("mean", |row| units::time(row.latency.mean_us)),
+        ("jitter", |row| units::time(row.latency.jitter_us)),
+        ("p99", |row| units::time(row.latency.p99_us)),
+        ("max", |row| units::time(row.latency.max_us)),
+        ("server's CPU", |row| {
+            format!("{:.0} %", row.server_cpu_percent)
+        }),
+    ];
+    table_of(format!("E13: calls, {mode}"), &columns, lines)
 }
 
 /// Returns the notes on how to read the figures.
@@ -339,14 +340,14 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
         plan.bulk_rate / 1_000_000,
         guarantees::RATE / 1_000_000,
     )];
-    if plan.has(Part::Company) {
+    if plan.has(RioPart::Company) {
         notes.push(format!(
             "Bulk traffic of E11 is sent with the congestion control {}: one that slows down where \
              packets are lost leaves the receiver idle. That of E12 is sent with reno.",
             outcome.congestion
         ));
     }
-    if plan.has(Part::Processing) || plan.has(Part::Company) {
+    if plan.has(RioPart::Processing) || plan.has(RioPart::Company) {
         let mut told: Vec<PacketPath> = Vec::new();
         for path in outcome.echoes.iter().map(|row| row.path) {
             if !told.contains(&path) {
@@ -366,14 +367,14 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
             units::setting(plan.pause),
         ));
     }
-    if plan.has(Part::Processing) {
+    if plan.has(RioPart::Processing) {
         notes.push(
             "In E10 an ordinary thread computes without end on the server's CPU in every turn: it \
              only matters to threads that are no more urgent."
                 .to_owned(),
         );
     }
-    if plan.has(Part::Company) {
+    if plan.has(RioPart::Company) {
         notes.push(format!(
             "In E11 another sender sends blocks of 8,000 octets without a pause, for each of which \
              the receiver, an ordinary thread, computes for {}: so it is the receiver's CPU that \
@@ -381,7 +382,7 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
             units::setting(plan.bulk_work),
         ));
     }
-    if plan.has(Part::Guarantees) {
+    if plan.has(RioPart::Guarantees) {
         notes.push(
             "In E12 a packet carries a block of 8,000 octets. Reservations are budgets of 8, 4 and \
              2 packets in each 10 ms, at descending priorities. Least and most are of any second, \
@@ -390,7 +391,7 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if plan.has(Part::Orb) {
+    if plan.has(RioPart::Orb) {
         notes.push(
             "In E13 clients call the cube of an octet as in lab inversion, from when each call was \
              due. With RIO the lane of high priority processes packets on arrival, that of low \

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::calls::Io;
 use super::outcome::{CallRow, EchoRow, FlowRow, RateCurve, RioOutcome};
 use super::path::PacketPath;
-use super::plan::{Part, RioPlan};
+use super::plan::{RioPart, RioPlan};
 use crate::Claim;
 use crate::Verdict;
 use crate::environment::Environment;
@@ -30,20 +30,20 @@ pub(super) fn outcome() -> RioOutcome {
     };
     outcome.environment.stolen_percent = vec![0.0];
     for (part, path, us, spread) in [
-        (Part::Processing, PacketPath::Kernel, 60, 6),
-        (Part::Processing, PacketPath::Arrival, 64, 6),
-        (Part::Processing, PacketPath::Scheduled, 66, 6),
-        (Part::Processing, PacketPath::WrongClass, 90, 60),
-        (Part::Company, PacketPath::Kernel, 150, 90),
-        (Part::Company, PacketPath::OneClass, 160, 140),
-        (Part::Company, PacketPath::Classes, 70, 10),
+        (RioPart::Processing, PacketPath::Kernel, 60, 6),
+        (RioPart::Processing, PacketPath::Arrival, 64, 6),
+        (RioPart::Processing, PacketPath::Scheduled, 66, 6),
+        (RioPart::Processing, PacketPath::WrongClass, 90, 60),
+        (RioPart::Company, PacketPath::Kernel, 150, 90),
+        (RioPart::Company, PacketPath::OneClass, 160, 140),
+        (RioPart::Company, PacketPath::Classes, 70, 10),
     ] {
         for round in 0..2 {
             add(&mut outcome, (part, path, round), us, spread);
         }
     }
     outcome.curves.push(RateCurve {
-        part: Part::Guarantees,
+        part: RioPart::Guarantees,
         name: "6.4 MB/s".to_owned(),
         points: vec![(0.1, 6.4e6), (0.2, 6.3e6)],
     });
@@ -53,7 +53,7 @@ pub(super) fn outcome() -> RioOutcome {
 /// Adds a turn of latencies from `us` to `us + spread`.
 fn add(
     outcome: &mut RioOutcome,
-    (part, path, round): (Part, PacketPath, u32),
+    (part, path, round): (RioPart, PacketPath, u32),
     us: u64,
     spread: u64,
 ) {
@@ -62,7 +62,7 @@ fn add(
         let latency = Duration::from_micros(us + spread * step / 10);
         record.add(Duration::from_millis(step), latency);
     }
-    let bulk = (part == Part::Company).then_some(90e6);
+    let bulk = (part == RioPart::Company).then_some(90e6);
     outcome.echoes.push(EchoRow {
         part,
         path,
@@ -204,7 +204,7 @@ fn a_reservation_is_not_held_where_one_second_has_more_or_less() {
 #[test]
 fn parts_that_were_not_asked_for_claim_nothing() {
     let mut outcome = outcome();
-    outcome.plan.parts = vec![Part::Guarantees];
+    outcome.plan.parts = vec![RioPart::Guarantees];
     assert_eq!(outcome.claims().len(), 5);
 }
 

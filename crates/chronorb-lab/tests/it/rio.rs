@@ -1,12 +1,12 @@
 //! The experiment `rio`, run for real with next to nothing.
 
-use chronorb_lab::rio::{Io, PacketPath, Part, RealTimeIo, RioOutcome, RioPlan};
+use chronorb_lab::rio::{Io, PacketPath, RealTimeIo, RioOutcome, RioPart, RioPlan};
 use chronorb_lab::{Experiment, Findings, LabError};
 
 use crate::harness;
 
 /// Measures the least of some parts; returns nothing where this process may not make networks.
-fn measured(parts: &[Part]) -> Option<RioOutcome> {
+fn measured(parts: &[RioPart]) -> Option<RioOutcome> {
     let plan = RioPlan {
         parts: parts.to_vec(),
         ..RioPlan::tiny()
@@ -22,12 +22,12 @@ fn measured(parts: &[Part]) -> Option<RioOutcome> {
 }
 
 fn echoes_are_measured_by_every_path() {
-    let Some(outcome) = measured(&[Part::Processing, Part::Company]) else {
+    let Some(outcome) = measured(&[RioPart::Processing, RioPart::Company]) else {
         return;
     };
     let paths = [
         (
-            Part::Processing,
+            RioPart::Processing,
             &[
                 PacketPath::Kernel,
                 PacketPath::Arrival,
@@ -36,7 +36,7 @@ fn echoes_are_measured_by_every_path() {
             ][..],
         ),
         (
-            Part::Company,
+            RioPart::Company,
             &[
                 PacketPath::Kernel,
                 PacketPath::OneClass,
@@ -55,7 +55,7 @@ fn echoes_are_measured_by_every_path() {
                 "{row:?}"
             );
             assert!(row.latency.mean_us <= row.latency.max_us, "{row:?}");
-            let floods = part == Part::Company;
+            let floods = part == RioPart::Company;
             let bulk = row.bulk_beside_octets_per_s;
             assert_eq!(bulk.is_some(), floods, "{row:?}");
             assert!(bulk.unwrap_or(1.0) > 0.0, "{row:?}");
@@ -65,7 +65,7 @@ fn echoes_are_measured_by_every_path() {
 }
 
 fn flows_have_what_was_reserved() {
-    let Some(outcome) = measured(&[Part::Guarantees]) else {
+    let Some(outcome) = measured(&[RioPart::Guarantees]) else {
         return;
     };
     let reserved = outcome.flows.iter().filter(|row| row.phase == "all");
@@ -79,7 +79,7 @@ fn flows_have_what_was_reserved() {
 }
 
 fn calls_are_made_with_rio_below_the_orb_and_without() {
-    let Some(outcome) = measured(&[Part::Orb]) else {
+    let Some(outcome) = measured(&[RioPart::Orb]) else {
         return;
     };
     if !outcome.missing.is_empty() {
