@@ -99,8 +99,8 @@ fn steady(outcome: &InversionOutcome, mode: Mode, (name, figure): NamedFigure, m
 /// The high-priority client of a conventional architecture is slower.
 fn slower(outcome: &InversionOutcome, mode: Mode, other: Architecture) -> Claim {
     let claim = format!(
-        "{mode}: {}: with the most low-priority clients the high-priority client's mean is at least \
-         {SLOWER} times that of the real-time architecture",
+        "{mode}: {}: with the most low-priority clients the high-priority client's mean is at \
+         least {SLOWER} times that of the real-time architecture",
         other.title()
     );
     let pairs = outcome.high_of([Architecture::RealTime, other], mode);
@@ -115,8 +115,8 @@ fn slower(outcome: &InversionOutcome, mode: Mode, other: Architecture) -> Claim 
 /// The calls of the high-priority client of a conventional architecture vary more.
 fn jitters(outcome: &InversionOutcome, mode: Mode, other: Architecture) -> Claim {
     let claim = format!(
-        "{mode}: {}: in the worst case the high-priority client's jitter is at least {JITTERS} times \
-         that of the real-time architecture",
+        "{mode}: {}: in the worst case the high-priority client's jitter is at least {JITTERS} \
+         times that of the real-time architecture",
         other.title()
     );
     let by = |pair: &RowPair<'_>| by_real_time(pair, |row| row.latency.jitter_us);

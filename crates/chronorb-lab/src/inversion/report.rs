@@ -86,8 +86,8 @@ const FIGURES: [AxisFigure; 4] = [
 /// figures 7 and 8.
 fn by_clients(outcome: &InversionOutcome, mode: Mode, (name, axis, of): AxisFigure) -> Chart {
     let caption = format!(
-        "{mode}: {name}. Solid lines are the high-priority client, dashed ones of the same colour the \
-         low-priority clients of the same ORB.",
+        "{mode}: {name}. Solid lines are the high-priority client, dashed ones of the same colour \
+         the low-priority clients of the same ORB.",
     );
     let architectures = outcome.architectures().into_iter();
     let series = architectures.flat_map(|architecture| {

@@ -104,8 +104,8 @@ fn the_receiver_is_busy(outcome: &RioOutcome) -> Claim {
     .holds(busy(PacketPath::Kernel).map(|busy| (busy >= BUSY_PERCENT, words.join(", "))))
 }
 
-/// A figure that RIO lowers: its name and value, its greatest factor by other paths, and that of the
-/// paper.
+/// A figure that RIO lowers: its name and value, its greatest factor by other paths, and that of
+/// the paper.
 type Gain = (&'static str, fn(&EchoRow) -> f64, f64, &'static str);
 
 const GAINS: [Gain; 3] = [

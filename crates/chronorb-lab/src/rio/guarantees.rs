@@ -13,18 +13,6 @@ use super::plan::{RioPart, RioPlan};
 use super::site::{RioMachine, RioSite};
 use crate::error::LabError;
 
-/// A flow with or without a reservation.
-#[derive(Clone, Copy, Debug)]
-struct Flow {
-    name: &'static str,
-    processing: Processing,
-    fifo: Option<u8>,
-    /// The reservation or limit in octets in a second, if it has one.
-    wanted: Option<f64>,
-    /// Octets of the receive buffer.
-    buffer: u32,
-}
-
 /// The rows of a trial, and a curve for each flow.
 type FlowFigures = (Vec<FlowRow>, Vec<RateCurve>);
 
@@ -54,7 +42,7 @@ pub(super) fn length(plan: &RioPlan) -> Duration {
 fn together(
     site: &RioSite,
     trial: &'static str,
-    flows: &[Flow],
+    flows: &[PacketClass],
     step: Duration,
 ) -> Result<FlowFigures, LabError> {
     let figures = try_together(site, trial, flows, step);
@@ -64,22 +52,17 @@ fn together(
 fn try_together(
     site: &RioSite,
     trial: &'static str,
-    flows: &[Flow],
+    flows: &[PacketClass],
     step: Duration,
 ) -> Result<FlowFigures, LabError> {
     let machine = &site.machine;
-    let fifo = |flow: &Flow| flow.fifo.and_then(|fifo| machine.fifo(fifo));
+    let fifo = |flow: &PacketClass| flow.fifo.and_then(|fifo| machine.fifo(fifo));
     let acceptors = flows.iter().zip(PORT..).map(|(flow, port)| {
-        let class = PacketClass {
-            buffer: Some(flow.buffer),
-            ..PacketClass::of_flow(flow.name, flow.processing, fifo(flow))
-        };
+        let (fifo, sink_steps) = (fifo(flow), Some(0));
+        let class = PacketClass { fifo, ..*flow };
         AcceptorOrder {
             endpoint: class.endpoint(&site.host(), port),
-            services: vec![Service {
-                fifo: fifo(flow),
-                sink_steps: Some(0),
-            }],
+            services: vec![Service { fifo, sink_steps }],
         }
     });
     let server = RioServer {
@@ -90,7 +73,8 @@ fn try_together(
         let congestion = CONGESTION.to_owned();
         (fifo(flow), Traffic::Bulk { congestion })
     });
-    let (mut server, mut senders) = site.start(server, &traffic.collect::<Vec<_>>())?;
+    let traffic: Vec<_> = traffic.collect();
+    let (mut server, mut senders) = site.start(server, &traffic)?;
 
     let begun = Monotonic::now() + LEAD;
     let mut last = begun;
@@ -124,7 +108,7 @@ fn try_together(
                 trial,
                 phase,
                 flow: flow.name,
-                wanted_octets_per_s: flow.wanted,
+                wanted_octets_per_s: wanted(flow),
                 mean_octets_per_s: rate.mean,
                 least_octets_per_s: rate.least,
                 most_octets_per_s: rate.most,
@@ -142,25 +126,24 @@ fn try_together(
     Ok((rows, curves))
 }
 
-impl Flow {
-    /// Returns a flow with a reservation of so many packets in each period.
-    const fn reserved(name: &'static str, packets: u32, fifo: u8) -> Self {
-        Self {
-            name,
-            processing: Processing::Periodic {
-                period: PERIOD,
-                packets,
-            },
-            fifo: Some(fifo),
-            wanted: Some(octets_per_second(packets)),
-            buffer: packets * BLOCK as u32 * PERIODS_IN_FLIGHT,
+/// Returns the reservation or the limit of a flow in octets in a second.
+const fn wanted(flow: &PacketClass) -> Option<f64> {
+    match flow.processing {
+        Processing::Arrival | Processing::Demand => None,
+        Processing::Capped { packets, .. } | Processing::Periodic { packets, .. } => {
+            Some(packets as f64 * BLOCK as f64 * 100.0)
         }
     }
 }
 
-/// Returns the octets in a second of so many packets in each period.
-const fn octets_per_second(packets: u32) -> f64 {
-    packets as f64 * BLOCK as f64 * 100.0
+/// Returns the class of a flow with a reservation of so many packets in each period.
+const fn reserved(name: &'static str, packets: u32, fifo: u8) -> PacketClass {
+    let period = PERIOD;
+    let processing = Processing::Periodic { period, packets };
+    PacketClass {
+        buffer: Some(packets * BLOCK as u32 * PERIODS_IN_FLIGHT),
+        ..PacketClass::of_flow(name, processing, Some(fifo))
+    }
 }
 
 /// The rate of the switch in bit/s. The paper's OC3 had 155 million; with this rate a cap of 40 %
@@ -176,27 +159,22 @@ const CAP: u32 = (RATE / 8 * CAP_PERCENT / 100 / 100) as u32 / BLOCK as u32;
 /// The periods whose data may be in flight.
 const PERIODS_IN_FLIGHT: u32 = 4;
 const FLOWS: u32 = 4;
-const BEST_EFFORT: Flow = Flow {
-    name: "best-effort",
-    processing: Processing::Demand,
-    fifo: None,
-    wanted: None,
-    buffer: 64_000,
+const BEST_EFFORT: PacketClass = PacketClass {
+    buffer: Some(64_000),
+    ..PacketClass::of_flow("best-effort", Processing::Demand, None)
 };
-const RESERVED: [Flow; 3] = [
-    Flow::reserved("6.4", 8, 60),
-    Flow::reserved("3.2", 4, 55),
-    Flow::reserved("1.6", 2, 51),
+const RESERVED: [PacketClass; 3] = [
+    reserved("6.4", 8, 60),
+    reserved("3.2", 4, 55),
+    reserved("1.6", 2, 51),
 ];
-const CAPPED: Flow = Flow {
-    name: "capped",
+const CAPPED: PacketClass = PacketClass {
     processing: Processing::Capped {
         period: PERIOD,
         packets: CAP,
     },
     fifo: None,
-    wanted: Some(octets_per_second(CAP)),
-    buffer: CAP * BLOCK as u32 * PERIODS_IN_FLIGHT,
+    ..reserved("capped", CAP, 0)
 };
 /// The congestion control of the paper's day, which every kernel has. A host's default may send
 /// less than a class lets through: BBR has at most four packets in flight for a fifth of a second
@@ -212,9 +190,9 @@ mod tests {
 
     #[test]
     fn reservations_are_those_of_the_paper() {
-        let wanted = RESERVED.map(|flow| flow.wanted.unwrap_or_default());
+        let wanted = RESERVED.map(|flow| wanted(&flow).unwrap_or_default());
         assert_eq!(wanted, [6.4e6, 3.2e6, 1.6e6]);
-        let cap = CAPPED.wanted.unwrap_or_default();
+        let cap = super::wanted(&CAPPED).unwrap_or_default();
         assert_eq!(cap, RATE as f64 / 8.0 * 0.4);
     }
 }
