@@ -125,14 +125,20 @@ impl AttackSite {
                 scope.spawn(move || {
                     let mut random = fastrand::Rng::with_seed(seed);
                     let mut sent = AttackTraffic::default();
-                    while !self.is_over() {
-                        let Some(stream) = self.connect(&mut sent) else {
-                            thread::sleep(PAUSE);
-                            continue;
-                        };
-                        while act(&mut random, &stream, &mut sent).is_ok() && !self.is_over() {}
+                    // A thread that gets a processor late connects at least once.
+                    loop {
+                        match self.connect(&mut sent) {
+                            Some(stream) => {
+                                while act(&mut random, &stream, &mut sent).is_ok()
+                                    && !self.is_over()
+                                {}
+                            }
+                            None => thread::sleep(PAUSE),
+                        }
+                        if self.is_over() {
+                            return sent;
+                        }
                     }
-                    sent
                 })
             });
             let threads: Vec<_> = threads.collect();
