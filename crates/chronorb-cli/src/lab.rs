@@ -8,7 +8,7 @@ use chronorb_lab::all;
 use chronorb_lab::compare;
 use chronorb_lab::demux::Demux;
 use chronorb_lab::hostile::{Attack, Hostile};
-use chronorb_lab::inversion::{self, Inversion};
+use chronorb_lab::inversion::{self, Inversion, InversionPlan};
 use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::os::OperatingSystem;
 use chronorb_lab::overtake::Overtake;
@@ -406,7 +406,7 @@ pub(crate) struct InversionArguments {
     /// The placement of client and server: apart on two CPUs, together on one, or free; without it
     /// that of the mode.
     #[arg(long, value_name = "apart|together|free")]
-    place: Option<inversion::Place>,
+    place: Option<inversion::CpuPlacement>,
 
     /// Put client and server into network namespaces of their own, with a switch between them,
     /// instead of the loopback device. Needs root.
@@ -432,9 +432,9 @@ pub(crate) struct InversionArguments {
 impl InversionArguments {
     fn run(self) -> ExitCode {
         let mut plan = match (self.mode.as_slice(), self.common.short) {
-            ([], true) => inversion::Plan::short(),
-            ([], false) => inversion::Plan::full(),
-            (modes, short) => inversion::Plan::of(modes, short),
+            ([], true) => InversionPlan::short(),
+            ([], false) => InversionPlan::full(),
+            (modes, short) => InversionPlan::of(modes, short),
         };
         if !self.architecture.is_empty() {
             plan.architectures = self.architecture;
@@ -551,7 +551,7 @@ pub(crate) struct RioArguments {
 
     /// Run these experiments of the paper alone: e10, e11, e12, e13.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    only: Vec<rio::Part>,
+    only: Vec<rio::RioPart>,
 
     /// The driver of RIO: auto, xdp or packet.
     #[arg(long, value_name = "DRIVER", default_value = "auto",
@@ -584,7 +584,7 @@ impl RioArguments {
             plan.parts = self.only;
         }
         if !self.mode.is_empty() {
-            plan.calls = rio::Plan::calls_of(&self.mode, self.common.short);
+            plan.calls = rio::RioPlan::calls_of(&self.mode, self.common.short);
         }
         plan.bulk_work = self.work.map_or(plan.bulk_work, Duration::from_micros);
         plan.bulk_rate = self.rate.map_or(plan.bulk_rate, |mbit| mbit * 1_000_000);

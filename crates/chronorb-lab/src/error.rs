@@ -85,6 +85,19 @@ impl LabError {
     }
 }
 
+impl LabError {
+    /// Names the trial in which a process failed; other errors stay.
+    pub(crate) fn in_trial(self, trial: impl Into<String>) -> Self {
+        match self {
+            Self::Process(source) => Self::Trial {
+                trial: trial.into(),
+                source,
+            },
+            other => other,
+        }
+    }
+}
+
 impl From<NetworkError> for LabError {
     fn from(source: NetworkError) -> Self {
         Self::Network { source, hint: "" }

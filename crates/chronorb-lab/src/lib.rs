@@ -39,6 +39,7 @@ mod comparison;
 mod error;
 mod experiment;
 mod idl;
+mod named;
 mod pairs;
 mod part;
 mod process;

@@ -155,7 +155,7 @@ impl PacedRun {
 }
 
 /// Whether this thread has a real-time priority.
-pub(crate) fn is_real_time() -> bool {
+fn is_real_time() -> bool {
     chronorb_rt::current().is_ok_and(|scheduling| scheduling.policy != Policy::Other)
 }
 

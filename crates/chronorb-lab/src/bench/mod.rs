@@ -36,7 +36,7 @@ use crate::process::{self, Parent};
 
 pub(crate) use callers::{elapsed_ns, with_callers};
 pub(crate) use certificates::Certificates;
-pub(crate) use client::{CLIENT, ClientSpec, Measured, Pace, PacedRun, client_main, is_real_time};
+pub(crate) use client::{CLIENT, ClientSpec, Measured, Pace, PacedRun, client_main};
 pub(crate) use fleet::{Fleet, OrbSettings};
 pub(crate) use idle_clients::{IDLE_CLIENTS, IdleClients, idle_clients_main};
 pub use omniorb::{OmniOrb, Programs};

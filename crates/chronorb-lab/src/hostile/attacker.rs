@@ -12,25 +12,25 @@ use rustix::process::nice;
 use super::attack::{Attack, CONNECTIONS, Conduct};
 use super::client::{address, read_reply};
 use super::messages;
-use super::order::{Run, Sent, Target};
-use super::plan::Plan;
+use super::order::{AttackTraffic, PhaseRun, Target};
+use super::plan::HostilePlan;
 use crate::bench::allow_files;
 use crate::error::LabError;
 use crate::process::{self, Parent, Ready};
 
 /// Attacks once. The process ends at once when standard input ends before that.
-pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(), LabError> {
+pub(super) fn attack(target: &Target, plan: &HostilePlan, attack: Attack) -> Result<(), LabError> {
     let parent = Parent::or_exit();
     allow_files(CONNECTIONS as u64 + OTHER_FILES);
-    // What the victim spends counts, and not what making its messages takes of the machine.
+    // The time of the victim is measured, so the making of messages must not compete with it.
     nice(LEAST_URGENT).map_err(LabError::work("stepping behind the others"))?;
     let address = address(target)?;
     let conduct = attack.conduct(&target.key, plan);
     process::tell(&Ready {})?;
-    let run: Run = parent.hear()?;
+    let run: PhaseRun = parent.hear()?;
     let window = run.window();
     sleep_until(window.start);
-    let site = Site {
+    let site = AttackSite {
         address,
         end: window.start + window.length,
     };
@@ -42,7 +42,7 @@ pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(),
         Conduct::Call(request) => site.with_threads(|_, stream, sent| {
             site.send(stream, &request, sent)?;
             // An exception is an answer too.
-            match read_reply(&mut Patient(&site, stream)) {
+            match read_reply(&mut PatientReader(&site, stream)) {
                 Err(error) if error.kind() != ErrorKind::Other => Err(error),
                 _ => Ok(()),
             }
@@ -56,8 +56,8 @@ pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(),
         Conduct::Malformed => site.with_threads(|random, stream, sent| {
             let message = messages::malformed(&target.key, random);
             site.send(stream, &message, sent)?;
-            // The server says that it was none, and closes.
-            while Patient(&site, stream).read(&mut [0; 256])? > 0 {}
+            // The server answers with an error, and closes.
+            while PatientReader(&site, stream).read(&mut [0; 256])? > 0 {}
             Err(ErrorKind::UnexpectedEof.into())
         }),
     };
@@ -66,17 +66,17 @@ pub(super) fn attack(target: &Target, plan: &Plan, attack: Attack) -> Result<(),
 }
 
 /// The address that is attacked, and the end of the attack.
-struct Site {
+struct AttackSite {
     address: SocketAddr,
     end: Monotonic,
 }
 
-impl Site {
+impl AttackSite {
     fn is_over(&self) -> bool {
         Monotonic::now() >= self.end
     }
 
-    fn connect(&self, sent: &mut Sent) -> Option<TcpStream> {
+    fn connect(&self, sent: &mut AttackTraffic) -> Option<TcpStream> {
         let stream = TcpStream::connect_timeout(&self.address, STEP).and_then(|stream| {
             stream.set_write_timeout(Some(STEP))?;
             stream.set_read_timeout(Some(STEP))?;
@@ -90,7 +90,12 @@ impl Site {
     }
 
     /// Sends all octets, unless the attack is over before.
-    fn send(&self, mut stream: &TcpStream, octets: &[u8], sent: &mut Sent) -> io::Result<()> {
+    fn send(
+        &self,
+        mut stream: &TcpStream,
+        octets: &[u8],
+        sent: &mut AttackTraffic,
+    ) -> io::Result<()> {
         let mut rest = octets;
         while !rest.is_empty() {
             match stream.write(rest) {
@@ -109,17 +114,18 @@ impl Site {
         Ok(())
     }
 
-    /// Has threads do something on a connection each again and again; after an error on a new one.
+    /// Has threads act on a connection each again and again, after an error on a new one.
     fn with_threads(
         &self,
-        act: impl Fn(&mut fastrand::Rng, &TcpStream, &mut Sent) -> io::Result<()> + Sync,
-    ) -> Sent {
+        act: impl Fn(&mut fastrand::Rng, &TcpStream, &mut AttackTraffic) -> io::Result<()> + Sync,
+    ) -> AttackTraffic {
         let act = &act;
         thread::scope(|scope| {
             let threads = (0..THREADS).map(|seed| {
                 scope.spawn(move || {
                     let mut random = fastrand::Rng::with_seed(seed);
-                    let mut sent = Sent::default();
+                    let mut sent = AttackTraffic::default();
+                    // A thread that gets a processor late connects at least once.
                     loop {
                         match self.connect(&mut sent) {
                             Some(stream) => {
@@ -136,19 +142,16 @@ impl Site {
                 })
             });
             let threads: Vec<_> = threads.collect();
-            let sent = threads.into_iter().map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            sent.fold(Sent::default(), Sent::and)
+            let sent = threads.into_iter();
+            let sent = sent.map(|thread| thread.join().expect("attackers do not panic"));
+            sent.fold(AttackTraffic::default(), AttackTraffic::and)
         })
     }
 
     /// Holds connections, and opens those again that the server closes.
-    fn hold(&self, connections: usize, opening: &[u8]) -> Sent {
-        let mut sent = Sent::default();
-        let mut held: Vec<Option<Held<'_>>> = (0..connections).map(|_| None).collect();
+    fn hold(&self, connections: usize, opening: &[u8]) -> AttackTraffic {
+        let mut sent = AttackTraffic::default();
+        let mut held: Vec<Option<HeldConnection<'_>>> = (0..connections).map(|_| None).collect();
         loop {
             for place in &mut held {
                 if place.as_mut().is_some_and(|held| held.go_on(&mut sent)) {
@@ -156,7 +159,7 @@ impl Site {
                 }
                 *place = self.connect(&mut sent).and_then(|stream| {
                     stream.set_nonblocking(true).ok()?;
-                    let mut held = Held {
+                    let mut held = HeldConnection {
                         stream,
                         rest: opening,
                     };
@@ -175,14 +178,15 @@ impl Site {
 }
 
 /// A connection that is held, with what is still to be sent on it.
-struct Held<'a> {
+struct HeldConnection<'a> {
     stream: TcpStream,
     rest: &'a [u8],
 }
 
-impl Held<'_> {
-    /// Sends what the server takes, and reads nothing; whether the server still holds the connection.
-    fn go_on(&mut self, sent: &mut Sent) -> bool {
+impl HeldConnection<'_> {
+    /// Sends as much as the server takes, and reads nothing. Returns whether the server still holds
+    /// the connection.
+    fn go_on(&mut self, sent: &mut AttackTraffic) -> bool {
         let closed = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
         let mut looked_at = [PollFd::new(&self.stream, closed)];
         let at_once = Timespec::default();
@@ -204,9 +208,9 @@ impl Held<'_> {
 }
 
 /// Reads as long as the attack lasts.
-struct Patient<'a>(&'a Site, &'a TcpStream);
+struct PatientReader<'a>(&'a AttackSite, &'a TcpStream);
 
-impl Read for Patient<'_> {
+impl Read for PatientReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.1.read(buffer) {
@@ -223,9 +227,9 @@ fn is_time_out(error: &io::Error) -> bool {
 
 /// The threads of an attacker, as many as those of the victim.
 const THREADS: u64 = 4;
-/// The longest step on a socket before the time is looked at.
+/// The longest step on a socket before the time is checked.
 const STEP: Duration = Duration::from_millis(100);
-/// Before an attacker that was refused tries again, and between two looks at what is held.
+/// The pause of an attacker that was refused, and between two checks of the held connections.
 const PAUSE: Duration = Duration::from_millis(10);
 const LEAST_URGENT: i32 = 19;
 const OTHER_FILES: u64 = 32;

@@ -1,55 +1,48 @@
 //! The aim of chronorb: only the attacker notices an attack.
 
 use super::attack::Attack;
-use super::outcome::{Outcome, Row};
-use super::plan::Phase;
+use super::outcome::HostileOutcome;
+use super::plan::AttackPhase;
 use crate::Claim;
 use crate::units;
 
-/// All claims: one for each attack.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+/// Returns all claims: one for each attack.
+pub(super) fn of(outcome: &HostileOutcome) -> Vec<Claim> {
     let attacks = outcome.plan.attacks.iter();
-    attacks.map(|attack| withstands(outcome, *attack)).collect()
+    let claims = attacks.map(|attack| {
+        let claim = format!(
+            "{}: the server lives, and no call and no new client fails",
+            attack.title()
+        );
+        let withstood = outcome.is_withstood(*attack);
+        let measured = withstood.map(|withstood| (withstood, words(outcome, *attack)));
+        Claim::aim(claim).holds(measured)
+    });
+    claims.collect()
 }
 
-fn withstands(outcome: &Outcome, attack: Attack) -> Claim {
-    let claim = format!(
-        "{}: the server lives, and no call and no new client fails",
-        attack.title()
-    );
-    let measured = outcome
-        .is_withstood(attack)
-        .map(|withstood| (withstood, words(outcome, attack)));
-    Claim::aim(claim).holds(measured)
-}
-
-fn words(outcome: &Outcome, attack: Attack) -> String {
+/// Returns the effects of an attack in words.
+fn words(outcome: &HostileOutcome, attack: Attack) -> String {
     if let Some(death) = outcome.death(attack) {
-        let words = death.last_words.trim();
-        return match words {
-            "" => format!("the server ended: {}", death.status),
-            words => format!("the server ended: {}; it wrote: {words}", death.status),
+        let ended = format!("the server ended: {}", death.status);
+        return match death.last_words.trim() {
+            "" => ended,
+            words => format!("{ended}; it wrote: {words}"),
         };
     }
-    let failed = |phase| {
-        let row = outcome.row(attack, phase);
-        row.map_or_else(String::new, |row: &Row| {
-            format!(
-                "{:.0} % of calls and {:.0} % of new clients failed",
-                row.failed_calls_percent, row.failed_newcomers_percent
-            )
-        })
-    };
-    let p99 = |phase| {
-        let row = outcome.row(attack, phase);
-        row.map_or_else(String::new, |row| units::time(row.latency.p99_us))
-    };
+    let [before, during, after] = AttackPhase::ALL.map(|phase| {
+        let Some(row) = outcome.row(attack, phase) else {
+            return Default::default();
+        };
+        let failed = format!(
+            "{:.0} % of calls and {:.0} % of new clients failed",
+            row.failed_calls_percent, row.failed_newcomers_percent
+        );
+        (failed, units::time(row.latency.p99_us))
+    });
     format!(
         "during it {}, after it {}; p99 {} before and {} during it",
-        failed(Phase::During),
-        failed(Phase::After),
-        p99(Phase::Before),
-        p99(Phase::During),
+        during.0, after.0, before.1, during.1,
     )
 }
 
@@ -58,26 +51,27 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use super::super::outcome::Death;
-    use super::super::plan::Plan;
+    use super::super::outcome::HostileRow;
+    use super::super::plan::HostilePlan;
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Record;
 
-    /// One in which all attacks are withstood but one, which ends the server.
-    pub(in super::super) fn outcome() -> Outcome {
-        let plan = Plan::full();
+    /// An outcome in which one attack ends the server, and all others have no effect.
+    pub(in super::super) fn outcome() -> HostileOutcome {
+        let plan = HostilePlan::full();
         let mut rows = Vec::new();
         for attack in plan.attacks.iter().copied() {
-            for phase in Phase::ALL {
-                let is_dead = attack == Attack::OwnAlias && phase != Phase::Before;
+            for phase in AttackPhase::ALL {
+                let is_dead = attack == Attack::OwnAlias && phase != AttackPhase::Before;
                 let mut record = Record::new();
                 if !is_dead {
                     record.add(Duration::ZERO, Duration::from_micros(100));
                 }
-                let is_during = phase == Phase::During;
-                rows.push(Row {
+                let is_during = phase == AttackPhase::During;
+                rows.push(HostileRow {
                     attack,
                     phase,
                     latency: record.summary(),
@@ -95,7 +89,7 @@ pub(super) mod tests {
                 });
             }
         }
-        Outcome {
+        HostileOutcome {
             plan,
             environment: Environment::example(),
             rows,
@@ -122,7 +116,9 @@ pub(super) mod tests {
     #[test]
     fn one_new_client_that_fails_is_too_many() {
         let mut outcome = outcome();
-        let of = |row: &&mut Row| row.attack == Attack::HalfHeaders && row.phase == Phase::After;
+        let of = |row: &&mut HostileRow| {
+            row.attack == Attack::HalfHeaders && row.phase == AttackPhase::After
+        };
         let row = outcome.rows.iter_mut().find(of).unwrap();
         row.failed_newcomers_percent = 2.5;
         assert_eq!(outcome.claims()[1].verdict(), Verdict::Missed);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use chronorb_rt::{Monotonic, sleep_until};
 
 use super::messages::{self, HEADER};
-use super::order::{Measured, Run, Target};
-use super::plan::Plan;
+use super::order::{Attempts, PhaseCalls, PhaseRun, Target};
+use super::plan::HostilePlan;
 use super::victim::orb;
 use crate::error::LabError;
 use crate::idl::hostile::Victim;
@@ -19,7 +19,7 @@ use crate::stats::Record;
 
 /// Calls as the parent says, phase by phase. The process ends at once when standard input ends
 /// before that.
-pub(super) fn call(target: &Target, plan: &Plan) -> Result<(), LabError> {
+pub(super) fn call(target: &Target, plan: &HostilePlan) -> Result<(), LabError> {
     let parent = Parent::or_exit();
     let orb = orb()?;
     let victim = orb
@@ -29,50 +29,40 @@ pub(super) fn call(target: &Target, plan: &Plan) -> Result<(), LabError> {
         .ok_or_else(|| LabError::work("finding the object")("it is of another type"))?;
     let request = messages::store(&target.key, plan.newcomer_octets as usize);
     let address = address(target)?;
-    for value in 0..WARM_UP_CALLS {
-        victim
-            .ping(value)
-            .map_err(LabError::work("calling the server"))?;
-    }
+    let warm_up = (0..WARM_UP_CALLS).try_for_each(|value| victim.ping(value).map(drop));
+    warm_up.map_err(LabError::work("calling the server"))?;
     process::tell(&Ready {})?;
-    while let Some(run) = parent.hear::<Option<Run>>()? {
+    while let Some(run) = parent.hear::<Option<PhaseRun>>()? {
         let window = run.window();
-        let (calls, newcomers) = thread::scope(|scope| {
+        process::tell(&thread::scope(|scope| {
             let come = || newcomer(address, &request, plan.timeout).is_ok();
             let newcomers = scope.spawn(move || repeat(window, plan.newcomer_period, come));
-            let calls = repeat(window, plan.period, || victim.ping(VALUE) == Ok(VALUE));
-            let newcomers = newcomers
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (calls, newcomers)
-        });
-        process::tell(&Measured {
-            calls: calls.0,
-            failed: calls.1,
-            newcomers: newcomers.0,
-            failed_newcomers: newcomers.1,
-        })?;
+            PhaseCalls {
+                calls: repeat(window, plan.period, || victim.ping(VALUE) == Ok(VALUE)),
+                newcomers: newcomers.join().expect("new clients do not panic"),
+            }
+        }))?;
     }
     Ok(())
 }
 
-/// The address of the victim.
+/// Returns the address of the victim.
 pub(super) fn address(target: &Target) -> Result<SocketAddr, LabError> {
     let address = target.address.parse();
     address.map_err(LabError::work("reading the server's address"))
 }
 
-/// Calls at multiples of a period, but for those at which a call is still under way. The calls
-/// that succeeded, from when they were due, and the number of others.
-fn repeat(window: Window, period: Duration, mut call: impl FnMut() -> bool) -> (Record, u64) {
-    let (mut record, mut failed) = (Record::new(), 0);
+/// Calls at multiples of a period, except for those at which a call is still under way. Latencies
+/// count from when a call was due.
+fn repeat(window: Window, period: Duration, mut call: impl FnMut() -> bool) -> Attempts {
+    let (mut answered, mut failed) = (Record::new(), 0);
     let mut due = window.start;
     while due.since(window.start) < window.length {
         sleep_until(due);
         let succeeds = call();
         let end = Monotonic::now();
         if succeeds {
-            record.add(due.since(window.start), end.since(due));
+            answered.add(due.since(window.start), end.since(due));
         } else {
             failed += 1;
         }
@@ -80,7 +70,7 @@ fn repeat(window: Window, period: Duration, mut call: impl FnMut() -> bool) -> (
             due = due + period;
         }
     }
-    (record, failed)
+    Attempts { answered, failed }
 }
 
 /// Connects, sends a request, and waits until all of its reply is there.
@@ -105,9 +95,10 @@ pub(super) fn read_reply(stream: &mut impl Read) -> io::Result<()> {
     stream.read_exact(&mut body)?;
     // The identifier of the request, and the status of the reply.
     let is_normal = header[7] == REPLY && body.get(4..8) == Some(&[0; 4]);
-    match is_normal {
-        true => Ok(()),
-        false => Err(io::Error::other("it is not a reply without an exception")),
+    if is_normal {
+        Ok(())
+    } else {
+        Err(io::Error::other("it is not a reply without an exception"))
     }
 }
 
@@ -141,11 +132,11 @@ mod tests {
             length: Duration::from_millis(4),
         };
         let mut calls = 0;
-        let (record, failed) = repeat(window, Duration::from_millis(1), || {
+        let Attempts { answered, failed } = repeat(window, Duration::from_millis(1), || {
             calls += 1;
             calls % 2 == 0
         });
-        assert_eq!(record.calls() + failed, calls);
+        assert_eq!(answered.calls() + failed, calls);
         assert_eq!(failed, calls.div_ceil(2));
     }
 }

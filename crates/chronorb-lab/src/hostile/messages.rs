@@ -5,26 +5,21 @@
 
 /// A message, or the beginning of one. Positions and alignment count from its first octet.
 #[derive(Debug, Default)]
-pub(super) struct Octets(Vec<u8>);
+pub(super) struct MessageOctets(Vec<u8>);
 
-impl Octets {
+impl MessageOctets {
     fn align(&mut self, to: usize) {
         self.0.resize(self.0.len().next_multiple_of(to), 0);
     }
 
-    fn u16(&mut self, value: u16) {
-        self.align(2);
-        self.0.extend(value.to_le_bytes());
+    /// A number, aligned to its size.
+    fn number<const N: usize>(&mut self, octets: [u8; N]) {
+        self.align(N);
+        self.0.extend(octets);
     }
 
     pub(super) fn u32(&mut self, value: u32) {
-        self.align(4);
-        self.0.extend(value.to_le_bytes());
-    }
-
-    fn f64(&mut self, value: f64) {
-        self.align(8);
-        self.0.extend(value.to_le_bytes());
+        self.number(value.to_le_bytes());
     }
 
     fn string(&mut self, text: &str) {
@@ -48,7 +43,7 @@ impl Octets {
         self.0[start - 4..start].copy_from_slice(&len.to_le_bytes());
     }
 
-    /// A type code with parameters: its kind, an identifier, no name, and what else there is.
+    /// A type code with parameters: its kind, an identifier, no name, and the rest.
     fn type_code(&mut self, kind: u32, id: &str, rest: impl FnOnce(&mut Self)) {
         self.u32(kind);
         self.capsule(|c| {
@@ -58,14 +53,14 @@ impl Octets {
         });
     }
 
-    /// An indirection to what stands at a position.
+    /// An indirection to a position.
     fn indirection(&mut self, target: usize) {
         self.u32(u32::MAX);
         let offset = self.0.len() - target;
         self.u32(size(offset).wrapping_neg());
     }
 
-    /// The position of the next thing that is aligned to four octets.
+    /// Aligns to four octets, and returns the position.
     fn position(&mut self) -> usize {
         self.align(4);
         self.0.len()
@@ -79,40 +74,32 @@ impl Octets {
     }
 }
 
-fn header(flags: u8, message_type: u8) -> Octets {
-    Octets(vec![
-        b'G',
-        b'I',
-        b'O',
-        b'P',
-        1,
-        2,
-        flags | LITTLE_ENDIAN,
-        message_type,
-        0,
-        0,
-        0,
-        0,
-    ])
+fn header(flags: u8, message_type: u8) -> MessageOctets {
+    let rest = [1, 2, flags | LITTLE_ENDIAN, message_type];
+    MessageOctets([*b"GIOP", rest, [0; 4]].concat())
 }
 
 fn size(len: usize) -> u32 {
     u32::try_from(len).expect("messages of this module have less than 4 GiB")
 }
 
-/// A request to the object with this key, with what is written as its arguments.
-pub(super) fn request(key: &[u8], operation: &str, arguments: impl FnOnce(&mut Octets)) -> Vec<u8> {
+/// A request to the object with this key; the closure writes its arguments.
+pub(super) fn request(
+    key: &[u8],
+    operation: &str,
+    arguments: impl FnOnce(&mut MessageOctets),
+) -> Vec<u8> {
     let mut message = request_header(0, key, operation);
     message.align(8);
     arguments(&mut message);
     message.close()
 }
 
-fn request_header(flags: u8, key: &[u8], operation: &str) -> Octets {
+fn request_header(flags: u8, key: &[u8], operation: &str) -> MessageOctets {
     let mut message = header(flags, REQUEST);
     message.u32(REQUEST_ID);
     message.u32(RESPONSE_EXPECTED);
-    message.u16(KEY_ADDRESS);
+    message.number(KEY_ADDRESS.to_le_bytes());
     message.octets(key, 0);
     message.string(operation);
     // There are no service contexts.
@@ -120,7 +107,7 @@ fn request_header(flags: u8, key: &[u8], operation: &str) -> Octets {
     message
 }
 
-/// A request of the octets `store` is given.
+/// A request that stores so many octets.
 pub(super) fn store(key: &[u8], len: usize) -> Vec<u8> {
     request(key, "store", |m| m.octets(&[], len))
 }
@@ -180,7 +167,7 @@ pub(super) fn own_alias(key: &[u8]) -> Vec<u8> {
 
 /// Anys within anys, each behind a chain of aliases.
 pub(super) fn nested_anys(key: &[u8], levels: usize, aliases: usize) -> Vec<u8> {
-    fn chain(m: &mut Octets, aliases: usize) {
+    fn chain(m: &mut MessageOctets, aliases: usize) {
         match aliases {
             0 => m.u32(ANY),
             _ => m.type_code(ALIAS, ID, |c| chain(c, aliases - 1)),
@@ -199,7 +186,7 @@ pub(super) fn nested_structs(key: &[u8], levels: usize) -> Vec<u8> {
     request(key, "take_big", |m| {
         for level in 0..levels {
             for _ in 0..CELLS {
-                m.f64(0.0);
+                m.number(0_f64.to_le_bytes());
                 m.string("");
             }
             m.u32(u32::from(level + 1 < levels));
@@ -294,7 +281,7 @@ pub(super) fn references(key: &[u8], count: usize) -> Vec<u8> {
     })
 }
 
-fn reference(m: &mut Octets, profiles: usize) {
+fn reference(m: &mut MessageOctets, profiles: usize) {
     m.string("");
     m.u32(size(profiles));
     for _ in 0..profiles {
@@ -303,7 +290,7 @@ fn reference(m: &mut Octets, profiles: usize) {
             // IIOP 1.0.
             c.0.extend([1, 0]);
             c.string("h");
-            c.u16(1);
+            c.number(1_u16.to_le_bytes());
             c.octets(b"k", 0);
         });
     }
@@ -332,7 +319,7 @@ const ALIAS: u32 = 21;
 const CHUNKED_WITH_LIST: u32 = 0x7fff_ff0e;
 const ID: &str = "IDL:A:1.0";
 const ITEM: &str = "IDL:Hostile/Item:1.0";
-/// Those of a `Big` of the IDL.
+/// The cells of a `Big` of the IDL.
 const CELLS: usize = 100;
 
 #[cfg(test)]

@@ -1,21 +1,20 @@
-//! `chronorb lab hostile`: what other clients notice while a server is attacked.
+//! `chronorb lab hostile`: the effects of attacks on a server on its other clients.
 //!
-//! [`Hostile`] runs for each [`Attack`] a server with the default settings, a legitimate client and an
-//! attacker. The client's calls, and new clients that come meanwhile, are measured alone, beside the
-//! attack and alone again; of the server, its memory, its processor time, and whether it lives. A
-//! server that an attack ends is a finding: the next attack has a new one.
+//! [`Hostile`] runs for each [`Attack`] a server with the default settings, a legitimate client and
+//! an attacker. The client's calls, and new clients that come meanwhile, are measured alone, beside
+//! the attack and alone again; of the server, its memory, its processor time, and its survival. The
+//! end of a server is a finding: the next attack has a new one.
 //!
 //! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their
-//! orders they exchange lines of JSON with it:
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). They exchange lines of JSON:
 //!
-//! | child | says | hears |
+//! | child | sends | receives |
 //! |---|---|---|
-//! | server | where its object is | the end of its input: shut down |
-//! | client | that it is ready, then for each phase what it measured | for each phase when to call; at last, to end |
-//! | attacker | that it is ready, then what it sent | when to attack |
+//! | server | the reference of its object | the end of its input: shut down |
+//! | client | that it is ready, then the calls of each phase | when to call in each phase; at last, to end |
+//! | attacker | that it is ready, then its traffic | when to attack |
 //!
-//! The messages of the attacks are octets of `messages`: no ORB sends such.
+//! The module `messages` makes the octets of the attacks, which no ORB sends.
 
 mod attack;
 mod attacker;
@@ -36,8 +35,10 @@ use crate::process;
 use crate::watch::Watch;
 
 pub use attack::Attack;
-pub use outcome::{Death, Outcome, Row};
-pub use plan::{Phase, Plan};
+pub use outcome::{Death, HostileOutcome, HostileRow};
+pub use plan::{AttackPhase, HostilePlan};
+
+use order::HostileOrder;
 
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "hostile";
@@ -53,40 +54,38 @@ impl Experiment for Hostile {
     const NAME: &'static str = "hostile";
     const TITLE: &'static str = "What other clients notice while a server is attacked";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = HostilePlan;
+    type Findings = HostileOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> HostilePlan {
+        HostilePlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> HostilePlan {
+        HostilePlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
-        let mut environment = Environment::probe();
+    fn measure(plan: &HostilePlan) -> Result<HostileOutcome, LabError> {
+        let mut outcome = HostileOutcome {
+            plan: plan.clone(),
+            environment: Environment::probe(),
+            rows: Vec::new(),
+            deaths: Vec::new(),
+        };
         let before = ProcessorTime::now();
         let watch = Watch::start("attacks", plan.total());
-        let (mut rows, mut deaths) = (Vec::new(), Vec::new());
         for attack in &plan.attacks {
             watch.begin(attack.title());
-            let found = trial::run(plan, *attack, &watch)?;
-            rows.extend(found.rows);
-            deaths.extend(found.death);
+            trial::run(&mut outcome, *attack, &watch)?;
         }
         drop(watch);
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
-            plan: plan.clone(),
-            environment,
-            rows,
-            deaths,
-        })
+        let stolen = before.stolen_percent(ProcessorTime::now());
+        outcome.environment.stolen_percent = vec![stolen];
+        Ok(outcome)
     }
 }
 
-/// Does the part of a server, a client or an attacker.
+/// Runs a server, a client or an attacker.
 ///
 /// # Errors
 ///
@@ -94,8 +93,8 @@ impl Experiment for Hostile {
 /// system fails.
 pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
-        order::Part::Victim => victim::serve(),
-        order::Part::Client(target, plan) => client::call(&target, &plan),
-        order::Part::Attacker(target, plan, attack) => attacker::attack(&target, &plan, attack),
+        HostileOrder::Victim => victim::serve(),
+        HostileOrder::Client(target, plan) => client::call(&target, &plan),
+        HostileOrder::Attacker(target, plan, attack) => attacker::attack(&target, &plan, attack),
     }
 }

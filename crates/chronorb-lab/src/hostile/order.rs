@@ -1,4 +1,4 @@
-//! The orders of the parent to its children, and their answers.
+//! The messages between the parent and its children.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use chronorb_rt::Monotonic;
 use serde::{Deserialize, Serialize};
 
 use super::attack::Attack;
-use super::plan::Plan;
+use super::plan::HostilePlan;
 use crate::schedule::Window;
 use crate::stats::Record;
 
-/// To a child, as its argument.
+/// The argument of a child process.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) enum Part {
+pub(super) enum HostileOrder {
     Victim,
-    Client(Target, Plan),
-    Attacker(Target, Plan, Attack),
+    Client(Target, HostilePlan),
+    Attacker(Target, HostilePlan, Attack),
 }
 
-/// From the victim, when it serves.
+/// The object of the victim, which it reports when it serves.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Target {
     pub(super) reference: String,
@@ -26,14 +26,14 @@ pub(super) struct Target {
     pub(super) key: Vec<u8>,
 }
 
-/// To a client or an attacker: when to begin, and how long to go on.
+/// The beginning and the length of a phase, for a client or an attacker.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Run {
+pub(super) struct PhaseRun {
     pub(super) at_ns: u64,
     pub(super) length: Duration,
 }
 
-impl Run {
+impl PhaseRun {
     pub(super) const fn window(self) -> Window {
         Window {
             start: Monotonic::from_nanos(self.at_ns),
@@ -42,29 +42,41 @@ impl Run {
     }
 }
 
-/// From the client, after a phase.
+/// The report of the client after a phase.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Measured {
-    /// The calls that were answered.
-    pub(super) calls: Record,
-    /// Those that were not.
-    pub(super) failed: u64,
-    /// The new clients that were answered, with the time from their connecting to the reply.
-    pub(super) newcomers: Record,
-    pub(super) failed_newcomers: u64,
+pub(super) struct PhaseCalls {
+    pub(super) calls: Attempts,
+    /// New clients, with the times from their connecting to the reply.
+    pub(super) newcomers: Attempts,
 }
 
-/// From an attacker, at its end.
+/// The calls of one kind.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Attempts {
+    /// The calls that were answered.
+    pub(super) answered: Record,
+    /// The number of the others.
+    pub(super) failed: u64,
+}
+
+impl Attempts {
+    pub(super) fn failed_percent(&self) -> f64 {
+        let all = self.failed + self.answered.calls();
+        self.failed as f64 / all.max(1) as f64 * 100.0
+    }
+}
+
+/// The report of an attacker at its end.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(super) struct Sent {
+pub(super) struct AttackTraffic {
     pub(super) octets: u64,
     /// Connections that were opened.
     pub(super) connections: u64,
-    /// Connections that could not be.
+    /// Connections that could not be opened.
     pub(super) refused: u64,
 }
 
-impl Sent {
+impl AttackTraffic {
     pub(super) const fn and(self, other: Self) -> Self {
         Self {
             octets: self.octets + other.octets,

@@ -1,24 +1,19 @@
 //! The figures of the experiment.
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::attack::Attack;
-use super::plan::{Phase, Plan};
-use super::{Hostile, claims, report};
-use crate::Claim;
+use super::plan::{AttackPhase, HostilePlan};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::Summary;
 
 /// A phase of one attack.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct HostileRow {
     /// The attack.
     pub attack: Attack,
-    /// Before, during or after it.
-    pub phase: Phase,
+    /// The phase: before, during or after the attack.
+    pub phase: AttackPhase,
     /// The calls of the legitimate client that were answered.
     #[serde(flatten)]
     pub latency: Summary,
@@ -49,7 +44,7 @@ pub struct Row {
 /// The end of a server during an attack.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Death {
-    /// By which attack.
+    /// The attack.
     pub attack: Attack,
     /// The status of its process.
     pub status: String,
@@ -57,64 +52,39 @@ pub struct Death {
     pub last_words: String,
 }
 
-/// All that was found.
+/// The outcome of the experiment.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub struct HostileOutcome {
     /// The plan of the run.
-    pub plan: Plan,
+    pub plan: HostilePlan,
     /// The machine.
     pub environment: Environment,
     /// Every phase of every attack.
-    pub rows: Vec<Row>,
+    pub rows: Vec<HostileRow>,
     /// The servers that did not survive.
     pub deaths: Vec<Death>,
 }
 
-impl Outcome {
-    /// The phase of an attack.
-    pub(super) fn row(&self, attack: Attack, phase: Phase) -> Option<&Row> {
+impl HostileOutcome {
+    /// Returns a phase of an attack.
+    pub(super) fn row(&self, attack: Attack, phase: AttackPhase) -> Option<&HostileRow> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.attack == attack && row.phase == phase)
     }
 
-    /// The end of the server during an attack, if it ended.
+    /// Returns the end of the server during an attack, if it ended.
     pub(super) fn death(&self, attack: Attack) -> Option<&Death> {
         self.deaths.iter().find(|death| death.attack == attack)
     }
 
-    /// Whether nobody else noticed the attack but by waiting: the server lives, and no call and no new client failed
-    /// during the attack or after it. Nothing where it was not tried.
+    /// Whether the server survived an attack, and no call and no new client failed during it or
+    /// after it; nothing where it was not tried.
     pub(super) fn is_withstood(&self, attack: Attack) -> Option<bool> {
-        let rows = [Phase::During, Phase::After].map(|phase| self.row(attack, phase));
-        let [Some(during), Some(after)] = rows else {
-            return None;
+        let of = |phase| {
+            let row = self.row(attack, phase)?;
+            let failed = row.failed_calls_percent + row.failed_newcomers_percent;
+            Some(row.survived_percent > 0.0 && failed == 0.0)
         };
-        Some([during, after].into_iter().all(|row| {
-            row.survived_percent > 0.0
-                && row.failed_calls_percent == 0.0
-                && row.failed_newcomers_percent == 0.0
-        }))
-    }
-}
-
-impl Findings for Outcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        self.environment.stolen_caveat().into_iter().collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(Hostile::NAME, self, Value::Null)
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
+        Some(of(AttackPhase::During)? && of(AttackPhase::After)?)
     }
 }

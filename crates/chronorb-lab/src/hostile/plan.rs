@@ -9,7 +9,7 @@ use super::attack::Attack;
 /// The attacks of a run, and its durations.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct HostilePlan {
     /// The attacks, in this order.
     pub attacks: Vec<Attack>,
     /// The time that the client is alone before an attack.
@@ -30,8 +30,8 @@ pub struct Plan {
     pub divisor: u32,
 }
 
-impl Plan {
-    /// All of it, in some minutes.
+impl HostilePlan {
+    /// All attacks, in some minutes.
     #[must_use]
     pub fn full() -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Plan {
         }
     }
 
-    /// As little as shows that it works; its figures mean nothing.
+    /// The least that runs every attack, for tests; its figures mean nothing.
     #[must_use]
     pub fn tiny() -> Self {
         Self {
@@ -72,23 +72,22 @@ impl Plan {
         }
     }
 
-    /// The duration of a phase.
-    pub(super) const fn length(&self, phase: Phase) -> Duration {
+    /// Returns the duration of a phase.
+    pub(super) const fn length(&self, phase: AttackPhase) -> Duration {
         match phase {
-            Phase::Before => self.before,
-            Phase::During => self.during,
-            Phase::After => self.after,
+            AttackPhase::Before => self.before,
+            AttackPhase::During => self.during,
+            AttackPhase::After => self.after,
         }
     }
 
-    /// The approximate duration of the run.
+    /// Returns the approximate duration of the run.
     pub(super) fn total(&self) -> Duration {
-        let phases = Phase::ALL.map(|phase| self.length(phase));
-        let phases: Duration = phases.into_iter().sum();
+        let phases = self.before + self.during + self.after;
         (phases + AROUND) * self.attacks.len() as u32
     }
 
-    /// A size of an attack in this plan; at least 1.
+    /// Returns a size of an attack in this plan, at least 1.
     pub(super) fn size(&self, full: usize) -> usize {
         (full / self.divisor as usize).max(1)
     }
@@ -97,7 +96,7 @@ impl Plan {
 /// A part of a trial.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Phase {
+pub enum AttackPhase {
     /// The client is alone.
     Before,
     /// The attack is on.
@@ -106,7 +105,7 @@ pub enum Phase {
     After,
 }
 
-impl Phase {
+impl AttackPhase {
     /// All, in their order.
     pub const ALL: [Self; 3] = [Self::Before, Self::During, Self::After];
 }

@@ -1,49 +1,64 @@
 //! The report.
 
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
 use super::attack::{Attack, Conduct};
-use super::outcome::{Outcome, Row};
-use super::plan::Phase;
-use crate::report::{begin, end, latency};
+use super::outcome::{HostileOutcome, HostileRow};
+use super::plan::AttackPhase;
+use super::{Hostile, claims};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
+use crate::report::{Column, begin, end, latency, table_of};
 
-pub(super) fn document(outcome: &Outcome) -> Document {
-    let document = begin(outcome, LEAD)
-        .part(
-            "Calls of the legitimate client",
-            [by_attack(outcome)],
-            [of_client(outcome)],
+impl Findings for HostileOutcome {
+    fn headline(&self) -> String {
+        let attacks = self.plan.attacks.iter();
+        let tried: Vec<bool> = attacks.filter_map(|a| self.is_withstood(*a)).collect();
+        let withstood = tried.iter().filter(|withstood| **withstood).count();
+        let ended = match self.deaths.len() {
+            0 => "none ends the server".to_owned(),
+            1 => "one ends the server".to_owned(),
+            several => format!("{several} end the server"),
+        };
+        format!(
+            "{withstood} of {} attacks are noticed by no other client; {ended}",
+            tried.len()
         )
-        .part("The server", [], [of_server(outcome)]);
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab hostile",
-    )
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        self.environment.stolen_caveat().into_iter().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Hostile::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let clients = table(self, "Other clients", &client_columns());
+        let heading = "Calls of the legitimate client";
+        let document = begin(self, LEAD)
+            .part(heading, [by_attack(self)], [clients])
+            .part(
+                "The server",
+                [],
+                [table(self, "The server", &server_columns())],
+            );
+        let command = "cargo run --release -- lab hostile";
+        end(document, notes(self), &self.environment, command)
+    }
 }
 
-/// The outcome in one line.
-pub(super) fn headline(outcome: &Outcome) -> String {
-    let attacks = outcome.plan.attacks.iter();
-    let tried: Vec<bool> = attacks.filter_map(|a| outcome.is_withstood(*a)).collect();
-    let withstood = tried.iter().filter(|withstood| **withstood).count();
-    let ended = match outcome.deaths.len() {
-        0 => "none ends the server".to_owned(),
-        1 => "one ends the server".to_owned(),
-        several => format!("{several} end the server"),
-    };
-    format!(
-        "{withstood} of {} attacks are noticed by no other client; {ended}",
-        tried.len()
-    )
-}
-
-/// Latencies by the number of the attack.
-fn by_attack(outcome: &Outcome) -> Chart {
+/// Returns the latencies by the number of the attack.
+fn by_attack(outcome: &HostileOutcome) -> Chart {
     let caption = "p99 and the longest call before and during each attack, by its number in the \
                    tables. A point is missing where no call was answered.";
-    let series = |mark, name, phase, of: fn(&Row) -> f64| {
+    let series = |mark, name, phase, of: fn(&HostileRow) -> f64| {
         let attacks = outcome.plan.attacks.iter().enumerate();
         let points = attacks.filter_map(|(at, attack)| {
             let row = outcome.row(*attack, phase)?;
@@ -51,9 +66,9 @@ fn by_attack(outcome: &Outcome) -> Chart {
         });
         Series::new(mark, name, points)
     };
-    let p99 = |row: &Row| row.latency.p99_us;
-    let max = |row: &Row| row.latency.max_us;
-    let (before, during) = (Phase::Before, Phase::During);
+    let p99 = |row: &HostileRow| row.latency.p99_us;
+    let max = |row: &HostileRow| row.latency.max_us;
+    let (before, during) = (AttackPhase::Before, AttackPhase::During);
     Chart::new(caption, Axis::linear("attack", Unit::Count), latency()).series([
         series(Mark::Line, "p99 alone", before, p99).colour(0),
         series(Mark::Dashes, "longest alone", before, max).colour(0),
@@ -62,65 +77,76 @@ fn by_attack(outcome: &Outcome) -> Chart {
     ])
 }
 
-/// The effects of each attack on other clients.
-fn of_client(outcome: &Outcome) -> Table {
-    let line = |attack| {
-        let [before, during, after] = rows(outcome, attack)?;
-        let time = |row: &Row, us: f64| match row.latency.calls {
-            0 => "none".to_owned(),
-            _ => units::time(us),
-        };
-        Some(vec![
-            time(before, before.latency.p50_us),
-            time(during, during.latency.p50_us),
-            time(before, before.latency.p99_us),
-            time(during, during.latency.p99_us),
-            time(during, during.latency.max_us),
-            percent(during.failed_calls_percent),
-            percent(during.failed_newcomers_percent),
-            percent(after.failed_calls_percent),
-            percent(after.failed_newcomers_percent),
-        ])
-    };
-    table(outcome, "Other clients", line, &CLIENT_COLUMNS)
+/// The figures of an attack.
+struct AttackFigures<'a> {
+    before: &'a HostileRow,
+    during: &'a HostileRow,
+    after: &'a HostileRow,
+    /// The status of the server, if it ended.
+    death: Option<&'a str>,
 }
 
-/// The memory and time of the server during each attack.
-fn of_server(outcome: &Outcome) -> Table {
-    let line = |attack| {
-        let [before, during, after] = rows(outcome, attack)?;
-        let end = outcome.death(attack).map(|death| death.status.clone());
-        Some(vec![
-            bytes(during.sent_octets),
-            units::count(during.connections),
-            bytes(before.resident_octets),
-            bytes(during.resident_most_octets),
-            bytes(after.resident_octets),
-            percent(before.cpu_percent),
-            percent(during.cpu_percent),
-            percent(after.cpu_percent),
-            end.unwrap_or_else(|| "lives".to_owned()),
-        ])
-    };
-    table(outcome, "The server", line, &SERVER_COLUMNS)
+/// Returns the columns of the effects on other clients.
+fn client_columns<'a>() -> [Column<AttackFigures<'a>>; 9] {
+    [
+        ("p50 alone", |of| time(of.before, of.before.latency.p50_us)),
+        ("p50 beside", |of| time(of.during, of.during.latency.p50_us)),
+        ("p99 alone", |of| time(of.before, of.before.latency.p99_us)),
+        ("p99 beside", |of| time(of.during, of.during.latency.p99_us)),
+        ("longest", |of| time(of.during, of.during.latency.max_us)),
+        ("calls failed", |of| percent(of.during.failed_calls_percent)),
+        ("new clients failed", |of| {
+            percent(of.during.failed_newcomers_percent)
+        }),
+        ("calls failed after", |of| {
+            percent(of.after.failed_calls_percent)
+        }),
+        ("new clients failed after", |of| {
+            percent(of.after.failed_newcomers_percent)
+        }),
+    ]
 }
 
-fn table(
-    outcome: &Outcome,
+/// Returns the columns of the memory and the time of the server.
+fn server_columns<'a>() -> [Column<AttackFigures<'a>>; 9] {
+    [
+        ("sent", |of| bytes(of.during.sent_octets)),
+        ("connections", |of| units::count(of.during.connections)),
+        ("memory before", |of| bytes(of.before.resident_octets)),
+        ("most", |of| bytes(of.during.resident_most_octets)),
+        ("after", |of| bytes(of.after.resident_octets)),
+        ("CPU before", |of| percent(of.before.cpu_percent)),
+        ("during", |of| percent(of.during.cpu_percent)),
+        ("after", |of| percent(of.after.cpu_percent)),
+        ("end", |of| of.death.unwrap_or("lives").to_owned()),
+    ]
+}
+
+/// Returns a table with a line for each attack.
+fn table<'a>(
+    outcome: &'a HostileOutcome,
     heading: &str,
-    line: impl Fn(Attack) -> Option<Vec<String>>,
-    columns: &[&'static str],
+    columns: &[Column<AttackFigures<'a>>],
 ) -> Table {
     let attacks = outcome.plan.attacks.iter().enumerate();
     let lines = attacks.filter_map(|(at, attack)| {
-        Some((format!("{} {}", at + 1, attack.title()), line(*attack)?))
+        let [before, during, after] = AttackPhase::ALL.map(|phase| outcome.row(*attack, phase));
+        let figures = AttackFigures {
+            before: before?,
+            during: during?,
+            after: after?,
+            death: outcome.death(*attack).map(|death| death.status.as_str()),
+        };
+        Some((format!("{} {}", at + 1, attack.title()), Some(figures)))
     });
-    Table::new(heading, columns.iter().copied(), lines)
+    table_of(heading, columns, lines)
 }
 
-fn rows(outcome: &Outcome, attack: Attack) -> Option<[&Row; 3]> {
-    let [before, during, after] = Phase::ALL.map(|phase| outcome.row(attack, phase));
-    Some([before?, during?, after?])
+fn time(row: &HostileRow, us: f64) -> String {
+    match row.latency.calls {
+        0 => "none".to_owned(),
+        _ => units::time(us),
+    }
 }
 
 fn percent(value: f64) -> String {
@@ -131,24 +157,23 @@ fn bytes(octets: u64) -> String {
     units::bytes(octets as f64)
 }
 
-/// Notes on reading the figures, in sentences.
-fn notes(outcome: &Outcome) -> Vec<String> {
+/// Returns the notes on how to read the figures.
+fn notes(outcome: &HostileOutcome) -> Vec<String> {
     let plan = &outcome.plan;
-    let message = |attack: Attack| match attack.conduct(&[0; 28], plan) {
-        Conduct::Call(message) => Some(format!(
-            "{} {}",
-            attack.title(),
-            bytes(message.len() as u64)
-        )),
-        Conduct::Hold { .. } | Conduct::Stream(..) | Conduct::Malformed => None,
+    let message = |attack: Attack| {
+        let Conduct::Call(message) = attack.conduct(&[0; 28], plan) else {
+            return None;
+        };
+        let size = bytes(message.len() as u64);
+        Some(format!("{} {size}", attack.title()))
     };
     let messages: Vec<String> = plan.attacks.iter().copied().filter_map(message).collect();
     let mut notes = vec![
         format!(
-            "Each attack has a new server with the default settings. A client calls it every {}, and \
-             a new client comes every {}, connects and sends a request of {}: alone for {}, beside \
-             the attack for {}, and alone again for {}. A call that takes longer than {} has failed, \
-             and one that is due while the one before it is under way is left out.",
+            "Each attack has a new server with the default settings. A client calls it every {}, \
+             and a new client comes every {}, connects and sends a request of {}: alone for {}, \
+             beside the attack for {}, and alone again for {}. A call that takes longer than {} \
+             has failed, and one that is due while the one before it is under way is left out.",
             units::setting(plan.period),
             units::setting(plan.newcomer_period),
             bytes(plan.newcomer_octets.into()),
@@ -168,30 +193,8 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     notes
 }
 
-const LEAD: &str = "What other clients of a server notice while it is attacked, and what \
-     the attack takes of the server.";
-const CLIENT_COLUMNS: [&str; 9] = [
-    "p50 alone",
-    "p50 beside",
-    "p99 alone",
-    "p99 beside",
-    "longest",
-    "calls failed",
-    "new clients failed",
-    "calls failed after",
-    "new clients failed after",
-];
-const SERVER_COLUMNS: [&str; 9] = [
-    "sent",
-    "connections",
-    "memory before",
-    "most",
-    "after",
-    "CPU before",
-    "during",
-    "after",
-    "end",
-];
+const LEAD: &str = "The effects of attacks on a server on its other clients, and on its memory and \
+     processor time.";
 
 #[cfg(test)]
 mod tests {

@@ -1,47 +1,45 @@
-//! One attack: a victim, a client and an attacker, and what becomes of them.
+//! One attack: a victim, a client and an attacker.
+
+use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
-use std::time::Duration;
 
 use super::PART;
 use super::attack::Attack;
-use super::order::{Measured, Part, Run, Sent, Target};
-use super::outcome::{Death, Row};
-use super::plan::{Phase, Plan};
+use super::order::{AttackTraffic, HostileOrder, PhaseCalls, PhaseRun, Target};
+use super::outcome::{Death, HostileOutcome, HostileRow};
+use super::plan::AttackPhase;
 use crate::error::LabError;
 use crate::process::{Child, ProcessError, Ready};
 use crate::usage::{computed, resident};
 use crate::watch::Watch;
 
-/// The figures of one attack.
-pub(super) struct Found {
-    pub(super) rows: Vec<Row>,
-    /// The end of the victim, if it ended.
-    pub(super) death: Option<Death>,
-}
+/// Attacks a new victim, and adds the figures to the outcome. The victim may end; a failure of
+/// another process is an error.
+pub(super) fn run(
+    outcome: &mut HostileOutcome,
+    attack: Attack,
+    watch: &Watch,
+) -> Result<(), LabError> {
+    let plan = &outcome.plan;
+    let (mut victim, target): (_, Target) = Child::start("victim", PART, &HostileOrder::Victim)?;
+    let order = HostileOrder::Client(target.clone(), plan.clone());
+    let (mut client, Ready {}) = Child::start("client", PART, &order)?;
+    let order = HostileOrder::Attacker(target, plan.clone(), attack);
+    let (mut attacker, Ready {}) = Child::start("attacker", PART, &order)?;
 
-/// Attacks a new victim. That the victim ends is no failure; all other processes are to do their work.
-pub(super) fn run(plan: &Plan, attack: Attack, watch: &Watch) -> Result<Found, LabError> {
-    let (mut victim, target): (_, Target) = Child::start("victim", PART, &Part::Victim)?;
-    let part = Part::Client(target.clone(), plan.clone());
-    let (mut client, Ready {}) = Child::start("client", PART, &part)?;
-    let part = Part::Attacker(target, plan.clone(), attack);
-    let (mut attacker, Ready {}) = Child::start("attacker", PART, &part)?;
-
-    let mut found = Found {
-        rows: Vec::new(),
-        death: None,
-    };
-    for phase in Phase::ALL {
+    let mut death = None;
+    for phase in AttackPhase::ALL {
+        let is_during = phase == AttackPhase::During;
         let length = plan.length(phase);
         let start = Monotonic::now() + LEAD;
-        let run = Run {
+        let run = PhaseRun {
             at_ns: start.as_nanos(),
             length,
         };
         let computed_before = computed(victim.id());
         client.tell(&Some(run))?;
-        if phase == Phase::During {
+        if is_during {
             attacker.tell(&run)?;
         }
         let mut most = 0;
@@ -51,54 +49,43 @@ pub(super) fn run(plan: &Plan, attack: Attack, watch: &Watch) -> Result<Found, L
             most = most.max(resident(victim.id()));
             watch.tick();
         }
-        // The last call and the last new client may each take as long as they are given.
+        // The last call and the last new client may each take as long as their timeout.
         let patience = Deadline::after(plan.timeout * 4 + WIND_DOWN);
-        let measured: Measured = client.hear(patience)?;
+        let PhaseCalls { calls, newcomers } = client.hear(patience)?;
         let computed = computed(victim.id()).saturating_sub(computed_before);
         let resident = resident(victim.id());
-        let sent = match phase {
-            Phase::During => attacker.hear(patience)?,
-            Phase::Before | Phase::After => Sent::default(),
+        let sent = if is_during {
+            attacker.hear(patience)?
+        } else {
+            AttackTraffic::default()
         };
-        if found.death.is_none()
-            && let Err(error) = victim.check()
-        {
-            found.death = Some(Death::of(attack, error));
+        if death.is_none() {
+            death = victim.check().err().map(|error| Death::of(attack, error));
         }
-        found.rows.push(Row {
+        outcome.rows.push(HostileRow {
             attack,
             phase,
-            latency: measured.calls.summary(),
-            failed_calls_percent: percent(measured.failed, measured.calls.calls()),
-            newcomers: measured.newcomers.calls(),
-            failed_newcomers_percent: percent(
-                measured.failed_newcomers,
-                measured.newcomers.calls(),
-            ),
-            newcomer_max_us: measured.newcomers.max_us(),
+            latency: calls.answered.summary(),
+            failed_calls_percent: calls.failed_percent(),
+            newcomers: newcomers.answered.calls(),
+            failed_newcomers_percent: newcomers.failed_percent(),
+            newcomer_max_us: newcomers.answered.max_us(),
             sent_octets: sent.octets,
             connections: sent.connections,
             refused_connections: sent.refused,
             resident_octets: resident,
             resident_most_octets: most.max(resident),
             cpu_percent: computed.as_secs_f64() / length.as_secs_f64() * 100.0,
-            survived_percent: if found.death.is_none() { 100.0 } else { 0.0 },
+            survived_percent: if death.is_none() { 100.0 } else { 0.0 },
         });
     }
     let end = Deadline::after(WIND_DOWN);
     client.dismiss(end)?;
     attacker.finish(end)?;
-    // What it is still at is not waited for: dropping it ends it.
+    // The victim may still be busy, so it is not waited for: dropping it ends it.
     drop(victim);
-    Ok(found)
-}
-
-/// A part of a whole that is given by the rest of it.
-fn percent(part: u64, rest: u64) -> f64 {
-    match part + rest {
-        0 => 0.0,
-        whole => part as f64 / whole as f64 * 100.0,
-    }
+    outcome.deaths.extend(death);
+    Ok(())
 }
 
 impl Death {
@@ -116,7 +103,7 @@ impl Death {
     }
 }
 
-/// From the order to the beginning of a phase.
+/// The time from the order to the beginning of a phase.
 const LEAD: Duration = Duration::from_millis(20);
 /// The time within which processes answer and end, beside that of calls.
 const WIND_DOWN: Duration = Duration::from_secs(30);

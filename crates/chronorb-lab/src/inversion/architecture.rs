@@ -1,11 +1,10 @@
 //! The architectures of ORBs that are compared.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-/// How an ORB has its connections, and its server its threads.
+use crate::named::by_name;
+
+/// The connections of an ORB's clients, and the threads of its servers.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Architecture {
@@ -15,11 +14,11 @@ pub enum Architecture {
     HalfSync,
     /// One thread reads one connection, and queues requests for workers.
     WorkerPool,
-    /// Whoever is free of a pool reads the one connection, and serves.
+    /// A free thread of a pool reads the one connection, and serves.
     LeaderFollowersMuxed,
     /// One thread reads one connection, and hands each request to a thread of its priority.
     FilterChain,
-    /// omniORB as it comes.
+    /// omniORB with its defaults.
     #[serde(rename = "omniorb")]
     OmniOrb,
     /// omniORB with a connection for each thread of the client.
@@ -27,38 +26,36 @@ pub enum Architecture {
     OmniOrbTuned,
 }
 
-/// What there is to say about an architecture.
+/// The names and the construction of an architecture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Description {
-    /// Its name on the command line and in figures.
-    pub(super) name: &'static str,
-    /// As a heading.
+    /// The name in headings.
     pub(super) title: &'static str,
     /// The ORB of the paper that has it; empty where none has.
     pub(super) stands_for: &'static str,
-    /// In a sentence.
+    /// The description, in a sentence.
     pub(super) meaning: &'static str,
     pub(super) make: Make,
 }
 
-/// How it is made.
+/// The ORB that has an architecture.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Make {
-    /// By chronorb, whose setting `-ORBArchitecture` has a value of the same name.
-    Chronorb(Pool),
-    /// By omniORB.
+    /// chronorb, whose setting `-ORBArchitecture` has a value of the same name.
+    Chronorb(ServantPool),
+    /// omniORB.
     OmniOrb {
-        /// Whether its client may have as many connections as it has threads.
+        /// Permits the client as many connections as it has threads.
         is_tuned: bool,
     },
 }
 
 /// The server's thread pool.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(super) enum Pool {
-    /// With a lane for each servant.
+pub(super) enum ServantPool {
+    /// A pool with a lane for each servant.
     Lanes,
-    /// One for both servants, of the high priority.
+    /// One pool for both servants, of the high priority.
     Shared,
 }
 
@@ -74,24 +71,18 @@ impl Architecture {
         Self::OmniOrbTuned,
     ];
 
-    /// Its name on the command line and in figures.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.description().name
-    }
-
-    /// As a heading.
+    /// The name in headings.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.description().title
     }
 
-    /// Whether it is a conventional one, which takes no care of priorities between client and servant.
+    /// Whether the architecture is conventional: it ignores priorities between client and servant.
     pub(super) const fn is_conventional(self) -> bool {
         !matches!(self, Self::RealTime | Self::HalfSync)
     }
 
-    /// Whether omniORB makes it.
+    /// Whether omniORB has it.
     pub(super) const fn is_of_omniorb(self) -> bool {
         matches!(self.description().make, Make::OmniOrb { .. })
     }
@@ -99,61 +90,55 @@ impl Architecture {
     pub(super) const fn description(self) -> Description {
         match self {
             Self::RealTime => Description {
-                name: "real-time",
                 title: "Real-time",
                 stands_for: "TAO",
-                meaning: "Each thread of the client has a connection of its own, made beforehand, and \
-                          the server a lane with a thread for each priority, which reads the \
+                meaning: "Each thread of the client has a connection of its own, made beforehand, \
+                          and the server a lane with a thread for each priority, which reads the \
                           connections of this priority and serves their requests.",
-                make: Make::Chronorb(Pool::Lanes),
+                make: Make::Chronorb(ServantPool::Lanes),
             },
             Self::HalfSync => Description {
-                name: "half-sync",
                 title: "Half-Sync/Half-Async",
                 stands_for: "",
-                meaning: "The same connections and lanes, but in each lane one thread reads and queues \
-                          requests, and another serves them.",
-                make: Make::Chronorb(Pool::Lanes),
+                meaning: "The same connections and lanes, but in each lane one thread reads and \
+                          queues requests, and another serves them.",
+                make: Make::Chronorb(ServantPool::Lanes),
             },
             Self::WorkerPool => Description {
-                name: "worker-pool",
                 title: "Worker pool",
                 stands_for: "CORBAplus",
-                meaning: "All threads of the client share one connection, by whose own thread all is sent \
-                          and received. One thread of the server reads it and queues requests in the \
-                          order of their arrival for a pool of workers, which serve both servants.",
-                make: Make::Chronorb(Pool::Shared),
+                meaning: "All threads of the client share one connection, by whose own thread all \
+                          is sent and received. One thread of the server reads it and queues \
+                          requests in the order of their arrival for a pool of workers, which \
+                          serve both servants.",
+                make: Make::Chronorb(ServantPool::Shared),
             },
             Self::LeaderFollowersMuxed => Description {
-                name: "leader-followers-muxed",
                 title: "Leader/Followers, one connection",
                 stands_for: "miniCOOL",
-                meaning: "All threads of the client share one connection, and one of those that wait \
-                          reads the replies for all. The server has one pool for both servants, whose \
-                          free threads take turns to read it and serve.",
-                make: Make::Chronorb(Pool::Shared),
+                meaning: "All threads of the client share one connection, and one of those that \
+                          wait reads the replies for all. The server has one pool for both \
+                          servants, whose free threads take turns to read it and serve.",
+                make: Make::Chronorb(ServantPool::Shared),
             },
             Self::FilterChain => Description {
-                name: "filter-chain",
                 title: "Filter chain",
                 stands_for: "MT-Orbix",
-                meaning: "All threads of the client share one connection, and one of those that wait \
-                          reads the replies for all. One thread of the server, of the high priority, \
-                          reads it, finds the target of each request, and hands it to the lane of its \
-                          priority, whose thread serves it.",
-                make: Make::Chronorb(Pool::Lanes),
+                meaning: "All threads of the client share one connection, and one of those that \
+                          wait reads the replies for all. One thread of the server, of the high \
+                          priority, reads it, finds the target of each request, and hands it to \
+                          the lane of its priority, whose thread serves it.",
+                make: Make::Chronorb(ServantPool::Lanes),
             },
             Self::OmniOrb => Description {
-                name: "omniorb",
                 title: "omniORB",
                 stands_for: "",
-                meaning: "omniORB with its defaults: at most five connections for all threads of the \
-                          client, and a thread of the server for each connection, all of the high \
-                          priority.",
+                meaning: "omniORB with its defaults: at most five connections for all threads of \
+                          the client, and a thread of the server for each connection, all of the \
+                          high priority.",
                 make: Make::OmniOrb { is_tuned: false },
             },
             Self::OmniOrbTuned => Description {
-                name: "omniorb-tuned",
                 title: "omniORB, tuned",
                 stands_for: "",
                 meaning: "omniORB with as many connections as the client has threads.",
@@ -163,32 +148,18 @@ impl Architecture {
     }
 }
 
-impl fmt::Display for Architecture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Architecture {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let named = Self::ALL.into_iter().find(|of| of.name() == text);
-        named.ok_or_else(|| format!("there are {}", Self::ALL.map(Self::name).join(", ")))
-    }
-}
+by_name!(Architecture);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_has_one_name_everywhere() {
+    fn each_is_read_by_its_name_in_figures() {
         for architecture in Architecture::ALL {
-            let name = architecture.name();
-            assert_eq!(name.parse(), Ok(architecture));
-            assert_eq!(serde_json::to_value(architecture).unwrap(), name);
+            assert_eq!(architecture.to_string().parse(), Ok(architecture));
         }
+        assert_eq!("omniorb-tuned".parse(), Ok(Architecture::OmniOrbTuned));
         let error = "corbaplus".parse::<Architecture>().unwrap_err();
         assert!(error.contains("real-time, half-sync"), "{error}");
     }

@@ -1,25 +1,23 @@
-//! `chronorb lab inversion`: how the architecture of an ORB inverts priorities.
+//! `chronorb lab inversion`: priority inversion by the architecture of an ORB.
 //!
-//! One client process has a thread of high priority and up to fifty of low priority, which call two servants of one
-//! server process at fixed times. [`Inversion`] runs both anew for each architecture ([`Architecture`]), mode
-//! ([`Mode`]) and number of low-priority clients, and tells what the calls of each class took: the experiment of figures
-//! 7 and 8 of "Alleviating Priority Inversion and Non-determinism in Real-time CORBA ORB Core Architectures" by Schmidt,
-//! Mungee, Flores-Gaitan and Gokhale (RTAS 1998), with rates and work that keep a server of today busy.
+//! One client process has a thread of high priority and up to fifty of low priority, which call two
+//! servants of one server process at fixed times. [`Inversion`] runs both anew for each
+//! [`Architecture`], [`Mode`] and number of low-priority clients, and measures the calls of each
+//! class. This is the experiment of figures 7 and 8 of "Alleviating Priority Inversion and
+//! Non-determinism in Real-time CORBA ORB Core Architectures" by Schmidt, Mungee, Flores-Gaitan and
+//! Gokhale (RTAS 1998), with rates and work that keep a server of today busy.
 //!
 //! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND), or
-//! programs of omniORB. They exchange lines of JSON with it:
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND), or programs of omniORB. They exchange lines of JSON:
 //!
-//! | child | says | hears |
+//! | child | sends | receives |
 //! |---|---|---|
 //! | server | the references of its objects | the end of its input: shut down |
-//! | client | that all its threads are connected, then what each call took | when to call; at last, the end of its input |
+//! | client | that all its threads are connected, then the times of each call | when to call; at last, the end of its input |
 
 mod architecture;
-mod calls;
 mod claims;
 mod client;
-mod order;
 mod outcome;
 mod plan;
 mod report;
@@ -40,12 +38,12 @@ use crate::work::Speed;
 
 pub use architecture::Architecture;
 pub(crate) use client::{CLIENT, client_main};
-pub use outcome::{Calibration, Class, Outcome, Row};
-pub use plan::{Mode, Place, Plan, Series};
+pub use outcome::{Calibration, ClientClass, InversionOutcome, InversionRow};
+pub use plan::{CpuPlacement, InversionPlan, InversionSeries, Mode};
 
-use plan::MOST_CLIENTS;
 pub(crate) use plan::Periods;
-pub(crate) use trial::{Measurement, Site, Trial};
+use plan::{BACK_TO_BACK, MOST_CLIENTS};
+pub(crate) use trial::{InversionSite, InversionTrial, Measurement};
 
 /// The experiment.
 ///
@@ -57,77 +55,100 @@ pub struct Inversion;
 impl Experiment for Inversion {
     const NAME: &'static str = "inversion";
     const TITLE: &'static str = "Priority inversion by the architecture of the ORB";
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = InversionPlan;
+    type Findings = InversionOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> InversionPlan {
+        InversionPlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> InversionPlan {
+        InversionPlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
-        let mut environment = Environment::probe();
-        let cpus = Cpus::of_this_process()?;
-        let one_cpu = !cpus.are_several();
-        let omniorb = match plan.architectures.iter().any(|of| of.is_of_omniorb()) {
-            true => OmniOrb::find(),
-            false => OmniOrb::without("it was not asked for".to_owned()),
+    fn measure(plan: &InversionPlan) -> Result<InversionOutcome, LabError> {
+        let environment = Environment::probe();
+        let omniorb = if plan.architectures.iter().any(|of| of.is_of_omniorb()) {
+            OmniOrb::find()
+        } else {
+            OmniOrb::without("it was not asked for".to_owned())
         };
-        let site = Site {
-            cpus,
-            network: plan
-                .namespaces
-                .then(|| Network::build(&Layout::default()))
-                .transpose()
-                .map_err(|source| LabError::Network {
-                    source,
-                    hint: "; without --namespaces all runs over the loopback device",
-                })?,
+        let network = plan.namespaces.then(|| Network::build(&Layout::default()));
+        let network = network.transpose().map_err(|source| LabError::Network {
+            source,
+            hint: "; without --namespaces all runs over the loopback device",
+        })?;
+        let site = InversionSite {
+            cpus: Cpus::of_this_process()?,
+            network,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
             omniorb: omniorb.inversion(),
         };
         let before = ProcessorTime::now();
-        let awake = plan
-            .awake
-            .then(|| Awake::on(site.cpus.iter()))
-            .transpose()
-            .map_err(LabError::work("keeping processors awake"))?;
+        let awake = plan.awake.then(|| Awake::on(site.cpus.iter())).transpose();
+        let awake = awake.map_err(LabError::work("keeping processors awake"))?;
         let architectures = plan.taking_part(&site);
-        let watch = Watch::start(Self::TITLE, plan.length_of(&architectures));
-        let run = Run::begin(plan, &site, &watch);
-        let (rows, calibrations) = run.series(&architectures)?;
-        drop(watch);
-        drop(awake);
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+        let watch = Watch::start(Self::TITLE, plan.length_of(architectures.len()));
+        let mut outcome = InversionOutcome {
             plan: plan.clone(),
             environment,
             real_time: site.real_time,
             memory_locked: site.lock_memory,
-            one_cpu,
+            one_cpu: !site.cpus.are_several(),
             omniorb,
-            calibrations,
-            rows,
-        })
+            calibrations: Vec::new(),
+            rows: Vec::new(),
+        };
+        let run = InversionRun::begin(plan, &site, &watch);
+        for series in &plan.series {
+            let mode = series.mode;
+            let periods = match mode.periods() {
+                Some(periods) => periods,
+                None => {
+                    let calibration = run.calibrate(mode)?;
+                    outcome.calibrations.push(calibration);
+                    calibration.periods()
+                }
+            };
+            // Trials that are compared follow each other.
+            for low_clients in series.low_clients.iter().copied() {
+                for architecture in architectures.iter().copied() {
+                    let trial = InversionTrial {
+                        length: series.length,
+                        calls: series.calls,
+                        ..run.trial(architecture, mode, low_clients, periods, &mode.to_string())
+                    };
+                    let measured = run.try_one(&trial)?;
+                    let row = |class| run.row(&trial, class, &measured);
+                    outcome.rows.extend(ClientClass::ALL.map(row));
+                }
+            }
+        }
+        drop(watch);
+        drop(awake);
+        let stolen = before.stolen_percent(ProcessorTime::now());
+        outcome.environment.stolen_percent = vec![stolen];
+        Ok(outcome)
     }
 }
 
-/// The course of an experiment that makes trials.
+/// The settings that the trials of a run share.
 #[derive(Debug)]
-pub(crate) struct Run<'a> {
-    plan: &'a Plan,
-    site: &'a Site,
+pub(crate) struct InversionRun<'a> {
+    plan: &'a InversionPlan,
+    site: &'a InversionSite,
     watch: &'a Watch,
-    /// What a call computes, in steps.
+    /// The computing steps of a call.
     steps: u32,
 }
 
-impl<'a> Run<'a> {
-    pub(crate) fn begin(plan: &'a Plan, site: &'a Site, watch: &'a Watch) -> Self {
+impl<'a> InversionRun<'a> {
+    pub(crate) fn begin(
+        plan: &'a InversionPlan,
+        site: &'a InversionSite,
+        watch: &'a Watch,
+    ) -> Self {
         Self {
             plan,
             site,
@@ -136,21 +157,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Finds the rates of a mode for which they depend on the machine: how often fifty low-priority clients call when
-    /// they keep a processor as busy as wanted, with the real-time architecture. Where client and server have one each
-    /// it is the busier one; otherwise both take of the same.
+    /// Measures the rates of a mode for which they depend on the machine: the rate at which fifty
+    /// low-priority clients keep a processor as busy as planned, with the real-time architecture.
+    ///
+    /// If client and server have one processor each, the busier one counts, otherwise their sum.
     pub(crate) fn calibrate(&self, mode: Mode) -> Result<Calibration, LabError> {
-        let saturated = Periods {
-            high: Duration::from_millis(5),
-            low: Duration::ZERO,
-        };
-        let trial = Trial {
+        let architecture = Architecture::RealTime;
+        let trial = InversionTrial {
             length: self.plan.calibration,
             ..self.trial(
-                Architecture::RealTime,
+                architecture,
                 mode,
                 MOST_CLIENTS,
-                saturated,
+                BACK_TO_BACK,
                 "calibration",
             )
         };
@@ -161,9 +180,9 @@ impl<'a> Run<'a> {
             |percent: f64| Duration::from_secs_f64(percent / 100.0 * length / calls.max(1) as f64);
         let server = each(measured.server_cpu_percent);
         let client = each(measured.client_cpu_percent);
-        let request = match trial.place {
-            Place::Apart => server.max(client),
-            Place::Together | Place::Free => server + client,
+        let request = match self.plan.place_in(mode) {
+            CpuPlacement::Apart => server.max(client),
+            CpuPlacement::Together | CpuPlacement::Free => server + client,
         };
         let periods = self.plan.loaded_periods(request);
         Ok(Calibration {
@@ -176,38 +195,6 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// All trials, and how rates were found. Trials that are compared follow each other.
-    fn series(
-        &self,
-        architectures: &[Architecture],
-    ) -> Result<(Vec<Row>, Vec<Calibration>), LabError> {
-        let mut rows = Vec::new();
-        let mut calibrations = Vec::new();
-        for series in &self.plan.series {
-            let mode = series.mode;
-            let periods = match mode.periods() {
-                Some(periods) => periods,
-                None => {
-                    let found = self.calibrate(mode)?;
-                    calibrations.push(found);
-                    found.periods()
-                }
-            };
-            for low_clients in series.low_clients.iter().copied() {
-                for architecture in architectures.iter().copied() {
-                    let trial = Trial {
-                        length: series.length,
-                        calls: series.calls,
-                        ..self.trial(architecture, mode, low_clients, periods, mode.name())
-                    };
-                    let measured = self.try_one(&trial)?;
-                    rows.extend(Class::ALL.map(|class| row(&trial, mode, class, &measured)));
-                }
-            }
-        }
-        Ok((rows, calibrations))
-    }
-
     pub(crate) fn trial(
         &self,
         architecture: Architecture,
@@ -215,54 +202,59 @@ impl<'a> Run<'a> {
         low_clients: u32,
         periods: Periods,
         name: &str,
-    ) -> Trial {
-        let (work, steps) = match mode.works() {
-            true => (self.plan.work, self.steps),
-            false => (Duration::ZERO, 0),
-        };
-        Trial {
+    ) -> InversionTrial {
+        InversionTrial {
             architecture,
+            mode,
             name: format!("{architecture}, {name}, {}", report::clients(low_clients)),
             low_clients,
-            length: Duration::ZERO,
-            place: self.plan.place_in(mode),
             periods,
+            length: Duration::ZERO,
             calls: 0,
-            work,
-            steps,
-            threads: self.plan.threads,
             options: Vec::new(),
         }
     }
 
-    pub(crate) fn try_one(&self, trial: &Trial) -> Result<Measurement, LabError> {
-        self.watch.begin(&trial.name);
-        self.site.run(trial, || self.watch.tick())
+    /// Returns the computing time of a call in a mode.
+    fn work(&self, mode: Mode) -> Duration {
+        let works = mode.settings().works;
+        if works {
+            self.plan.work
+        } else {
+            Duration::ZERO
+        }
     }
-}
 
-fn row(trial: &Trial, mode: Mode, class: Class, measured: &Measurement) -> Row {
-    let (calls, period) = match class {
-        Class::High => (&measured.high, trial.periods.high),
-        Class::Low => (&measured.low, trial.periods.low),
-    };
-    let from_call = calls.from_call.summary();
-    Row {
-        architecture: trial.architecture,
-        mode,
-        place: trial.place,
-        low_clients: trial.low_clients,
-        class,
-        latency: calls.from_due.summary(),
-        call_mean_us: from_call.mean_us,
-        call_jitter_us: from_call.jitter_us,
-        call_p99_us: from_call.p99_us,
-        call_max_us: from_call.max_us,
-        period_us: micros(period),
-        work_us: micros(trial.work),
-        server_cpu_percent: measured.server_cpu_percent,
-        client_cpu_percent: measured.client_cpu_percent,
-        stolen_percent: measured.stolen_percent,
+    /// Returns the row of a class of clients in a trial.
+    fn row(
+        &self,
+        trial: &InversionTrial,
+        class: ClientClass,
+        measured: &Measurement,
+    ) -> InversionRow {
+        let period = match class {
+            ClientClass::High => trial.periods.high,
+            ClientClass::Low => trial.periods.low,
+        };
+        let calls = measured.calls(class);
+        let from_call = calls.from_call.summary();
+        InversionRow {
+            architecture: trial.architecture,
+            mode: trial.mode,
+            place: self.plan.place_in(trial.mode),
+            low_clients: trial.low_clients,
+            class,
+            latency: calls.from_due.summary(),
+            call_mean_us: from_call.mean_us,
+            call_jitter_us: from_call.jitter_us,
+            call_p99_us: from_call.p99_us,
+            call_max_us: from_call.max_us,
+            period_us: micros(period),
+            work_us: micros(self.work(trial.mode)),
+            server_cpu_percent: measured.server_cpu_percent,
+            client_cpu_percent: measured.client_cpu_percent,
+            stolen_percent: measured.stolen_percent,
+        }
     }
 }
 

@@ -1,94 +1,83 @@
-//! What was found.
+//! The figures of the experiment.
 
 use std::time::Duration;
 
-use chronorb_report::Document;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::architecture::Architecture;
-use super::plan::{Mode, Periods, Place, Plan};
-use super::{Inversion, claims, report};
-use crate::Claim;
+use super::plan::{CpuPlacement, InversionPlan, Mode, Periods};
 use crate::bench::OmniOrb;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
+use crate::named::by_name;
 use crate::stats::Summary;
 
 /// The class of a client.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// The one of high priority.
+pub enum ClientClass {
+    /// The client of high priority.
     High,
-    /// Those of low priority, all together.
+    /// The clients of low priority, all together.
     Low,
 }
 
-impl Class {
+impl ClientClass {
     /// Both.
     pub const ALL: [Self; 2] = [Self::High, Self::Low];
-
-    /// In a word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Low => "low",
-        }
-    }
 }
+
+by_name!(ClientClass);
 
 /// The calls of one class in one trial.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Row {
-    /// How the ORB was built.
+pub struct InversionRow {
+    /// The architecture of the ORB.
     pub architecture: Architecture,
-    /// How often clients called, and for what.
+    /// The rates of the clients.
     pub mode: Mode,
-    /// On which CPUs client and server ran.
-    pub place: Place,
-    /// How many clients of low priority there were.
+    /// The CPUs of client and server.
+    pub place: CpuPlacement,
+    /// The number of low-priority clients.
     pub low_clients: u32,
-    /// Whose calls these are.
-    pub class: Class,
-    /// What they took from when each was due.
+    /// The class of the calls.
+    pub class: ClientClass,
+    /// The latencies from when each call was due.
     #[serde(flatten)]
     pub latency: Summary,
-    /// The same from when each was made: mean, standard deviation, 99 % and the longest.
+    /// The mean latency from when each call was made.
     pub call_mean_us: f64,
-    #[allow(missing_docs, reason = "see above")]
+    /// The standard deviation of the same latencies.
     pub call_jitter_us: f64,
-    #[allow(missing_docs, reason = "see above")]
+    /// The 99th percentile of the same latencies.
     pub call_p99_us: f64,
-    #[allow(missing_docs, reason = "see above")]
+    /// The longest of the same latencies.
     pub call_max_us: f64,
-    /// From one call of such a client to its next; 0 for calls back to back.
+    /// The time from one call of such a client to its next; 0 for calls back to back.
     pub period_us: f64,
-    /// What a servant computed for each call.
+    /// The computing time of a servant for each call.
     pub work_us: f64,
-    /// How many hundredths of one processor the server took.
+    /// The processor time of the server, as a share of one processor.
     pub server_cpu_percent: f64,
-    /// How many the client took, with all its threads.
+    /// The processor time of the client with all its threads, as a share of one processor.
     pub client_cpu_percent: f64,
-    /// How many hundredths of all processors a hypervisor gave to others.
+    /// The share of all processors that a hypervisor gave to other machines.
     pub stolen_percent: f64,
 }
 
-/// What was found out before a mode whose rates depend on the machine.
+/// The measured rates of a mode whose rates depend on the machine.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Calibration {
     /// The mode.
     pub mode: Mode,
-    /// What a request took of a processor for the server, when fifty clients called back to back.
+    /// The server's processor time for a request while fifty clients called back to back.
     pub server_cpu_us_per_request: f64,
-    /// The same for the client.
+    /// The client's processor time for a request.
     pub client_cpu_us_per_request: f64,
-    /// How many requests were served in a second.
+    /// The requests that were served in a second.
     pub requests_per_s: f64,
-    /// From one call of the high-priority client to its next, in the mode.
+    /// The period of the high-priority client in the mode.
     pub high_period_us: f64,
-    /// From one call of a low-priority client to its next.
+    /// The period of a low-priority client.
     pub low_period_us: f64,
 }
 
@@ -102,94 +91,79 @@ impl Calibration {
     }
 }
 
-/// All that was found.
+/// The outcome of the experiment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Outcome {
-    /// What was run.
-    pub plan: Plan,
-    /// Where.
+pub struct InversionOutcome {
+    /// The plan of the run.
+    pub plan: InversionPlan,
+    /// The machine.
     pub environment: Environment,
     /// Whether clients and servers had real-time priorities.
     pub real_time: bool,
     /// Whether they had their memory locked.
     pub memory_locked: bool,
-    /// Whether there was but one processor for them, whatever was planned.
+    /// Whether there was only one processor for them, whatever was planned.
     #[serde(skip)]
     pub one_cpu: bool,
-    /// The omniORB that took part, or why none did.
+    /// The omniORB that took part, or the reason that none did.
     pub omniorb: OmniOrb,
-    /// How the rates of those modes were found that have none of their own.
+    /// The measured rates of the modes that have no fixed ones.
     pub calibrations: Vec<Calibration>,
-    /// Every class of every trial.
-    pub rows: Vec<Row>,
+    /// The classes of all trials.
+    pub rows: Vec<InversionRow>,
 }
 
-impl Outcome {
-    /// The modes that were measured.
+/// The two rows of a trial: high and low.
+pub(super) type RowPair<'a> = (&'a InversionRow, &'a InversionRow);
+
+impl InversionOutcome {
+    /// Returns the modes that were measured.
     pub(super) fn modes(&self) -> Vec<Mode> {
         let measured = |mode: &Mode| self.rows.iter().any(|row| row.mode == *mode);
         Mode::ALL.into_iter().filter(measured).collect()
     }
 
-    /// The architectures that were measured.
+    /// Returns the architectures that were measured.
     pub(super) fn architectures(&self) -> Vec<Architecture> {
         let measured = |of: &Architecture| self.rows.iter().any(|row| row.architecture == *of);
         Architecture::ALL.into_iter().filter(measured).collect()
     }
 
-    /// The trials of an architecture in a mode in figures of one class, the least clients first.
-    pub(super) fn series(&self, of: Architecture, mode: Mode, class: Class) -> Vec<&Row> {
+    /// Returns the trials of an architecture in a mode in figures of one class, the least clients
+    /// first.
+    pub(super) fn series(
+        &self,
+        of: Architecture,
+        mode: Mode,
+        class: ClientClass,
+    ) -> Vec<&InversionRow> {
         let rows = self.rows.iter();
-        let mut rows: Vec<&Row> = rows
-            .filter(|row| row.architecture == of && row.mode == mode && row.class == class)
+        let mut rows: Vec<_> = rows
+            .filter(|row| (row.architecture, row.mode, row.class) == (of, mode, class))
             .collect();
         rows.sort_by_key(|row| row.low_clients);
         rows
     }
 
-    /// Both classes of each trial: high and low.
-    pub(super) fn pairs(&self, of: Architecture, mode: Mode) -> Vec<(&Row, &Row)> {
-        let low = self.series(of, mode, Class::Low);
-        let high = self.series(of, mode, Class::High).into_iter();
-        high.filter_map(|high| {
-            let same = |low: &&&Row| low.low_clients == high.low_clients;
-            low.iter().find(same).map(|low| (high, *low))
-        })
-        .collect()
+    /// Returns both classes of each trial.
+    pub(super) fn pairs(&self, of: Architecture, mode: Mode) -> Vec<RowPair<'_>> {
+        let [high, low] = ClientClass::ALL.map(|class| self.series(of, mode, class));
+        beside(&high, &low)
+    }
+
+    /// Returns the high-priority client of two architectures with equal numbers of others.
+    pub(super) fn high_of(&self, architectures: [Architecture; 2], mode: Mode) -> Vec<RowPair<'_>> {
+        let [one, other] = architectures.map(|of| self.series(of, mode, ClientClass::High));
+        beside(&one, &other)
     }
 }
 
-impl Findings for Outcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        report::caveats(self)
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        let architectures = self.architectures().into_iter().map(|of| {
-            let description = of.description();
-            json!({
-                "name": description.name,
-                "title": description.title,
-                "stands_for": description.stands_for,
-                "meaning": description.meaning,
-            })
-        });
-        figures(
-            Inversion::NAME,
-            self,
-            json!({"architectures": architectures.collect::<Vec<_>>()}),
-        )
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
+/// Returns the rows of two series with equal numbers of low-priority clients.
+fn beside<'a>(one: &[&'a InversionRow], other: &[&'a InversionRow]) -> Vec<RowPair<'a>> {
+    let pairs = one.iter().filter_map(|row| {
+        let mut others = other.iter();
+        let same = others.find(|other| other.low_clients == row.low_clients)?;
+        Some((*row, *same))
+    });
+    pairs.collect()
 }

@@ -1,8 +1,8 @@
-//! What is compared: strategies, thread pools, loads, and ways to call.
+//! The strategies, thread pools, loads and series of calls that are compared.
 
 use serde::{Deserialize, Serialize};
 
-/// How the threads of the server share the work.
+/// The way in which the threads of the server share the work.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
@@ -16,7 +16,7 @@ impl Strategy {
     /// Both.
     pub const ALL: [Self; 2] = [Self::LeaderFollowers, Self::HalfSyncHalfAsync];
 
-    /// As a heading.
+    /// The name in headings.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -34,21 +34,21 @@ impl Strategy {
     }
 }
 
-/// A thread pool of the server. All have as many threads.
+/// A thread pool of the server; all have the same number of threads.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pool {
+pub enum OvertakePool {
     /// A low, a middle and a high lane.
     Lanes,
-    /// The same, with request buffering.
+    /// The same lanes, with request buffering.
     Buffering,
-    /// The same as the first, with borrowing.
+    /// The same lanes, with borrowing.
     Borrowing,
-    /// One for all priorities.
+    /// One pool for all priorities.
     NoLanes,
 }
 
-impl Pool {
+impl OvertakePool {
     pub(super) const ALL: [Self; 4] =
         [Self::Lanes, Self::Buffering, Self::Borrowing, Self::NoLanes];
 
@@ -62,21 +62,21 @@ impl Pool {
     }
 }
 
-/// What others ask of the server meanwhile.
+/// The load on the server during the measured calls.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Load {
-    /// Nothing.
+pub enum OvertakeLoad {
+    /// No load.
     Idle,
-    /// Nothing, but another process keeps the processors awake, by work of ordinary scheduling.
+    /// No load on the server, but another process keeps the processors awake with ordinary work.
     ///
-    /// It takes time to wake a processor, in a virtual machine a lot of it. Under this load, as
-    /// under most, none is asleep.
+    /// Waking a processor takes time, in a virtual machine a lot. Under most loads none sleeps, so
+    /// this is the fair comparison.
     Awake,
     /// Endless work of low and middle priority: all their threads and all processors are busy, and
     /// more requests wait.
     Saturated,
-    /// The same, and the buffers are full, so that requests are refused.
+    /// The same work with full buffers, so that requests are refused.
     Full,
     /// Slow calls of high priority: the thread of the high lane is always busy. The processors are
     /// kept awake.
@@ -85,7 +85,7 @@ pub enum Load {
     ExhaustedSaturated,
 }
 
-impl Load {
+impl OvertakeLoad {
     const fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -97,7 +97,7 @@ impl Load {
         }
     }
 
-    /// Whether all processors are to be busy.
+    /// Whether endless work keeps all processors busy.
     pub(super) const fn saturates(self) -> bool {
         matches!(
             self,
@@ -105,12 +105,12 @@ impl Load {
         )
     }
 
-    /// Whether the processors are to be kept awake by somebody else.
+    /// Whether another process keeps the processors awake.
     pub(super) const fn wakes(self) -> bool {
         matches!(self, Self::Awake | Self::Exhausted)
     }
 
-    /// Whether the high lane is to be exhausted.
+    /// Whether slow calls exhaust the high lane.
     pub(super) const fn exhausts(self) -> bool {
         matches!(self, Self::Exhausted | Self::ExhaustedSaturated)
     }
@@ -118,56 +118,59 @@ impl Load {
 
 /// A pool under a load.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Case {
+pub struct OvertakeCase {
     /// The pool.
-    pub pool: Pool,
+    pub pool: OvertakePool,
     /// The load.
-    pub load: Load,
+    pub load: OvertakeLoad,
 }
 
-impl Case {
+impl OvertakeCase {
     /// All that are measured.
-    pub const ALL: [Self; 12] = [
-        Self::new(Pool::Lanes, Load::Idle),
-        Self::new(Pool::Lanes, Load::Awake),
-        Self::new(Pool::Lanes, Load::Saturated),
-        Self::new(Pool::Buffering, Load::Idle),
-        Self::new(Pool::Buffering, Load::Awake),
-        Self::new(Pool::Buffering, Load::Full),
-        Self::new(Pool::Borrowing, Load::Idle),
-        Self::new(Pool::Borrowing, Load::Awake),
-        Self::new(Pool::Borrowing, Load::Exhausted),
-        Self::new(Pool::Lanes, Load::ExhaustedSaturated),
-        Self::new(Pool::NoLanes, Load::Idle),
-        Self::new(Pool::NoLanes, Load::Saturated),
-    ];
+    pub const ALL: [Self; 12] = {
+        use {OvertakeLoad as Load, OvertakePool as Pool};
+        [
+            Self::new(Pool::Lanes, Load::Idle),
+            Self::new(Pool::Lanes, Load::Awake),
+            Self::new(Pool::Lanes, Load::Saturated),
+            Self::new(Pool::Buffering, Load::Idle),
+            Self::new(Pool::Buffering, Load::Awake),
+            Self::new(Pool::Buffering, Load::Full),
+            Self::new(Pool::Borrowing, Load::Idle),
+            Self::new(Pool::Borrowing, Load::Awake),
+            Self::new(Pool::Borrowing, Load::Exhausted),
+            Self::new(Pool::Lanes, Load::ExhaustedSaturated),
+            Self::new(Pool::NoLanes, Load::Idle),
+            Self::new(Pool::NoLanes, Load::Saturated),
+        ]
+    };
 
-    pub(super) const fn new(pool: Pool, load: Load) -> Self {
+    pub(super) const fn new(pool: OvertakePool, load: OvertakeLoad) -> Self {
         Self { pool, load }
     }
 
-    /// The same pool under another load.
-    pub(super) const fn under(self, load: Load) -> Self {
+    /// Returns the same pool under another load.
+    pub(super) const fn under(self, load: OvertakeLoad) -> Self {
         Self::new(self.pool, load)
     }
 
-    /// In words.
+    /// Returns the name in tables.
     pub(super) fn name(self) -> String {
         format!("{}: {}", self.pool.name(), self.load.name())
     }
 }
 
-/// How calls follow each other.
+/// The sequence of calls.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Series {
+pub enum CallSeries {
     /// At times fixed beforehand, from which latencies count.
     Periodic,
     /// Each as soon as the one before is answered.
     BackToBack,
 }
 
-impl Series {
+impl CallSeries {
     /// Both, in their order.
     pub const ALL: [Self; 2] = [Self::Periodic, Self::BackToBack];
 
@@ -179,24 +182,29 @@ impl Series {
     }
 }
 
-/// What one set of figures is of.
+/// The subject of one set of figures.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-pub struct Trial {
-    /// How the threads of the server share the work.
+pub struct OvertakeTrial {
+    /// The way in which the threads of the server share the work.
     pub strategy: Strategy,
     /// The pool under its load.
     #[serde(flatten)]
-    pub case: Case,
-    /// How calls follow each other.
-    pub series: Series,
+    pub case: OvertakeCase,
+    /// The sequence of calls.
+    pub series: CallSeries,
 }
 
-impl Trial {
-    /// The same under another load.
-    pub(super) const fn under(self, load: Load) -> Self {
+impl OvertakeTrial {
+    pub(super) const fn new(strategy: Strategy, case: OvertakeCase, series: CallSeries) -> Self {
         Self {
-            case: self.case.under(load),
-            ..self
+            strategy,
+            case,
+            series,
         }
+    }
+
+    /// Returns the same trial under another load.
+    pub(super) const fn under(self, load: OvertakeLoad) -> Self {
+        Self::new(self.strategy, self.case.under(load), self.series)
     }
 }

@@ -1,56 +1,62 @@
-//! What should be true of the figures, and whether it is.
+//! The aims of the experiment: calls of high priority overtake all others.
 
-use super::case::{Case, Load, Pool, Series, Strategy, Trial};
-use super::outcome::{Figure, Outcome, trial};
+use super::case::{CallSeries, OvertakeCase, OvertakeLoad, OvertakePool, OvertakeTrial, Strategy};
+use super::outcome::{OvertakeFigure, OvertakeOutcome};
 use crate::Claim;
 use crate::units;
 
-/// All claims.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+/// Returns all claims.
+pub(super) fn of(outcome: &OvertakeOutcome) -> Vec<Claim> {
     let mut claims = Vec::new();
     for strategy in Strategy::ALL {
+        let trial = |case, series| OvertakeTrial::new(strategy, case, series);
         for case in [SATURATED, FULL] {
-            for series in Series::ALL {
-                claims.push(overtakes(outcome, strategy, case, series));
-            }
+            claims.extend(CallSeries::ALL.map(|series| overtakes(outcome, trial(case, series))));
         }
-        claims.push(borrows(outcome, strategy));
-        claims.push(waits_for_its_own(outcome, strategy));
+        claims.push(borrows(outcome, trial(BORROWING, CallSeries::Periodic)));
+        claims.push(waits_for_its_own(
+            outcome,
+            trial(EXHAUSTED, CallSeries::Periodic),
+        ));
     }
     claims
 }
 
-pub(super) const SATURATED: Case = Case::new(Pool::Lanes, Load::Saturated);
-pub(super) const FULL: Case = Case::new(Pool::Buffering, Load::Full);
-pub(super) const BORROWING: Case = Case::new(Pool::Borrowing, Load::Exhausted);
-pub(super) const EXHAUSTED: Case = Case::new(Pool::Lanes, Load::ExhaustedSaturated);
-pub(super) const NO_LANES: Case = Case::new(Pool::NoLanes, Load::Saturated);
+pub(super) const SATURATED: OvertakeCase =
+    OvertakeCase::new(OvertakePool::Lanes, OvertakeLoad::Saturated);
+pub(super) const IDLE: OvertakeCase = SATURATED.under(OvertakeLoad::Idle);
+pub(super) const AWAKE: OvertakeCase = SATURATED.under(OvertakeLoad::Awake);
+pub(super) const FULL: OvertakeCase =
+    OvertakeCase::new(OvertakePool::Buffering, OvertakeLoad::Full);
+pub(super) const BORROWING: OvertakeCase =
+    OvertakeCase::new(OvertakePool::Borrowing, OvertakeLoad::Exhausted);
+pub(super) const EXHAUSTED: OvertakeCase =
+    OvertakeCase::new(OvertakePool::Lanes, OvertakeLoad::ExhaustedSaturated);
+pub(super) const NO_LANES: OvertakeCase =
+    OvertakeCase::new(OvertakePool::NoLanes, OvertakeLoad::Saturated);
 
-/// Calls of the high lane take no longer than twice what they take when nothing else is done.
-fn overtakes(outcome: &Outcome, strategy: Strategy, case: Case, series: Series) -> Claim {
-    let trial = trial(strategy, case, series);
-    let while_what = match case.load {
-        Load::Full => "the lower lanes are saturated, their buffers full and more is refused",
-        _ => "the lower lanes are saturated by endless work",
+/// Calls of the high lane take at most twice the time that they take on an idle machine.
+fn overtakes(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> Claim {
+    let is_full = trial.case.load == OvertakeLoad::Full;
+    let while_what = if is_full {
+        "the lower lanes are saturated, their buffers full and more is refused"
+    } else {
+        "the lower lanes are saturated by endless work"
     };
     let claim = format!(
         "{}, {} calls: p99 within {WITHIN} of idle while {while_what}",
-        strategy.title(),
-        series.name(),
+        trial.strategy.title(),
+        trial.series.name(),
     );
-    let ratio = outcome.ratio(trial, Load::Idle);
-    let loaded = outcome.figure(trial).zip(ratio);
-    let loaded = loaded.filter(|(figure, _)| was_loaded(case, figure));
-    let measured = loaded.map(|(figure, ratio)| {
-        let refused = match case.load {
-            Load::Full => format!(", {} refused", units::count(figure.refused_requests)),
-            _ => String::new(),
-        };
+    let ratio = outcome.ratio(trial, OvertakeLoad::Idle);
+    let measured = loaded(outcome, trial).zip(ratio).map(|(figure, ratio)| {
+        let refused = is_full.then(|| units::count(figure.refused_requests));
+        let refused = refused.map_or_else(String::new, |count| format!(", {count} refused"));
         let measured = format!(
             "{}, {} when idle, {} when idle and awake (processors {:.0} % busy{refused})",
             units::time(figure.p99_us),
-            p99(outcome, trial.under(Load::Idle)),
-            p99(outcome, trial.under(Load::Awake)),
+            p99(outcome, trial.under(OvertakeLoad::Idle)),
+            p99(outcome, trial.under(OvertakeLoad::Awake)),
             figure.cpu_busy_percent,
         );
         (ratio, measured)
@@ -58,21 +64,19 @@ fn overtakes(outcome: &Outcome, strategy: Strategy, case: Case, series: Series) 
     Claim::aim(claim).by_ratio(measured, |ratio| ratio <= WITHIN)
 }
 
-/// With borrowing, calls of an exhausted high lane take no longer than twice what they take when it
-/// is not exhausted: they do not wait for its slow calls.
-fn borrows(outcome: &Outcome, strategy: Strategy) -> Claim {
-    let trial = trial(strategy, BORROWING, Series::Periodic);
+/// With borrowing, calls of an exhausted high lane do not wait for its slow calls.
+fn borrows(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> Claim {
     let claim = format!(
         "{}, borrowing: calls go on at once while the high lane is exhausted and lower threads are \
          free, with a p99 within {WITHIN} of an idle machine kept awake",
-        strategy.title(),
+        trial.strategy.title(),
     );
-    let figures = outcome.figure(trial).zip(outcome.ratio(trial, Load::Awake));
-    let measured = figures.map(|(figure, ratio)| {
+    let ratio = outcome.ratio(trial, OvertakeLoad::Awake);
+    let measured = outcome.figure(trial).zip(ratio).map(|(figure, ratio)| {
         let measured = format!(
             "{}, {} when idle and awake, the longest call {}",
             units::time(figure.p99_us),
-            p99(outcome, trial.under(Load::Awake)),
+            p99(outcome, trial.under(OvertakeLoad::Awake)),
             units::time(figure.max_us),
         );
         (ratio, measured)
@@ -81,25 +85,21 @@ fn borrows(outcome: &Outcome, strategy: Strategy) -> Claim {
 }
 
 /// Without borrowing, calls of an exhausted high lane wait for the work of this lane alone.
-fn waits_for_its_own(outcome: &Outcome, strategy: Strategy) -> Claim {
-    let trial = trial(strategy, EXHAUSTED, Series::Periodic);
-    let work_us = micros(outcome.plan.work_before());
+fn waits_for_its_own(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> Claim {
     let claim = format!(
-        "{}, no borrowing: in an exhausted high lane a call waits for the work of its own lane alone \
-         while the lower lanes are saturated",
-        strategy.title(),
+        "{}, no borrowing: in an exhausted high lane a call waits for the work of its own lane \
+         alone while the lower lanes are saturated",
+        trial.strategy.title(),
     );
-    // Each of the calls that it waits for, and it itself, takes what a call takes besides its work.
+    let work_us = outcome.plan.work_before().as_secs_f64() * 1e6;
+    // A call, and each call before it, takes the time of an idle call besides its work.
     let calls = f64::from(outcome.plan.slow_callers) + 1.0;
-    let figures = outcome
-        .figure(trial.under(Load::Idle))
-        .zip(outcome.figure(trial));
-    let figures = figures.filter(|(_, loaded)| was_loaded(EXHAUSTED, loaded));
-    let measured = figures.map(|(idle, loaded)| {
+    let idle = outcome.figure(trial.under(OvertakeLoad::Idle));
+    let measured = idle.zip(loaded(outcome, trial)).map(|(idle, loaded)| {
         let bound = work_us + calls * idle.p99_us;
         let measured = format!(
-            "{}, at most {}: {} for the work of {} slow calls, and the idle p99 for each of {calls} \
-             calls; the longest call {} (processors {:.0} % busy)",
+            "{}, at most {}: {} for the work of {} slow calls, and the idle p99 for each of \
+             {calls} calls; the longest call {} (processors {:.0} % busy)",
             units::time(loaded.p99_us),
             units::time(bound),
             units::time(work_us),
@@ -112,76 +112,73 @@ fn waits_for_its_own(outcome: &Outcome, strategy: Strategy) -> Claim {
     Claim::aim(claim).by_ratio(measured, |ratio| ratio <= 1.0)
 }
 
-fn p99(outcome: &Outcome, trial: Trial) -> String {
+/// Returns the p99 of a trial in words.
+pub(super) fn p99(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> String {
     let figure = outcome.figure(trial);
-    figure.map_or_else(|| "unknown".to_owned(), |f| units::time(f.p99_us))
+    figure.map_or_else(|| "not measured".to_owned(), |f| units::time(f.p99_us))
 }
 
-/// Whether the load was what it is said to be, so that the figures tell something.
-fn was_loaded(case: Case, figure: &Figure) -> bool {
-    let busy = !case.load.saturates() || figure.cpu_busy_percent >= BUSY_PERCENT;
-    let full = case.load != Load::Full || figure.refused_requests > 0;
-    busy && full
+/// Returns the figure of a trial, if the load was as heavy as its case demands.
+fn loaded(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> Option<OvertakeFigure> {
+    let load = trial.case.load;
+    let figure = outcome.figure(trial)?;
+    let is_busy = !load.saturates() || figure.cpu_busy_percent >= BUSY_PERCENT;
+    let is_full = load != OvertakeLoad::Full || figure.refused_requests > 0;
+    (is_busy && is_full).then_some(figure)
 }
 
-fn micros(duration: std::time::Duration) -> f64 {
-    duration.as_secs_f64() * 1e6
-}
-
-/// A loaded p99 by the idle one.
+/// The greatest factor between the loaded p99 and the idle one.
 const WITHIN: f64 = 2.0;
-/// Processors that are saturated have no time left.
+/// The share of time for which saturated processors are busy.
 const BUSY_PERCENT: f64 = 97.0;
 
 #[cfg(test)]
 pub(super) mod tests {
     use std::time::Duration;
 
-    use super::super::{Plan, Row};
+    use super::super::{OvertakePlan, OvertakeRow};
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::stats::Record;
 
-    /// One of which everything holds that is claimed: calls take 100 µs, in an exhausted lane 6 ms,
-    /// and without lanes as long as the load lasts.
-    pub(in super::super) fn outcome() -> Outcome {
+    /// An outcome of which all claims hold: calls take 100 µs, in an exhausted lane 6 ms, and
+    /// without lanes as long as the load lasts.
+    pub(in super::super) fn outcome() -> OvertakeOutcome {
         let mut rows = Vec::new();
-        let mut pooled = Vec::new();
+        let mut pooled = crate::report::PooledRecords::default();
         for strategy in Strategy::ALL {
-            for case in Case::ALL {
-                for series in Series::ALL {
+            for case in OvertakeCase::ALL {
+                for series in CallSeries::ALL {
                     let us = match case {
                         EXHAUSTED => 6_000,
                         NO_LANES => 2_000_000,
                         _ => 100,
                     };
-                    let trial = trial(strategy, case, series);
-                    let mut all = Record::new();
+                    let trial = OvertakeTrial::new(strategy, case, series);
                     for round in 1..=3 {
                         let mut calls = Record::new();
                         for call in 0..10 {
                             let latency = Duration::from_micros(us + u64::from(round));
                             calls.add(call * Duration::from_millis(10), latency);
                         }
-                        all.merge(&calls);
-                        rows.push(Row {
+                        pooled.add(trial, &calls);
+                        rows.push(OvertakeRow {
                             trial,
                             round,
                             latency: calls.summary(),
                             cpu_busy_percent: 100.0,
                             cpu_stolen_percent: 0.0,
-                            refused_requests: u64::from(case.load == Load::Full),
+                            refused_requests: u64::from(case.load == OvertakeLoad::Full),
                             middle_longest_stop_us: case.load.saturates().then_some(400),
                         });
                     }
-                    pooled.push((trial, all));
                 }
             }
         }
-        Outcome {
-            plan: Plan::full(),
+        OvertakeOutcome {
+            plan: OvertakePlan::full(),
             environment: Environment::example(),
             real_time: true,
             memory_locked: true,
@@ -190,12 +187,16 @@ pub(super) mod tests {
         }
     }
 
-    fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
+    fn verdicts(outcome: &OvertakeOutcome) -> Vec<Verdict> {
         let claims = outcome.claims();
         claims.into_iter().map(|claim| claim.verdict()).collect()
     }
 
-    fn change(outcome: &mut Outcome, case: Case, change: impl Fn(&mut Row)) {
+    fn change(
+        outcome: &mut OvertakeOutcome,
+        case: OvertakeCase,
+        change: impl Fn(&mut OvertakeRow),
+    ) {
         let rows = outcome.rows.iter_mut();
         rows.filter(|row| row.trial.case == case).for_each(change);
     }
@@ -235,9 +236,10 @@ pub(super) mod tests {
         change(&mut outcome, FULL, |row| row.refused_requests = 0);
         for claim in outcome.claims() {
             let loaded = claim.claim.contains("exhausted");
-            let expected = match loaded {
-                true => Verdict::Pass,
-                false => Verdict::NotMeasured,
+            let expected = if loaded {
+                Verdict::Pass
+            } else {
+                Verdict::NotMeasured
             };
             assert_eq!(claim.verdict(), expected, "{claim:?}");
         }
@@ -247,7 +249,7 @@ pub(super) mod tests {
     fn waiting_for_more_than_the_lanes_own_work_is_said() {
         let mut outcome = outcome();
         change(&mut outcome, EXHAUSTED, |row| row.latency.p99_us = 6_500.0);
-        let missed = |outcome: &Outcome| {
+        let missed = |outcome: &OvertakeOutcome| {
             let verdicts = verdicts(outcome).into_iter();
             verdicts
                 .filter(|verdict| *verdict == Verdict::Missed)

@@ -1,4 +1,4 @@
-//! The clients: one whose calls are measured, and others that make the load.
+//! The clients that load the server.
 
 use std::time::Duration;
 
@@ -6,75 +6,49 @@ use chronorb::prelude::*;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Plan, Span};
-use crate::bench::work::{self, VALUE, find, work_until};
-use crate::bench::{is_real_time, priority, real_time_options, start_orb, with_callers};
+use crate::bench::work::{VALUE, find};
+use crate::bench::{priority, real_time_options, start_orb, with_callers};
 use crate::error::LabError;
 use crate::idl::lab::Work;
 use crate::process::{self, Parent, Ready};
-use crate::schedule::{SystemClock, closed_loop, periodic};
-use crate::stats::Record;
 
-/// The order of a client.
+/// A client whose threads call one object without a pause while the load is on.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ClientOrder {
-    pub(super) role: Role,
-    pub(super) lock_memory: bool,
-    pub(super) plan: Plan,
-    /// What a call of the measuring client computes.
-    pub(super) high_steps: u32,
-}
-
-/// The role of a client.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(super) enum Role {
-    /// Makes the calls that are measured.
-    High,
-    /// Exhausts the high lane.
-    Slow,
-    /// Saturates the middle lane.
-    Middle,
-    /// Saturates the low lane.
-    Low,
-    /// Keeps the processors awake, and asks nothing of the server.
-    Awake,
-}
-
-/// The order of a client before each case.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Prepare {
+pub(super) struct LoadClient {
     pub(super) reference: String,
+    /// The priority of the calls.
+    pub(super) priority: i16,
     /// The number of threads that call.
     pub(super) callers: u32,
+    pub(super) work: LoadWork,
 }
 
-/// The beginning of a case, in ns of the monotonic clock.
+/// The work of a call of the load.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Start {
-    pub(super) at_ns: u64,
+pub(super) enum LoadWork {
+    /// Occupies a thread of the server, but no processor.
+    Occupy { us: u32 },
+    /// Computes and rests in turn until the load ends.
+    Endless { compute_us: u32, rest_us: u32 },
 }
 
-/// The calls of each span of the client that measures.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Measured {
-    pub(super) spans: [Record; 2],
-    /// Whether it ran at a real-time priority.
-    pub(super) real_time: bool,
+/// A span in which the load is on, in ns of the monotonic clock.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct LoadSpan {
+    pub(super) from_ns: u64,
+    pub(super) until_ns: u64,
 }
 
-/// The load that a client has made in each span.
-pub(super) type Loads = [LoadMade; 2];
-
-/// The load that a client has made in a span.
+/// The effect of the load in a span.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(super) struct LoadMade {
-    /// The number of its requests that were refused (`TRANSIENT`).
+pub(super) struct LoadReport {
+    /// The number of requests that were refused (`TRANSIENT`).
     pub(super) refused: u64,
     /// The longest time for which endless work was kept from computing.
     pub(super) longest_stop_us: u32,
 }
 
-impl LoadMade {
+impl LoadReport {
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             refused: self.refused + other.refused,
@@ -83,137 +57,69 @@ impl LoadMade {
     }
 }
 
-/// Runs a client.
+/// Runs a client of the load.
 ///
 /// # Errors
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a call fails.
 pub(crate) fn client_main(order: &str) -> Result<(), LabError> {
-    let order: ClientOrder = process::order(order)?;
+    let client: LoadClient = process::order(order)?;
     let parent = Parent::or_exit();
-    let orb = start_orb(&real_time_options(order.lock_memory))?;
-    while let Some(prepare) = parent.hear::<Option<Prepare>>()? {
-        match order.role {
-            Role::High => process::tell(&order.measured(&orb, &prepare, &parent)?)?,
-            _ => process::tell(&order.load(&orb, &prepare, &parent)?)?,
+    let orb = start_orb(&real_time_options(false))?;
+    let connect = |_| client.connect(&orb);
+    let run = |work: &mut Work, _: usize, span: &LoadSpan| client.load(work, *span);
+    with_callers(client.callers as usize, connect, run, |callers| {
+        process::tell(&Ready {})?;
+        while let Some(span) = parent.hear::<Option<LoadSpan>>()? {
+            let loads = callers.run(&span)?.into_iter();
+            process::tell(&loads.fold(LoadReport::default(), LoadReport::and))?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
-impl ClientOrder {
-    /// Measures calls of high priority: at fixed times, then back to back.
-    fn measured(
-        &self,
-        orb: &Orb,
-        prepare: &Prepare,
-        parent: &Parent,
-    ) -> Result<Measured, LabError> {
-        let work = connect(orb, HIGH, &prepare.reference)?;
-        let call = || work::call(&work, VALUE, self.high_steps);
-        (0..WARM_UP_CALLS).try_for_each(|_| call())?;
-        let real_time = is_real_time();
-        let [at_times, at_once] = self.plan.spans(await_start(parent)?);
-        Ok(Measured {
-            spans: [
-                periodic(&SystemClock, at_times.window, self.plan.period, call)?,
-                closed_loop(&SystemClock, at_once.window, call)?,
-            ],
-            real_time,
-        })
-    }
-
-    /// Makes the load of one case.
-    fn load(&self, orb: &Orb, prepare: &Prepare, parent: &Parent) -> Result<Loads, LabError> {
-        let value = match self.role {
-            Role::High | Role::Slow => HIGH,
-            Role::Middle => MIDDLE,
-            Role::Low | Role::Awake => LOW,
-        };
-        let connect = |_| connect(orb, value, &prepare.reference);
-        let run = |work: &mut Work, _: usize, at: &Monotonic| {
-            let [first, second] = self.plan.spans(*at);
-            Ok([
-                self.call_while_on(work, first)?,
-                self.call_while_on(work, second)?,
-            ])
-        };
-        with_callers(prepare.callers as usize, connect, run, |callers| {
-            let loads: Vec<Loads> = callers.run(&await_start(parent)?)?;
-            let add = |all: Loads, of: Loads| [all[0].and(of[0]), all[1].and(of[1])];
-            Ok(loads.into_iter().fold(Loads::default(), add))
-        })
+impl LoadClient {
+    /// Connects this thread to the object.
+    fn connect(&self, orb: &Orb) -> Result<Work, LabError> {
+        let work = find(orb, Some(priority(self.priority)), &self.reference)?;
+        let deadline = Deadline::after(PATIENCE);
+        // More threads connect at a time than a buffer holds requests, so some are refused.
+        while let Err(exception) = work.cube(VALUE, 1) {
+            if exception.kind != SystemExceptionKind::Transient || deadline.has_passed() {
+                return Err(LabError::work("calling the server")(exception));
+            }
+            sleep_until(Monotonic::now() + Duration::from_millis(1));
+        }
+        Ok(work)
     }
 
     /// Calls from the beginning of the load to its end.
-    fn call_while_on(&self, work: &Work, span: Span) -> Result<LoadMade, LabError> {
-        let mut load = LoadMade::default();
-        let until = span.load_until;
-        sleep_until(span.load_from);
+    fn load(&self, work: &Work, span: LoadSpan) -> Result<LoadReport, LabError> {
+        let mut report = LoadReport::default();
+        let until = Monotonic::from_nanos(span.until_ns);
+        sleep_until(Monotonic::from_nanos(span.from_ns));
         while Monotonic::now() < until {
-            match self.call(work, until) {
-                Ok(longest_stop_us) => {
-                    load.longest_stop_us = load.longest_stop_us.max(longest_stop_us);
-                }
+            let stop = match self.work {
+                LoadWork::Occupy { us } => work.occupy(us).map(|()| 0),
+                LoadWork::Endless {
+                    compute_us,
+                    rest_us,
+                } => work.work_until(span.until_ns, compute_us, rest_us),
+            };
+            match stop {
+                Ok(stop_us) => report.longest_stop_us = report.longest_stop_us.max(stop_us),
                 Err(exception) if exception.kind == SystemExceptionKind::Transient => {
-                    load.refused += 1;
+                    report.refused += 1;
                     sleep_until(until.min(Monotonic::now() + RETRY));
                 }
                 Err(exception) => return Err(LabError::work("loading the server")(exception)),
             }
         }
-        Ok(load)
-    }
-
-    /// Makes one call. Returns the time for which its work was kept from computing, in µs.
-    fn call(&self, work: &Work, until: Monotonic) -> Result<u32, SystemException> {
-        let plan = &self.plan;
-        let (until_ns, compute) = (until.as_nanos(), micros(plan.middle_compute));
-        match self.role {
-            Role::High | Role::Slow => work.occupy(micros(plan.slow_work)).map(|()| 0),
-            Role::Middle => work.work_until(until_ns, compute, micros(plan.middle_rest)),
-            Role::Low => work.work_until(until_ns, compute, 0),
-            Role::Awake => {
-                work_until(until, plan.middle_compute, Duration::ZERO);
-                Ok(0)
-            }
-        }
+        Ok(report)
     }
 }
 
-/// Connects this thread to the object, at a priority.
-fn connect(orb: &Orb, value: i16, reference: &str) -> Result<Work, LabError> {
-    let work = find(orb, Some(priority(value)), reference)?;
-    let deadline = Deadline::after(PATIENCE);
-    // Many connect at a time, and more than a buffer holds: then some are refused.
-    while let Err(exception) = work.cube(VALUE, 1) {
-        if exception.kind != SystemExceptionKind::Transient || deadline.has_passed() {
-            return Err(LabError::work("calling the server")(exception));
-        }
-        sleep_until(Monotonic::now() + Duration::from_millis(1));
-    }
-    Ok(work)
-}
-
-/// Reports that this client is connected, and waits for the beginning of the case.
-fn await_start(parent: &Parent) -> Result<Monotonic, LabError> {
-    process::tell(&Ready {})?;
-    let Start { at_ns } = parent.hear()?;
-    Ok(Monotonic::from_nanos(at_ns))
-}
-
-fn micros(duration: Duration) -> u32 {
-    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
-}
-
-/// The part of a process that is a client of this experiment.
+/// The part of a process that is a client of the load.
 pub(crate) const CLIENT: &str = "overtake-client";
-/// Real-time priorities of Linux, where they may be used.
-pub(super) const HIGH: i16 = 24_000;
-pub(super) const MIDDLE: i16 = 8_000;
-/// The system's ordinary scheduling: what the others leave of the processors.
-pub(super) const LOW: i16 = 0;
-/// The calls of high priority that are not measured.
-const WARM_UP_CALLS: u32 = 100;
 /// The time for which a caller tries to connect to a server whose buffers are full.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time after which a caller that was refused tries again.

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
-use super::case::{Case, Pool, Strategy};
-use super::client::{
-    CLIENT, ClientOrder, HIGH, LOW, Loads, MIDDLE, Measured, Prepare, Role, Start,
-};
-use super::plan::{HIGH_THREADS, Plan};
+use super::case::{CallSeries, OvertakeCase, OvertakePool, OvertakeTrial, Strategy};
+use super::client::{CLIENT, LoadClient, LoadReport, LoadSpan, LoadWork};
+use super::outcome::OvertakeRow;
+use super::plan::{HIGH_THREADS, OvertakePlan};
+use crate::awake::Awake;
 use crate::bench::{
-    Model, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec, Serving, real_time_options,
+    self, ClientSpec, Cpus, Measured, Model, ObjectSpec, Pace, PacedRun, PoolSpec, SERVER,
+    ServantSpec, ServerSpec, Serving, real_time_options,
 };
 use crate::environment::ProcessorTime;
 use crate::error::LabError;
@@ -19,178 +20,195 @@ use crate::stats::Record;
 use crate::watch::Watch;
 use crate::work::Speed;
 
-/// A server by each strategy, and the clients that call whichever they are told.
+/// A server by each strategy, with the settings of the clients that are started for each case.
 #[derive(Debug)]
-pub(super) struct OvertakeFleet {
-    plan: Plan,
+pub(super) struct OvertakeFleet<'a> {
+    plan: &'a OvertakePlan,
     servers: Vec<(Strategy, Child, Serving)>,
-    high: Child,
-    loaders: Vec<(Role, Child)>,
+    cpus: Cpus,
+    lock_memory: bool,
+    /// The computing steps of a measured call.
+    high_steps: u32,
 }
 
-/// What came of one series of calls in one case.
+/// One series of calls in one case.
 #[derive(Debug)]
-pub(super) struct SpanOutcome {
+pub(super) struct SeriesOutcome {
+    pub(super) row: OvertakeRow,
     pub(super) calls: Record,
-    pub(super) busy_percent: f64,
-    pub(super) stolen_percent: f64,
-    pub(super) refused: u64,
-    /// Nothing where the middle lane had no work.
-    pub(super) middle_longest_stop_us: Option<u32>,
-}
-
-/// What came of a case: an outcome for each series.
-#[derive(Debug)]
-pub(super) struct CaseOutcome {
-    pub(super) spans: [SpanOutcome; 2],
     /// Whether the measuring client ran at a real-time priority.
     pub(super) real_time: bool,
 }
 
-impl OvertakeFleet {
-    /// Starts all processes.
-    pub(super) fn start(plan: &Plan, lock_memory: bool) -> Result<Self, LabError> {
-        let servers = Strategy::ALL
-            .map(|strategy| {
-                let spec = server_spec(plan, strategy, lock_memory);
-                let name = format!("{} server", strategy.title());
-                let (server, serving) = Child::start(name, SERVER, &spec)?;
-                Ok((strategy, server, serving))
-            })
-            .into_iter()
-            .collect::<Result<Vec<_>, LabError>>()?;
-        let high_steps = Speed::measure().steps(plan.high_work);
-        let client = |name: &str, role| {
-            let order = ClientOrder {
-                role,
-                // The stacks of many threads would have to be locked too, and no call of theirs is
-                // measured.
-                lock_memory: lock_memory && role == Role::High,
-                plan: plan.clone(),
-                high_steps,
-            };
-            Child::launch(name, CLIENT, &order)
-        };
+/// The clients of one case.
+struct CaseClients {
+    /// The client whose calls are measured.
+    high: Child,
+    /// The clients of the load, with their priorities.
+    loaders: Vec<(i16, Child)>,
+}
+
+impl<'a> OvertakeFleet<'a> {
+    /// Starts the servers.
+    pub(super) fn start(plan: &'a OvertakePlan, lock_memory: bool) -> Result<Self, LabError> {
+        let servers = Strategy::ALL.into_iter().map(|strategy| {
+            let spec = server_spec(plan, strategy, lock_memory);
+            let name = format!("{} server", strategy.title());
+            let (server, serving) = Child::start(name, SERVER, &spec)?;
+            Ok((strategy, server, serving))
+        });
         Ok(Self {
-            plan: plan.clone(),
-            servers,
-            high: client("high-priority client", Role::High)?,
-            loaders: [
-                ("client with slow calls", Role::Slow),
-                ("middle-priority client", Role::Middle),
-                ("low-priority client", Role::Low),
-                ("client that keeps processors awake", Role::Awake),
-            ]
-            .into_iter()
-            .map(|(name, role)| Ok((role, client(name, role)?)))
-            .collect::<Result<_, LabError>>()?,
+            plan,
+            servers: servers.collect::<Result<_, LabError>>()?,
+            cpus: Cpus::of_this_process()?,
+            lock_memory,
+            high_steps: Speed::measure().steps(plan.high_work),
         })
     }
 
-    /// Runs one case.
+    /// Runs one case: both series of calls.
     pub(super) fn run(
-        &mut self,
+        &self,
         strategy: Strategy,
-        case: Case,
+        case: OvertakeCase,
+        round: u32,
         watch: &Watch,
-    ) -> Result<CaseOutcome, LabError> {
-        let callers = |role| match role {
-            Role::High => 1,
-            Role::Slow => self.plan.exhausting_callers(case.load),
-            Role::Middle | Role::Low => self.plan.saturating_callers(case.load),
-            Role::Awake => self.plan.waking_threads(case.load),
-        };
-        let reference = self
-            .servers
-            .iter()
-            .filter(|(of, ..)| *of == strategy)
-            .find_map(|(.., serving)| serving.get(&object_name(case.pool)).cloned())
+    ) -> Result<Vec<SeriesOutcome>, LabError> {
+        let servers = self.servers.iter();
+        let mut serving = servers.filter(|(of, ..)| *of == strategy);
+        let reference = serving.find_map(|(.., serving)| serving.get(&object_name(case.pool)));
+        let reference = reference
             .ok_or_else(|| LabError::work("finding the object")("there is no such pool"))?;
-        let mut loaders: Vec<_> = self
-            .loaders
-            .iter_mut()
-            .filter(|(role, _)| callers(*role) > 0)
-            .collect();
+        let mut clients = self.start_clients(case, reference)?;
+        let awake = case.load.wakes();
+        let awake = awake.then(|| Awake::competing_on(self.cpus.iter()));
+        let awake = awake.transpose();
+        let awake = awake.map_err(LabError::work("keeping processors awake"))?;
+        let series = CallSeries::ALL.into_iter().map(|series| {
+            let trial = OvertakeTrial::new(strategy, case, series);
+            self.measure(trial, round, &mut clients, watch)
+        });
+        let outcomes = series.collect::<Result<_, _>>()?;
+        drop(awake);
+        let end = Deadline::after(WIND_DOWN);
+        let loaders = clients.loaders.into_iter().map(|(_, child)| child);
+        for client in loaders.chain([clients.high]) {
+            client.dismiss(end)?;
+        }
+        Ok(outcomes)
+    }
 
-        let connected = Deadline::after(START_UP);
-        let prepare = |child: &mut Child, callers| {
-            child.tell(&Some(Prepare {
-                reference: reference.clone(),
+    /// Starts the clients of a case; all are connected when this returns.
+    fn start_clients(&self, case: OvertakeCase, reference: &str) -> Result<CaseClients, LabError> {
+        let plan = self.plan;
+        let endless = |rest| LoadWork::Endless {
+            compute_us: micros(plan.middle_compute),
+            rest_us: micros(rest),
+        };
+        let slow = LoadWork::Occupy {
+            us: micros(plan.slow_work),
+        };
+        let (exhausts, saturates) = (case.load.exhausts(), case.load.saturates());
+        let many = plan.saturating_callers();
+        let loads = [
+            ("slow", exhausts, HIGH, plan.slow_callers, slow),
+            ("middle", saturates, MIDDLE, many, endless(plan.middle_rest)),
+            ("low", saturates, LOW, many, endless(Duration::ZERO)),
+        ];
+        let wanted = loads.into_iter().filter(|(_, is_wanted, ..)| *is_wanted);
+        let loaders = wanted.map(|(name, _, priority, callers, work)| {
+            let order = LoadClient {
+                reference: reference.to_owned(),
+                priority,
                 callers,
+                work,
+            };
+            let (child, Ready {}) = Child::start(format!("{name} client"), CLIENT, &order)?;
+            Ok((priority, child))
+        });
+        let loaders = loaders.collect::<Result<_, LabError>>()?;
+        let spec = ClientSpec {
+            // Only this client locks its memory: no call of the others is measured, and the stacks
+            // of their many threads would have to be locked too.
+            options: real_time_options(self.lock_memory),
+            reference: reference.to_owned(),
+            threads: vec![Some(HIGH)],
+            warm_up: WARM_UP_CALLS,
+            server: None,
+        };
+        let (high, Ready {}) = Child::start("high-priority client", bench::CLIENT, &spec)?;
+        Ok(CaseClients { high, loaders })
+    }
+
+    /// Measures one series of calls while the load is on.
+    fn measure(
+        &self,
+        trial: OvertakeTrial,
+        round: u32,
+        clients: &mut CaseClients,
+        watch: &Watch,
+    ) -> Result<SeriesOutcome, LabError> {
+        let plan = self.plan;
+        let (pace, length) = match trial.series {
+            CallSeries::Periodic => (Pace::CallEvery(plan.period), plan.periodic),
+            CallSeries::BackToBack => (Pace::BackToBack, plan.back_to_back),
+        };
+        let load_from = Monotonic::now() + LEAD;
+        let start = load_from + plan.settle;
+        let end = start + length;
+        let CaseClients { high, loaders } = clients;
+        for (_, loader) in loaders.iter_mut() {
+            loader.tell(&Some(LoadSpan {
+                from_ns: load_from.as_nanos(),
+                until_ns: (end + TAIL).as_nanos(),
             }))?;
-            let Ready {} = child.hear(connected)?;
-            Ok::<_, LabError>(())
-        };
-        for (role, child) in &mut loaders {
-            prepare(child, callers(*role))?;
         }
-        prepare(&mut self.high, callers(Role::High))?;
-
-        let at = Monotonic::now() + LEAD;
-        let start = Start {
-            at_ns: at.as_nanos(),
-        };
-        for (_, child) in &mut loaders {
-            child.tell(&start)?;
-        }
-        self.high.tell(&start)?;
-
-        let spans = self.plan.spans(at);
+        let run = PacedRun::new(start, length, &[pace], self.high_steps);
+        high.tell(&Some(run))?;
         let mut wait_until = |instant: Monotonic| {
             while Monotonic::now() < instant {
                 sleep_until(instant.min(Monotonic::now() + TICK));
                 watch.tick();
-                self.high.check()?;
+                high.check()?;
                 loaders
                     .iter_mut()
                     .try_for_each(|(_, child)| child.check())?;
             }
             Ok::<_, LabError>(ProcessorTime::now())
         };
-        let mut processors = Vec::new();
-        for span in &spans {
-            let before = wait_until(span.window.start)?;
-            processors.push((before, wait_until(span.window.start + span.window.length)?));
-        }
-
-        let end = Deadline::at(at + self.plan.case_length() + WIND_DOWN);
-        let Measured {
-            spans: calls,
-            real_time,
-        } = self.high.hear(end)?;
-        let mut loads = Loads::default();
-        let mut middle = [None; 2];
-        for (role, child) in loaders {
-            let of_child: Loads = child.hear(end)?;
-            loads = [loads[0].and(of_child[0]), loads[1].and(of_child[1])];
-            if *role == Role::Middle {
-                middle = of_child.map(|load| Some(load.longest_stop_us));
+        let before = wait_until(start)?;
+        let after = wait_until(end)?;
+        let patience = Deadline::at(end + WIND_DOWN);
+        let measured: Measured = high.hear(patience)?;
+        let mut load = LoadReport::default();
+        let mut middle_longest_stop_us = None;
+        for (priority, loader) in loaders {
+            let report: LoadReport = loader.hear(patience)?;
+            load = load.and(report);
+            if *priority == MIDDLE {
+                middle_longest_stop_us = Some(report.longest_stop_us);
             }
         }
-        let mut outcomes = calls.into_iter().enumerate().map(|(index, calls)| {
-            let (before, after) = processors[index];
-            SpanOutcome {
-                calls,
-                busy_percent: before.busy_percent(after),
-                stolen_percent: before.stolen_percent(after),
-                refused: loads[index].refused,
-                middle_longest_stop_us: middle[index],
-            }
-        });
-        let spans = [outcomes.next(), outcomes.next()];
-        Ok(CaseOutcome {
-            spans: spans.map(|span| span.expect("there are two series")),
-            real_time,
+        let mut calls = Record::new();
+        measured.calls.iter().for_each(|of| calls.merge(of));
+        Ok(SeriesOutcome {
+            row: OvertakeRow {
+                trial,
+                round,
+                latency: calls.summary(),
+                cpu_busy_percent: before.busy_percent(after),
+                cpu_stolen_percent: before.stolen_percent(after),
+                refused_requests: load.refused,
+                middle_longest_stop_us,
+            },
+            calls,
+            real_time: measured.real_time,
         })
     }
 
-    /// Ends all processes.
+    /// Ends the servers.
     pub(super) fn stop(self) -> Result<(), LabError> {
         let end = Deadline::after(WIND_DOWN);
-        let clients = self.loaders.into_iter().map(|(_, child)| child);
-        for client in clients.chain([self.high]) {
-            client.dismiss(end)?;
-        }
         for (_, server, _) in self.servers {
             server.stop(end)?;
         }
@@ -199,19 +217,19 @@ impl OvertakeFleet {
 }
 
 /// Returns the server by a strategy: four thread pools, and an object on each.
-fn server_spec(plan: &Plan, strategy: Strategy, lock_memory: bool) -> ServerSpec {
+fn server_spec(plan: &OvertakePlan, strategy: Strategy, lock_memory: bool) -> ServerSpec {
     let mut options = real_time_options(lock_memory);
     options.extend(["-ORBThreadpoolStrategy", strategy.option()].map(str::to_owned));
     let lower = plan.lower_threads;
     let pool = |pool| match pool {
-        Pool::NoLanes => PoolSpec::Shared {
+        OvertakePool::NoLanes => PoolSpec::Shared {
             priority: LOW,
             threads: plan.threads(),
         },
         _ => PoolSpec::Lanes {
             lanes: vec![(LOW, lower), (MIDDLE, lower), (HIGH, HIGH_THREADS)],
-            allow_borrowing: pool == Pool::Borrowing,
-            buffered: (pool == Pool::Buffering).then(|| plan.buffered()),
+            allow_borrowing: pool == OvertakePool::Borrowing,
+            buffered: (pool == OvertakePool::Buffering).then(|| plan.buffered()),
         },
     };
     let object = |(index, pool)| ObjectSpec {
@@ -219,22 +237,34 @@ fn server_spec(plan: &Plan, strategy: Strategy, lock_memory: bool) -> ServerSpec
         pool: Some((index, Model::Propagated(LOW))),
         servant: ServantSpec::Work,
     };
+    let pools = OvertakePool::ALL;
     ServerSpec {
         options,
-        pools: Pool::ALL.map(pool).to_vec(),
-        objects: Pool::ALL.into_iter().enumerate().map(object).collect(),
+        pools: pools.map(pool).to_vec(),
+        objects: pools.into_iter().enumerate().map(object).collect(),
     }
 }
 
 /// Returns the name of the object on a pool.
-fn object_name(pool: Pool) -> String {
+fn object_name(pool: OvertakePool) -> String {
     format!("{pool:?}")
 }
 
-/// How long processes may take to start, and clients to connect.
-const START_UP: Duration = Duration::from_secs(20);
-/// From the last client's connection to the start.
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// Real-time priorities of Linux, where they may be used.
+const HIGH: i16 = 24_000;
+const MIDDLE: i16 = 8_000;
+/// Ordinary scheduling, which has the time that the other priorities leave.
+const LOW: i16 = 0;
+/// The calls of high priority that are not measured.
+const WARM_UP_CALLS: u32 = 100;
+/// The time from the order to the start of the load.
 const LEAD: Duration = Duration::from_millis(50);
-/// How long clients may take to answer, and servers to shut down, after the end.
+/// The time for which the load goes on after the calls.
+const TAIL: Duration = Duration::from_millis(20);
+/// The time that clients may take to answer, and processes to end.
 const WIND_DOWN: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(200);

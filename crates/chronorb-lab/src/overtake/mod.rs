@@ -2,19 +2,14 @@
 //!
 //! [`Overtake`] runs a server for each strategy of thread pools (Leader/Followers, and
 //! Half-Sync/Half-Async), each with pools with lanes, with request buffering, with borrowing and
-//! without lanes; and clients: one of high priority, whose calls are measured, and others that keep the
-//! lower lanes busy with endless work, the high lane with slow calls, or the processors awake. All
-//! cases take turns in each round, so that each is compared with the idle machine of the same
+//! without lanes. For each case it starts clients: one of high priority, whose calls are measured,
+//! and others that keep the lower lanes busy with endless work, or the high lane with slow calls.
+//! All cases take turns in each round, so that each is compared with the idle machine of the same
 //! minute.
 //!
-//! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with
-//! it:
-//!
-//! | child | says | hears |
-//! |---|---|---|
-//! | server | the references of its objects | the end of its input: shut down |
-//! | client | for each case, that it is connected, then what it measured | for each case, whom to call, then when to start; at last, to end |
+//! The servers and the measured client are those of the `bench` module. The clients of the load
+//! are this very program, called with the hidden command [`CHILD_COMMAND`](crate::CHILD_COMMAND).
+//! They report that they are connected, and after each span the effect of the load.
 
 mod case;
 mod claims;
@@ -29,13 +24,12 @@ use chronorb_rt::{MemoryLock, Rights};
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::stats::Record;
 use crate::watch::Watch;
 
-pub use case::{Case, Load, Pool, Series, Strategy, Trial};
+pub use case::{CallSeries, OvertakeCase, OvertakeLoad, OvertakePool, OvertakeTrial, Strategy};
 pub(crate) use client::{CLIENT, client_main};
-pub use outcome::{Outcome, Row};
-pub use plan::Plan;
+pub use outcome::{OvertakeOutcome, OvertakeRow};
+pub use plan::OvertakePlan;
 
 /// The experiment.
 ///
@@ -48,28 +42,30 @@ impl Experiment for Overtake {
     const NAME: &'static str = "overtake";
     const TITLE: &'static str = "Calls of high priority while all else is saturated";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = OvertakePlan;
+    type Findings = OvertakeOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> OvertakePlan {
+        OvertakePlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> OvertakePlan {
+        OvertakePlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
-        let mut environment = Environment::probe();
-        let memory_locked = Rights::probe().memory_lock == MemoryLock::Unlimited;
+    fn measure(plan: &OvertakePlan) -> Result<OvertakeOutcome, LabError> {
+        let mut outcome = OvertakeOutcome {
+            plan: plan.clone(),
+            environment: Environment::probe(),
+            real_time: true,
+            memory_locked: Rights::probe().memory_lock == MemoryLock::Unlimited,
+            rows: Vec::new(),
+            pooled: Default::default(),
+        };
         let before = ProcessorTime::now();
-        let mut fleet = fleet::OvertakeFleet::start(plan, memory_locked)?;
-        let mut rows = Vec::new();
-        let mut pooled: Vec<(Trial, Record)> = Vec::new();
-        let mut real_time = true;
-
-        let cases = Strategy::ALL.len() * Case::ALL.len();
-        let length = (plan.case_length() + PREPARATION) * (plan.rounds * cases as u32);
+        let fleet = fleet::OvertakeFleet::start(plan, outcome.memory_locked)?;
+        let cases = Strategy::ALL.len() * OvertakeCase::ALL.len();
+        let length = plan.case_length() * (plan.rounds * cases as u32);
         let watch = Watch::start("calls that overtake", length);
         for round in 1..=plan.rounds {
             watch.begin(&format!("round {round} of {}", plan.rounds));
@@ -77,40 +73,18 @@ impl Experiment for Overtake {
                 // No case always follows the same one.
                 let index = (index + round as usize) % cases;
                 let strategy = Strategy::ALL[index % Strategy::ALL.len()];
-                let case = Case::ALL[index / Strategy::ALL.len()];
-                let outcome = fleet.run(strategy, case, &watch)?;
-                real_time &= outcome.real_time;
-                for (series, span) in Series::ALL.into_iter().zip(outcome.spans) {
-                    let trial = outcome::trial(strategy, case, series);
-                    rows.push(Row {
-                        trial,
-                        round,
-                        latency: span.calls.summary(),
-                        cpu_busy_percent: span.busy_percent,
-                        cpu_stolen_percent: span.stolen_percent,
-                        refused_requests: span.refused,
-                        middle_longest_stop_us: span.middle_longest_stop_us,
-                    });
-                    match pooled.iter_mut().find(|(of, _)| *of == trial) {
-                        Some((_, record)) => record.merge(&span.calls),
-                        None => pooled.push((trial, span.calls)),
-                    }
+                let case = OvertakeCase::ALL[index / Strategy::ALL.len()];
+                for series in fleet.run(strategy, case, round, &watch)? {
+                    outcome.real_time &= series.real_time;
+                    outcome.pooled.add(series.row.trial, &series.calls);
+                    outcome.rows.push(series.row);
                 }
             }
         }
         drop(watch);
         fleet.stop()?;
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
-            plan: plan.clone(),
-            environment,
-            real_time,
-            memory_locked,
-            rows,
-            pooled,
-        })
+        let stolen = before.stolen_percent(ProcessorTime::now());
+        outcome.environment.stolen_percent = vec![stolen];
+        Ok(outcome)
     }
 }
-
-/// What a case takes before it begins, about.
-const PREPARATION: std::time::Duration = std::time::Duration::from_millis(80);

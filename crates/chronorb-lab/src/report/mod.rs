@@ -1,6 +1,9 @@
 //! The parts that the reports of experiments share.
 
+mod columns;
 pub(crate) mod folder;
+mod pooled;
+pub(crate) mod rights;
 pub(crate) mod rounds;
 
 use chronorb_report::{Axis, Document, Mark, Series, Unit};
@@ -8,6 +11,9 @@ use chronorb_report::{Axis, Document, Mark, Series, Unit};
 use crate::environment::Environment;
 use crate::experiment::Findings;
 use crate::stats::Record;
+
+pub(crate) use columns::{Column, table_of};
+pub(crate) use pooled::PooledRecords;
 
 /// Begins the report of an experiment: the finding, its subject, caveats and claims.
 pub(crate) fn begin(findings: &impl Findings, lead: &str) -> Document {

@@ -1,7 +1,7 @@
 //! E13: calls of the ORB, with and without RIO below it.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::process;
@@ -12,25 +12,25 @@ use chronorb_testnet::{Host, TestHost};
 use rustix::fs::{self, MemfdFlags};
 use serde::{Deserialize, Serialize};
 
-use super::class::{Class, FEW, Place, Processing};
+use super::class::{PacketClass, Processing, RioHost};
 use super::echoes::PORT;
-use super::outcome::CallRow;
-use super::site::Machine;
+use super::outcome::{CallRow, RioOutcome};
+use super::site::RioMachine;
 use super::{LINK_MTU, LINK_RATE};
 use crate::error::LabError;
-use crate::inversion::{self, Architecture, Measurement, Mode, Run, Series, Site, Trial};
+use crate::inversion::{Architecture, ClientClass, InversionRun, InversionSite, InversionTrial};
 use crate::watch::Watch;
 
-/// What is below the server's ORB.
+/// The input and output below the server's ORB.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Io {
-    /// The kernel, as it comes.
+    /// The kernel with its defaults.
     Kernel,
-    /// The kernel driver of RIO, whose kernel keeps a plan: a share of the interface for each lane, and urgent threads that
-    /// take packets in, where the interface has some.
+    /// The kernel driver of RIO. Its kernel keeps a plan: a share of the interface for each lane,
+    /// and urgent threads that take packets in, if the interface has some.
     KernelDriver,
-    /// RIO: a class for each lane.
+    /// RIO with a class for each lane.
     Rio,
 }
 
@@ -38,7 +38,7 @@ impl Io {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Kernel, Self::KernelDriver, Self::Rio];
 
-    /// In words.
+    /// The name in reports.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -49,185 +49,150 @@ impl Io {
     }
 }
 
-/// What was found, and what could not be measured, with the reason.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) rows: Vec<CallRow>,
-    pub(super) missing: Vec<(Io, String)>,
-}
-
-/// Makes all calls of a plan, those that are compared after each other.
+/// Makes all calls of the plan, those that are compared after each other. The outcome gets their
+/// rows, and the reasons for calls that could not be made.
 pub(super) fn measure(
-    plan: &inversion::Plan,
-    machine: &Machine,
+    outcome: &mut RioOutcome,
+    machine: &RioMachine,
     watch: &Watch,
-) -> Result<Found, LabError> {
-    let site = Site {
+) -> Result<(), LabError> {
+    let network = machine.network(LINK_RATE, LINK_MTU)?;
+    let address = machine.host(&network);
+    let site = InversionSite {
         cpus: machine.cpus.clone(),
-        network: Some(machine.network(LINK_RATE, LINK_MTU)?),
+        network: Some(network),
         lock_memory: machine.lock_memory,
         real_time: machine.real_time,
         omniorb: None,
     };
-    let server = Server::of(&site, machine)?;
-    let run = Run::begin(plan, &site, watch);
-    let mut found = Found {
-        rows: Vec::new(),
-        missing: Vec::new(),
+    let network = site.network.as_ref();
+    let network = network.ok_or_else(|| LabError::work("finding the server")("no network"))?;
+    let server = ServerHost {
+        host: network.host(Host::B),
+        address,
+        fifo: machine.fifo(URGENT),
     };
+    let plan = outcome.plan.calls.clone();
+    let run = InversionRun::begin(&plan, &site, watch);
     for series in &plan.series {
-        let Series { mode, length, .. } = *series;
+        let mode = series.mode;
         let periods = match mode.periods() {
             Some(periods) => periods,
             None => run.calibrate(mode)?.periods(),
         };
         for low_clients in series.low_clients.iter().copied() {
             for io in Io::ALL {
-                if found.missing.iter().any(|(missing, _)| *missing == io) {
+                if outcome.missing.iter().any(|(missing, _)| *missing == io) {
                     continue;
                 }
-                let prepared = match server.prepare(io) {
-                    Ok(prepared) => prepared,
+                let kept = match server.keep_plan(io) {
+                    Ok(kept) => kept,
                     Err(why) => {
-                        found.missing.push((io, why));
+                        outcome.missing.push((io, why));
                         continue;
                     }
                 };
                 let name = format!("e13, {}, {mode}", io.title());
-                let trial = Trial {
-                    length,
+                let trial = InversionTrial {
+                    length: series.length,
                     calls: series.calls,
-                    options: server.options(io, machine, prepared.as_ref()),
+                    options: server.options(io, kept.as_ref().map(|(_, file)| file)),
                     ..run.trial(Architecture::RealTime, mode, low_clients, periods, &name)
                 };
                 let measured = run.try_one(&trial);
-                server
-                    .host
-                    .enter(|| drop(prepared.map(|prepared| prepared.kept)));
-                found
-                    .rows
-                    .extend(rows_of(io, mode, low_clients, &measured?));
+                server.host.enter(|| drop(kept));
+                let measured = measured?;
+                let rows = ClientClass::ALL.map(|class| CallRow {
+                    io,
+                    mode,
+                    low_clients,
+                    class,
+                    latency: measured.calls(class).from_due.summary(),
+                    server_cpu_percent: measured.server_cpu_percent,
+                });
+                let rows = rows.into_iter().filter(|row| row.latency.calls > 0);
+                outcome.calls.extend(rows);
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The host of the server.
-struct Server<'a> {
+struct ServerHost<'a> {
     host: &'a TestHost,
-    place: Place,
+    address: RioHost,
+    /// The priority of the processing of urgent packets.
+    fifo: Option<u8>,
 }
 
-impl<'a> Server<'a> {
-    fn of(site: &'a Site, machine: &Machine) -> Result<Self, LabError> {
-        let network = site.network.as_ref();
-        let network = network.ok_or_else(|| LabError::work("finding the server")("no network"))?;
-        Ok(Self {
-            host: network.host(Host::B),
-            place: machine.place(network),
-        })
-    }
-
-    /// Sets the host up for the server of a trial, until what this returns is dropped there.
-    fn prepare(&self, io: Io) -> Result<Option<Prepared>, String> {
+impl ServerHost<'_> {
+    /// Has the kernel of the host keep a plan if the trial needs one, until the result is dropped
+    /// there. The file has the plan for the server.
+    fn keep_plan(&self, io: Io) -> Result<Option<(EnforcedPlan, File)>, String> {
         if io != Io::KernelDriver {
             return Ok(None);
         }
         let text = PLAN
-            .replace("INTERFACE", &self.place.interface)
+            .replace("INTERFACE", &self.address.interface)
             .replace("HIGH", &(KERNEL_PORT + 1).to_string())
             .replace("LOW", &KERNEL_PORT.to_string())
             .replace("RATE", &LINK_RATE.to_string())
             .replace("MANY", &MANY.to_string());
         let plan = chronorb_rio::plan::Plan::parse(&text, &|_| None);
         let plan = plan.map_err(|error| error.to_string())?;
-        // Whatever becomes of this process, the network ends with it.
+        // The network ends with this process, so there is nothing to undo later.
         let untold = &mut |_: &Undo| Ok(());
         let keep = || EnforcedPlan::keep(&plan.interface, &plan.classes, Ways::Out, untold);
         let kept = self.host.enter(keep).map_err(|error| error.to_string())?;
-        // In memory, so that nothing of it is left however this process ends.
-        let file = fs::memfd_create("plan", MemfdFlags::CLOEXEC);
-        let file = file.map_err(|error| error.to_string())?;
-        let mut file = File::from(file);
-        let written = file.write_all(text.as_bytes());
-        written.map_err(|error| error.to_string())?;
-        Ok(Some(Prepared { kept, file }))
+        let file = memory_file(&text).map_err(|error| error.to_string())?;
+        Ok(Some((kept, file)))
     }
 
-    /// The options of a server's ORB. With RIO, the lane of high priority processes its packets on arrival, and that of low
-    /// priority in an ordinary thread.
-    fn options(&self, io: Io, machine: &Machine, prepared: Option<&Prepared>) -> Vec<String> {
-        let low = Class {
-            name: "low",
-            processing: Processing::Demand,
-            fifo: None,
+    /// Returns the options of a server's ORB. With RIO, the lane of high priority processes its
+    /// packets on arrival, and that of low priority in an ordinary thread.
+    fn options(&self, io: Io, plan: Option<&File>) -> Vec<String> {
+        let low = PacketClass {
             connections: MANY,
             buffer: Some(BUFFER),
+            ..PacketClass::of_flow("low", Processing::Demand, None)
         };
-        let high = Class {
-            name: "high",
-            processing: Processing::Arrival,
-            fifo: machine.fifo(URGENT),
-            connections: FEW,
+        let high = PacketClass {
             buffer: Some(BUFFER),
+            ..PacketClass::of_flow("high", Processing::Arrival, self.fifo)
         };
         let lanes = [low, high].into_iter().zip(0..);
-        let endpoint = |class: Class, lane: u16| match io {
-            Io::Kernel => None,
-            Io::KernelDriver => {
-                let at = SocketAddr::new(self.place.host, KERNEL_PORT + lane);
-                Some(format!("riop://{at}/driver=kernel&class={}", class.name))
-            }
-            Io::Rio => Some(class.endpoint(&self.place, PORT + lane)),
-        };
         let endpoints = lanes.filter_map(|(class, lane)| {
-            let at = format!("1:{lane} {}", endpoint(class, lane)?);
-            Some(["-ORBLaneListenEndpoints".to_owned(), at])
+            let endpoint = match io {
+                Io::Kernel => return None,
+                Io::KernelDriver => {
+                    let at = SocketAddr::new(self.address.address, KERNEL_PORT + lane);
+                    format!("riop://{at}/driver=kernel&class={}", class.name)
+                }
+                Io::Rio => class.endpoint(&self.address, PORT + lane),
+            };
+            let option = "-ORBLaneListenEndpoints".to_owned();
+            Some([option, format!("1:{lane} {endpoint}")])
         });
-        let plan = prepared.map(|prepared| ["-ORBRioPlan".to_owned(), prepared.path()]);
+        let plan = plan.map(|file| {
+            let path = format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd());
+            ["-ORBRioPlan".to_owned(), path]
+        });
         endpoints.chain(plan).flatten().collect()
     }
 }
 
-/// A host whose kernel keeps a plan.
-struct Prepared {
-    kept: EnforcedPlan,
-    /// What it keeps, for the server.
-    file: File,
+/// Writes a file in memory, of which nothing is left however this process ends.
+fn memory_file(text: &str) -> io::Result<File> {
+    let mut file = File::from(fs::memfd_create("plan", MemfdFlags::CLOEXEC)?);
+    file.write_all(text.as_bytes())?;
+    Ok(file)
 }
 
-impl Prepared {
-    /// Where others find the plan.
-    fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", process::id(), self.file.as_raw_fd())
-    }
-}
-
-/// A row for each class of clients that called.
-fn rows_of(io: Io, mode: Mode, low_clients: u32, measured: &Measurement) -> Vec<CallRow> {
-    let classes = inversion::Class::ALL.into_iter();
-    let rows = classes.map(|class| {
-        let calls = match class {
-            inversion::Class::High => &measured.high,
-            inversion::Class::Low => &measured.low,
-        };
-        CallRow {
-            io,
-            mode,
-            low_clients,
-            class,
-            latency: calls.from_due.summary(),
-            server_cpu_percent: measured.server_cpu_percent,
-        }
-    });
-    rows.filter(|row| row.latency.calls > 0).collect()
-}
-
-/// The `SCHED_FIFO` priority of what is processed for calls of high priority, where no thread does so that has one of
-/// its own.
+/// The `SCHED_FIFO` priority of packet processing for calls of high priority, unless a thread of
+/// the ORB does it.
 const URGENT: u8 = 74;
-/// What the kernel is to keep: LOW and HIGH are the ports of the lanes.
+/// The plan for the kernel; LOW and HIGH are the ports of the lanes.
 const PLAN: &str = r#"
 [interface]
 name = "INTERFACE"
@@ -247,9 +212,9 @@ name = "low"
 connections = MANY
 port = LOW
 "#;
-/// Where the lane of low priority listens then, and that of high priority at the next one.
+/// The port of the lane of low priority; that of high priority has the next one.
 const KERNEL_PORT: u16 = 7_101;
-/// One for each low-priority client.
+/// The connections of the low-priority clients.
 const MANY: u32 = 64;
-/// Octets for each connection: requests are small.
+/// Octets of a connection's buffer; requests are small.
 const BUFFER: u32 = 8_192;

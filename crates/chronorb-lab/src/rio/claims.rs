@@ -1,38 +1,37 @@
-//! What should be true of the figures, and whether it is.
+//! The claims of the paper, and the aims of the experiment.
 
 use super::calls::Io;
-use super::outcome::{EchoRow, FlowRow, Outcome};
-use super::part::Part;
-use super::published::{SECTION_2, SECTION_3, SECTION_4, SECTION_ORB};
-use super::way::Way;
+use super::outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
+use super::path::PacketPath;
+use super::plan::RioPart;
 use crate::Claim;
-use crate::inversion::{Class, Mode};
+use crate::inversion::{ClientClass, Mode};
 use crate::stats::median;
 use crate::units;
 
-/// All claims about the parts that were asked for.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+/// Returns the claims on the parts of the plan.
+pub(super) fn of(outcome: &RioOutcome) -> Vec<Claim> {
     let mut claims = Vec::new();
-    let asked = |part| outcome.plan.has(part);
-    if asked(Part::Processing) {
+    let plan = &outcome.plan;
+    if plan.has(RioPart::Processing) {
         claims.extend([
             scheduling_costs_little(outcome),
             jitter_is_not_worse(outcome),
             the_wrong_class_shows(outcome),
         ]);
     }
-    if asked(Part::Company) {
+    if plan.has(RioPart::Company) {
         claims.push(the_receiver_is_busy(outcome));
-        for other in [Way::Kernel, Way::OneClass] {
-            claims.extend(GAINS.iter().map(|gain| gains(outcome, other, gain)));
+        for other in [PacketPath::Kernel, PacketPath::OneClass] {
+            claims.extend(GAINS.map(|gain| gains(outcome, other, gain)));
         }
     }
-    if asked(Part::Guarantees) {
+    if plan.has(RioPart::Guarantees) {
         claims.extend(RESERVED.map(|flow| is_held(outcome, flow)));
         claims.push(best_effort_has_the_rest(outcome));
         claims.push(the_cap_is_held(outcome));
     }
-    if asked(Part::Orb) {
+    if plan.has(RioPart::Orb) {
         for mode in outcome.modes() {
             claims.extend(calls(outcome, mode));
         }
@@ -40,150 +39,127 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
     claims
 }
 
-/// A thread of its own for the protocol takes hardly longer.
-fn scheduling_costs_little(outcome: &Outcome) -> Claim {
-    let by = compared(
-        outcome,
-        Part::Processing,
-        [Way::Scheduled, Way::Arrival],
-        MEAN,
-    );
+/// Processing by a scheduled thread hardly costs time.
+fn scheduling_costs_little(outcome: &RioOutcome) -> Claim {
+    let paths = [PacketPath::Scheduled, PacketPath::Arrival];
+    let by = compared(outcome, RioPart::Processing, paths, MEAN);
     Claim::of_paper(
         SECTION_2,
         format!(
-            "processing by a scheduled thread takes at most {COST_PERCENT} % longer than on arrival, by the mean"
+            "processing by a scheduled thread takes at most {COST_PERCENT} % longer than on \
+             arrival, by the mean"
         ),
     )
     .published("665 and 653 µs, 1.8 %")
     .by_ratio(by, |ratio| ratio <= 1.0 + COST_PERCENT / 100.0)
     .because(
-        "a wake-up of one more thread on each packet is a greater part of an echo where the rest of it takes a tenth of what \
-         it took then",
+        "a wake-up of one more thread on each packet is a greater part of an echo where the rest \
+         of it takes a tenth of what it took then",
     )
 }
 
-/// And is as predictable.
-fn jitter_is_not_worse(outcome: &Outcome) -> Claim {
-    let ways = [Way::Scheduled, Way::Arrival];
-    let by = outcome.by(Part::Processing, ways, JITTER);
-    let words = compared(outcome, Part::Processing, ways, JITTER);
+/// Processing by a scheduled thread is as predictable.
+fn jitter_is_not_worse(outcome: &RioOutcome) -> Claim {
+    let paths = [PacketPath::Scheduled, PacketPath::Arrival];
+    let by = outcome.by(RioPart::Processing, paths, JITTER);
+    let words = compared(outcome, RioPart::Processing, paths, JITTER);
     Claim::of_paper(
         SECTION_2,
-        "the jitter of echoes that a scheduled thread processes is not greater than of those processed on arrival, but by \
-         chance",
+        "the jitter of echoes that a scheduled thread processes is not greater than of those \
+         processed on arrival, but by chance",
     )
     .published("18.8 and 19.6 µs, a factor of 0.96")
-    .holds(by.zip(words).map(|(by, (_, words))| {
-        (by.ratio <= 1.0 || by.ratio_low <= 1.0, words)
-    }))
+    .holds(
+        by.zip(words)
+            .map(|(by, (_, words))| (by.ratio <= 1.0 || by.ratio_low <= 1.0, words)),
+    )
 }
 
 /// Priorities of the protocol's threads matter.
-fn the_wrong_class_shows(outcome: &Outcome) -> Claim {
-    let by = compared(
-        outcome,
-        Part::Processing,
-        [Way::WrongClass, Way::Scheduled],
-        MEAN,
-    );
+fn the_wrong_class_shows(outcome: &RioOutcome) -> Claim {
+    let paths = [PacketPath::WrongClass, PacketPath::Scheduled];
+    let by = compared(outcome, RioPart::Processing, paths, MEAN);
     Claim::of_paper(
         SECTION_2,
         format!(
-            "in the wrong class processing takes visibly longer: the mean is {VISIBLY} times that of the right one, or more"
+            "in the wrong class processing takes visibly longer: the mean is {VISIBLY} times that \
+             of the right one, or more"
         ),
     )
     .published("799 and 665 µs, a factor of 1.20; the jitter a factor of 2.0")
     .by_ratio(by, |ratio| ratio >= VISIBLY)
 }
 
-/// What has to be so for the rest to tell anything.
-fn the_receiver_is_busy(outcome: &Outcome) -> Claim {
-    let busy = |way| outcome.of_rounds(Part::Company, way, |row| row.busy_percent);
-    let words = Way::IN_COMPANY
+/// Bulk traffic keeps the receiver busy, which the other claims presuppose.
+fn the_receiver_is_busy(outcome: &RioOutcome) -> Claim {
+    let busy = |path| outcome.of_rounds(RioPart::Company, path, |row| row.busy_percent);
+    let words = PacketPath::IN_COMPANY
         .into_iter()
-        .filter_map(|way| Some(format!("{} {:.0} %", way.title(), busy(way)?)));
+        .filter_map(|path| Some(format!("{} {:.0} %", path.title(), busy(path)?)));
     let words: Vec<_> = words.collect();
     Claim::aim(format!(
-        "bulk traffic alone keeps the receiver's CPU busy, by the kernel's default path {BUSY_PERCENT} % of the time or more"
+        "bulk traffic alone keeps the receiver's CPU busy, by the kernel's default path \
+         {BUSY_PERCENT} % of the time or more"
     ))
-    .holds(busy(Way::Kernel).map(|busy| (busy >= BUSY_PERCENT, words.join(", "))))
+    .holds(busy(PacketPath::Kernel).map(|busy| (busy >= BUSY_PERCENT, words.join(", "))))
 }
 
-/// A figure that RIO lowers.
-struct Gain {
-    name: &'static str,
-    figure: fn(&EchoRow) -> f64,
-    /// At most this much of that of others.
-    limit: f64,
-    published: &'static str,
-}
+/// A figure that RIO lowers: its name and value, its greatest factor by other paths, and that of
+/// the paper.
+type Gain = (&'static str, fn(&EchoRow) -> f64, f64, &'static str);
 
 const GAINS: [Gain; 3] = [
-    Gain {
-        name: "mean",
-        figure: MEAN,
-        limit: 0.88,
-        published: "946 and 1072 µs, 12 % lower",
-    },
-    Gain {
-        name: "longest",
-        figure: |row| row.latency.max_us,
-        limit: 0.65,
-        published: "2038 and 3158 µs, 35 % lower",
-    },
-    Gain {
-        name: "jitter",
-        figure: JITTER,
-        limit: 0.57,
-        published: "282 and 497 µs, 43 % lower",
-    },
+    ("mean", MEAN, 0.88, "946 and 1072 µs, 12 % lower"),
+    (
+        "longest",
+        |row| row.latency.max_us,
+        0.65,
+        "2038 and 3158 µs, 35 % lower",
+    ),
+    ("jitter", JITTER, 0.57, "282 and 497 µs, 43 % lower"),
 ];
 
 /// With classes echoes do not feel bulk traffic.
-fn gains(outcome: &Outcome, other: Way, gain: &Gain) -> Claim {
-    let by = compared(outcome, Part::Company, [Way::Classes, other], gain.figure);
-    let claim = format!(
-        "beside bulk traffic, {} of RIO with classes: at most {:.2} of {}",
-        gain.name,
-        gain.limit,
-        match other {
-            Way::Kernel => "the kernel's default path",
-            _ => "the same stack without early demultiplexing",
-        },
-    );
+fn gains(outcome: &RioOutcome, other: PacketPath, (name, figure, limit, published): Gain) -> Claim {
+    let paths = [PacketPath::Classes, other];
+    let by = compared(outcome, RioPart::Company, paths, figure);
+    let other = match other {
+        PacketPath::Kernel => "the kernel's default path",
+        _ => "the same stack without early demultiplexing",
+    };
+    let claim =
+        format!("beside bulk traffic, {name} of RIO with classes: at most {limit:.2} of {other}");
     Claim::of_paper(SECTION_3, claim)
-        .published(gain.published)
-        .by_ratio(by, |ratio| ratio <= gain.limit)
+        .published(published)
+        .by_ratio(by, |ratio| ratio <= limit)
 }
 
-/// A reservation is what a flow has, whatever others do.
-fn is_held(outcome: &Outcome, flow: &str) -> Claim {
+/// A flow has its reservation, whatever the others do.
+fn is_held(outcome: &RioOutcome, flow: &str) -> Claim {
     let row = outcome.flow("guarantees", "all", flow);
     Claim::of_paper(
         SECTION_4,
-        format!("the flow that has a reservation of {flow} MB/s has it within {WITHIN_PERCENT} % in any second"),
+        format!(
+            "the flow that has a reservation of {flow} MB/s has it within {WITHIN_PERCENT} % \
+                 in any second"
+        ),
     )
     .published("guaranteed connections receive the bandwidth that they requested (figure 19)")
     .holds(row.and_then(within))
 }
 
-/// Whether a flow has what it is to have in any second.
+/// Whether a flow has its reservation in any second, with the rates in words.
 fn within(row: &FlowRow) -> Option<(bool, String)> {
     let wanted = row.wanted_octets_per_s?;
-    let off =
-        [row.least_octets_per_s, row.most_octets_per_s].map(|rate| (rate / wanted - 1.0) * 100.0);
-    let words = format!(
-        "{} to {}, {:+.1} to {:+.1} %",
-        megaoctets(row.least_octets_per_s),
-        megaoctets(row.most_octets_per_s),
-        off[0],
-        off[1],
-    );
+    let rates = [row.least_octets_per_s, row.most_octets_per_s];
+    let off = rates.map(|rate| (rate / wanted - 1.0) * 100.0);
+    let ([least, most], [below, above]) = (rates.map(megaoctets), off);
+    let words = format!("{least} to {most}, {below:+.1} to {above:+.1} %");
     Some((off.iter().all(|off| off.abs() <= WITHIN_PERCENT), words))
 }
 
-/// What others have, best effort loses, and no more.
-fn best_effort_has_the_rest(outcome: &Outcome) -> Claim {
+/// Best effort loses as much as the other flows have, and no more.
+fn best_effort_has_the_rest(outcome: &RioOutcome) -> Claim {
     let alone = outcome.flow("guarantees", "alone", "best-effort");
     let last = outcome.flows.iter();
     let last = last.filter(|row| row.trial == "guarantees" && row.phase == "last");
@@ -202,16 +178,20 @@ fn best_effort_has_the_rest(outcome: &Outcome) -> Claim {
         SECTION_4,
         "best effort has the rest: all flows together have what it had alone, within 5 %",
     )
-    .published("the best-effort connection loses bandwidth proportional to that of the guaranteed ones (figure 19)")
+    .published(
+        "the best-effort connection loses bandwidth proportional to that of the guaranteed \
+                ones (figure 19)",
+    )
     .by_ratio(measured, |ratio| (ratio - 1.0).abs() <= 0.05)
 }
 
-/// A limit is one.
-fn the_cap_is_held(outcome: &Outcome) -> Claim {
+/// A flow keeps its limit.
+fn the_cap_is_held(outcome: &RioOutcome) -> Claim {
     Claim::of_paper(
         SECTION_4,
         format!(
-            "best effort that is to have 40 % of the interface's rate has that within {WITHIN_PERCENT} % in any second"
+            "best effort that is to have 40 % of the interface's rate has that within \
+             {WITHIN_PERCENT} % in any second"
         ),
     )
     .published("no figure")
@@ -220,7 +200,7 @@ fn the_cap_is_held(outcome: &Outcome) -> Claim {
 
 /// Calls of high priority are quicker and more predictable with RIO below the ORB, and those of low
 /// priority do not pay for it.
-fn calls(outcome: &Outcome, mode: Mode) -> [Claim; 3] {
+fn calls(outcome: &RioOutcome, mode: Mode) -> [Claim; 3] {
     let claim = |text: &str, published: &str| {
         Claim::of_paper(SECTION_ORB, format!("{mode}: {text}")).published(published)
     };
@@ -230,73 +210,84 @@ fn calls(outcome: &Outcome, mode: Mode) -> [Claim; 3] {
     );
     [
         claim(
-            "the mean of the high-priority client is lower with RIO below the ORB, on average over the numbers of \
-             low-priority clients",
+            "the mean of the high-priority client is lower with RIO below the ORB, on average over \
+             the numbers of low-priority clients",
             "13 % lower on average",
         )
-        .by_ratio(by(Class::High, |row| row.latency.mean_us), |ratio| ratio < 1.0),
+        .by_ratio(by(ClientClass::High, |row| row.latency.mean_us), |ratio| {
+            ratio < 1.0
+        }),
         claim(
             "the jitter of the high-priority client is lower with RIO below the ORB, on average",
-            "51 % lower on average, from 12 % higher without low-priority clients to 69 % lower with 44",
+            "51 % lower on average, from 12 % higher without low-priority clients to 69 % lower \
+             with 44",
         )
-        .by_ratio(by(Class::High, |row| row.latency.jitter_us), |ratio| ratio < 1.0),
-        claim(&punished, "no appreciable change; lower with 44 and 49 clients")
-            .by_ratio(by(Class::Low, |row| row.latency.mean_us), |ratio| ratio <= PUNISHED),
+        .by_ratio(
+            by(ClientClass::High, |row| row.latency.jitter_us),
+            |ratio| ratio < 1.0,
+        ),
+        claim(
+            &punished,
+            "no appreciable change; lower with 44 and 49 clients",
+        )
+        .by_ratio(by(ClientClass::Low, |row| row.latency.mean_us), |ratio| {
+            ratio <= PUNISHED
+        }),
     ]
 }
 
-/// A figure with RIO by that with the kernel: the median over the numbers of clients, and the least and the greatest.
+/// Returns a figure with RIO by that with the kernel: the median over the numbers of clients, and
+/// the least and the greatest in words.
 fn by_kernel(
-    outcome: &Outcome,
+    outcome: &RioOutcome,
     mode: Mode,
-    class: Class,
-    figure: fn(&super::CallRow) -> f64,
+    class: ClientClass,
+    figure: fn(&CallRow) -> f64,
 ) -> Option<(f64, String)> {
     let kernel = outcome.series(Io::Kernel, mode, class);
     let rio = outcome.series(Io::Rio, mode, class).into_iter();
-    let ratios: Vec<(u32, f64)> = rio
-        .filter_map(|row| {
-            let same = |other: &&&super::CallRow| other.low_clients == row.low_clients;
-            let other = kernel.iter().find(same)?;
-            Some((row.low_clients, figure(row) / figure(other).max(1e-3)))
-        })
-        .collect();
-    let least = ratios
-        .iter()
-        .copied()
-        .reduce(|a, b| if b.1 < a.1 { b } else { a })?;
-    let most = ratios
-        .iter()
-        .copied()
-        .reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    let ratios = rio.filter_map(|row| {
+        let mut others = kernel.iter();
+        let other = others.find(|other| other.low_clients == row.low_clients)?;
+        Some((row.low_clients, figure(row) / figure(other).max(1e-3)))
+    });
+    let ratios: Vec<(u32, f64)> = ratios.collect();
+    let by_ratio = |a: &&(u32, f64), b: &&(u32, f64)| a.1.total_cmp(&b.1);
+    let least = ratios.iter().min_by(by_ratio)?;
+    let most = ratios.iter().max_by(by_ratio)?;
     let words = format!(
         "{:.2} with {} to {:.2} with {} low-priority clients",
         least.1, least.0, most.1, most.0
     );
-    Some((median(ratios.into_iter().map(|(_, ratio)| ratio))?, words))
+    Some((median(ratios.iter().map(|(_, ratio)| *ratio))?, words))
 }
 
-/// A figure of one way by that of another in the same round, with both figures in words.
+/// Returns a figure of one path by that of another in the same rounds, with both in words.
 fn compared(
-    outcome: &Outcome,
-    part: Part,
-    ways: [Way; 2],
+    outcome: &RioOutcome,
+    part: RioPart,
+    paths: [PacketPath; 2],
     figure: fn(&EchoRow) -> f64,
 ) -> Option<(f64, String)> {
-    let by = outcome.by(part, ways, figure)?;
-    let figures = ways.map(|way| {
-        let median = outcome.of_rounds(part, way, |row| Some(figure(row)));
+    let by = outcome.by(part, paths, figure)?;
+    let [one, other] = paths.map(|path| {
+        let median = outcome.of_rounds(part, path, |row| Some(figure(row)));
         median.map_or_else(String::new, units::time)
     });
-    let words = format!("{} and {}; {}", figures[0], figures[1], by.text());
+    let words = format!("{one} and {other}; {}", by.text());
     Some((by.ratio, words))
 }
 
-/// A rate in millions of octets in a second.
+/// Returns a rate in words.
 pub(super) fn megaoctets(octets_per_s: f64) -> String {
     format!("{:.2} MB/s", octets_per_s / 1e6)
 }
 
+/// The paper, and its sections.
+const SECTION_2: &str = "RIO 1998, section 4.2.2";
+const SECTION_3: &str = "RIO 1998, section 4.2.3";
+const SECTION_4: &str = "RIO 1998, section 4.2.4";
+const SECTION_ORB: &str = "RIO 1998, section 4.3";
 const MEAN: fn(&EchoRow) -> f64 = |row| row.latency.mean_us;
 const JITTER: fn(&EchoRow) -> f64 = |row| row.latency.jitter_us;
 const COST_PERCENT: f64 = 5.0;

@@ -1,4 +1,4 @@
-//! Those who send: small messages that come back, and bulk data.
+//! The senders: small messages that come back, and bulk data.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,53 +12,49 @@ use chronorb_transport::{
 };
 use rustix::net::sockopt;
 
-use super::order::{BLOCK, ECHO, EchoOrder, EchoRun, Echoed, SendRun, SenderOrder};
-use super::server::{PATIENCE, hurry};
+use super::order::{BLOCK, ECHO, RioSender, SendStart, Traffic};
+use super::server::{PATIENCE, schedule};
 use crate::error::LabError;
 use crate::process::{self, Parent, Ready};
 use crate::stats::Record;
 
-/// Sends messages of [`ECHO`] octets, each when the one before has come back, and tells what each took.
-pub(super) fn echo(order: &EchoOrder) -> Result<(), LabError> {
-    let parent = Parent::or_exit();
+/// Connects, waits for the start, and sends.
+pub(super) fn send(order: &RioSender) -> Result<(), LabError> {
     if order.lock_memory {
         lock_all().map_err(LabError::work("locking memory"))?;
     }
-    hurry(order.fifo)?;
-    let connection = connect(order.to, true)?;
-    for _ in 0..order.warm_up {
-        there_and_back(connection.as_ref())?;
+    schedule(order.fifo)?;
+    match &order.traffic {
+        Traffic::Echoes { count, pause } => echoes(order.to, *count, *pause),
+        Traffic::Bulk { congestion } => bulk(order.to, congestion),
     }
-    process::tell(&Ready {})?;
-    let run: EchoRun = parent.hear()?;
-    let record = echoes(connection.as_ref(), run)?;
-    Ok(parent.conclude(&Echoed { record })?)
 }
 
-/// All echoes of a run.
-fn echoes(connection: &dyn Connection, run: EchoRun) -> Result<Record, LabError> {
-    let start = Monotonic::from_nanos(run.at_ns);
-    sleep_until(start);
+/// Sends messages that come back, and reports their latencies.
+fn echoes(to: SocketAddr, count: u32, pause: Duration) -> Result<(), LabError> {
+    let parent = Parent::or_exit();
+    let connection = connect(to, true)?;
+    (0..WARM_UP).try_for_each(|_| there_and_back(connection.as_ref()))?;
+    let start = await_start(&parent)?;
     let mut record = Record::new();
     let mut step: f64 = 0.0;
-    for _ in 0..run.echoes {
+    for _ in 0..count {
         let sent = Monotonic::now();
-        there_and_back(connection)?;
+        there_and_back(connection.as_ref())?;
         let answered = Monotonic::now();
         record.add(sent.since(start), answered.since(sent));
-        if !run.pause.is_zero() {
-            // Pauses of half to one and a half the length, in an order that keeps no step with anything.
+        if !pause.is_zero() {
+            // Pauses of 0.5 to 1.5 times the length, in an order without a period.
             step = (step + GOLDEN_RATIO).fract();
-            sleep_until(answered + run.pause.mul_f64(0.5 + step));
+            sleep_until(answered + pause.mul_f64(0.5 + step));
         }
     }
-    Ok(record)
+    Ok(parent.conclude(&record)?)
 }
 
 fn there_and_back(connection: &dyn Connection) -> Result<(), LabError> {
-    connection
-        .send_all(&MESSAGE, Deadline::after(PATIENCE))
-        .map_err(LabError::work("sending an echo"))?;
+    let sent = connection.send_all(&MESSAGE, Deadline::after(PATIENCE));
+    sent.map_err(LabError::work("sending an echo"))?;
     let mut room = [0; ECHO];
     let mut received = 0;
     while received < ECHO {
@@ -66,28 +62,27 @@ fn there_and_back(connection: &dyn Connection) -> Result<(), LabError> {
             .recv(&mut room[received..], Deadline::after(PATIENCE))
             .map_err(LabError::work("waiting for an echo"))?;
     }
-    match room == MESSAGE {
-        true => Ok(()),
-        false => Err(LabError::work("waiting for an echo")(
+    if room == MESSAGE {
+        Ok(())
+    } else {
+        Err(LabError::work("waiting for an echo")(
             "it came back changed",
-        )),
+        ))
     }
 }
 
-/// Sends blocks of [`BLOCK`] octets as fast as the receiver takes them, until standard input ends. Tells the parent
-/// when the first [`FIRST`] of them are sent.
-pub(super) fn send(order: &SenderOrder) -> Result<(), LabError> {
+/// Sends blocks as fast as the receiver takes them, until standard input ends. Reports to the
+/// parent when the first [`FIRST`] of them are sent.
+fn bulk(to: SocketAddr, congestion: &str) -> Result<(), LabError> {
     let is_over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_over);
     let parent = Parent::listen(move || told.store(true, Ordering::Relaxed));
-    hurry(order.fifo)?;
-    // With segments of full size only, as by default: a block in two segments would be two packets of a budget.
-    let connection = connect(order.to, false)?;
-    sockopt::set_tcp_congestion(&connection, &order.congestion)
+    // With segments of full size only, as by default: a block in two segments would be two packets
+    // of a budget.
+    let connection = connect(to, false)?;
+    sockopt::set_tcp_congestion(&connection, congestion)
         .map_err(LabError::work("choosing the congestion control"))?;
-    process::tell(&Ready {})?;
-    let run: SendRun = parent.hear()?;
-    sleep_until(Monotonic::from_nanos(run.at_ns));
+    await_start(&parent)?;
     let block = vec![0x5a; BLOCK];
     let mut blocks = 0;
     while !is_over.load(Ordering::Relaxed) {
@@ -102,6 +97,15 @@ pub(super) fn send(order: &SenderOrder) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Reports that this sender is connected, and waits for the start.
+fn await_start(parent: &Parent) -> Result<Monotonic, LabError> {
+    process::tell(&Ready {})?;
+    let SendStart { at_ns } = parent.hear()?;
+    let start = Monotonic::from_nanos(at_ns);
+    sleep_until(start);
+    Ok(start)
+}
+
 fn connect(to: SocketAddr, no_delay: bool) -> Result<Box<dyn Connection>, LabError> {
     let address = Address::host(to.ip().to_string(), to.port());
     let setup = Setup::from(SocketOptions {
@@ -113,7 +117,9 @@ fn connect(to: SocketAddr, no_delay: bool) -> Result<Box<dyn Connection>, LabErr
 }
 
 const MESSAGE: [u8; ECHO] = [0x5a; ECHO];
-/// Blocks after which bulk data flows: a MB, more than a path holds that nobody reads.
+/// The echoes that are not measured.
+const WARM_UP: u32 = 50;
+/// Blocks after which bulk data flows: a MB, more than the buffers of a path hold.
 const FIRST: u64 = 128;
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_895;
 const CONNECTING: Duration = Duration::from_secs(10);

@@ -2,270 +2,186 @@
 
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, Monotonic};
+use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
-use super::class::{Class, FEW, Processing, of_kernel};
-use super::course::Course;
-use super::order::{
-    Door, EchoOrder, EchoRun, Echoed, SendRun, SenderOrder, Served, ServerOrder, Service,
-};
-use super::part::Part;
-use super::plan::Plan;
-use super::site::Site;
-use super::way::Way;
+use super::class::{PacketClass, Processing, of_kernel};
+use super::history::OctetHistory;
+use super::order::{AcceptorOrder, RioServer, SendStart, Service, Traffic};
+use super::outcome::EchoRow;
+use super::path::PacketPath;
+use super::plan::{RioPart, RioPlan};
+use super::site::RioSite;
 use crate::awake::Awake;
 use crate::error::LabError;
-use crate::process::{Child, ProcessError, Ready};
+use crate::process::{Child, Ready};
 use crate::stats::Record;
 
-/// What is tried: a turn of one way.
+/// A turn of one path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trial {
-    pub(super) way: Way,
-    pub(super) echoes: u32,
-    /// From an answer to the next message, about.
-    pub(super) pause: Duration,
-    pub(super) bulk: Option<Bulk>,
-}
-
-/// Traffic beside echoes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bulk {
-    /// How long it is alone, before the echoes and after.
-    pub(super) aside: Duration,
-    /// What the receiver computes for each block, in steps.
+pub(super) struct EchoTrial<'a> {
+    pub(super) part: RioPart,
+    pub(super) path: PacketPath,
+    pub(super) round: u32,
+    pub(super) plan: &'a RioPlan,
+    /// The computing steps of the receiver for each block of bulk data.
     pub(super) steps: u32,
 }
 
-/// What came of it.
+/// The figures of a turn.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct EchoTurn {
+    pub(super) row: EchoRow,
     pub(super) echoes: Record,
-    pub(super) bulk: Option<Flood>,
+    /// The bulk traffic: seconds since it began, and octets in a second.
+    pub(super) points: Option<Vec<(f64, f64)>>,
 }
 
-/// What came of traffic beside echoes.
-#[derive(Debug)]
-pub(super) struct Flood {
-    /// Octets in a second while it was alone; nothing where that was too short to be measured.
-    pub(super) alone: Option<f64>,
-    /// And while there were echoes.
-    pub(super) beside: Option<f64>,
-    /// Which part of the server's CPU it took while it was alone, where that is known.
-    pub(super) busy: Option<f64>,
-    /// Seconds since it began, and octets in a second.
-    pub(super) points: Vec<(f64, f64)>,
-}
-
-impl Trial {
-    /// A turn of a part.
-    pub(super) fn of(part: Part, way: Way, plan: &Plan, steps: u32) -> Self {
-        match part {
-            Part::Company => Self {
-                way,
-                echoes: plan.echoes_in_company,
-                pause: plan.pause,
-                bulk: Some(Bulk {
-                    aside: plan.aside,
-                    steps,
-                }),
-            },
-            _ => Self {
-                way,
-                echoes: plan.echoes,
-                pause: Duration::ZERO,
-                bulk: None,
-            },
-        }
+impl EchoTrial<'_> {
+    /// Runs the turn, with processes of its own.
+    pub(super) fn run(&self, site: &RioSite, awake: &Awake) -> Result<EchoTurn, LabError> {
+        let turn = self.try_run(site, awake);
+        turn.map_err(|error| error.in_trial(format!("echoes, {}", self.path.title())))
     }
 
-    /// Does it, with processes of its own.
-    pub(super) fn run(&self, site: &Site, awake: &Awake) -> Result<Turn, LabError> {
-        let named = |source| LabError::Trial {
-            trial: format!("echoes, {}", self.way.title()),
-            source,
+    fn try_run(&self, site: &RioSite, awake: &Awake) -> Result<EchoTurn, LabError> {
+        let (plan, machine) = (self.plan, &site.machine);
+        let is_beside = self.part == RioPart::Company;
+        let (count, pause, aside) = if is_beside {
+            (plan.echoes_in_company, plan.pause, plan.aside)
+        } else {
+            (plan.echoes, Duration::ZERO, Duration::ZERO)
         };
-        let (mut server, serving) = site
-            .serve(ServerOrder {
-                lock_memory: site.machine.lock_memory,
-                doors: self.doors(site),
-            })
-            .map_err(named)?;
-        let (Some(first), Some(last)) = (serving.doors.first(), serving.doors.last()) else {
-            return Err(LabError::work("listening")("the server has no door"));
-        };
-        // Where both flows have one door, who comes first is the echo.
-        let mut echo = site
-            .echo(EchoOrder {
-                to: *first,
-                fifo: site.machine.fifo(ECHO),
-                lock_memory: site.machine.lock_memory,
-                warm_up: WARM_UP,
-            })
-            .map_err(named)?;
-        let flood = self.bulk.map(|_| {
-            site.send(SenderOrder {
-                to: *last,
-                fifo: None,
-                congestion: site.machine.unyielding.clone(),
-            })
-        });
-        let mut flood = flood.transpose().map_err(named)?;
-        let everyone: Vec<&Child> = [Some(&echo), flood.as_ref()]
-            .into_iter()
-            .flatten()
-            .collect();
-        site.put_in_places(&server, &everyone)?;
-
-        let [_, server_cpu] = site.machine.ends();
-        if let Some(flood) = &mut flood {
-            begin_flood(flood).map_err(named)?;
+        let mut traffic = vec![(machine.fifo(ECHO), Traffic::Echoes { count, pause })];
+        if is_beside {
+            let congestion = machine.unyielding.clone();
+            traffic.push((None, Traffic::Bulk { congestion }));
         }
+        let server = RioServer {
+            lock_memory: machine.lock_memory,
+            acceptors: self.acceptors(site),
+        };
+        // If both flows have one acceptor, the first connection is that of the echo.
+        let (mut server, senders) = site.start(server, &traffic)?;
+        let mut senders = senders.into_iter();
+        let mut echo = senders.next().expect("echoes have a sender");
+        let mut bulk = senders.next();
+        if let Some(bulk) = &mut bulk {
+            begin_bulk(bulk)?;
+        }
+
         let begun = Monotonic::now() + LEAD;
-        let times = self
-            .course(begun, &mut echo, || awake.unwanted(server_cpu))
-            .map_err(named)?;
-        let end = Deadline::after(WIND_DOWN);
-        if let Some(flood) = flood {
-            flood.stop(end).map_err(named)?;
-        }
-        echo.stop(end).map_err(named)?;
-        let Served { courses } = server.hear(end).map_err(named)?;
-        server.finish(end).map_err(named)?;
-        let bulk = courses.first().map(|course| times.flood(begun, course));
-        Ok(Turn {
-            echoes: times.echoes,
-            bulk,
-        })
-    }
-
-    /// Lets echoes be sent, and returns what they took, and when.
-    fn course(
-        &self,
-        begun: Monotonic,
-        echo: &mut Child,
-        unwanted: impl Fn() -> Option<Duration>,
-    ) -> Result<Times, ProcessError> {
-        let aside = self.bulk.map_or(Duration::ZERO, |bulk| bulk.aside);
         let from = begun + aside;
-        echo.tell(&EchoRun {
-            at_ns: from.as_nanos(),
-            echoes: self.echoes,
-            pause: self.pause,
-        })?;
-        let patience = aside + (self.pause * 2 + SLOWEST) * self.echoes + WIND_DOWN;
-        let Echoed { record } = echo.hear(Deadline::after(patience))?;
+        let at_ns = from.as_nanos();
+        echo.tell(&SendStart { at_ns })?;
+        let patience = aside + (pause * 2 + SLOWEST) * count + WIND_DOWN;
+        let echoes: Record = echo.hear(Deadline::after(patience))?;
         let to = Monotonic::now();
+        let [_, server_cpu] = machine.ends();
+        let unwanted = || awake.unwanted(server_cpu);
         let before = unwanted();
-        chronorb_rt::sleep_until(to + aside);
-        let left = unwanted().zip(before).map(|(after, before)| after - before);
-        let all = Monotonic::now().since(to);
-        Ok(Times {
-            echoes: record,
-            from,
-            to,
-            end: to + aside,
-            busy: left.map(|left| 1.0 - left.as_secs_f64() / all.as_secs_f64()),
+        sleep_until(to + aside);
+        let idle = unwanted().zip(before).map(|(after, before)| after - before);
+        let length = Monotonic::now().since(to).as_secs_f64();
+        let busy = idle.map(|idle| 1.0 - idle.as_secs_f64() / length);
+
+        let end = Deadline::after(WIND_DOWN);
+        if let Some(bulk) = bulk {
+            bulk.stop(end)?;
+        }
+        echo.stop(end)?;
+        let histories: Vec<OctetHistory> = server.hear(end)?;
+        server.finish(end)?;
+        let history = histories.first();
+        let mean = |from, to| Some(history?.rate(from, to)?.mean);
+        // The rate until all buffers are full, at the beginning, does not count.
+        let before = mean(begun + aside / 2, from);
+        let after = mean(to, to + aside);
+        let alone: Vec<f64> = [before, after].into_iter().flatten().collect();
+        Ok(EchoTurn {
+            row: EchoRow {
+                part: self.part,
+                path: self.path,
+                round: self.round,
+                latency: echoes.summary(),
+                min_us: echoes.min_us(),
+                bulk_alone_octets_per_s: (!alone.is_empty())
+                    .then(|| alone.iter().sum::<f64>() / alone.len() as f64),
+                bulk_beside_octets_per_s: mean(from, to),
+                busy_percent: history.and(busy).map(|busy| busy * 100.0),
+            },
+            echoes,
+            points: history.map(|history| history.points(begun, POINT)),
         })
     }
 
-    /// Where the server listens.
-    fn doors(&self, site: &Site) -> Vec<Door> {
+    /// Returns the endpoints of the server.
+    fn acceptors(&self, site: &RioSite) -> Vec<AcceptorOrder> {
         let machine = &site.machine;
-        let echo = Service::Echo {
+        let echo = Service {
             fifo: machine.fifo(ECHO),
+            sink_steps: None,
         };
-        let sink = self.bulk.map(|bulk| Service::Sink {
+        let sink = (self.part == RioPart::Company).then_some(Service {
             fifo: None,
-            steps: bulk.steps,
+            sink_steps: Some(self.steps),
         });
-        let kernel = |service| Door {
-            endpoint: of_kernel(site.host()),
+        let kernel = |service| AcceptorOrder {
+            endpoint: of_kernel(site.host().address),
             services: vec![service],
         };
-        let rio = |name, port, (processing, fifo), services| {
-            let class = Class {
-                name,
-                processing,
-                fifo,
-                connections: FEW,
-                buffer: None,
-            };
-            Door {
-                endpoint: class.endpoint(&site.place(), port),
-                services,
+        let rio = |name, port, processing, priority: Option<u8>, services: &[Service]| {
+            let fifo = priority.and_then(|priority| machine.fifo(priority));
+            let class = PacketClass::of_flow(name, processing, fifo);
+            AcceptorOrder {
+                endpoint: class.endpoint(&site.host(), port),
+                services: services.to_vec(),
             }
         };
-        let scheduled = (Processing::Demand, machine.fifo(ECHO));
-        let ordinary = (Processing::Demand, None);
-        let before_all = (Processing::Demand, machine.fifo(BEFORE_ALL));
-        let arrival = (Processing::Arrival, machine.fifo(ECHO));
-        match self.way {
-            Way::Kernel => [echo].into_iter().chain(sink).map(kernel).collect(),
-            Way::Arrival => vec![rio("echo", PORT, arrival, vec![echo])],
-            Way::Scheduled => vec![rio("echo", PORT, scheduled, vec![echo])],
-            Way::WrongClass => vec![rio("echo", PORT, ordinary, vec![echo])],
-            Way::OneClass => {
-                let both = [echo].into_iter().chain(sink).collect();
-                vec![rio("all", PORT, before_all, both)]
+        let echo_by = |processing, priority| vec![rio("echo", PORT, processing, priority, &[echo])];
+        match self.path {
+            PacketPath::Kernel => [echo].into_iter().chain(sink).map(kernel).collect(),
+            PacketPath::Arrival => echo_by(Processing::Arrival, Some(ECHO)),
+            PacketPath::Scheduled => echo_by(Processing::Demand, Some(ECHO)),
+            PacketPath::WrongClass => echo_by(Processing::Demand, None),
+            PacketPath::OneClass => {
+                let both: Vec<_> = [echo].into_iter().chain(sink).collect();
+                vec![rio(
+                    "all",
+                    PORT,
+                    Processing::Demand,
+                    Some(BEFORE_ALL),
+                    &both,
+                )]
             }
-            Way::Classes => {
-                let bulk = sink.map(|sink| rio("bulk", PORT + 1, ordinary, vec![sink]));
-                let echo = rio("echo", PORT, scheduled, vec![echo]);
-                [echo].into_iter().chain(bulk).collect()
+            PacketPath::Classes => {
+                let mut classes = echo_by(Processing::Demand, Some(ECHO));
+                let bulk = |sink| rio("bulk", PORT + 1, Processing::Demand, None, &[sink]);
+                classes.extend(sink.map(bulk));
+                classes
             }
         }
     }
 }
 
-/// Lets bulk data be sent, and waits until it flows: on a busy machine that may take longer than echoes do.
-fn begin_flood(flood: &mut Child) -> Result<(), ProcessError> {
-    flood.tell(&SendRun {
-        at_ns: Monotonic::now().as_nanos(),
-    })?;
-    let Ready {} = flood.hear(Deadline::after(WIND_DOWN))?;
+/// Starts bulk data, and waits until it flows: on a busy machine that may take longer than echoes
+/// do.
+fn begin_bulk(sender: &mut Child) -> Result<(), LabError> {
+    let at_ns = Monotonic::now().as_nanos();
+    sender.tell(&SendStart { at_ns })?;
+    let Ready {} = sender.hear(Deadline::after(WIND_DOWN))?;
     Ok(())
 }
 
-/// When what was.
-#[derive(Debug)]
-struct Times {
-    echoes: Record,
-    /// From when to when there were echoes.
-    from: Monotonic,
-    to: Monotonic,
-    end: Monotonic,
-    /// Which part of the server's CPU was in use after them.
-    busy: Option<f64>,
-}
-
-impl Times {
-    fn flood(&self, begun: Monotonic, course: &Course) -> Flood {
-        let mean = |from, to| course.rate(from, to).map(|rate| rate.mean);
-        // What is quick at the beginning, until all buffers are full, is not counted.
-        let before = mean(begun + (self.from.since(begun)) / 2, self.from);
-        let after = mean(self.to, self.end);
-        let alone: Vec<f64> = [before, after].into_iter().flatten().collect();
-        Flood {
-            alone: (!alone.is_empty()).then(|| alone.iter().sum::<f64>() / alone.len() as f64),
-            beside: mean(self.from, self.to),
-            busy: self.busy,
-            points: course.points(begun, POINT),
-        }
-    }
-}
-
-/// The `SCHED_FIFO` priority of who sends echoes and who sends them back.
+/// The `SCHED_FIFO` priority of the threads that send echoes, and of those that send them back.
 const ECHO: u8 = 50;
-/// That of processing which goes before everybody.
+/// The priority of processing that goes before all threads.
 const BEFORE_ALL: u8 = 80;
-/// Where RIO listens; there is nobody else on the host.
+/// The port of RIO; nothing else listens on the host.
 pub(super) const PORT: u16 = 7_001;
-const WARM_UP: u32 = 50;
-/// From the telling of all to the beginning.
+/// The time from the orders to the beginning.
 const LEAD: Duration = Duration::from_millis(50);
-/// How long an echo may take on average.
+/// The longest mean time of an echo.
 const SLOWEST: Duration = Duration::from_millis(20);
 pub(super) const WIND_DOWN: Duration = Duration::from_secs(20);
-/// How much time a point of the plot of bulk traffic stands for.
+/// The span of a point of the curve of bulk traffic.
 const POINT: Duration = Duration::from_millis(50);

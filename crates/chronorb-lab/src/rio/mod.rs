@@ -1,36 +1,34 @@
-//! `chronorb lab rio`: what real-time I/O brings.
+//! `chronorb lab rio`: the gain of real-time I/O.
 //!
-//! [`RealTimeIo`] makes the experiments of section 4 of "The Design and Performance of an I/O Subsystem for Real-time ORB
-//! Endsystem Middleware" by Schmidt, Kuhns, Bector and Levine (1998) in a network of two hosts on this machine: what it costs
-//! to have protocols processed by scheduled threads, echoes beside bulk traffic that keeps the receiver busy, guarantees
-//! and limits of bandwidth, and calls of the ORB with and without RIO below it. Each [`Part`] can be run alone.
+//! [`RealTimeIo`] makes the experiments of section 4 of "The Design and Performance of an I/O
+//! Subsystem for Real-time ORB Endsystem Middleware" by Schmidt, Kuhns, Bector and Levine (1998) in
+//! a network of two hosts on this machine: the cost of protocol processing by scheduled threads,
+//! echoes beside bulk traffic that keeps the receiver busy, guarantees and limits of bandwidth, and
+//! calls of the ORB with and without RIO below it. Each [`RioPart`] can be run alone.
 //!
 //! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they
-//! exchange lines of JSON with it:
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). They exchange lines of JSON:
 //!
-//! | child | says | hears |
+//! | child | sends | receives |
 //! |---|---|---|
-//! | server | where it listens, then what came by each flow | |
-//! | sender of echoes | that it is connected, then what each took | when to begin; at last, the end of its input |
+//! | server | its addresses, then the octets of each flow over time | |
+//! | sender of echoes | that it is connected, then the latencies | when to begin; at last, the end of its input |
 //! | sender of bulk data | that it is connected, then that data flows | when to begin; the end of its input: end |
 
 mod calls;
 mod claims;
 mod class;
 mod client;
-mod course;
 mod echoes;
 mod guarantees;
+mod history;
 mod order;
 mod outcome;
-mod part;
+mod path;
 mod plan;
-mod published;
 mod report;
 mod server;
 mod site;
-mod way;
 
 #[cfg(test)]
 mod tests;
@@ -42,19 +40,17 @@ use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
-use crate::stats::Record;
 use crate::watch::Watch;
 use crate::work::Speed;
 
 pub use calls::Io;
-pub use outcome::{CallRow, EchoRow, FlowRow, Outcome};
-pub use part::Part;
-pub use plan::Plan;
-pub use way::Way;
+pub use outcome::{CallRow, EchoRow, FlowRow, RioOutcome};
+pub use path::PacketPath;
+pub use plan::{RioPart, RioPlan};
 
-use echoes::{Trial, Turn};
-use outcome::Course;
-use site::{Machine, Site};
+use echoes::EchoTrial;
+use outcome::RateCurve;
+use site::{RioMachine, RioSite};
 
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "rio";
@@ -70,24 +66,24 @@ impl Experiment for RealTimeIo {
     const NAME: &'static str = "rio";
     const TITLE: &'static str = "Real-time I/O";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = RioPlan;
+    type Findings = RioOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> RioPlan {
+        RioPlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> RioPlan {
+        RioPlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
+    fn measure(plan: &RioPlan) -> Result<RioOutcome, LabError> {
         let environment = Environment::probe();
         let before = ProcessorTime::now();
-        let machine = Machine::probe(&plan.driver)?;
+        let machine = RioMachine::probe(&plan.driver)?;
         let awake = Awake::on(machine.cpus.iter());
         let awake = awake.map_err(LabError::work("keeping processors awake"))?;
-        let outcome = Outcome {
+        let mut outcome = RioOutcome {
             plan: plan.clone(),
             environment,
             real_time: machine.real_time,
@@ -97,155 +93,108 @@ impl Experiment for RealTimeIo {
             flows: Vec::new(),
             calls: Vec::new(),
             missing: Vec::new(),
-            pooled: Vec::new(),
-            courses: Vec::new(),
+            pooled: Default::default(),
+            curves: Vec::new(),
         };
-        let mut run = Run {
-            watch: Watch::start(Self::TITLE, length(plan)),
-            machine,
-            awake,
-            outcome,
-        };
-        for part in Part::ALL.into_iter().filter(|part| plan.has(*part)) {
+        let watch = Watch::start(Self::TITLE, length(plan));
+        for part in RioPart::ALL.into_iter().filter(|part| plan.has(*part)) {
             match part {
-                Part::Processing | Part::Company => run.echoes(part)?,
-                Part::Guarantees => run.guarantees()?,
-                Part::Orb => run.calls()?,
+                RioPart::Processing | RioPart::Company => {
+                    measure_echoes(part, &mut outcome, &machine, &awake, &watch)?;
+                }
+                RioPart::Guarantees => {
+                    let begin = |what: &str| watch.begin(what);
+                    let (flows, curves) = guarantees::measure(plan, &machine, begin)?;
+                    outcome.flows = flows;
+                    outcome.curves.extend(curves);
+                }
+                RioPart::Orb => calls::measure(&mut outcome, &machine, &watch)?,
             }
         }
-        let mut outcome = run.outcome;
-        drop(run.awake);
-        outcome.environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        drop(awake);
+        let stolen = before.stolen_percent(ProcessorTime::now());
+        outcome.environment.stolen_percent = vec![stolen];
         Ok(outcome)
     }
 }
 
-/// Does the part of a server or a client, until its parent has heard all.
+/// Runs a server or a sender until its parent has received all its reports.
 ///
 /// # Errors
 ///
-/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the network or the system fails.
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the network or the
+/// system fails.
 pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
-        order::Order::Serve(order) => server::serve(&order),
-        order::Order::Echo(order) => client::echo(&order),
-        order::Order::Send(order) => client::send(&order),
+        order::RioOrder::Serve(order) => server::serve(&order),
+        order::RioOrder::Send(order) => client::send(&order),
     }
 }
 
-/// The course of the experiment.
-struct Run {
-    watch: Watch,
-    machine: Machine,
-    awake: Awake,
-    outcome: Outcome,
-}
-
-impl Run {
-    /// Echoes by all ways of a part, by turns.
-    fn echoes(&mut self, part: Part) -> Result<(), LabError> {
-        let plan = self.outcome.plan.clone();
-        let rate = match part {
-            Part::Company => plan.bulk_rate,
-            _ => LINK_RATE,
-        };
-        let site = Site::build(&self.machine, rate, LINK_MTU)?;
-        let [_, server] = self.machine.ends();
-        // Who is in the wrong class is to have competition.
-        let competitor = (part == Part::Processing)
-            .then(|| Awake::competing_on([server].into_iter()))
-            .transpose()
-            .map_err(LabError::work("starting a thread that computes"))?;
-        let steps = Speed::measure().steps(plan.bulk_work);
-        for round in 0..plan.rounds {
-            for way in Way::of(part) {
-                self.watch.begin(&format!("{part}, {}", way.title()));
-                let turn = Trial::of(part, *way, &plan, steps).run(&site, &self.awake)?;
-                self.add(part, *way, round, &turn);
-            }
-        }
-        drop(competitor);
-        Ok(())
-    }
-
-    fn add(&mut self, part: Part, way: Way, round: u32, turn: &Turn) {
-        let outcome = &mut self.outcome;
-        let bulk = turn.bulk.as_ref();
-        outcome.echoes.push(EchoRow {
-            part,
-            way,
-            round,
-            latency: turn.echoes.summary(),
-            min_us: turn.echoes.min_us(),
-            bulk_alone_octets_per_s: bulk.and_then(|bulk| bulk.alone),
-            bulk_beside_octets_per_s: bulk.and_then(|bulk| bulk.beside),
-            busy_percent: bulk.and_then(|bulk| bulk.busy).map(|busy| busy * 100.0),
-        });
-        if let (Some(bulk), 0) = (bulk, round) {
-            outcome.courses.push(Course {
+/// Measures echoes by all paths of a part, which take turns.
+fn measure_echoes(
+    part: RioPart,
+    outcome: &mut RioOutcome,
+    machine: &RioMachine,
+    awake: &Awake,
+    watch: &Watch,
+) -> Result<(), LabError> {
+    let plan = &outcome.plan;
+    let is_beside = part == RioPart::Company;
+    let rate = if is_beside { plan.bulk_rate } else { LINK_RATE };
+    let site = RioSite::build(machine, rate, LINK_MTU)?;
+    let [_, server] = machine.ends();
+    // The thread of the wrong class needs a competitor.
+    let competitor = (!is_beside).then(|| Awake::competing_on([server].into_iter()));
+    let competitor = competitor.transpose();
+    let competitor = competitor.map_err(LabError::work("starting a thread that computes"))?;
+    let steps = Speed::measure().steps(plan.bulk_work);
+    for round in 0..plan.rounds {
+        for path in PacketPath::of(part).iter().copied() {
+            watch.begin(&format!("{part}, {}", path.title()));
+            let trial = EchoTrial {
                 part,
-                name: way.title().to_owned(),
-                points: bulk.points.clone(),
-            });
+                path,
+                round,
+                plan,
+                steps,
+            };
+            let turn = trial.run(&site, awake)?;
+            outcome.echoes.push(turn.row);
+            outcome.pooled.add((part, path), &turn.echoes);
+            let points = turn.points.filter(|_| round == 0);
+            outcome.curves.extend(points.map(|points| RateCurve {
+                part,
+                name: path.title().to_owned(),
+                points,
+            }));
         }
-        let mut pooled = outcome.pooled.iter_mut();
-        match pooled.find(|(of, by, _)| *of == part && *by == way) {
-            Some((_, _, record)) => record.merge(&turn.echoes),
-            None => {
-                let mut record = Record::new();
-                record.merge(&turn.echoes);
-                outcome.pooled.push((part, way, record));
-            }
-        }
     }
-
-    /// Flows with reservations, and with a limit.
-    fn guarantees(&mut self) -> Result<(), LabError> {
-        let watch = &self.watch;
-        let found =
-            guarantees::measure(&self.outcome.plan, &self.machine, |what| watch.begin(what))?;
-        self.outcome.flows.extend(found.rows);
-        let courses = found.courses.into_iter().map(|(flow, points)| Course {
-            part: Part::Guarantees,
-            name: match flow.as_str() {
-                "best-effort" => "best effort".to_owned(),
-                reserved => format!("{reserved} MB/s"),
-            },
-            points,
-        });
-        self.outcome.courses.extend(courses);
-        Ok(())
-    }
-
-    /// Calls of the ORB.
-    fn calls(&mut self) -> Result<(), LabError> {
-        let found = calls::measure(&self.outcome.plan.calls, &self.machine, &self.watch)?;
-        self.outcome.calls = found.rows;
-        self.outcome.missing = found.missing;
-        Ok(())
-    }
+    drop(competitor);
+    Ok(())
 }
 
-/// What a plan takes, about.
-fn length(plan: &Plan) -> Duration {
-    let of = |part| match part {
-        Part::Processing => {
-            (AN_ECHO * plan.echoes + AROUND) * Way::ALONE.len() as u32 * plan.rounds
+/// Returns the approximate duration of a run.
+fn length(plan: &RioPlan) -> Duration {
+    let of = |part| {
+        let turns = PacketPath::of(part).len() as u32 * plan.rounds;
+        match part {
+            RioPart::Processing => (AN_ECHO * plan.echoes + AROUND) * turns,
+            RioPart::Company => {
+                let echoes = (AN_ECHO * 2 + plan.pause) * plan.echoes_in_company;
+                (echoes + plan.aside * 2 + AROUND) * turns
+            }
+            RioPart::Guarantees => guarantees::length(plan),
+            RioPart::Orb => plan.calls.length_of(Io::ALL.len()),
         }
-        Part::Company => {
-            let echoes = (AN_ECHO * 2 + plan.pause) * plan.echoes_in_company;
-            (echoes + plan.aside * 2 + AROUND) * Way::IN_COMPANY.len() as u32 * plan.rounds
-        }
-        Part::Guarantees => guarantees::length(plan),
-        Part::Orb => plan.calls.length_of(&Io::ALL),
     };
     plan.parts.iter().copied().map(of).sum()
 }
 
-/// Bits in a second that the switch lets through, but where there is bulk traffic, and where bandwidth is what is measured.
+/// The rate of the switch in bit/s, except beside bulk traffic and where bandwidth is measured.
 const LINK_RATE: u64 = 1_000_000_000;
 const LINK_MTU: u32 = 1_500;
-/// What an echo takes, about.
+/// The approximate time of an echo.
 const AN_ECHO: Duration = Duration::from_micros(200);
-/// What starting and ending the processes of a turn takes, about.
+/// The approximate time to start and to end the processes of a turn.
 const AROUND: Duration = Duration::from_millis(300);

@@ -1,95 +1,71 @@
-//! What parent and children say to each other.
+//! The messages between the parent and its children.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::course::Course;
-use crate::stats::Record;
-
-/// To a child, as its argument.
+/// The argument of a child process.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) enum Order {
-    Serve(ServerOrder),
-    Echo(EchoOrder),
-    Send(SenderOrder),
+pub(super) enum RioOrder {
+    Serve(RioServer),
+    Send(RioSender),
 }
 
-/// What a server is to do. It ends when all of its connections have.
+/// A server, which ends when all of its connections have ended.
+///
+/// It reports its addresses when it listens, and at its end the octets of each sink over time.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ServerOrder {
+pub(super) struct RioServer {
     pub(super) lock_memory: bool,
-    pub(super) doors: Vec<Door>,
+    pub(super) acceptors: Vec<AcceptorOrder>,
 }
 
-/// Where a server listens, and what it does for those who come, one after the other.
+/// An endpoint of a server, with the service of each connection in the order of their arrival.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Door {
+pub(super) struct AcceptorOrder {
     pub(super) endpoint: String,
     pub(super) services: Vec<Service>,
 }
 
-/// What a server does for a connection.
+/// The service for a connection.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) enum Service {
-    /// It sends back what comes.
-    Echo { fifo: Option<u8> },
-    /// It takes what comes, and computes for so many steps for each block.
-    Sink { fifo: Option<u8>, steps: u32 },
+pub(super) struct Service {
+    /// The `SCHED_FIFO` priority of its thread.
+    pub(super) fifo: Option<u8>,
+    /// The computing steps of a sink for each block; none for an echo service.
+    pub(super) sink_steps: Option<u32>,
 }
 
-/// From a server, when it listens: where, door by door.
+/// A sender, which reports that it is connected, and begins when it is told.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Serving {
-    pub(super) doors: Vec<SocketAddr>,
-}
-
-/// From a server, when all connections have ended: what came by each that was a sink, in the order of the doors.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Served {
-    pub(super) courses: Vec<Course>,
-}
-
-/// Who sends small messages, and waits for them to come back.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct EchoOrder {
+pub(super) struct RioSender {
     pub(super) to: SocketAddr,
     pub(super) fifo: Option<u8>,
     pub(super) lock_memory: bool,
-    /// How many echoes do not count.
-    pub(super) warm_up: u32,
+    pub(super) traffic: Traffic,
 }
 
-/// To who sends small messages: when to begin.
+/// The traffic of a sender.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) enum Traffic {
+    /// Messages of [`ECHO`] octets, each when the one before has come back.
+    Echoes {
+        count: u32,
+        /// The approximate time from an echo to the next message; zero for at once.
+        pause: Duration,
+    },
+    /// Blocks of [`BLOCK`] octets, one after the other, until the end of the input.
+    Bulk {
+        /// The congestion control (`TCP_CONGESTION`, tcp(7)).
+        congestion: String,
+    },
+}
+
+/// The beginning of a sender's traffic.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct EchoRun {
-    /// By the monotonic clock.
-    pub(super) at_ns: u64,
-    pub(super) echoes: u32,
-    /// From an answer to the next message, about; zero for at once.
-    pub(super) pause: Duration,
-}
-
-/// From it: what each took.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Echoed {
-    pub(super) record: Record,
-}
-
-/// Who sends blocks, one after the other.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct SenderOrder {
-    pub(super) to: SocketAddr,
-    pub(super) fifo: Option<u8>,
-    /// What it does where packets are lost (`TCP_CONGESTION`, tcp(7)).
-    pub(super) congestion: String,
-}
-
-/// To who sends blocks: when to begin. It ends with its input.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct SendRun {
-    /// By the monotonic clock.
+pub(super) struct SendStart {
+    /// The time by the monotonic clock.
     pub(super) at_ns: u64,
 }
 

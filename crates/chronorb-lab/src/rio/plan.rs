@@ -1,45 +1,69 @@
-//! What is run, and how much of it.
+//! The parts of the experiment, and the plan of a run.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::part::Part;
-use crate::inversion::{self, Mode};
+use crate::inversion::{InversionPlan, Mode};
+use crate::named::by_name;
 
-/// What is run, and how much of it.
+/// An experiment of the paper's section 4.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub enum RioPart {
+    /// The cost of scheduled processing, beside processing on arrival.
+    #[serde(rename = "e10")]
+    Processing,
+    /// Low latency beside bulk traffic that keeps the receiver busy.
+    #[serde(rename = "e11")]
+    Company,
+    /// Guarantees and limits of bandwidth.
+    #[serde(rename = "e12")]
+    Guarantees,
+    /// The ORB, with and without RIO below it.
+    #[serde(rename = "e13")]
+    Orb,
+}
+
+impl RioPart {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Processing, Self::Company, Self::Guarantees, Self::Orb];
+}
+
+by_name!(RioPart);
+
+/// The parts of a run, and their sizes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Plan {
-    /// Which of the experiments.
-    pub parts: Vec<Part>,
-    /// By which driver RIO has its packets: `auto`, `xdp` or `packet`.
+pub struct RioPlan {
+    /// The parts.
+    pub parts: Vec<RioPart>,
+    /// The driver of RIO: `auto`, `xdp` or `packet`.
     pub driver: String,
-    /// How often each way has its turn where latencies are measured.
+    /// The number of turns of each path where latencies are measured.
     pub rounds: u32,
-    /// Echoes of a turn where nothing competes (E10).
+    /// Echoes of a turn without competition (E10).
     pub echoes: u32,
     /// Echoes of a turn beside bulk traffic (E11).
     pub echoes_in_company: u32,
-    /// From one of these to the next, about.
+    /// The approximate time from one of these echoes to the next.
     pub pause: Duration,
-    /// How long there is bulk traffic alone, before them and after.
+    /// The time for which there is bulk traffic alone, before the echoes and after.
     pub aside: Duration,
-    /// What the receiver computes for each block of bulk data.
+    /// The computing time of the receiver for each block of bulk data.
     pub bulk_work: Duration,
-    /// Bits in a second that the switch lets through then: so many that it is not the link that holds traffic up.
+    /// The rate of the switch in E11, in bit/s: so high that the link does not limit the traffic.
     pub bulk_rate: u64,
-    /// How long each flow is alone with those before it, until the next one begins (E12).
+    /// The time from the beginning of one flow to that of the next (E12).
     pub step: Duration,
-    /// How many calls, by how many clients, and how often (E13).
-    pub calls: inversion::Plan,
+    /// The clients and calls of E13.
+    pub calls: InversionPlan,
 }
 
-impl Plan {
-    /// As many echoes as the paper had and more, in some minutes.
+impl RioPlan {
+    /// At least as many echoes as the paper had, in some minutes.
     #[must_use]
     pub fn full() -> Self {
         Self {
-            parts: Part::ALL.to_vec(),
+            parts: RioPart::ALL.to_vec(),
             driver: "auto".to_owned(),
             rounds: 10,
             echoes: 1_000,
@@ -53,7 +77,7 @@ impl Plan {
         }
     }
 
-    /// The same in less than a minute or two.
+    /// The same parts in less than two minutes.
     #[must_use]
     pub fn short() -> Self {
         Self {
@@ -67,7 +91,7 @@ impl Plan {
         }
     }
 
-    /// Next to nothing of each part, for tests.
+    /// The least that runs every part, for tests; its figures mean nothing.
     #[must_use]
     pub fn tiny() -> Self {
         let mut calls = Self::calls_of(&MODES, true);
@@ -80,7 +104,7 @@ impl Plan {
             rounds: 1,
             echoes: 20,
             echoes_in_company: 20,
-            // So that there is bulk traffic to be measured beside them.
+            // Long enough to measure bulk traffic beside the echoes.
             pause: Duration::from_millis(5),
             aside: Duration::from_millis(100),
             step: Duration::from_millis(200),
@@ -89,15 +113,13 @@ impl Plan {
         }
     }
 
-    /// Calls in these modes, by none to fifty low-priority clients; in little time where that is wanted.
+    /// Calls in these modes by none to fifty low-priority clients, in full or in little time.
     #[must_use]
-    pub fn calls_of(modes: &[Mode], short: bool) -> inversion::Plan {
-        let mut plan = inversion::Plan::of(modes, short);
+    pub fn calls_of(modes: &[Mode], short: bool) -> InversionPlan {
+        let mut plan = InversionPlan::of(modes, short);
         for series in &mut plan.series {
-            series.low_clients = match short {
-                true => vec![0, 25, 50],
-                false => (0..=10).map(|step| step * 5).collect(),
-            };
+            let step = if short { 25 } else { 5 };
+            series.low_clients = (0..=50).step_by(step).collect();
             if series.mode == Mode::Short && !short {
                 series.length = Duration::from_secs(10);
             }
@@ -105,16 +127,16 @@ impl Plan {
         plan
     }
 
-    /// Whether it has this part.
-    pub(super) fn has(&self, part: Part) -> bool {
+    /// Whether the plan has this part.
+    pub(super) fn has(&self, part: RioPart) -> bool {
         self.parts.contains(&part)
     }
 
-    /// The commands that repeat it, in full and in little time.
+    /// Returns the commands that repeat the run, in full and in little time.
     pub(super) fn commands(&self) -> String {
         let mut command = "cargo run --release -- lab rio".to_owned();
-        if self.parts != Part::ALL {
-            let names: Vec<_> = self.parts.iter().map(|part| part.name()).collect();
+        if self.parts != RioPart::ALL {
+            let names: Vec<_> = self.parts.iter().map(RioPart::to_string).collect();
             command.push_str(&format!(" --only {}", names.join(",")));
         }
         if self.driver != "auto" {

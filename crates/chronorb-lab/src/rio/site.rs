@@ -1,6 +1,4 @@
-//! Where trials are made: two hosts, and processes on them.
-
-use std::net::IpAddr;
+//! The two hosts of the experiment, and the processes on them.
 
 use chronorb_rt::{MemoryLock, Rights};
 use chronorb_testnet::{Host, INTERFACE, Layout, Network};
@@ -8,50 +6,50 @@ use rustix::net::{self, AddressFamily, SocketType, sockopt};
 use serde::de::DeserializeOwned;
 
 use super::PART;
-use super::class::Place;
-use super::order::{EchoOrder, Order, SenderOrder, ServerOrder, Serving};
+use super::class::RioHost;
+use super::order::{RioOrder, RioSender, RioServer, Traffic};
 use crate::bench::{Cpus, Placement, Scheduled, check_permitted};
 use crate::error::LabError;
 use crate::process::{Child, ProcessError, Ready};
 
 /// Two hosts with a switch between them: the server on the last CPU, all others on the first.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct RioSite {
     network: Network,
-    pub(super) machine: Machine,
+    pub(super) machine: RioMachine,
 }
 
-/// What this machine has, and what this process may do with it.
+/// The processors, rights and settings of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Machine {
+pub(super) struct RioMachine {
     pub(super) cpus: Cpus,
     pub(super) lock_memory: bool,
     /// Whether threads may have real-time priorities.
     pub(super) real_time: bool,
     pub(super) driver: String,
-    /// The congestion control of bulk traffic that is to keep a receiver busy.
+    /// The congestion control of bulk traffic that keeps a receiver busy.
     pub(super) unyielding: String,
 }
 
-impl Machine {
-    /// Looks at it.
+impl RioMachine {
+    /// Reads the processors and rights of this process.
     pub(super) fn probe(driver: &str) -> Result<Self, LabError> {
         Ok(Self {
             cpus: Cpus::of_this_process()?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
             real_time: check_permitted(Scheduled::Fifo).is_ok(),
             driver: driver.to_owned(),
-            unyielding: unyielding()?,
+            unyielding: unyielding().map_err(LabError::work("choosing a congestion control"))?,
         })
     }
 
-    /// The CPU of the sender and of the switch, and that of the server.
+    /// Returns the CPU of the senders and of the switch, and that of the server.
     pub(super) fn ends(&self) -> [usize; 2] {
         let first = self.cpus.iter().next().unwrap_or_default();
         [first, self.cpus.iter().last().unwrap_or(first)]
     }
 
-    /// Two hosts with a switch between them that lets so many bits through in a second.
+    /// Builds two hosts with a switch between them, which forwards at this rate in bit/s.
     pub(super) fn network(&self, rate: u64, mtu: u32) -> Result<Network, LabError> {
         let network = Network::build(&Layout {
             mtu,
@@ -62,88 +60,86 @@ impl Machine {
         Ok(network?)
     }
 
-    /// Where a server listens with RIO.
-    pub(super) fn place(&self, network: &Network) -> Place {
-        Place {
-            host: network.host(Host::B).addresses().v4.into(),
+    /// Returns the host on which a server listens.
+    pub(super) fn host(&self, network: &Network) -> RioHost {
+        RioHost {
+            address: network.host(Host::B).addresses().v4.into(),
             interface: INTERFACE.to_owned(),
             driver: self.driver.clone(),
         }
     }
 
-    /// A priority of `SCHED_FIFO`, where there may be one.
+    /// Returns a priority of `SCHED_FIFO`, if this process may use it.
     pub(super) fn fifo(&self, priority: u8) -> Option<u8> {
         self.real_time.then_some(priority)
     }
 }
 
-impl Site {
+impl RioSite {
     /// Builds the network.
-    pub(super) fn build(machine: &Machine, rate: u64, mtu: u32) -> Result<Self, LabError> {
+    pub(super) fn build(machine: &RioMachine, rate: u64, mtu: u32) -> Result<Self, LabError> {
         Ok(Self {
             network: machine.network(rate, mtu)?,
             machine: machine.clone(),
         })
     }
 
-    /// Where the server listens.
-    pub(super) fn host(&self) -> IpAddr {
-        self.network.host(Host::B).addresses().v4.into()
+    /// Returns the host on which the server listens.
+    pub(super) fn host(&self) -> RioHost {
+        self.machine.host(&self.network)
     }
 
-    /// Where it does so with RIO.
-    pub(super) fn place(&self) -> Place {
-        self.machine.place(&self.network)
-    }
-
-    /// Starts a server; when this returns it listens.
-    pub(super) fn serve(&self, order: ServerOrder) -> Result<(Child, Serving), ProcessError> {
-        self.start(Host::B, "server", &Order::Serve(order))
-    }
-
-    /// Starts who sends small messages; when this returns it is connected, and has sent some.
-    pub(super) fn echo(&self, order: EchoOrder) -> Result<Child, ProcessError> {
-        let started = self.start(Host::A, "sender of echoes", &Order::Echo(order));
-        started.map(|(child, Ready {})| child)
-    }
-
-    /// Starts who sends bulk data; when this returns it is connected.
-    pub(super) fn send(&self, order: SenderOrder) -> Result<Child, ProcessError> {
-        let started = self.start(Host::A, "sender of bulk data", &Order::Send(order));
-        started.map(|(child, Ready {})| child)
-    }
-
-    /// Puts a server, and all who send to it, on their CPUs.
-    pub(super) fn put_in_places(&self, server: &Child, senders: &[&Child]) -> Result<(), LabError> {
-        for sender in senders {
+    /// Starts a server, and senders to its acceptors; all are connected when this returns.
+    ///
+    /// A traffic with its priority goes to the acceptor at its index, or to the last one.
+    pub(super) fn start(
+        &self,
+        server: RioServer,
+        traffic: &[(Option<u8>, Traffic)],
+    ) -> Result<(Child, Vec<Child>), LabError> {
+        let order = RioOrder::Serve(server);
+        let (server, addresses) = self.start_one(Host::B, "server", &order)?;
+        let addresses: Vec<_> = addresses;
+        let last = addresses.len().saturating_sub(1);
+        let mut senders = Vec::new();
+        for (index, (fifo, traffic)) in traffic.iter().enumerate() {
+            let (name, lock_memory) = match traffic {
+                Traffic::Echoes { .. } => ("sender of echoes", self.machine.lock_memory),
+                Traffic::Bulk { .. } => ("sender of bulk data", false),
+            };
+            let order = RioOrder::Send(RioSender {
+                to: addresses[index.min(last)],
+                fifo: *fifo,
+                lock_memory,
+                traffic: traffic.clone(),
+            });
+            let (sender, Ready {}) = self.start_one(Host::A, name, &order)?;
             let cpus = &self.machine.cpus;
             cpus.place(Placement::AcrossCpus, sender.id(), server.id())?;
+            senders.push(sender);
         }
-        Ok(())
+        Ok((server, senders))
     }
 
-    fn start<T: DeserializeOwned>(
+    fn start_one<T: DeserializeOwned>(
         &self,
         host: Host,
         name: &str,
-        order: &Order,
+        order: &RioOrder,
     ) -> Result<(Child, T), ProcessError> {
         let host = self.network.host(host);
         host.enter(|| Child::start(name, PART, order))
     }
 }
 
-/// A congestion control that does not slow down where packets are lost, as they are where a receiver has more than it can do:
-/// BBR, or else what the kernel has for all.
-fn unyielding() -> Result<String, LabError> {
-    let usual = || {
-        let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
-        match sockopt::set_tcp_congestion(&socket, BBR) {
-            Ok(()) => Ok(BBR.to_owned()),
-            Err(_) => sockopt::tcp_congestion(&socket),
-        }
-    };
-    usual().map_err(LabError::work("looking for a congestion control"))
+/// Returns a congestion control that does not slow down where a busy receiver loses packets: BBR,
+/// or else the kernel's default.
+fn unyielding() -> Result<String, rustix::io::Errno> {
+    let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    match sockopt::set_tcp_congestion(&socket, BBR) {
+        Ok(()) => Ok(BBR.to_owned()),
+        Err(_) => sockopt::tcp_congestion(&socket),
+    }
 }
 
 const BBR: &str = "bbr";

@@ -1,23 +1,22 @@
-//! What is told of figures that are known.
+//! The claims and the report of known figures.
 
 use std::time::Duration;
 
 use super::calls::Io;
-use super::outcome::{CallRow, Course, EchoRow, FlowRow, Outcome};
-use super::part::Part;
-use super::plan::Plan;
-use super::way::Way;
+use super::outcome::{CallRow, EchoRow, FlowRow, RateCurve, RioOutcome};
+use super::path::PacketPath;
+use super::plan::{RioPart, RioPlan};
 use crate::Claim;
 use crate::Verdict;
 use crate::environment::Environment;
 use crate::experiment::Findings;
-use crate::inversion::{Class, Mode};
+use crate::inversion::{ClientClass, Mode};
 use crate::stats::Record;
 
 /// An outcome as it should be, of two rounds.
-pub(super) fn outcome() -> Outcome {
-    let mut outcome = Outcome {
-        plan: Plan::full(),
+pub(super) fn outcome() -> RioOutcome {
+    let mut outcome = RioOutcome {
+        plan: RioPlan::full(),
         environment: Environment::example(),
         real_time: true,
         one_cpu: false,
@@ -26,25 +25,25 @@ pub(super) fn outcome() -> Outcome {
         flows: flows(),
         calls: calls(),
         missing: Vec::new(),
-        pooled: Vec::new(),
-        courses: Vec::new(),
+        pooled: Default::default(),
+        curves: Vec::new(),
     };
     outcome.environment.stolen_percent = vec![0.0];
-    for (part, way, us, spread) in [
-        (Part::Processing, Way::Kernel, 60, 6),
-        (Part::Processing, Way::Arrival, 64, 6),
-        (Part::Processing, Way::Scheduled, 66, 6),
-        (Part::Processing, Way::WrongClass, 90, 60),
-        (Part::Company, Way::Kernel, 150, 90),
-        (Part::Company, Way::OneClass, 160, 140),
-        (Part::Company, Way::Classes, 70, 10),
+    for (part, path, us, spread) in [
+        (RioPart::Processing, PacketPath::Kernel, 60, 6),
+        (RioPart::Processing, PacketPath::Arrival, 64, 6),
+        (RioPart::Processing, PacketPath::Scheduled, 66, 6),
+        (RioPart::Processing, PacketPath::WrongClass, 90, 60),
+        (RioPart::Company, PacketPath::Kernel, 150, 90),
+        (RioPart::Company, PacketPath::OneClass, 160, 140),
+        (RioPart::Company, PacketPath::Classes, 70, 10),
     ] {
         for round in 0..2 {
-            add(&mut outcome, (part, way, round), us, spread);
+            add(&mut outcome, (part, path, round), us, spread);
         }
     }
-    outcome.courses.push(Course {
-        part: Part::Guarantees,
+    outcome.curves.push(RateCurve {
+        part: RioPart::Guarantees,
         name: "6.4 MB/s".to_owned(),
         points: vec![(0.1, 6.4e6), (0.2, 6.3e6)],
     });
@@ -52,16 +51,21 @@ pub(super) fn outcome() -> Outcome {
 }
 
 /// Adds a turn of latencies from `us` to `us + spread`.
-fn add(outcome: &mut Outcome, (part, way, round): (Part, Way, u32), us: u64, spread: u64) {
+fn add(
+    outcome: &mut RioOutcome,
+    (part, path, round): (RioPart, PacketPath, u32),
+    us: u64,
+    spread: u64,
+) {
     let mut record = Record::new();
     for step in 0..=10 {
         let latency = Duration::from_micros(us + spread * step / 10);
         record.add(Duration::from_millis(step), latency);
     }
-    let bulk = (part == Part::Company).then_some(90e6);
+    let bulk = (part == RioPart::Company).then_some(90e6);
     outcome.echoes.push(EchoRow {
         part,
-        way,
+        path,
         round,
         latency: record.summary(),
         min_us: record.min_us(),
@@ -69,7 +73,7 @@ fn add(outcome: &mut Outcome, (part, way, round): (Part, Way, u32), us: u64, spr
         bulk_beside_octets_per_s: bulk,
         busy_percent: bulk.map(|_| 97.0),
     });
-    outcome.pooled.push((part, way, record));
+    outcome.pooled.add((part, path), &record);
 }
 
 fn flows() -> Vec<FlowRow> {
@@ -111,19 +115,19 @@ fn calls() -> Vec<CallRow> {
         }
     };
     vec![
-        of(Io::Kernel, Class::High, 0, 100),
-        of(Io::Rio, Class::High, 0, 104),
-        of(Io::Kernel, Class::High, 25, 160),
-        of(Io::Rio, Class::High, 25, 106),
-        of(Io::Kernel, Class::High, 50, 200),
-        of(Io::Rio, Class::High, 50, 110),
-        of(Io::Kernel, Class::Low, 50, 300),
-        of(Io::Rio, Class::Low, 50, 310),
+        of(Io::Kernel, ClientClass::High, 0, 100),
+        of(Io::Rio, ClientClass::High, 0, 104),
+        of(Io::Kernel, ClientClass::High, 25, 160),
+        of(Io::Rio, ClientClass::High, 25, 106),
+        of(Io::Kernel, ClientClass::High, 50, 200),
+        of(Io::Rio, ClientClass::High, 50, 110),
+        of(Io::Kernel, ClientClass::Low, 50, 300),
+        of(Io::Rio, ClientClass::Low, 50, 310),
     ]
 }
 
 /// The one claim that has these words in it.
-fn claim(outcome: &Outcome, words: &str) -> Claim {
+fn claim(outcome: &RioOutcome, words: &str) -> Claim {
     let claims = outcome.claims();
     let mut found = claims
         .into_iter()
@@ -147,7 +151,7 @@ fn all_is_claimed_that_is_so() {
 fn what_costs_too_much_is_said() {
     let mut outcome = outcome();
     for row in &mut outcome.echoes {
-        if row.way == Way::Scheduled {
+        if row.path == PacketPath::Scheduled {
             row.latency.mean_us *= 1.06;
             row.latency.jitter_us *= 3.0;
         }
@@ -161,7 +165,7 @@ fn what_costs_too_much_is_said() {
 fn a_gain_is_held_against_both_others() {
     let mut outcome = outcome();
     for row in &mut outcome.echoes {
-        if row.way == Way::OneClass {
+        if row.path == PacketPath::OneClass {
             row.latency.max_us = 100.0;
         }
     }
@@ -173,7 +177,7 @@ fn a_gain_is_held_against_both_others() {
 }
 
 #[test]
-fn traffic_that_the_sender_holds_up_keeps_nobody_busy() {
+fn traffic_that_the_sender_holds_up_keeps_no_receiver_busy() {
     let mut outcome = outcome();
     for row in &mut outcome.echoes {
         row.busy_percent = row.busy_percent.map(|_| 40.0);
@@ -200,7 +204,7 @@ fn a_reservation_is_not_held_where_one_second_has_more_or_less() {
 #[test]
 fn parts_that_were_not_asked_for_claim_nothing() {
     let mut outcome = outcome();
-    outcome.plan.parts = vec![Part::Guarantees];
+    outcome.plan.parts = vec![RioPart::Guarantees];
     assert_eq!(outcome.claims().len(), 5);
 }
 
@@ -219,7 +223,7 @@ fn what_is_missing_is_said() {
 fn an_experiment_without_any_figure_can_be_told() {
     let mut outcome = outcome();
     outcome.echoes.clear();
-    outcome.pooled.clear();
+    outcome.pooled = Default::default();
     outcome.flows.clear();
     outcome.calls.clear();
     let page = outcome.html();

@@ -34,7 +34,7 @@ use crate::watch::Watch;
 use crate::work::Speed;
 use client::{Batch, Terms};
 
-pub use crate::inversion::Place;
+pub use crate::inversion::CpuPlacement as Place;
 pub use crate::overtake::Strategy;
 pub use case::{Cell, Threads};
 pub(crate) use client::{CLIENT, client_main};

@@ -1,20 +1,23 @@
 //! The experiment `hostile`, run for real with next to nothing.
 
-use chronorb_lab::hostile::{Attack, Hostile, Phase, Plan};
+use chronorb_lab::hostile::{Attack, AttackPhase, Hostile, HostilePlan};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
 
 fn every_attack_is_measured_in_all_phases() {
-    let plan = Plan::tiny();
+    let plan = HostilePlan::tiny();
     let outcome = Hostile::measure(&plan).expect("it can be measured");
-    assert_eq!(outcome.rows.len(), Attack::ALL.len() * Phase::ALL.len());
+    assert_eq!(
+        outcome.rows.len(),
+        Attack::ALL.len() * AttackPhase::ALL.len()
+    );
     let mut rows = outcome.rows.iter();
     for attack in Attack::ALL {
-        for phase in Phase::ALL {
+        for phase in AttackPhase::ALL {
             let row = rows.next().expect("there is a row");
             assert_eq!((row.attack, row.phase), (attack, phase));
-            let is_during = phase == Phase::During;
+            let is_during = phase == AttackPhase::During;
             assert_eq!(row.connections > 0, is_during, "{row:?}");
             // Idle connections send nothing.
             let sends = is_during && attack != Attack::IdleConnections;
@@ -33,7 +36,10 @@ fn every_attack_is_measured_in_all_phases() {
             assert_eq!(row.failed_newcomers_percent, 0.0, "{row:?}");
         }
     }
-    let dead = outcome.rows.iter().filter(|row| row.phase == Phase::After);
+    let dead = outcome
+        .rows
+        .iter()
+        .filter(|row| row.phase == AttackPhase::After);
     let dead = dead.filter(|row| row.survived_percent == 0.0).count();
     assert_eq!(outcome.deaths.len(), dead);
 
@@ -71,7 +77,7 @@ fn every_attack_is_measured_in_all_phases() {
 }
 
 fn a_server_that_ends_is_a_finding() {
-    let mut plan = Plan::tiny();
+    let mut plan = HostilePlan::tiny();
     plan.attacks = vec![Attack::OwnAlias];
     let outcome = Hostile::measure(&plan).expect("it is no failure");
     let [before, during, after] = &outcome.rows[..] else {
@@ -87,7 +93,7 @@ fn a_server_that_ends_is_a_finding() {
 }
 
 fn an_unwritable_report_is_refused() {
-    harness::an_unwritable_report_is_refused::<Hostile>(Plan::tiny());
+    harness::an_unwritable_report_is_refused::<Hostile>(HostilePlan::tiny());
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[

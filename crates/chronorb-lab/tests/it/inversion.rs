@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use chronorb_lab::inversion::{Architecture, Class, Inversion, Mode, Outcome, Plan, Row};
+use chronorb_lab::inversion::{
+    Architecture, ClientClass, Inversion, InversionOutcome, InversionPlan, InversionRow, Mode,
+};
 use chronorb_lab::{Experiment, Findings, LabError};
 
 use crate::harness;
 
 fn every_architecture_is_measured_in_every_mode() {
-    let mut plan = Plan::of(
+    let mut plan = InversionPlan::of(
         &[Mode::Paper, Mode::Loaded, Mode::OneCpu, Mode::Saturated],
         true,
     );
@@ -27,14 +29,14 @@ fn every_architecture_is_measured_in_every_mode() {
         None => {
             harness::not_run(&outcome.omniorb.missing);
             let ours = Architecture::ALL.into_iter();
-            ours.filter(|of| !of.name().starts_with("omniorb"))
+            ours.filter(|of| !of.to_string().starts_with("omniorb"))
                 .collect()
         }
     };
     for architecture in &architectures {
         let rows = |mode, class| {
             let rows = outcome.rows.iter();
-            let of = move |row: &&Row| {
+            let of = move |row: &&InversionRow| {
                 (row.architecture, row.mode, row.class) == (*architecture, mode, class)
             };
             rows.filter(of).collect::<Vec<_>>()
@@ -43,16 +45,27 @@ fn every_architecture_is_measured_in_every_mode() {
             let calls = rows(mode, class).into_iter().map(|row| row.latency.calls);
             calls.collect::<Vec<_>>()
         };
-        assert_eq!(calls(Mode::Paper, Class::High), [3], "{architecture}");
-        assert_eq!(calls(Mode::Paper, Class::Low), [2 * 3], "{architecture}");
+        assert_eq!(calls(Mode::Paper, ClientClass::High), [3], "{architecture}");
+        assert_eq!(
+            calls(Mode::Paper, ClientClass::Low),
+            [2 * 3],
+            "{architecture}"
+        );
         // Calls are due at 0, 5, … 195 ms.
-        assert_eq!(calls(Mode::Saturated, Class::High), [40], "{architecture}");
-        let high = calls(Mode::Loaded, Class::High);
+        assert_eq!(
+            calls(Mode::Saturated, ClientClass::High),
+            [40],
+            "{architecture}"
+        );
+        let high = calls(Mode::Loaded, ClientClass::High);
         assert_eq!(high[0], high[1], "{architecture}");
-        let low = calls(Mode::Loaded, Class::Low);
+        let low = calls(Mode::Loaded, ClientClass::Low);
         assert!(high[0] > low[0], "{architecture}");
         assert_eq!(low[1], 3 * low[0], "{architecture}");
-        assert!(calls(Mode::Saturated, Class::Low)[0] >= 3, "{architecture}");
+        assert!(
+            calls(Mode::Saturated, ClientClass::Low)[0] >= 3,
+            "{architecture}"
+        );
     }
     assert_eq!(outcome.rows.len(), 2 * 5 * architectures.len());
     for row in &outcome.rows {
@@ -64,7 +77,7 @@ fn every_architecture_is_measured_in_every_mode() {
     it_can_be_told(&outcome);
 }
 
-fn it_can_be_told(outcome: &Outcome) {
+fn it_can_be_told(outcome: &InversionOutcome) {
     let (text, page) = (outcome.text(), outcome.html());
     // Lines are broken between words.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -89,7 +102,7 @@ fn it_can_be_told(outcome: &Outcome) {
 }
 
 fn client_and_server_can_have_namespaces_of_their_own() {
-    let mut plan = Plan::of(&[Mode::Saturated], true);
+    let mut plan = InversionPlan::of(&[Mode::Saturated], true);
     plan.architectures = vec![Architecture::RealTime];
     plan.namespaces = true;
     for series in &mut plan.series {
@@ -104,7 +117,7 @@ fn client_and_server_can_have_namespaces_of_their_own() {
 }
 
 fn a_report_that_cannot_be_written_is_said_before_anything_is_measured() {
-    harness::an_unwritable_report_is_refused::<Inversion>(Plan::full());
+    harness::an_unwritable_report_is_refused::<Inversion>(InversionPlan::full());
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[

@@ -1,17 +1,20 @@
 //! The experiment `overtake`, run for real with next to nothing.
 
-use chronorb_lab::overtake::{Case, Load, Overtake, Plan, Pool, Series, Strategy, Trial};
+use chronorb_lab::overtake::{
+    CallSeries, Overtake, OvertakeCase, OvertakeLoad, OvertakePlan, OvertakePool, OvertakeTrial,
+    Strategy,
+};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
 
 fn every_case_is_measured_by_both_strategies() {
-    let plan = Plan::tiny();
+    let plan = OvertakePlan::tiny();
     let outcome = Overtake::measure(&plan).expect("it can be measured");
     for strategy in Strategy::ALL {
-        for case in Case::ALL {
-            for series in Series::ALL {
-                let trial = Trial {
+        for case in OvertakeCase::ALL {
+            for series in CallSeries::ALL {
+                let trial = OvertakeTrial {
                     strategy,
                     case,
                     series,
@@ -22,7 +25,7 @@ fn every_case_is_measured_by_both_strategies() {
                 assert_eq!(row.round, 1);
                 assert!(row.latency.p50_us <= row.latency.p99_us, "{row:?}");
                 assert!(row.latency.p99_us <= row.latency.max_us, "{row:?}");
-                if series == Series::Periodic {
+                if series == CallSeries::Periodic {
                     let due = plan.periodic.as_nanos() / plan.period.as_nanos();
                     assert_eq!(
                         u128::from(row.latency.calls),
@@ -32,23 +35,23 @@ fn every_case_is_measured_by_both_strategies() {
                 }
                 let loads_middle = matches!(
                     case.load,
-                    Load::Saturated | Load::Full | Load::ExhaustedSaturated
+                    OvertakeLoad::Saturated | OvertakeLoad::Full | OvertakeLoad::ExhaustedSaturated
                 );
                 assert_eq!(
                     row.middle_longest_stop_us.is_some(),
                     loads_middle,
                     "{row:?}"
                 );
-                if case.load != Load::Full {
+                if case.load != OvertakeLoad::Full {
                     assert_eq!(row.refused_requests, 0, "only full buffers refuse: {row:?}");
                 }
             }
         }
     }
-    assert_eq!(outcome.rows.len(), 2 * 2 * Case::ALL.len());
+    assert_eq!(outcome.rows.len(), 2 * 2 * OvertakeCase::ALL.len());
     let full = outcome.rows.iter().filter(|row| {
         let case = row.trial.case;
-        case.pool == Pool::Buffering && case.load == Load::Full
+        case.pool == OvertakePool::Buffering && case.load == OvertakeLoad::Full
     });
     assert!(full.map(|row| row.refused_requests).sum::<u64>() > 0);
 
@@ -108,7 +111,7 @@ fn every_case_is_measured_by_both_strategies() {
 }
 
 fn an_unwritable_report_is_refused() {
-    harness::an_unwritable_report_is_refused::<Overtake>(Plan::tiny());
+    harness::an_unwritable_report_is_refused::<Overtake>(OvertakePlan::tiny());
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[

@@ -1,15 +1,15 @@
 //! The experiment `rio`, run for real with next to nothing.
 
-use chronorb_lab::rio::{Io, Outcome, Part, Plan, RealTimeIo, Way};
+use chronorb_lab::rio::{Io, PacketPath, RealTimeIo, RioOutcome, RioPart, RioPlan};
 use chronorb_lab::{Experiment, Findings, LabError};
 
 use crate::harness;
 
-/// What was found with next to nothing of some parts; nothing where this process may not make networks.
-fn measured(parts: &[Part]) -> Option<Outcome> {
-    let plan = Plan {
+/// Measures the least of some parts; returns nothing where this process may not make networks.
+fn measured(parts: &[RioPart]) -> Option<RioOutcome> {
+    let plan = RioPlan {
         parts: parts.to_vec(),
-        ..Plan::tiny()
+        ..RioPlan::tiny()
     };
     match RealTimeIo::measure(&plan) {
         Ok(outcome) => Some(outcome),
@@ -21,32 +21,41 @@ fn measured(parts: &[Part]) -> Option<Outcome> {
     }
 }
 
-fn echoes_are_measured_in_every_way() {
-    let Some(outcome) = measured(&[Part::Processing, Part::Company]) else {
+fn echoes_are_measured_by_every_path() {
+    let Some(outcome) = measured(&[RioPart::Processing, RioPart::Company]) else {
         return;
     };
-    let ways = [
+    let paths = [
         (
-            Part::Processing,
-            &[Way::Kernel, Way::Arrival, Way::Scheduled, Way::WrongClass][..],
+            RioPart::Processing,
+            &[
+                PacketPath::Kernel,
+                PacketPath::Arrival,
+                PacketPath::Scheduled,
+                PacketPath::WrongClass,
+            ][..],
         ),
         (
-            Part::Company,
-            &[Way::Kernel, Way::OneClass, Way::Classes][..],
+            RioPart::Company,
+            &[
+                PacketPath::Kernel,
+                PacketPath::OneClass,
+                PacketPath::Classes,
+            ][..],
         ),
     ];
-    for (part, ways) in ways {
-        for way in ways {
+    for (part, paths) in paths {
+        for path in paths {
             let mut rows = outcome.echoes.iter();
-            let row = rows.find(|row| (row.part, row.way) == (part, *way));
-            let row = row.unwrap_or_else(|| panic!("{part}, {way:?} was not measured"));
+            let row = rows.find(|row| (row.part, row.path) == (part, *path));
+            let row = row.unwrap_or_else(|| panic!("{part}, {path:?} was not measured"));
             assert_eq!(row.latency.calls, 20, "{row:?}");
             assert!(
                 0.0 < row.min_us && row.min_us <= row.latency.mean_us,
                 "{row:?}"
             );
             assert!(row.latency.mean_us <= row.latency.max_us, "{row:?}");
-            let floods = part == Part::Company;
+            let floods = part == RioPart::Company;
             let bulk = row.bulk_beside_octets_per_s;
             assert_eq!(bulk.is_some(), floods, "{row:?}");
             assert!(bulk.unwrap_or(1.0) > 0.0, "{row:?}");
@@ -56,7 +65,7 @@ fn echoes_are_measured_in_every_way() {
 }
 
 fn flows_have_what_was_reserved() {
-    let Some(outcome) = measured(&[Part::Guarantees]) else {
+    let Some(outcome) = measured(&[RioPart::Guarantees]) else {
         return;
     };
     let reserved = outcome.flows.iter().filter(|row| row.phase == "all");
@@ -70,7 +79,7 @@ fn flows_have_what_was_reserved() {
 }
 
 fn calls_are_made_with_rio_below_the_orb_and_without() {
-    let Some(outcome) = measured(&[Part::Orb]) else {
+    let Some(outcome) = measured(&[RioPart::Orb]) else {
         return;
     };
     if !outcome.missing.is_empty() {
@@ -81,7 +90,7 @@ fn calls_are_made_with_rio_below_the_orb_and_without() {
             continue;
         }
         let rows = outcome.calls.iter().filter(|row| row.io == io);
-        // Two modes, none and two low-priority clients, of which the former make no low-priority calls.
+        // Two modes with none and two low-priority clients; none make no low-priority calls.
         assert_eq!(rows.clone().count(), 2 * 3, "{io:?}");
         for row in rows {
             assert!(row.latency.calls > 0 && row.latency.p50_us > 0.0, "{row:?}");
@@ -90,7 +99,7 @@ fn calls_are_made_with_rio_below_the_orb_and_without() {
     it_can_be_told(&outcome, 2 * 4);
 }
 
-fn it_can_be_told(outcome: &Outcome, plots: usize) {
+fn it_can_be_told(outcome: &RioOutcome, plots: usize) {
     let page = outcome.html();
     assert_eq!(page.matches("<svg").count(), plots);
     for outside in ["src=", "href=\"http", "url(", "@import", "<script"] {
@@ -113,13 +122,13 @@ fn it_can_be_told(outcome: &Outcome, plots: usize) {
 }
 
 fn an_unwritable_report_is_refused() {
-    harness::an_unwritable_report_is_refused::<RealTimeIo>(Plan::tiny());
+    harness::an_unwritable_report_is_refused::<RealTimeIo>(RioPlan::tiny());
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[
     (
-        "echoes_are_measured_in_every_way",
-        echoes_are_measured_in_every_way,
+        "echoes_are_measured_by_every_path",
+        echoes_are_measured_by_every_path,
     ),
     ("flows_have_what_was_reserved", flows_have_what_was_reserved),
     (

@@ -1,20 +1,20 @@
-//! What came by a connection over time.
+//! The octets of a connection over time.
 
 use std::time::Duration;
 
 use chronorb_rt::Monotonic;
 use serde::{Deserialize, Serialize};
 
-/// Octets that came by a connection, in slots of time that follow each other.
+/// The octets that a connection received, in slots of time that follow each other.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) struct Course {
-    /// When the first slot began, by the monotonic clock.
+pub(super) struct OctetHistory {
+    /// The beginning of the first slot, by the monotonic clock.
     begun_ns: u64,
     slots: Vec<u32>,
 }
 
-impl Course {
-    /// Begins now, with room for about so long that takes no memory later.
+impl OctetHistory {
+    /// Begins now, with room for a history of this length.
     pub(super) fn begin(room: Duration) -> Self {
         let slots = room.as_nanos() / u128::from(SLOT_NS);
         Self {
@@ -23,7 +23,7 @@ impl Course {
         }
     }
 
-    /// Adds octets that came at a time.
+    /// Adds octets that were received at a time.
     pub(super) fn add(&mut self, at: Monotonic, octets: usize) {
         let slot = at.as_nanos().saturating_sub(self.begun_ns) / SLOT_NS;
         let slot = usize::try_from(slot).unwrap_or(usize::MAX);
@@ -33,7 +33,7 @@ impl Course {
         self.slots[slot] += u32::try_from(octets).unwrap_or(u32::MAX);
     }
 
-    /// Octets of the slots that lie within this time. In those after the last one nothing came.
+    /// Returns the octets of the slots within this time; slots after the last one have none.
     fn between(&self, from: Monotonic, to: Monotonic) -> Vec<u32> {
         let slot = |at: Monotonic| {
             let ns = at.as_nanos().saturating_sub(self.begun_ns);
@@ -44,10 +44,11 @@ impl Course {
         slots.skip(from).take(to.saturating_sub(from)).collect()
     }
 
-    /// What came in a second within this time, in octets: the mean, and the least and the most of any whole second
-    /// ([`WINDOW`]), wherever it begins; or of all of the time, if that is shorter. Nothing where it is shorter than a
-    /// slot.
-    pub(super) fn rate(&self, from: Monotonic, to: Monotonic) -> Option<Rate> {
+    /// Returns the rate within this time; none where it is shorter than a slot.
+    ///
+    /// Least and most are those of any whole second, wherever it begins, or of all of the time if
+    /// that is shorter.
+    pub(super) fn rate(&self, from: Monotonic, to: Monotonic) -> Option<OctetRate> {
         let slots = self.between(from, to);
         let window = WINDOW_SLOTS.min(slots.len());
         if window == 0 {
@@ -63,14 +64,15 @@ impl Course {
             most = most.max(octets);
         }
         let all = slots.iter().copied().map(u64::from).sum();
-        Some(Rate {
+        Some(OctetRate {
             mean: per_second(all, slots.len()),
             least: per_second(least, window),
             most: per_second(most, window),
         })
     }
 
-    /// For a plot: seconds since a time, and octets in a second, each over so much time.
+    /// Returns the points of a curve: seconds since a time, and octets in a second, each over a
+    /// span.
     pub(super) fn points(&self, since: Monotonic, each: Duration) -> Vec<(f64, f64)> {
         let slots = (each.as_nanos() as u64 / SLOT_NS).max(1);
         let slots = usize::try_from(slots).unwrap_or(usize::MAX);
@@ -90,13 +92,13 @@ impl Course {
 
 /// Octets in a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rate {
+pub(super) struct OctetRate {
     pub(super) mean: f64,
     pub(super) least: f64,
     pub(super) most: f64,
 }
 
-/// As long as a period of the paper's reservations.
+/// The period of the paper's reservations.
 const SLOT_NS: u64 = 10_000_000;
 /// A second.
 const WINDOW_SLOTS: usize = 100;
@@ -107,9 +109,9 @@ mod tests {
 
     const SLOT: Duration = Duration::from_nanos(SLOT_NS);
 
-    /// A course that begins at 1 s, with so many octets in each slot.
-    fn course(slots: impl IntoIterator<Item = u32>) -> Course {
-        Course {
+    /// A history that begins at 1 s, with so many octets in each slot.
+    fn history(slots: impl IntoIterator<Item = u32>) -> OctetHistory {
+        OctetHistory {
             begun_ns: 1_000_000_000,
             slots: slots.into_iter().collect(),
         }
@@ -121,45 +123,47 @@ mod tests {
 
     #[test]
     fn octets_are_kept_by_when_they_came() {
-        let mut course = course([]);
+        let mut history = history([]);
         for (slot, octets) in [(0, 5), (0, 6), (3, 7)] {
-            course.add(at(slot) + SLOT / 2, octets);
+            history.add(at(slot) + SLOT / 2, octets);
         }
-        assert_eq!(course.slots, [11, 0, 0, 7]);
+        assert_eq!(history.slots, [11, 0, 0, 7]);
     }
 
     #[test]
     fn every_second_counts_wherever_it_begins() {
         // 1 s in which 80 kB come in each slot, but for a gap of half a second after it.
         let steady = std::iter::repeat_n(80_000, 100);
-        let course = course(
+        let history = history(
             steady
                 .clone()
                 .chain(std::iter::repeat_n(0, 50))
                 .chain(steady),
         );
-        let rate = course.rate(at(0), at(250)).expect("there is time enough");
+        let rate = history.rate(at(0), at(250)).expect("there is time enough");
         assert_eq!((rate.least, rate.most), (4e6, 8e6));
         assert!((rate.mean - 6.4e6).abs() < 1.0, "{rate:?}");
-        let whole = course.rate(at(150), at(250)).expect("there is time enough");
+        let whole = history
+            .rate(at(150), at(250))
+            .expect("there is time enough");
         assert_eq!((whole.mean, whole.least, whole.most), (8e6, 8e6, 8e6));
     }
 
     #[test]
     fn slots_that_are_cut_do_not_count() {
-        let course = course([1, 2, 4, 8]);
+        let history = history([1, 2, 4, 8]);
         let late = at(1) + Duration::from_nanos(1);
-        let rate = course.rate(late, at(4)).expect("there are two");
+        let rate = history.rate(late, at(4)).expect("there are two");
         assert_eq!(rate.mean, 12.0 / 0.02);
-        assert_eq!(course.rate(late, at(2)), None);
-        let silent = course.rate(at(90), at(99)).expect("there is time enough");
+        assert_eq!(history.rate(late, at(2)), None);
+        let silent = history.rate(at(90), at(99)).expect("there is time enough");
         assert_eq!((silent.mean, silent.least, silent.most), (0.0, 0.0, 0.0));
     }
 
     #[test]
     fn points_of_a_plot_have_their_middle_and_their_rate() {
-        let points = course([100, 300, 500]).points(at(0), SLOT * 2);
+        let points = history([100, 300, 500]).points(at(0), SLOT * 2);
         assert_eq!(points, [(0.01, 20_000.0), (0.025, 50_000.0)]);
-        assert_eq!(course([100, 300, 500]).points(at(2), SLOT).len(), 1);
+        assert_eq!(history([100, 300, 500]).points(at(2), SLOT).len(), 1);
     }
 }
