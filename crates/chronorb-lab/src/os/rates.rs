@@ -1,65 +1,58 @@
-//! Four clients of four priorities and rates, on one processor.
+//! Four clients of four priorities and rates, on one CPU.
 
 use std::time::Duration;
 
-use super::class::Class;
-use super::fleet::{Members, OsFleet};
-use super::load::Load;
-use super::outcome::{Mode, RateRow};
-use super::plan::{PAPER_RATES_HZ, Plan, SCALE};
+use super::OsRun;
+use super::case::OsCase;
+use super::class::SchedulingClass;
+use super::fleet::{Members, OsFleet, soon};
+use super::load::CompetingLoad;
+use super::outcome::{RateMode, RateRow};
+use super::plan::{PAPER_RATES_HZ, SCALE};
 use crate::bench::{Pace, Placement};
 use crate::error::LabError;
-use crate::watch::Watch;
 use crate::work::Speed;
 
-/// Measures them in both modes under the classes that may be used, of time sharing and of priorities.
-pub(super) fn measure(
-    plan: &Plan,
-    classes: &[Class],
-    lock_memory: bool,
-    watch: &Watch,
-) -> Result<Vec<RateRow>, LabError> {
-    let mut rows = Vec::new();
+/// Measures the four clients in both modes, with time sharing and with priorities, as far as both
+/// are permitted.
+pub(super) fn measure(run: &OsRun<'_>) -> Result<Vec<RateRow>, LabError> {
+    let plan = run.plan;
     let speed = Speed::measure();
-    for class in [Class::Other, Class::Fifo] {
-        if !classes.contains(&class) {
-            continue;
-        }
-        for mode in [Mode::Paper, Mode::Scaled] {
-            watch.begin("four rates");
+    let classes = [SchedulingClass::Other, SchedulingClass::Fifo];
+    let mut rows = Vec::new();
+    for class in classes
+        .into_iter()
+        .filter(|class| run.classes.contains(class))
+    {
+        for mode in RateMode::ALL {
+            run.watch.begin("four rates");
             let (load, scale, work, length) = match mode {
-                Mode::Paper => (Load::Idle, 1, plan.work, plan.at_paper_rates),
-                Mode::Scaled => (Load::Hogs, SCALE, plan.scaled_work, plan.at_scaled_rates),
+                RateMode::Paper => (CompetingLoad::Idle, 1, plan.work, plan.at_paper_rates),
+                RateMode::Scaled => {
+                    let work = plan.scaled_work;
+                    (CompetingLoad::Hogs, SCALE, work, plan.at_scaled_rates)
+                }
             };
+            let case = OsCase::new(class, load, Placement::SameCpu, run.lock_memory);
             let rates = PAPER_RATES_HZ.map(|rate| rate * scale);
-            let mut fleet = OsFleet::start(&Members {
-                class,
-                lock_memory,
-                placement: Placement::SameCpu,
-                load,
-                lanes: PRIORITIES.map(|priority| (priority, 1)).to_vec(),
-                callers: PRIORITIES.to_vec(),
-            })?;
             let paces = rates.map(|rate| Pace::CallEvery(Duration::from_secs(1) / rate));
-            let course = fleet.run(&paces, length, speed.steps(work), |_| Ok(()))?;
+            let mut fleet = OsFleet::start(Members::one_each(case, &PRIORITIES))?;
+            let course = fleet.run(soon(), &paces, length, speed.steps(work))?;
             fleet.stop()?;
-            let clients = course.measured.calls.iter().zip(PRIORITIES).zip(rates);
-            rows.extend(
-                (1..)
-                    .zip(clients)
-                    .map(|(client, ((calls, priority), rate_hz))| RateRow {
-                        class,
-                        mode,
-                        client,
-                        priority,
-                        rate_hz,
-                        latency: calls.summary(),
-                    }),
-            );
+            for (index, calls) in course.measured.calls.iter().enumerate() {
+                rows.push(RateRow {
+                    class,
+                    mode,
+                    client: index as u32 + 1,
+                    priority: PRIORITIES[index],
+                    rate_hz: rates[index],
+                    latency: calls.summary(),
+                });
+            }
         }
     }
     Ok(rows)
 }
 
-/// The most urgent first.
+/// The priorities of the clients, the most urgent first.
 const PRIORITIES: [u8; 4] = [70, 60, 50, 40];

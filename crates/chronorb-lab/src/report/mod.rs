@@ -1,5 +1,6 @@
 //! The parts that the reports of experiments share.
 
+pub(crate) mod columns;
 pub(crate) mod folder;
 
 use chronorb_report::{Axis, Document, Mark, Series, Unit};
