@@ -1,21 +1,21 @@
-//! What is compared: strategies, by numbers of threads and amounts of work.
+//! The cells of the comparison: numbers of threads by amounts of work.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of threads at an amount of work: where a strategy stands beside the other.
+/// A number of threads and an amount of work, with which both strategies are compared.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Cell {
-    /// The threads that serve. Under Half-Sync/Half-Async there is one more, which reads.
+pub struct PoolCell {
+    /// The number of threads that serve. Half-Sync/Half-Async has one more, which reads.
     pub threads: u32,
-    /// What a request computes, in µs.
+    /// The computing time of a request in µs.
     pub work_us: u32,
 }
 
-impl Cell {
-    /// What a request computes.
+impl PoolCell {
+    /// Returns the computing time of a request.
     pub(super) fn work(self) -> Duration {
         Duration::from_micros(self.work_us.into())
     }
@@ -49,7 +49,7 @@ impl FromStr for Threads {
     }
 }
 
-/// More would be a plot that nobody can read.
+/// The bound of the number of threads, for the sake of readable charts.
 const MOST_THREADS: u32 = 64;
 
 #[cfg(test)]

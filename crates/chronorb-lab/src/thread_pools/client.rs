@@ -1,4 +1,4 @@
-//! The client of the experiment: threads that leave the server no rest.
+//! The client of the experiment: threads that call again as soon as they are answered.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use crate::error::LabError;
 use crate::idl::lab::Work;
 use crate::process::{self, Begin, Parent, Ready};
 
-/// The terms on which the processes run.
+/// The rights that the processes of a run use.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Terms {
     /// Whether memory may be locked without limit, and is.
@@ -30,7 +30,7 @@ impl Terms {
 
 /// The order of a client.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ClientOrder {
+pub(super) struct PoolClientOrder {
     /// The object that it calls.
     pub(super) reference: String,
     /// The number of threads that call.
@@ -40,7 +40,7 @@ pub(super) struct ClientOrder {
 
 /// Requests that all threads of a client make together.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Batch {
+pub(super) struct RequestBatch {
     /// The number of requests that are not counted, before those that are.
     pub(super) warm_up: u32,
     /// The number of requests that are counted.
@@ -49,28 +49,21 @@ pub(super) struct Batch {
     pub(super) steps: u32,
 }
 
-/// The time that a batch took.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Took {
-    pub(super) elapsed_ns: u64,
-}
-
-/// Runs the client: for each batch it warms up, waits for the parent, and makes the requests.
+/// Runs the client: for each batch it warms up, waits for the parent, makes the requests, and tells
+/// the parent their time in ns.
 ///
 /// # Errors
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a call fails.
 pub(crate) fn client_main(order: &str) -> Result<(), LabError> {
-    let order: ClientOrder = process::order(order)?;
+    let order: PoolClientOrder = process::order(order)?;
     let parent = Parent::or_exit();
     let orb = start_orb(&real_time_options(order.terms.lock_memory))?;
+    let callers = order.callers as usize;
     let left = AtomicU32::new(0);
-    let start = Barrier::new(order.callers as usize);
+    let start = Barrier::new(callers);
     let connect = |_| {
-        let work = find(
-            &orb,
-            Some(priority(order.terms.priority())),
-            &order.reference,
-        )?;
+        let priority = priority(order.terms.priority());
+        let work = find(&orb, Some(priority), &order.reference)?;
         work::call(&work, 3, 0)?;
         Ok(work)
     };
@@ -78,24 +71,23 @@ pub(crate) fn client_main(order: &str) -> Result<(), LabError> {
         start.wait();
         let first = Monotonic::now();
         let take = |left: u32| left.checked_sub(1);
-        // All threads end together: a quicker one takes more of the requests.
+        // All threads end together, because a faster thread takes more of the requests.
         while let Ok(turn) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             work::call(work, turn as u8, *steps)?;
         }
         Ok((first, Monotonic::now()))
     };
-    with_callers(order.callers as usize, connect, run, |callers| {
+    with_callers(callers, connect, run, |callers| {
         let make = |requests, steps| {
             left.store(requests, Ordering::Relaxed);
             Ok::<_, LabError>(elapsed_ns(&callers.run(&steps)?))
         };
         process::tell(&Ready {})?;
-        while let Some(batch) = parent.hear::<Option<Batch>>()? {
+        while let Some(batch) = parent.hear::<Option<RequestBatch>>()? {
             make(batch.warm_up, batch.steps)?;
             process::tell(&Ready {})?;
             let Begin {} = parent.hear()?;
-            let elapsed_ns = make(batch.requests, batch.steps)?;
-            process::tell(&Took { elapsed_ns })?;
+            process::tell(&make(batch.requests, batch.steps)?)?;
         }
         Ok(())
     })

@@ -1,38 +1,39 @@
-//! What is run, and how much of it.
+//! The measurements of a run.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Place};
+use super::{Place, PoolCell};
 
-/// What is run, and how much of it.
+/// The measurements of a run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Plan {
-    /// How many requests are timed, for each strategy in each cell and round.
+pub struct ThreadPoolsPlan {
+    /// The number of timed requests, for each strategy in each cell and round.
     pub requests: u32,
-    /// How many go before them.
+    /// The number of requests before them.
     pub warm_up: u32,
-    /// How many times every cell is measured, one after the other.
+    /// The number of rounds, each of which measures every cell once.
     pub rounds: u32,
     /// The numbers of threads that serve.
     pub threads: Vec<u32>,
-    /// What a request computes, in µs.
+    /// The computing times of a request in µs.
     pub work_us: Vec<u32>,
-    /// The threads of the client; each calls on a connection of its own, again as soon as it is answered.
+    /// The number of threads of the client. Each has a connection of its own, and calls again as
+    /// soon as it is answered.
     pub callers: u32,
-    /// Where client and server run.
+    /// The CPUs of client and server.
     pub place: Place,
-    /// Whether all threads have a real-time priority, the same one, where that is permitted.
+    /// Whether all threads have the same real-time priority, if that is permitted.
     ///
-    /// With ordinary scheduling other programs have their share of the processors, and who sleeps often is given more
-    /// than who computes.
+    /// With ordinary scheduling other programs have their share of the CPUs, and a thread that
+    /// sleeps often gets more than one that computes.
     pub real_time: bool,
 }
 
-impl Plan {
-    /// As many requests as in the paper.
+impl ThreadPoolsPlan {
+    /// Returns the plan with as many requests as in the paper.
     #[must_use]
     pub fn full() -> Self {
         Self {
@@ -47,19 +48,19 @@ impl Plan {
         }
     }
 
-    /// The same cells in about a minute.
+    /// Returns the plan that measures the same cells in about a minute.
     #[must_use]
     pub fn short() -> Self {
         Self {
             requests: 1_200,
             warm_up: 120,
-            // What disturbs a short measurement does not show in the median of many.
+            // Disturbances of a short measurement do not show in the median of many.
             rounds: 7,
             ..Self::full()
         }
     }
 
-    /// As little as shows that it works; its figures mean nothing.
+    /// Returns the smallest plan that has all parts, for tests.
     #[must_use]
     pub fn tiny() -> Self {
         Self {
@@ -72,36 +73,32 @@ impl Plan {
         }
     }
 
-    /// All cells, in the order in which they are measured: those of a number of threads together.
-    pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
-        let cell = |threads| {
-            let all = self.work_us.iter();
-            all.map(move |&work_us| Cell { threads, work_us })
-        };
-        self.threads.iter().flat_map(move |&threads| cell(threads))
+    /// Returns all cells in the order of their measurement: those of a number of threads together.
+    pub(super) fn cells(&self) -> impl Iterator<Item = PoolCell> {
+        let threads = self.threads.iter();
+        threads.flat_map(|&threads| {
+            let works = self.work_us.iter();
+            works.map(move |&work_us| PoolCell { threads, work_us })
+        })
     }
 
-    /// What a cell takes for both strategies, about.
-    pub(super) fn cell_length(&self, cell: Cell) -> Duration {
-        (cell.work() + ORDINARY) * (2 * (self.requests + self.warm_up))
-    }
-
-    /// What all takes, about.
+    /// Returns about the length of the run.
     pub(super) fn length(&self) -> Duration {
-        let cells: Duration = self.cells().map(|cell| self.cell_length(cell)).sum();
+        let requests = 2 * (self.requests + self.warm_up);
+        let cells = self.cells().map(|cell| (cell.work() + ORDINARY) * requests);
         let starts = START * u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
-        (cells + starts) * self.rounds
+        (cells.sum::<Duration>() + starts) * self.rounds
     }
 
-    /// Whether the figures are of fewer requests than the paper's.
+    /// Whether there are fewer requests than in the paper.
     pub(super) fn is_short(&self) -> bool {
         self.requests < Self::full().requests
     }
 }
 
-/// What a request takes without its work, about.
+/// About the time of a request without its work.
 const ORDINARY: Duration = Duration::from_micros(16);
-/// What starting and stopping the processes of a number of threads takes, about.
+/// About the time to start and to stop the processes of a number of threads.
 const START: Duration = Duration::from_millis(300);
 
 #[cfg(test)]
@@ -110,8 +107,8 @@ mod tests {
 
     #[test]
     fn every_number_of_threads_meets_every_amount_of_work() {
-        let plan = Plan::full();
-        let cells: Vec<Cell> = plan.cells().collect();
+        let plan = ThreadPoolsPlan::full();
+        let cells: Vec<PoolCell> = plan.cells().collect();
         assert_eq!(cells.len(), 30);
         assert!(cells.is_sorted_by_key(|cell| (cell.threads, cell.work_us)));
         assert!(plan.callers > 6, "there is always a request for a thread");
@@ -119,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_short_run_takes_little_more_than_a_minute() {
-        assert!(Plan::short().length() < Duration::from_secs(75));
-        assert!(Plan::short().is_short() && !Plan::full().is_short());
+        assert!(ThreadPoolsPlan::short().length() < Duration::from_secs(75));
+        assert!(ThreadPoolsPlan::short().is_short() && !ThreadPoolsPlan::full().is_short());
     }
 }
