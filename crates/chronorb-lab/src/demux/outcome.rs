@@ -1,13 +1,9 @@
 //! The figures of a run.
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{Caches, Demux, DemuxPlan, Scale, claims, report};
-use crate::Claim;
+use super::{Caches, DemuxPlan, Scale};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 
 /// A stage on the path from a message to its servant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -121,28 +117,6 @@ impl DemuxOutcome {
     pub(super) fn row(&self, stage: Stage, strategy: &str, entries: u32) -> Option<LookUpRow> {
         let mut rows = self.series(stage, strategy).into_iter();
         rows.find(|row| row.entries == entries)
-    }
-}
-
-impl Findings for DemuxOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        self.environment.stolen_caveat().into_iter().collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(Demux::NAME, self, Value::Null)
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
     }
 }
 

@@ -2,43 +2,54 @@
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
-use super::claims::SLOT;
+use super::Demux;
+use super::claims::{self, SLOT};
 use super::outcome::{DemuxOutcome, LookUpRow, Stage, series};
 use super::scale::{BulkCost, MemoryUse, SERVANT};
 use super::schedule::{BATCH, BATCH_OF_SLOW, WARM_UP};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, end};
 
-pub(super) fn document(outcome: &DemuxOutcome) -> Document {
-    let document = Stage::ALL
-        .into_iter()
-        .fold(begin(outcome, LEAD), |document, stage| {
-            let heading = format!("{}, by the number of {}", stage.title(), stage.entries());
-            let (chart, table) = (by_entries(outcome, stage), table(outcome, stage));
-            document.part(heading, [chart], [table])
-        });
-    let document = document
-        .section("Very many objects and POAs")
-        .notes(scale(outcome));
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab demux\ncargo run --release -- lab demux --json",
-    )
-}
+impl Findings for DemuxOutcome {
+    fn headline(&self) -> String {
+        let rows = self.series(Stage::Total, "active");
+        let [Some(first), Some(last)] = [rows.first(), rows.last()] else {
+            return "From a request's octets to its skeleton".to_owned();
+        };
+        let [one, many] = [first, last].map(|row| units::count(row.entries.into()));
+        let (least, most) = (first.p50_ns, last.p50_ns);
+        format!(
+            "From a request's octets to its skeleton: {least:.0} ns with {one} object, {most:.0} \
+             ns with {many}"
+        )
+    }
 
-/// Returns the outcome in one line.
-pub(super) fn headline(outcome: &DemuxOutcome) -> String {
-    let rows = outcome.series(Stage::Total, "active");
-    let [Some(first), Some(last)] = [rows.first(), rows.last()] else {
-        return "From a request's octets to its skeleton".to_owned();
-    };
-    let [one, many] = [first, last].map(|row| units::count(row.entries.into()));
-    format!(
-        "From a request's octets to its skeleton: {:.0} ns with {one} object, {:.0} ns with {many}",
-        first.p50_ns, last.p50_ns,
-    )
+    fn caveats(&self) -> Vec<String> {
+        self.environment.stolen_caveat().into_iter().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Demux::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let stages = Stage::ALL.into_iter();
+        let document = stages.fold(begin(self, LEAD), |document, stage| {
+            let heading = format!("{}, by the number of {}", stage.title(), stage.entries());
+            document.part(heading, [by_entries(self, stage)], [table(self, stage)])
+        });
+        let scale = document
+            .section("Very many objects and POAs")
+            .notes(scale(self));
+        end(scale, notes(self), &self.environment, COMMANDS)
+    }
 }
 
 /// Returns the times of a stage by every strategy, with the figure of the slides.
@@ -224,6 +235,8 @@ const STRATEGIES: [&str; 9] = [
     "binary",
     "linear",
 ];
+const COMMANDS: &str = "cargo run --release -- lab demux\n\
+                        cargo run --release -- lab demux --json";
 const LEAD: &str = "An ORB has to find, for each request, the POA, the servant and the operation \
                     that it names. Each stage was measured for one entry and for many, by each \
                     strategy: median and 99th percentile for one request.";

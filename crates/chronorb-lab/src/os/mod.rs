@@ -18,10 +18,10 @@
 //! | scavengers | that they are ready, then their counts | the start of each measurement; at last, to end |
 //! | two threads that take turns, and one that computes | a row of figures | |
 
+mod calls;
 mod case;
 mod claims;
 mod class;
-mod classes;
 mod fleet;
 mod hold;
 mod kernel;
@@ -29,9 +29,7 @@ mod load;
 mod outcome;
 mod plan;
 mod published;
-mod rates;
 mod report;
-mod requests;
 mod scavenger;
 mod switch;
 mod threads;
@@ -109,12 +107,12 @@ impl Experiment for OperatingSystem {
             plan: plan.clone(),
             environment,
             kernel: KernelSettings::probe(),
-            classes: classes::measure(&run)?,
+            classes: calls::by_class(&run)?,
             throttling: run.with_fifo(hold::measure)?,
             switches: run.with_fifo(switch::measure)?,
-            requests: run.with_fifo(requests::measure)?,
+            requests: run.with_fifo(calls::switches)?,
             scavengers: run.with_fifo(scavenger::measure)?,
-            rates: rates::measure(&run)?,
+            rates: calls::at_four_rates(&run)?,
             refused,
         };
         let stolen = before.stolen_percent(ProcessorTime::now());

@@ -1,8 +1,6 @@
 //! The figures of a run.
 
-use chronorb_report::Document;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::case::OsCase;
 use super::class::SchedulingClass;
@@ -10,11 +8,8 @@ use super::kernel::KernelSettings;
 use super::load::CompetingLoad;
 use super::plan::OsPlan;
 use super::switch::Switching;
-use super::{OperatingSystem, claims, report};
-use crate::Claim;
 use crate::bench::Placement;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures, plain_data};
 use crate::stats::Summary;
 
 /// The figures of a run.
@@ -76,6 +71,7 @@ pub enum ClientPriority {
 
 /// The calls of the clients of one priority in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "scheduling-class")]
 pub struct ClassRow {
     /// The case.
     #[serde(flatten)]
@@ -95,6 +91,7 @@ pub struct ClassRow {
 
 /// The figures of a real-time thread that computes without a break.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "throttling")]
 pub struct ThrottlingRow {
     /// Whether an ordinary thread computed on the same CPU.
     pub contended: bool,
@@ -112,6 +109,7 @@ pub struct ThrottlingRow {
 
 /// The cost of a context switch.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "context-switch")]
 pub struct SwitchRow {
     /// The means by which two threads took turns.
     pub switching: Switching,
@@ -135,6 +133,7 @@ pub struct SwitchRow {
 
 /// The context switches of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "switches-per-request")]
 pub struct RequestRow {
     /// The CPUs of client and server.
     pub placement: Placement,
@@ -167,6 +166,7 @@ pub enum CpuOwner {
 
 /// The processor time that calls left to a scavenger.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "scavenger")]
 pub struct ScavengerRow {
     /// The process on the same CPU.
     pub side: CpuOwner,
@@ -200,6 +200,7 @@ impl RateMode {
 
 /// The calls of one of four clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "four-rates")]
 pub struct RateRow {
     /// The scheduling class of all threads.
     pub class: SchedulingClass,
@@ -248,131 +249,5 @@ impl OsOutcome {
         let rows = self.rates.iter().filter(|row| row.class == class);
         let rows = rows.filter(|row| row.mode == mode && row.latency.calls > 0);
         rows.collect::<Vec<_>>().try_into().ok()
-    }
-
-    /// Warns of programs that used the CPUs in idle cases.
-    fn busy_caveat(&self) -> Option<String> {
-        let idle = self.classes.iter();
-        let idle = idle.filter(|row| row.case.load == CompetingLoad::Idle);
-        let least = idle.map(|row| row.cpu_busy_percent).reduce(f64::min)?;
-        (least >= BUSY_PERCENT).then(|| {
-            format!(
-                "Other programs ran meanwhile: the CPUs were busy for {least:.0} % of the time in \
-                 idle cases."
-            )
-        })
-    }
-
-    /// Warns of programs that took time from scavengers. The server does nothing while the client
-    /// only wakes up.
-    fn scavenger_caveat(&self) -> Option<String> {
-        let servers = self.scavengers.iter();
-        let servers = servers.filter(|row| row.side == CpuOwner::Server);
-        let off = servers.map(|row| (row.left_by_waking_percent - 100.0).abs());
-        let most = off.reduce(f64::max)?;
-        (most >= OFF_PERCENT).then(|| {
-            format!(
-                "Other programs changed the counts of scavengers by {most:.0} % when no client \
-                 called: the ORB's processor time is no more precise than that."
-            )
-        })
-    }
-
-    /// Returns the rows of all parts, each with the name of its part.
-    fn rows(&self) -> Vec<Value> {
-        [
-            rows_of("scheduling-class", &self.classes),
-            rows_of("throttling", &self.throttling),
-            rows_of("context-switch", &self.switches),
-            rows_of("switches-per-request", &self.requests),
-            rows_of("scavenger", &self.scavengers),
-            rows_of("four-rates", &self.rates),
-        ]
-        .concat()
-    }
-}
-
-impl Findings for OsOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let refused = self.refused.iter().map(|ClassRefusal { class, why }| {
-            let class = class.name();
-            format!("{class} and all parts that need it were not measured: {why}.")
-        });
-        let stolen = self.environment.stolen_caveat();
-        let others = [self.busy_caveat(), self.scavenger_caveat(), stolen];
-        refused.chain(others.into_iter().flatten()).collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(OperatingSystem::NAME, self, json!({"rows": self.rows()}))
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
-fn rows_of<T: Serialize>(part: &str, rows: &[T]) -> Vec<Value> {
-    let rows = rows.iter().map(|row| {
-        let mut row = plain_data(row);
-        row["part"] = part.into();
-        row
-    });
-    rows.collect()
-}
-
-/// More than the calls of an idle case take.
-const BUSY_PERCENT: f64 = 60.0;
-/// More than the difference between counts on a quiet machine.
-const OFF_PERCENT: f64 = 3.0;
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::super::claims::tests::outcome;
-    use super::*;
-
-    #[test]
-    fn other_programs_are_a_caveat() {
-        let mut outcome = outcome();
-        assert_eq!(outcome.caveats(), [""; 0]);
-        for row in &mut outcome.classes {
-            row.cpu_busy_percent = 97.0;
-        }
-        outcome.scavengers[1].left_by_waking_percent = 110.0;
-        outcome.environment.stolen_percent = vec![2.5];
-        let caveats = outcome.caveats();
-        assert_eq!(caveats.len(), 3, "{caveats:?}");
-        let parts = ["97 % of the time", "by 10 %", "2.5 %"];
-        for (caveat, part) in caveats.iter().zip(parts) {
-            assert!(caveat.contains(part), "{caveat}");
-        }
-    }
-
-    #[test]
-    fn rows_name_their_part_and_their_case() {
-        let figures = outcome().figures();
-        let rows = figures["rows"].as_array().unwrap();
-        let parts: BTreeSet<_> = rows.iter().map(|row| row["part"].as_str()).collect();
-        assert_eq!(parts.len(), 6);
-        let case = [
-            ("class", "other"),
-            ("load", "idle"),
-            ("client", "high"),
-            ("placement", "unpinned"),
-        ];
-        for (name, value) in case {
-            assert_eq!(rows[0][name], value, "{}", rows[0]);
-        }
-        assert!(rows[0]["p99_us"].is_number() && rows[0]["memory_locked"].is_boolean());
     }
 }

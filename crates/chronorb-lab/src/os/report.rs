@@ -1,63 +1,122 @@
 //! The report.
 
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::{Value, json};
 
 use super::class::SchedulingClass::{self, Fifo, Other};
 use super::class::{HIGH, LOW, PATIENT, URGENT};
 use super::load::CompetingLoad;
 use super::outcome::{
-    ClassRow, ClientPriority, CpuOwner, OsOutcome, RateMode, RequestRow, ScavengerRow,
+    ClassRefusal, ClassRow, ClientPriority, CpuOwner, OsOutcome, RateMode, RequestRow, ScavengerRow,
 };
 use super::plan::{OsPlan, SCALE};
 use super::published::{IN_PAPERS, PUBLISHED, PaperTime, SOURCE};
-use super::thousandths;
+use super::{OperatingSystem, claims, thousandths};
+use crate::Claim;
 use crate::bench::Placement;
+use crate::experiment::{Experiment, Findings, figures, plain_data};
 use crate::report::columns::by_columns;
 use crate::report::{begin, largest, latency};
 use crate::stats::Summary;
 
-pub(super) fn document(outcome: &OsOutcome) -> Document {
-    let parts = [
-        class_part,
-        throttling_part,
-        switch_part,
-        request_part,
-        scavenger_part,
-        rate_part,
-    ];
-    let document = parts.iter().fold(begin(outcome, LEAD), |document, part| {
-        let (heading, chart, tables) = part(outcome);
-        document.part(heading, chart, tables)
-    });
-    let rows = outcome.environment.rows().into_iter();
-    document
-        .section("How it was measured")
-        .notes(notes(outcome))
-        .environment(rows.chain(outcome.kernel.rows()))
-        .commands(COMMANDS)
+impl Findings for OsOutcome {
+    fn headline(&self) -> String {
+        let times = |class| {
+            let p99 = |load| {
+                let row = self.free(class, load, ClientPriority::High)?;
+                Some(units::time(row.p99_of_rounds_us))
+            };
+            let [idle, busy] = [CompetingLoad::Idle, CompetingLoad::Mixed].map(p99);
+            Some(format!("from {} to {}", idle?, busy?))
+        };
+        match (times(Other), times(Fifo)) {
+            (Some(other), Some(fifo)) => format!(
+                "Computing and I/O of others take the p99 of the high class {other} with \
+                 SCHED_OTHER, {fifo} with SCHED_FIFO"
+            ),
+            _ => "The ORB and the operating system".to_owned(),
+        }
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let refused = self.refused.iter().map(|ClassRefusal { class, why }| {
+            let class = class.name();
+            format!("{class} and all parts that need it were not measured: {why}.")
+        });
+        let stolen = self.environment.stolen_caveat();
+        let others = [busy_caveat(self), scavenger_caveat(self), stolen];
+        refused.chain(others.into_iter().flatten()).collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        let parts = [
+            plain_data(&self.classes),
+            plain_data(&self.throttling),
+            plain_data(&self.switches),
+            plain_data(&self.requests),
+            plain_data(&self.scavengers),
+            plain_data(&self.rates),
+        ];
+        let rows: Vec<_> = parts.iter().filter_map(Value::as_array).flatten().collect();
+        figures(OperatingSystem::NAME, self, json!({"rows": rows}))
+    }
+
+    fn document(&self) -> Document {
+        let parts = [
+            class_part,
+            throttling_part,
+            switch_part,
+            request_part,
+            scavenger_part,
+            rate_part,
+        ];
+        let document = parts.iter().fold(begin(self, LEAD), |document, part| {
+            let (heading, chart, tables) = part(self);
+            document.part(heading, chart, tables)
+        });
+        let rows = self.environment.rows().into_iter();
+        document
+            .section("How it was measured")
+            .notes(notes(self))
+            .environment(rows.chain(self.kernel.rows()))
+            .commands(COMMANDS)
+    }
+}
+
+/// Warns of programs that used the CPUs in idle cases.
+fn busy_caveat(outcome: &OsOutcome) -> Option<String> {
+    let idle = outcome.classes.iter();
+    let idle = idle.filter(|row| row.case.load == CompetingLoad::Idle);
+    let least = idle.map(|row| row.cpu_busy_percent).reduce(f64::min)?;
+    (least >= BUSY_PERCENT).then(|| {
+        format!(
+            "Other programs ran meanwhile: the CPUs were busy for {least:.0} % of the time in \
+             idle cases."
+        )
+    })
+}
+
+/// Warns of programs that took time from scavengers. The server does nothing while the client
+/// only wakes up.
+fn scavenger_caveat(outcome: &OsOutcome) -> Option<String> {
+    let servers = outcome.scavengers.iter();
+    let servers = servers.filter(|row| row.side == CpuOwner::Server);
+    let off = servers.map(|row| (row.left_by_waking_percent - 100.0).abs());
+    let most = off.reduce(f64::max)?;
+    (most >= OFF_PERCENT).then(|| {
+        format!(
+            "Other programs changed the counts of scavengers by {most:.0} % when no client \
+             called: the ORB's processor time is no more precise than that."
+        )
+    })
 }
 
 /// A part of the report: its heading, its chart and its tables.
 type Part = (String, Option<Chart>, Vec<Table>);
-
-/// Returns the outcome in one line.
-pub(super) fn headline(outcome: &OsOutcome) -> String {
-    let times = |class| {
-        let p99 = |load| {
-            let row = outcome.free(class, load, ClientPriority::High)?;
-            Some(units::time(row.p99_of_rounds_us))
-        };
-        let [idle, busy] = [CompetingLoad::Idle, CompetingLoad::Mixed].map(p99);
-        Some(format!("from {} to {}", idle?, busy?))
-    };
-    match (times(Other), times(Fifo)) {
-        (Some(other), Some(fifo)) => format!(
-            "Computing and I/O of others take the p99 of the high class {other} with SCHED_OTHER, \
-             {fifo} with SCHED_FIFO"
-        ),
-        _ => "The ORB and the operating system".to_owned(),
-    }
-}
 
 /// The p99 of urgent calls by class and load, and a table for each placement.
 fn class_part(outcome: &OsOutcome) -> Part {
@@ -466,14 +525,19 @@ fn place(placement: Placement) -> &'static str {
 
 const LEAD: &str = "The papers held the ORB and varied the operating system. Here the ORB is held, \
                     and the scheduling of its threads by one Linux varies.";
+/// More than the calls of an idle case take.
+const BUSY_PERCENT: f64 = 60.0;
+/// More than the difference between counts on a quiet machine.
+const OFF_PERCENT: f64 = 3.0;
 const COMMANDS: &str = "cargo run --release -- lab os\n\
                         cargo run --release -- lab os --short\n\
                         cargo run --release -- lab os --json";
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::super::claims::tests::outcome;
-    use super::super::outcome::ClassRefusal;
     use super::*;
     use crate::report::tests::assert_snapshot;
 
@@ -495,8 +559,43 @@ mod tests {
         outcome.switches.clear();
         outcome.requests.clear();
         outcome.scavengers.clear();
-        let page = document(&outcome).html();
+        let page = outcome.html();
         assert!(page.contains("not permitted &lt;here&gt;") && !page.contains("<svg"));
         assert!(page.contains("not measured") && !page.contains("<table class=\"figures\""));
+    }
+
+    #[test]
+    fn other_programs_are_a_caveat() {
+        let mut outcome = outcome();
+        assert_eq!(outcome.caveats(), [""; 0]);
+        for row in &mut outcome.classes {
+            row.cpu_busy_percent = 97.0;
+        }
+        outcome.scavengers[1].left_by_waking_percent = 110.0;
+        outcome.environment.stolen_percent = vec![2.5];
+        let caveats = outcome.caveats();
+        assert_eq!(caveats.len(), 3, "{caveats:?}");
+        let parts = ["97 % of the time", "by 10 %", "2.5 %"];
+        for (caveat, part) in caveats.iter().zip(parts) {
+            assert!(caveat.contains(part), "{caveat}");
+        }
+    }
+
+    #[test]
+    fn rows_name_their_part_and_their_case() {
+        let figures = outcome().figures();
+        let rows = figures["rows"].as_array().unwrap();
+        let parts: BTreeSet<_> = rows.iter().map(|row| row["part"].as_str()).collect();
+        assert_eq!(parts.len(), 6);
+        let case = [
+            ("class", "other"),
+            ("load", "idle"),
+            ("client", "high"),
+            ("placement", "unpinned"),
+        ];
+        for (name, value) in case {
+            assert_eq!(rows[0][name], value, "{}", rows[0]);
+        }
+        assert!(rows[0]["p99_us"].is_number() && rows[0]["memory_locked"].is_boolean());
     }
 }

@@ -1,7 +1,7 @@
 //! The paper's claims about the strategies and about thread pools, held against the figures.
 
-use super::case::PoolCell;
 use super::outcome::{ThreadPoolsOutcome, percent};
+use super::plan::PoolCell;
 use super::semantics::Promise;
 use crate::Claim;
 

@@ -1,17 +1,24 @@
-//! The processes for a number of threads: a server of each strategy, and a client for each.
+//! The processes for a number of threads: a server of each strategy, and a client for each, whose
+//! threads call again as soon as they are answered.
 
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::Deadline;
+use chronorb_rt::{Deadline, Monotonic};
+use serde::{Deserialize, Serialize};
 
 use super::Strategy;
-use super::case::PoolCell;
-use super::client::{CLIENT, PoolClientOrder, RequestBatch, Terms};
 use super::outcome::PoolTrial;
-use super::plan::ThreadPoolsPlan;
-use crate::bench::{Cpus, Model, OBJECT, PoolSpec, SERVER, ServerSpec, Serving, real_time_options};
+use super::plan::{PoolCell, ThreadPoolsPlan};
+use crate::bench::work::{self, find};
+use crate::bench::{
+    Cpus, Model, OBJECT, PoolSpec, SERVER, ServerSpec, Serving, elapsed_ns, priority,
+    real_time_options, start_orb, with_callers,
+};
 use crate::error::LabError;
-use crate::process::{Begin, Child, Ready};
+use crate::idl::lab::Work;
+use crate::process::{self, Begin, Child, Parent, Ready};
 use crate::usage;
 
 /// A server with a thread pool of one strategy, and its client.
@@ -86,6 +93,90 @@ impl StrategyFleet {
     }
 }
 
+/// The rights that the processes of a run use.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct Terms {
+    /// Whether memory may be locked without limit, and is.
+    pub(super) lock_memory: bool,
+    /// Whether the threads that call and serve have a real-time priority.
+    pub(super) real_time: bool,
+}
+
+impl Terms {
+    /// Returns the priority of the threads that call and serve.
+    pub(super) const fn priority(self) -> i16 {
+        if self.real_time { REAL_TIME } else { 0 }
+    }
+}
+
+/// The order of a client.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct PoolClientOrder {
+    /// The object that it calls.
+    pub(super) reference: String,
+    /// The number of threads that call.
+    pub(super) callers: u32,
+    pub(super) terms: Terms,
+}
+
+/// Requests that all threads of a client make together.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct RequestBatch {
+    /// The number of requests that are not counted, before those that are.
+    pub(super) warm_up: u32,
+    /// The number of requests that are counted.
+    pub(super) requests: u32,
+    /// The steps of work in each.
+    pub(super) steps: u32,
+}
+
+/// Runs the client: for each batch it warms up, waits for the parent, makes the requests, and tells
+/// the parent their time in ns.
+///
+/// # Errors
+/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when a call fails.
+pub(crate) fn client_main(order: &str) -> Result<(), LabError> {
+    let order: PoolClientOrder = process::order(order)?;
+    let parent = Parent::or_exit();
+    let orb = start_orb(&real_time_options(order.terms.lock_memory))?;
+    let callers = order.callers as usize;
+    let left = AtomicU32::new(0);
+    let start = Barrier::new(callers);
+    let connect = |_| {
+        let priority = priority(order.terms.priority());
+        let work = find(&orb, Some(priority), &order.reference)?;
+        work::call(&work, 3, 0)?;
+        Ok(work)
+    };
+    let run = |work: &mut Work, _: usize, steps: &u32| {
+        start.wait();
+        let first = Monotonic::now();
+        let take = |left: u32| left.checked_sub(1);
+        // All threads end together, because a faster thread takes more of the requests.
+        while let Ok(turn) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            work::call(work, turn as u8, *steps)?;
+        }
+        Ok((first, Monotonic::now()))
+    };
+    with_callers(callers, connect, run, |callers| {
+        let make = |requests, steps| {
+            left.store(requests, Ordering::Relaxed);
+            Ok::<_, LabError>(elapsed_ns(&callers.run(&steps)?))
+        };
+        process::tell(&Ready {})?;
+        while let Some(batch) = parent.hear::<Option<RequestBatch>>()? {
+            make(batch.warm_up, batch.steps)?;
+            process::tell(&Ready {})?;
+            let Begin {} = parent.hear()?;
+            process::tell(&make(batch.requests, batch.steps)?)?;
+        }
+        Ok(())
+    })
+}
+
+/// The part of a process that is a client of this experiment.
+pub(crate) const CLIENT: &str = "thread-pools-client";
+const REAL_TIME: i16 = 8_000;
 /// The time that requests may take besides their work: about a hundred times their usual time.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The time that processes may take to end.

@@ -16,9 +16,7 @@
 //! | server | the reference of its object | the end of its input: shut down |
 //! | client | that it is connected; then for each batch that it has warmed up, and the time of the batch | each batch, and to go on; at last, to end |
 
-mod case;
 mod claims;
-mod client;
 mod fleet;
 mod outcome;
 mod plan;
@@ -34,15 +32,13 @@ use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::watch::Watch;
 use crate::work::Speed;
-use client::{RequestBatch, Terms};
-use fleet::StrategyFleet;
+use fleet::{RequestBatch, StrategyFleet, Terms};
 
 pub use crate::inversion::Place;
 pub use crate::overtake::Strategy;
-pub use case::{PoolCell, Threads};
-pub(crate) use client::{CLIENT, client_main};
+pub(crate) use fleet::{CLIENT, client_main};
 pub use outcome::{PoolRow, PoolTrial, ThreadPoolsOutcome};
-pub use plan::ThreadPoolsPlan;
+pub use plan::{PoolCell, ThreadPoolsPlan, Threads};
 pub use semantics::{Observation, Promise};
 
 /// The experiment.

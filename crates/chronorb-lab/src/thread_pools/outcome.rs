@@ -1,18 +1,12 @@
 //! The figures of a run.
 
-use chronorb_report::Document;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use super::case::PoolCell;
-use super::plan::ThreadPoolsPlan;
+use super::Strategy;
+use super::plan::{PoolCell, ThreadPoolsPlan};
 use super::semantics::Observation;
-use super::{Strategy, ThreadPools, claims, report};
-use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::median;
-use crate::units;
 
 /// The figures of a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -147,65 +141,16 @@ impl ThreadPoolsOutcome {
     }
 }
 
-impl Findings for ThreadPoolsOutcome {
-    fn headline(&self) -> String {
-        let all = self.improvements();
-        let ahead = all.iter().filter(|(_, percent)| *percent > 0.0).count();
-        match self.extremes() {
-            Some([(_, least), (_, greatest)]) => format!(
-                "Leader/Followers were ahead of Half-Sync/Half-Async in {ahead} of {} cells: by {} \
-                 to {}",
-                all.len(),
-                percent(least),
-                percent(greatest),
-            ),
-            None => "Leader/Followers and Half-Sync/Half-Async were not compared".to_owned(),
-        }
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let [requests, full] = [self.plan.requests, ThreadPoolsPlan::full().requests]
-            .map(|requests| units::count(requests.into()));
-        let caveats = [
-            self.environment.stolen_caveat(),
-            self.plan.is_short().then(|| {
-                format!(
-                    "This was a short run: {requests} requests for each strategy, cell and round, \
-                     where the paper has {full}."
-                )
-            }),
-            (!self.real_time).then(|| ORDINARY.to_owned()),
-            (self.environment.cpus < 2).then(|| ONE_CPU.to_owned()),
-        ];
-        caveats.into_iter().flatten().collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(ThreadPools::NAME, self, json!({"rows": self.rows()}))
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
 /// Returns an improvement in words: `+12 %`, `+0.4 %`, `-3.1 %`.
 pub(super) fn percent(percent: f64) -> String {
     let digits = if percent.abs() < 9.95 { 1 } else { 0 };
     format!("{percent:+.digits$} %")
 }
 
-const ORDINARY: &str = "All threads had ordinary scheduling, so other programs had their share of \
-                        the CPUs: a thread that sleeps often gets more than one that computes.";
-const ONE_CPU: &str = "There is one CPU: client and server share it, and the time is that of both.";
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::experiment::Findings;
 
     /// Returns figures of all cells: a request takes 10 µs besides its work, and `more` than that
     /// with the other strategy.

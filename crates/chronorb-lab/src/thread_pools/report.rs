@@ -1,42 +1,78 @@
 //! The report.
 
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::{Value, json};
 
-use super::Strategy;
-use super::case::PoolCell;
 use super::claims::{at, of_figures, of_promises};
 use super::outcome::{PoolRow, ThreadPoolsOutcome, percent};
-use crate::experiment::Findings;
+use super::plan::PoolCell;
+use super::{Strategy, ThreadPools, ThreadPoolsPlan, claims};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::columns::Column;
 use crate::report::end;
 
-pub(super) fn document(outcome: &ThreadPoolsOutcome) -> Document {
-    let improvements = table(
-        outcome,
-        "By how much Half-Sync/Half-Async took longer",
-        |cell| outcome.improvement(cell).map(percent),
-    );
-    let document = Document::new(outcome.headline())
-        .lead(LEAD)
-        .caveats(outcome.caveats())
-        .claims(of_figures(outcome))
-        .part(greatest(outcome), [], [improvements])
-        .part(falling(outcome), [improvement_by_work(outcome)], [])
-        .part(
-            "The time for all requests",
-            [elapsed_by_threads(outcome)],
-            [],
-        )
-        .section("Promises of thread pools, tried")
-        .claims(of_promises(outcome))
-        .part("The figures", [], tables(outcome));
-    let short = if outcome.plan.is_short() {
-        " --short"
-    } else {
-        ""
-    };
-    let command = format!("cargo run --release -- lab thread-pools{short}");
-    end(document, notes(outcome), &outcome.environment, &command)
+impl Findings for ThreadPoolsOutcome {
+    fn headline(&self) -> String {
+        let all = self.improvements();
+        let ahead = all.iter().filter(|(_, percent)| *percent > 0.0).count();
+        match self.extremes() {
+            Some([(_, least), (_, greatest)]) => format!(
+                "Leader/Followers were ahead of Half-Sync/Half-Async in {ahead} of {} cells: by {} \
+                 to {}",
+                all.len(),
+                percent(least),
+                percent(greatest),
+            ),
+            None => "Leader/Followers and Half-Sync/Half-Async were not compared".to_owned(),
+        }
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let [requests, full] = [self.plan.requests, ThreadPoolsPlan::full().requests]
+            .map(|requests| units::count(requests.into()));
+        let caveats = [
+            self.environment.stolen_caveat(),
+            self.plan.is_short().then(|| {
+                format!(
+                    "This was a short run: {requests} requests for each strategy, cell and round, \
+                     where the paper has {full}."
+                )
+            }),
+            (!self.real_time).then(|| ORDINARY.to_owned()),
+            (self.environment.cpus < 2).then(|| ONE_CPU.to_owned()),
+        ];
+        caveats.into_iter().flatten().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(ThreadPools::NAME, self, json!({"rows": self.rows()}))
+    }
+
+    fn document(&self) -> Document {
+        let improvements = table(
+            self,
+            "By how much Half-Sync/Half-Async took longer",
+            |cell| self.improvement(cell).map(percent),
+        );
+        let document = Document::new(self.headline())
+            .lead(LEAD)
+            .caveats(self.caveats())
+            .claims(of_figures(self))
+            .part(greatest(self), [], [improvements])
+            .part(falling(self), [improvement_by_work(self)], [])
+            .part("The time for all requests", [elapsed_by_threads(self)], [])
+            .section("Promises of thread pools, tried")
+            .claims(of_promises(self))
+            .part("The figures", [], tables(self));
+        let short = if self.plan.is_short() { " --short" } else { "" };
+        let command = format!("cargo run --release -- lab thread-pools{short}");
+        end(document, notes(self), &self.environment, &command)
+    }
 }
 
 /// Returns the finding of the table of improvements.
@@ -203,6 +239,9 @@ fn notes(outcome: &ThreadPoolsOutcome) -> Vec<String> {
     ]
 }
 
+const ORDINARY: &str = "All threads had ordinary scheduling, so other programs had their share of \
+                        the CPUs: a thread that sleeps often gets more than one that computes.";
+const ONE_CPU: &str = "There is one CPU: client and server share it, and the time is that of both.";
 const LEAD: &str = "The same requests, served by a thread pool of Leader/Followers, where the \
                     thread that reads a request serves it, and by one of Half-Sync/Half-Async, \
                     where one thread reads and hands over: with one to six threads, and with five \
