@@ -16,6 +16,7 @@ pub(super) fn of(outcome: &DemuxOutcome) -> Vec<Claim> {
     claims
 }
 
+/// Claims that the whole path takes less than a bound.
 fn whole_path(outcome: &DemuxOutcome) -> Claim {
     let claim = format!(
         "The whole way takes less than {WHOLE_PATH_NS:.0} ns in the median at {} objects",
@@ -28,7 +29,7 @@ fn whole_path(outcome: &DemuxOutcome) -> Claim {
     }))
 }
 
-/// A stage takes a small part of its time on the computers of the papers.
+/// Claims that a stage takes a small part of its time on the computers of the papers.
 fn as_published(outcome: &DemuxOutcome, stage: Stage, strategy: &str) -> Claim {
     let published_us = stage.published_ns() / 1e3;
     // It is rounded to whole ns, because the product of two decimals is not exact.
@@ -50,7 +51,7 @@ fn as_published(outcome: &DemuxOutcome, stage: Stage, strategy: &str) -> Claim {
     .by_ratio(measured, |ratio| ratio <= THEN)
 }
 
-/// A strategy takes the same time for one entry and for as many as fit into the cache.
+/// Claims that a strategy takes the same time for one entry and for as many as fit into the cache.
 fn flat(outcome: &DemuxOutcome, stage: Stage, strategy: &str) -> Claim {
     let fits = |row: &LookUpRow| bytes_read(outcome, row) <= outcome.caches.l2.unwrap_or(USUAL_L2);
     let mut rows = outcome.series(stage, strategy);
@@ -74,6 +75,7 @@ fn flat(outcome: &DemuxOutcome, stage: Stage, strategy: &str) -> Claim {
         )
 }
 
+/// Claims that a linear search takes longer with more entries.
 fn grows(outcome: &DemuxOutcome, stage: Stage) -> Claim {
     let claim = format!("{}, linear: grows visibly", stage.title());
     // The slides say so of servants only.
@@ -96,6 +98,7 @@ fn grows(outcome: &DemuxOutcome, stage: Stage) -> Claim {
     claim.by_ratio(measured, |ratio| ratio >= GROWS)
 }
 
+/// Claims that objects leave no memory behind.
 fn memory_is_back(outcome: &DemuxOutcome) -> Claim {
     let objects = &outcome.scale.objects;
     let claim = format!(
@@ -136,11 +139,11 @@ const BY_DEFAULT: [(Stage, &str); 4] = [
 const WHOLE_PATH_NS: f64 = 150.0;
 /// The number of entries to which the aims apply.
 const ENTRIES: u32 = 1_000;
-/// The bound of the largest figure by the smallest of a flat strategy.
+/// The greatest ratio of the largest figure of a flat strategy to the smallest.
 const FLAT: f64 = 1.25;
-/// The least ratio of the last figure by the first of a strategy that grows.
+/// The least ratio of the last figure of a strategy that grows to the first.
 const GROWS: f64 = 10.0;
-/// The aim for a stage by its figure in the slides.
+/// The aim for a stage, as a share of its figure in the slides.
 const THEN: f64 = 0.1;
 /// The share of the memory that tables may keep.
 const REST: f64 = 0.01;

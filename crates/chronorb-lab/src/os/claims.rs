@@ -31,7 +31,7 @@ pub(super) fn of(outcome: &OsOutcome) -> Vec<Claim> {
     ]
 }
 
-/// The same ORB is predictable on one system and erratic on another.
+/// Claims that the same ORB is predictable on one system and erratic on another.
 fn the_system_decides(outcome: &OsOutcome) -> Claim {
     let claim = Claim::of_paper(
         LATENCY,
@@ -48,7 +48,7 @@ fn the_system_decides(outcome: &OsOutcome) -> Claim {
     })
 }
 
-/// Without scheduling by priority, urgent calls fare no better than others.
+/// Claims that urgent calls fare no better than others without scheduling by priority.
 fn inversion_without_priorities(outcome: &OsOutcome) -> Claim {
     let mean = |client| Some(outcome.free(Other, Hogs, client)?.latency.mean_us);
     Claim::of_paper(
@@ -68,7 +68,7 @@ fn inversion_without_priorities(outcome: &OsOutcome) -> Claim {
     )
 }
 
-/// Yielding takes less time than synchronising.
+/// Claims that yielding takes less time than synchronising.
 fn yielding_is_cheapest(outcome: &OsOutcome) -> Claim {
     let mean = |switching| Some(outcome.switch(switching, 1)?.mean_us);
     let switchings = [Switching::Semaphore, Switching::Yield];
@@ -86,7 +86,7 @@ fn yielding_is_cheapest(outcome: &OsOutcome) -> Claim {
     .because("a yield goes through the whole scheduler too, and a futex costs next to nothing now")
 }
 
-/// With more clients, a request has no more context switches.
+/// Claims that a request has no more context switches with more clients.
 fn switches_settle(outcome: &OsOutcome) -> Claim {
     let rows = outcome.requests.iter();
     let mut rows = rows.filter(|row| row.placement == Placement::SameCpu);
@@ -109,7 +109,7 @@ fn switches_settle(outcome: &OsOutcome) -> Claim {
     .because("with more clients than threads in a lane, its threads wait for each other too")
 }
 
-/// Time sharing serves the four clients in no order.
+/// Claims that time sharing does not serve the four clients in the order of their priorities.
 fn inversion_at_four_rates(outcome: &OsOutcome) -> Claim {
     let four = outcome.four(Other, RateMode::Scaled);
     Claim::of_paper(
@@ -128,7 +128,7 @@ fn inversion_at_four_rates(outcome: &OsOutcome) -> Claim {
     )
 }
 
-/// Time sharing has more jitter than scheduling by priority.
+/// Claims that time sharing has more jitter than scheduling by priority.
 fn jitter_at_four_rates(outcome: &OsOutcome) -> Claim {
     let claim = Claim::of_paper(
         FOUR_RATES,
@@ -143,7 +143,7 @@ fn jitter_at_four_rates(outcome: &OsOutcome) -> Claim {
     })
 }
 
-/// Load does not change the latency of urgent calls.
+/// Claims that load does not change the latency of urgent calls.
 fn keeps_its_time(outcome: &OsOutcome, class: SchedulingClass, load: CompetingLoad) -> Claim {
     Claim::aim(format!(
         "{}, {}: p99 of the high class at most {WITHIN} times that of the idle machine",
@@ -161,7 +161,7 @@ fn keeps_its_time(outcome: &OsOutcome, class: SchedulingClass, load: CompetingLo
     )
 }
 
-/// With time sharing, load does change that latency.
+/// Claims that load changes that latency with time sharing.
 fn time_sharing_is_worse(outcome: &OsOutcome) -> Claim {
     let claim = Claim::aim(format!(
         "{}: they show under SCHED_OTHER: p99 of the high class {VISIBLY} times that under \
@@ -173,7 +173,7 @@ fn time_sharing_is_worse(outcome: &OsOutcome) -> Claim {
     })
 }
 
-/// More urgent clients have no longer means.
+/// Claims that no client has a longer mean than a less urgent one.
 fn no_inversion(outcome: &OsOutcome, mode: RateMode, rates: &str) -> Claim {
     let four = outcome.four(Fifo, mode);
     Claim::aim(format!(
@@ -187,7 +187,8 @@ fn no_inversion(outcome: &OsOutcome, mode: RateMode, rates: &str) -> Claim {
     .because("the rarest clients make few calls: one disturbed call weighs much")
 }
 
-/// Judges a claim by a figure under time sharing, which must visibly exceed that under FIFO.
+/// Judges a claim by a figure under time sharing, which must visibly exceed that under
+/// `SCHED_FIFO`.
 fn shows_with_time_sharing(
     claim: Claim,
     words: &str,
@@ -218,11 +219,11 @@ fn means(four: &[&RateRow; 4]) -> String {
     format!("means {}", means.join(", "))
 }
 
-/// The bound of a loaded p99 by the idle one.
+/// The bound of the ratio of a p99 under load to that without.
 const WITHIN: f64 = 2.0;
 /// The least ratio that counts as visible.
 const VISIBLY: f64 = 2.0;
-/// The bound of the ratio of means that count as equal.
+/// The greatest ratio of two means that count as equal.
 const TOLERANCE: f64 = 1.1;
 /// Less than the time of any call.
 const TICK_US: f64 = 0.1;

@@ -27,6 +27,7 @@ mod hold;
 mod kernel;
 mod load;
 mod outcome;
+mod parts;
 mod plan;
 mod published;
 mod report;

@@ -111,7 +111,7 @@ pub struct ThrottlingRow {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "part", rename = "context-switch")]
 pub struct SwitchRow {
-    /// The means by which two threads took turns.
+    /// The mechanism by which two threads took turns.
     pub switching: Switching,
     /// The number of CPUs on which they ran.
     pub cpus: u32,

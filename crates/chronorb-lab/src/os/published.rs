@@ -2,8 +2,7 @@
 
 use super::switch::Switching;
 
-/// The means of a context switch that the papers measured too. Their "synchronisation" is a
-/// semaphore here.
+/// The mechanisms that the papers measured too. Their "synchronisation" is a semaphore here.
 pub(super) const IN_PAPERS: [Switching; 3] = [
     Switching::SuspendResume,
     Switching::Yield,

@@ -17,7 +17,7 @@ use crate::error::LabError;
 use crate::process;
 use crate::stats::Record;
 
-/// The means by which two threads take turns.
+/// The mechanism by which two threads take turns.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switching {
@@ -33,7 +33,7 @@ pub enum Switching {
 }
 
 impl Switching {
-    /// All means.
+    /// All mechanisms.
     pub const ALL: [Self; 4] = [
         Self::SuspendResume,
         Self::Yield,
@@ -63,7 +63,7 @@ pub(super) struct SwitchOrder {
     turns: u32,
 }
 
-/// Measures a context switch on one CPU by all means, and across two CPUs if there are two.
+/// Measures a context switch on one CPU by each mechanism, and across two CPUs if there are two.
 pub(super) fn measure(run: &OsRun<'_>) -> Result<Vec<SwitchRow>, LabError> {
     let [first, last] = run.ends();
     let on_one = Switching::ALL.map(|switching| (switching, [last, last]));

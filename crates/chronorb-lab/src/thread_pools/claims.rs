@@ -39,7 +39,7 @@ pub(super) fn of_promises(outcome: &ThreadPoolsOutcome) -> Vec<Claim> {
     claims.collect()
 }
 
-/// Leader/Followers are ahead in every cell.
+/// Claims that Leader/Followers are ahead in every cell.
 fn never_slower(outcome: &ThreadPoolsOutcome) -> Claim {
     let all = outcome.improvements();
     let behind = all.iter().filter(|(_, improvement)| *improvement <= 0.0);
@@ -56,7 +56,7 @@ fn never_slower(outcome: &ThreadPoolsOutcome) -> Claim {
         .because(format!("not ahead: {}", behind.join(", ")))
 }
 
-/// The greatest improvement is in a cell with few threads and little work.
+/// Claims that the greatest improvement is in a cell with few threads and little work.
 fn greatest_with_little_work(outcome: &ThreadPoolsOutcome) -> Claim {
     let half = |all: &[u32]| all.last().map_or(0, |most| most / 2);
     let plan = &outcome.plan;
@@ -77,7 +77,7 @@ fn greatest_with_little_work(outcome: &ThreadPoolsOutcome) -> Claim {
     .because("the greatest is elsewhere")
 }
 
-/// The greatest improvement is about as great as published.
+/// Claims that the greatest improvement is about as great as published.
 fn greatest(outcome: &ThreadPoolsOutcome) -> Claim {
     let greatest = outcome.extremes().map(|[_, greatest]| greatest);
     Claim::of_paper(
@@ -95,7 +95,7 @@ fn greatest(outcome: &ThreadPoolsOutcome) -> Claim {
     )
 }
 
-/// Even the least improvement is considerable.
+/// Claims that even the least improvement is considerable.
 fn least(outcome: &ThreadPoolsOutcome) -> Claim {
     let least = outcome.extremes().map(|[least, _]| least);
     Claim::of_paper(FIGURE_13, "the least improvement is 8 % or more")
@@ -112,7 +112,8 @@ fn by_factor(improvement: (PoolCell, f64)) -> (f64, String) {
     (1.0 + improvement.1 / 100.0, improvement_at(improvement))
 }
 
-/// For each number of threads, the improvement is less with the most work than with the least.
+/// Claims that for each number of threads, the improvement is less with the most work than with
+/// the least.
 fn falls_with_work(outcome: &ThreadPoolsOutcome) -> Claim {
     let plan = &outcome.plan;
     let line = |&threads: &u32| {
@@ -127,7 +128,8 @@ fn falls_with_work(outcome: &ThreadPoolsOutcome) -> Claim {
     )
 }
 
-/// For each amount of work, the improvement is less with the most threads than with the fewest.
+/// Claims that for each amount of work, the improvement is less with the most threads than with
+/// the fewest.
 fn falls_with_threads(outcome: &ThreadPoolsOutcome) -> Claim {
     let plan = &outcome.plan;
     let line = |&work_us: &u32| {
@@ -146,7 +148,7 @@ fn falls_with_threads(outcome: &ThreadPoolsOutcome) -> Claim {
     )
 }
 
-/// The improvement is less at the end of each line of cells than at its beginning.
+/// Claims that the improvement is less in the second cell of each line than in the first.
 fn falls(
     outcome: &ThreadPoolsOutcome,
     lines: impl Iterator<Item = Option<[PoolCell; 2]>>,

@@ -1,5 +1,5 @@
-//! The paper's statements about thread pools of Real-time CORBA, tried. Each step is caused by an
-//! event, and its observation is reported.
+//! Trials of the paper's statements about thread pools of Real-time CORBA. Each step waits for an
+//! event, never for a time.
 
 mod floor;
 mod site;
