@@ -2,7 +2,7 @@
 
 use super::class::SchedulingClass::{self, Fifo, Other, Rr};
 use super::load::CompetingLoad::{self, Hogs, Idle, Mixed};
-use super::outcome::{ClassRow, ClientPriority, OsOutcome, RateMode, RateRow};
+use super::outcome::{ClassRow, ClientPriority, OsOutcome, RateMode};
 use super::switch::Switching;
 use crate::Claim;
 use crate::bench::Placement;
@@ -111,16 +111,16 @@ fn switches_settle(outcome: &OsOutcome) -> Claim {
 
 /// Claims that time sharing does not serve the four clients in the order of their priorities.
 fn inversion_at_four_rates(outcome: &OsOutcome) -> Claim {
-    let four = outcome.four(Other, RateMode::Scaled);
+    let inversion = inversion(outcome, Other, RateMode::Scaled);
     Claim::of_paper(
         FOUR_RATES,
         "on systems that do not keep priorities, a more urgent client has a longer mean than a \
          less urgent one",
     )
     .published("VxWorks and Solaris show average priority inversion")
-    .holds(four.map(|four| {
-        let words = format!("SCHED_OTHER under load: {}", means(&four));
-        (most_inverted(&four) > TOLERANCE, words)
+    .holds(inversion.map(|(ratio, means)| {
+        let words = format!("SCHED_OTHER under load: {means}");
+        (ratio > TOLERANCE, words)
     }))
     .because(
         "the periods are multiples of each other, so a rare call always competes with frequent \
@@ -175,15 +175,11 @@ fn time_sharing_is_worse(outcome: &OsOutcome) -> Claim {
 
 /// Claims that no client has a longer mean than a less urgent one.
 fn no_inversion(outcome: &OsOutcome, mode: RateMode, rates: &str) -> Claim {
-    let four = outcome.four(Fifo, mode);
     Claim::aim(format!(
         "SCHED_FIFO, four clients at {rates}: no mean above {TOLERANCE} times that of a less \
          urgent client"
     ))
-    .by_ratio(
-        four.map(|four| (most_inverted(&four), means(&four))),
-        |ratio| ratio <= TOLERANCE,
-    )
+    .by_ratio(inversion(outcome, Fifo, mode), |ratio| ratio <= TOLERANCE)
     .because("the rarest clients make few calls: one disturbed call weighs much")
 }
 
@@ -207,16 +203,16 @@ fn high(outcome: &OsOutcome, class: SchedulingClass, load: CompetingLoad) -> Opt
     outcome.free(class, load, ClientPriority::High)
 }
 
-/// Returns the largest mean of a client by that of a less urgent one.
-fn most_inverted(four: &[&RateRow; 4]) -> f64 {
-    let mean = |row: &RateRow| row.latency.mean_us.max(TICK_US);
-    let pairs = (0..4).flat_map(|urgent| (urgent + 1..4).map(move |less| (urgent, less)));
-    largest(pairs.map(|(urgent, less)| mean(four[urgent]) / mean(four[less])))
-}
-
-fn means(four: &[&RateRow; 4]) -> String {
-    let means = four.map(|row| units::time(row.latency.mean_us));
-    format!("means {}", means.join(", "))
+/// Returns the largest ratio of a client's mean to that of a less urgent one, and all means in
+/// words.
+fn inversion(outcome: &OsOutcome, class: SchedulingClass, mode: RateMode) -> Option<(f64, String)> {
+    let means = outcome.four(class, mode)?.map(|row| row.latency.mean_us);
+    let ratios = means.iter().enumerate().flat_map(|(index, mean)| {
+        let less_urgent = means[index + 1..].iter();
+        less_urgent.map(move |less| mean.max(TICK_US) / less.max(TICK_US))
+    });
+    let words = means.map(units::time).join(", ");
+    Some((largest(ratios), format!("means {words}")))
 }
 
 /// The bound of the ratio of a p99 under load to that without.
@@ -235,7 +231,9 @@ const FOUR_RATES: &str = "Flores-Gaitan, slides: priority inversion test";
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::case::OsCase;
-    use super::super::outcome::{CpuOwner, RequestRow, ScavengerRow, SwitchRow, ThrottlingRow};
+    use super::super::outcome::{
+        CpuOwner, RateRow, RequestRow, ScavengerRow, SwitchRow, ThrottlingRow,
+    };
     use super::super::plan::PAPER_RATES_HZ;
     use super::super::{KernelSettings, OsPlan};
     use super::*;

@@ -218,12 +218,6 @@ pub struct RateRow {
 }
 
 impl OsOutcome {
-    /// Returns the calls of a case.
-    pub(super) fn class(&self, case: OsCase, client: ClientPriority) -> Option<&ClassRow> {
-        let mut rows = self.classes.iter();
-        rows.find(|row| row.case == case && row.client == client && row.latency.calls > 0)
-    }
-
     /// Returns the calls of a class under a load, free to run on all CPUs, with locked memory if
     /// that is permitted.
     pub(super) fn free(
@@ -234,7 +228,8 @@ impl OsOutcome {
     ) -> Option<&ClassRow> {
         let locked = self.classes.iter().any(|row| row.case.memory_locked);
         let case = OsCase::new(class, load, Placement::Unpinned, locked);
-        self.class(case, client)
+        let mut rows = self.classes.iter();
+        rows.find(|row| row.case == case && row.client == client && row.latency.calls > 0)
     }
 
     /// Returns the cost of a context switch.
