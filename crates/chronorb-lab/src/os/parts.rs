@@ -15,10 +15,10 @@ use crate::report::{largest, latency};
 use crate::stats::Summary;
 
 /// A part of the report: its heading, its chart and its tables.
-pub(super) type Part = (String, Option<Chart>, Vec<Table>);
+pub(super) type ReportPart = (String, Option<Chart>, Vec<Table>);
 
 /// Shows the p99 of urgent calls by class and load, with a table for each placement.
-pub(super) fn class_part(outcome: &OsOutcome) -> Part {
+pub(super) fn class_part(outcome: &OsOutcome) -> ReportPart {
     let caption = "Calls of the high class, client and server free to run on all CPUs: a bar ends \
                    at p99, a ring is the longest call. Latencies count from when a call was due.";
     let series = CompetingLoad::ALL.into_iter().flat_map(|load| {
@@ -73,7 +73,7 @@ pub(super) fn class_part(outcome: &OsOutcome) -> Part {
 }
 
 /// Shows the throttling of a real-time thread.
-pub(super) fn throttling_part(outcome: &OsOutcome) -> Part {
+pub(super) fn throttling_part(outcome: &OsOutcome) -> ReportPart {
     let rows = || outcome.throttling.iter();
     let longest = units::time(largest(rows().map(|row| row.longest_gap_us)));
     let lost = largest(rows().map(|row| row.lost_percent));
@@ -104,7 +104,7 @@ pub(super) fn throttling_part(outcome: &OsOutcome) -> Part {
 }
 
 /// Shows the cost of a context switch, here and on the papers' systems.
-pub(super) fn switch_part(outcome: &OsOutcome) -> Part {
+pub(super) fn switch_part(outcome: &OsOutcome) -> ReportPart {
     let means = |cpus| {
         let rows = outcome.switches.iter().filter(move |row| row.cpus == cpus);
         rows.map(|row| row.mean_us)
@@ -166,7 +166,7 @@ pub(super) fn switch_part(outcome: &OsOutcome) -> Part {
 }
 
 /// Shows the context switches of a request by the number of clients.
-pub(super) fn request_part(outcome: &OsOutcome) -> Part {
+pub(super) fn request_part(outcome: &OsOutcome) -> ReportPart {
     let both = || outcome.requests.iter().map(|row| row.switches());
     let least = both().reduce(f64::min).unwrap_or_default();
     let most = largest(both());
@@ -211,7 +211,7 @@ pub(super) fn request_part(outcome: &OsOutcome) -> Part {
 }
 
 /// Shows the shares of the CPUs of client and server that calls leave, by their rate.
-pub(super) fn scavenger_part(outcome: &OsOutcome) -> Part {
+pub(super) fn scavenger_part(outcome: &OsOutcome) -> ReportPart {
     let rows = |side| {
         outcome
             .scavengers
@@ -265,7 +265,7 @@ pub(super) fn scavenger_part(outcome: &OsOutcome) -> Part {
 }
 
 /// Shows the means of four clients, with rings at the sum of mean and jitter.
-pub(super) fn rate_part(outcome: &OsOutcome) -> Part {
+pub(super) fn rate_part(outcome: &OsOutcome) -> ReportPart {
     let figures = |class| {
         let [first, ..] = outcome.four(class, RateMode::Scaled)?;
         Some([first.latency.mean_us, first.latency.jitter_us].map(units::time))
