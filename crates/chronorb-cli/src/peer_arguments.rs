@@ -33,7 +33,7 @@ pub(crate) struct PeerServerArguments {
 
     /// The transport of the server, unless -ORBListenEndpoints names endpoints.
     #[arg(long, value_name = "SCHEME", default_value = "iiop")]
-    transport: peer::Transport,
+    transport: peer::PeerTransport,
 
     /// The way in which threads wait for requests: block, or spin; without it that of
     /// -ORBServerWait.
@@ -42,8 +42,8 @@ pub(crate) struct PeerServerArguments {
 }
 
 impl PeerServerArguments {
-    pub(crate) fn with(self, config: OrbConfig) -> peer::Server {
-        peer::Server {
+    pub(crate) fn with(self, config: OrbConfig) -> peer::PeerServer {
+        peer::PeerServer {
             file: self.file,
             transport: self.transport,
             waits: self.wait,
@@ -83,8 +83,8 @@ pub(crate) struct PeerClientArguments {
 }
 
 impl PeerClientArguments {
-    pub(crate) fn with(self, config: OrbConfig) -> peer::Client {
-        peer::Client {
+    pub(crate) fn with(self, config: OrbConfig) -> peer::PeerClient {
+        peer::PeerClient {
             file: self.file,
             calls: self.n,
             warm_up: self.warmup,

@@ -161,7 +161,7 @@ fn what_cannot_be_is_said_with_what_can() {
         (
             &["server", FILE, "--transport", "pigeon"][..],
             2,
-            "those that there are: iiop",
+            "the transports are: iiop",
         ),
         (
             &["server", FILE, "--wait", "sleep"],

@@ -4,33 +4,29 @@ use std::fs;
 
 use serde::Serialize;
 
-/// The data caches that the first CPU has or shares, in octets; nothing where the system does not
-/// tell.
+/// The sizes of the data caches of the first CPU in bytes, as far as the system reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Caches {
     /// The first level.
     pub l1d: Option<u64>,
     /// The second level.
     pub l2: Option<u64>,
-    /// The third level, which several CPUs share, on a virtual machine also those of others.
+    /// The third level. Several CPUs share it, on a virtual machine also those of other guests.
     pub l3: Option<u64>,
 }
 
 impl Caches {
-    /// What the kernel says in `/sys/devices/system/cpu/cpu0/cache`.
+    /// Reads `/sys/devices/system/cpu/cpu0/cache`.
     #[must_use]
     pub fn probe() -> Self {
         let mut caches = Self::default();
         for index in 0..8 {
             let read = |name: &str| {
                 let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");
-                fs::read_to_string(path).ok()
+                let text = fs::read_to_string(path).unwrap_or_default();
+                text.trim().to_owned()
             };
-            if let (Some(level), Some(kind), Some(size)) =
-                (read("level"), read("type"), read("size"))
-            {
-                caches.add(level.trim(), kind.trim(), size.trim());
-            }
+            caches.add(&read("level"), &read("type"), &read("size"));
         }
         caches
     }
@@ -42,18 +38,16 @@ impl Caches {
             ("3", "Data" | "Unified") => &mut self.l3,
             _ => return,
         };
-        *place = octets(size).or(*place);
+        *place = bytes(size).or(*place);
     }
 }
 
-/// A size as the kernel writes it: `512K`.
-fn octets(text: &str) -> Option<u64> {
-    let (digits, unit) = match text.strip_suffix(['K', 'M']) {
-        Some(digits) if text.ends_with('K') => (digits, 1 << 10),
-        Some(digits) => (digits, 1 << 20),
-        None => (text, 1),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(unit)
+/// Parses a size in the form of the kernel: `512K`.
+fn bytes(text: &str) -> Option<u64> {
+    let units = [("K", 1 << 10), ("M", 1 << 20), ("", 1)].into_iter();
+    let mut sizes = units.filter_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (digits, factor) = sizes.next()?;
+    digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -61,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_the_kernel_writes_them() {
+    fn sizes_are_read_in_the_form_of_the_kernel() {
         let mut caches = Caches::default();
         caches.add("1", "Instruction", "64K");
         assert_eq!(caches, Caches::default());

@@ -1,106 +1,105 @@
-//! What should be true of the figures, and whether it is.
+//! Claims of the papers and own aims, held against the figures.
 
-use super::outcome::{Outcome, Row, Stage};
+use super::outcome::{DemuxOutcome, LookUpRow, Stage};
 use crate::Claim;
 use crate::units;
 
-/// All claims.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
-    let mut claims = vec![
-        whole_way(outcome),
-        flat(outcome, Stage::Poa, "active"),
-        flat(outcome, Stage::Servant, "active"),
-        flat(outcome, Stage::Operation, "perfect"),
-    ];
-    claims
-        .extend([Stage::Poa, Stage::Servant, Stage::Operation].map(|stage| grows(outcome, stage)));
-    claims.extend(PUBLISHED.map(|(stage, strategy)| as_published(outcome, stage, strategy)));
+/// Returns all claims.
+pub(super) fn of(outcome: &DemuxOutcome) -> Vec<Claim> {
+    let look_ups = [Stage::Poa, Stage::Servant, Stage::Operation];
+    let mut claims = vec![whole_path(outcome)];
+    let flat = |(stage, strategy)| flat(outcome, stage, strategy);
+    claims.extend(BY_DEFAULT[1..].iter().copied().map(flat));
+    claims.extend(look_ups.map(|stage| grows(outcome, stage)));
+    claims.extend(BY_DEFAULT.map(|(stage, strategy)| as_published(outcome, stage, strategy)));
     claims.push(memory_is_back(outcome));
     claims
 }
 
-fn whole_way(outcome: &Outcome) -> Claim {
+/// Claims that the whole path takes less than a bound.
+fn whole_path(outcome: &DemuxOutcome) -> Claim {
     let claim = format!(
-        "The whole way takes less than {WHOLE_WAY_NS:.0} ns in the median at {} objects",
-        units::count(WHOLE_WAY_ENTRIES.into())
+        "The whole way takes less than {WHOLE_PATH_NS:.0} ns in the median at {} objects",
+        units::count(ENTRIES.into())
     );
-    let row = outcome.row(Stage::Total, "active", WHOLE_WAY_ENTRIES);
+    let row = outcome.row(Stage::Total, "active", ENTRIES);
     Claim::aim(claim).holds(row.map(|row| {
         let measured = format!("{:.1} ns, from octets to skeleton and back", row.p50_ns);
-        (row.p50_ns < WHOLE_WAY_NS, measured)
+        (row.p50_ns < WHOLE_PATH_NS, measured)
     }))
 }
 
-/// A stage takes a small part of what it did on the computers of the papers, as everything should that computes.
-fn as_published(outcome: &Outcome, stage: Stage, strategy: &str) -> Claim {
+/// Claims that a stage takes a small part of its time on the computers of the papers.
+fn as_published(outcome: &DemuxOutcome, stage: Stage, strategy: &str) -> Claim {
     let published_us = stage.published_ns() / 1e3;
-    // In whole ns: the product of two decimals is not exact.
+    // It is rounded to whole ns, because the product of two decimals is not exact.
     let aim_us = (stage.published_ns() * THEN).round() / 1e3;
-    let claim = format!(
-        "{} takes {} µs or less, with {} {}: a tenth of what it took then",
-        stage.title(),
-        aim_us,
-        units::count(WHOLE_WAY_ENTRIES.into()),
-        stage.entries(),
-    );
-    let row = outcome.row(stage, strategy, WHOLE_WAY_ENTRIES);
+    let row = outcome.row(stage, strategy, ENTRIES);
     let measured = row.map(|row| {
         let measured = format!("{:.1} ns in the median, {strategy}", row.p50_ns);
         (row.p50_ns / stage.published_ns(), measured)
     });
-    Claim::aim(claim)
-        .published(format!(
-            "{published_us} µs, on a computer of then ({SLIDES})"
-        ))
-        .by_ratio(measured, |ratio| ratio <= THEN)
+    Claim::aim(format!(
+        "{} takes {aim_us} µs or less, with {} {}: a tenth of what it took then",
+        stage.title(),
+        units::count(ENTRIES.into()),
+        stage.entries(),
+    ))
+    .published(format!(
+        "{published_us} µs, on a computer of then ({SLIDES})"
+    ))
+    .by_ratio(measured, |ratio| ratio <= THEN)
 }
 
-/// A strategy takes the same time for one and for many, as long as what it reads fits the cache.
-fn flat(outcome: &Outcome, stage: Stage, strategy: &str) -> Claim {
-    let fits = |row: &Row| octets_read(outcome, row) <= outcome.caches.l2.unwrap_or(USUAL_L2);
-    let rows: Vec<Row> = outcome.series(stage, strategy);
-    let rows: Vec<Row> = rows.into_iter().filter(fits).collect();
+/// Claims that a strategy takes the same time for one entry and for as many as fit into the cache.
+fn flat(outcome: &DemuxOutcome, stage: Stage, strategy: &str) -> Claim {
+    let fits = |row: &LookUpRow| bytes_read(outcome, row) <= outcome.caches.l2.unwrap_or(USUAL_L2);
+    let mut rows = outcome.series(stage, strategy);
+    rows.retain(fits);
     let most = rows.last().map_or(1, |row| row.entries);
+    let p50 = |pick: fn(f64, f64) -> f64| rows.iter().map(|row| row.p50_ns).reduce(pick);
+    let ends = p50(f64::min).zip(p50(f64::max)).filter(|_| rows.len() > 1);
     let claim = format!(
         "{}, {strategy}: flat within {FLAT} from 1 to {}, as far as it fits the L2 cache",
         stage.title(),
         units::count(most.into()),
     );
-    let p50 = |pick: fn(f64, f64) -> f64| rows.iter().map(|row| row.p50_ns).reduce(pick);
-    let ends = p50(f64::min).zip(p50(f64::max)).filter(|_| rows.len() > 1);
-    let measured = ends.map(|(least, most)| (most / least, format!("{least:.1} to {most:.1} ns")));
     Claim::of_paper(SLIDES, claim)
         .published(match stage {
             Stage::Operation => "perfect hashing: highly predictable",
             _ => "active demultiplexing: efficient and predictable",
         })
-        .by_ratio(measured, |ratio| ratio <= FLAT)
+        .by_ratio(
+            ends.map(|(least, most)| (most / least, format!("{least:.1} to {most:.1} ns"))),
+            |ratio| ratio <= FLAT,
+        )
 }
 
-fn grows(outcome: &Outcome, stage: Stage) -> Claim {
+/// Claims that a linear search takes longer with more entries.
+fn grows(outcome: &DemuxOutcome, stage: Stage) -> Claim {
     let claim = format!("{}, linear: grows visibly", stage.title());
+    // The slides say so of servants only.
+    let claim = match stage {
+        Stage::Servant => Claim::of_paper(SLIDES, claim).published("linear demultiplexing: costly"),
+        _ => Claim::aim(claim),
+    };
     let rows = outcome.series(stage, "linear");
     let ends = rows.first().zip(rows.last());
     let ends = ends.filter(|(first, last)| first.entries < last.entries);
     let measured = ends.map(|(first, last)| {
         let ratio = last.p50_ns / first.p50_ns;
-        let measured = format!(
-            "{} times as long for {} as for {}",
-            units::factor(ratio),
-            units::count(last.entries.into()),
-            units::count(first.entries.into()),
-        );
-        (ratio, measured)
+        let [one, many] = [first, last].map(|row| units::count(row.entries.into()));
+        let factor = units::factor(ratio);
+        (
+            ratio,
+            format!("{factor} times as long for {many} as for {one}"),
+        )
     });
-    // Of the other stages the slides do not say so.
-    let claim = match stage {
-        Stage::Servant => Claim::of_paper(SLIDES, claim).published("linear demultiplexing: costly"),
-        _ => Claim::aim(claim),
-    };
     claim.by_ratio(measured, |ratio| ratio >= GROWS)
 }
 
-fn memory_is_back(outcome: &Outcome) -> Claim {
+/// Claims that objects leave no memory behind.
+fn memory_is_back(outcome: &DemuxOutcome) -> Claim {
     let objects = &outcome.scale.objects;
     let claim = format!(
         "After the deactivation of {} objects the memory is back",
@@ -108,64 +107,64 @@ fn memory_is_back(outcome: &Outcome) -> Claim {
     );
     let rest = objects.rest.allocated.zip(objects.octets.allocated);
     Claim::aim(claim).holds(rest.map(|(rest, each)| {
-        let measured = format!(
-            "{} of {} octets are left",
-            units::count(rest.max(0.0) as u64),
-            units::count((each * f64::from(objects.count)) as u64),
-        );
-        (rest <= REST * each * f64::from(objects.count), measured)
+        let all = each * f64::from(objects.count);
+        let [left, of] = [rest.max(0.0), all].map(|octets| units::count(octets as u64));
+        (
+            rest <= REST * all,
+            format!("{left} of {of} octets are left"),
+        )
     }))
 }
 
-/// How much of the table the look-ups of a row read in all.
-pub(super) fn octets_read(outcome: &Outcome, row: &Row) -> u64 {
-    let sizes = &outcome.operation_octets;
+/// Returns the bytes of a table that all look-ups of a row read together.
+fn bytes_read(outcome: &DemuxOutcome, row: &LookUpRow) -> u64 {
+    let mut sizes = outcome.operation_bytes.iter();
+    let size = sizes.find(|(entries, _)| *entries == row.entries);
     match row.stage {
-        Stage::Operation => sizes
-            .iter()
-            .find(|(entries, _)| *entries == row.entries)
-            .map_or(0, |(_, octets)| *octets),
+        Stage::Operation => size.map_or(0, |(_, bytes)| *bytes),
         _ => u64::from(row.entries) * SLOT,
     }
 }
 
-/// Octets of a table of POAs or objects that are read for one of them: a slot is a cache line.
+/// The bytes of a table of POAs or objects that are read for one of them: a slot is a cache line.
 pub(super) const SLOT: u64 = 64;
 const SLIDES: &str = "tutorial slides 1999, demultiplexing";
-/// The stages that the slides have figures of, each with the strategy that an ORB uses if nobody asks for another.
-const PUBLISHED: [(Stage, &str); 4] = [
+/// The stages with figures in the slides, each with the default strategy of the ORB.
+const BY_DEFAULT: [(Stage, &str); 4] = [
     (Stage::Request, "giop"),
     (Stage::Poa, "active"),
     (Stage::Servant, "active"),
     (Stage::Operation, "perfect"),
 ];
-const WHOLE_WAY_NS: f64 = 150.0;
-const WHOLE_WAY_ENTRIES: u32 = 1_000;
-/// The largest figure by the smallest.
+const WHOLE_PATH_NS: f64 = 150.0;
+/// The number of entries to which the aims apply.
+const ENTRIES: u32 = 1_000;
+/// The greatest ratio of the largest figure of a flat strategy to the smallest.
 const FLAT: f64 = 1.25;
+/// The least ratio of the last figure of a strategy that grows to the first.
 const GROWS: f64 = 10.0;
-/// What a stage may take by what the slides give.
+/// The aim for a stage, as a share of its figure in the slides.
 const THEN: f64 = 0.1;
 /// The share of the memory that tables may keep.
 const REST: f64 = 0.01;
-/// Where the system does not tell.
+/// The size of the L2 cache if the system does not report it.
 const USUAL_L2: u64 = 512 << 10;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Caches, Many, MemoryUse, Plan, Scale};
+    use super::super::{BulkCost, Caches, DemuxPlan, MemoryUse, Scale};
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
     use crate::experiment::Findings;
 
-    /// One of which everything holds that is claimed.
-    pub(in super::super) fn outcome() -> Outcome {
+    /// Figures for which all claims hold.
+    pub(in super::super) fn outcome() -> DemuxOutcome {
         let mut rows = Vec::new();
         let mut add = |stage, strategy, of: fn(f64) -> f64| {
             for entries in [1, 10, 100, 1_000, 10_000_u32] {
                 let p50_ns = of(f64::from(entries).log10());
-                rows.push(Row {
+                rows.push(LookUpRow {
                     stage,
                     strategy,
                     entries,
@@ -189,15 +188,15 @@ pub(super) mod tests {
             allocated: Some(octets),
             resident: octets,
         };
-        let many = |count, octets| Many {
+        let many = |count, octets| BulkCost {
             count,
             begin_ns: 500.0,
             end_ns: 400.0,
             octets: memory(octets),
             rest: memory(0.0),
         };
-        Outcome {
-            plan: Plan::full(),
+        DemuxOutcome {
+            plan: DemuxPlan::full(),
             caches: Caches {
                 l1d: Some(32 << 10),
                 l2: Some(512 << 10),
@@ -210,16 +209,16 @@ pub(super) mod tests {
                 objects: many(1_000_000, 128.0),
                 poas: many(10_000, 1_800.0),
             },
-            operation_octets: vec![(1, 40), (10, 400), (100, 4_000), (1_000, 40_000)],
+            operation_bytes: vec![(1, 40), (10, 400), (100, 4_000), (1_000, 40_000)],
         }
     }
 
-    fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
+    fn verdicts(outcome: &DemuxOutcome) -> Vec<Verdict> {
         let claims = outcome.claims();
         claims.into_iter().map(|claim| claim.verdict()).collect()
     }
 
-    fn change(outcome: &mut Outcome, stage: Stage, strategy: &str, entries: u32, ns: f64) {
+    fn change(outcome: &mut DemuxOutcome, stage: Stage, strategy: &str, entries: u32, ns: f64) {
         let mut rows = outcome.rows.iter_mut();
         let row =
             rows.find(|row| (row.stage, row.strategy, row.entries) == (stage, strategy, entries));
@@ -227,12 +226,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_holds_passes() {
+    fn figures_within_bounds_pass() {
         assert_eq!(verdicts(&outcome()), [Verdict::Pass; 12]);
     }
 
     #[test]
-    fn a_way_that_takes_too_long_is_said() {
+    fn a_slow_path_is_a_miss() {
         let mut outcome = outcome();
         change(&mut outcome, Stage::Total, "active", 1_000, 150.0);
         let claim = &outcome.claims()[0];
@@ -253,14 +252,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn memory_that_stays_is_said() {
+    fn memory_that_stays_is_a_miss() {
         let mut outcome = outcome();
         outcome.scale.objects.rest.allocated = Some(1.3e6);
         assert_eq!(verdicts(&outcome)[11], Verdict::Missed);
     }
 
     #[test]
-    fn nothing_is_claimed_of_what_was_not_measured() {
+    fn claims_without_figures_are_not_measured() {
         let mut outcome = outcome();
         outcome.rows.clear();
         outcome.scale.objects.rest.allocated = None;

@@ -1,12 +1,13 @@
-//! `chronorb lab demux`: what finding the target of a request costs, stage by stage.
+//! `chronorb lab demux`: the cost of finding the target of a request, stage by stage.
 //!
-//! The papers give 2 µs to reading a request's header, 2 to finding its POA, 3 to finding its
-//! servant and 2 to finding its operation, and compare strategies for each. [`Demux`] does the
+//! The papers give 2 µs for reading a request's header, 2 for finding its POA, 3 for finding its
+//! servant and 2 for finding its operation, and compare strategies for each. [`Demux`] measures the
 //! same with this ORB: every stage, alone and all together, for one entry and for many, by each
-//! strategy that can be configured. It runs in one process, without a socket; what it times is
-//! what a thread of a lane calls.
+//! strategy that can be configured. It runs in one process without a socket, and measures the
+//! functions that a thread of a lane calls.
 
 mod cache;
+mod cases;
 mod claims;
 mod operations;
 mod outcome;
@@ -16,21 +17,20 @@ mod probe;
 mod report;
 mod scale;
 mod schedule;
-mod sequence;
-mod setup;
 
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
+use schedule::LookUpFigures;
 
 pub use cache::Caches;
-pub use outcome::{Outcome, Row, Stage};
-pub use plan::Plan;
-pub use scale::{Many, MemoryUse, Scale};
+pub use outcome::{DemuxOutcome, LookUpRow, Stage};
+pub use plan::DemuxPlan;
+pub use scale::{BulkCost, MemoryUse, Scale};
 
 /// The experiment.
 ///
-/// Octets for each object and POA are counted where the program's allocator is
+/// The bytes of each object and POA are counted if the program's allocator is
 /// [`chronorb_rt::CountingAllocator`].
 #[derive(Debug)]
 pub struct Demux;
@@ -39,32 +39,36 @@ impl Experiment for Demux {
     const NAME: &'static str = "demux";
     const TITLE: &'static str = "Finding the target of a request";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = DemuxPlan;
+    type Findings = DemuxOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> DemuxPlan {
+        DemuxPlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> DemuxPlan {
+        DemuxPlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
+    fn measure(plan: &DemuxPlan) -> Result<DemuxOutcome, LabError> {
         let mut environment = Environment::probe();
         let before = ProcessorTime::now();
-        // First, so that what the other experiment leaves behind is not counted.
+        // It comes first, so that memory that the look-ups leave behind is not counted.
         let scale = scale::measure(plan)?;
-        let (rows, hot, operation_octets) = schedule::measure(plan)?;
+        let LookUpFigures {
+            rows,
+            hot,
+            operation_bytes,
+        } = schedule::measure(plan)?;
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+        Ok(DemuxOutcome {
             plan: plan.clone(),
             caches: Caches::probe(),
             environment,
             rows,
             hot,
             scale,
-            operation_octets,
+            operation_bytes,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Interfaces of many operations, and skeletons that do nothing but find theirs.
+//! Interfaces of many operations, and skeletons that only find theirs.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -8,85 +8,70 @@ use chronorb_orb::codegen::v1::{
     ReplyWriter, Skeleton, SystemException, bad_operation,
 };
 
-/// From the name of an operation to its number.
-pub(super) trait Find: Copy + Send + Sync + 'static {
-    fn find(self, name: &[u8]) -> Option<usize>;
-}
+/// A function from the name of an operation to its number.
+pub(super) trait Find: Fn(&[u8]) -> Option<usize> + Copy + Send + Sync + 'static {}
 
-impl Find for &'static OperationTable {
-    #[inline]
-    fn find(self, name: &[u8]) -> Option<usize> {
-        OperationTable::find(self, name)
-    }
-}
-
-impl Find for &'static DynamicHashTable {
-    #[inline]
-    fn find(self, name: &[u8]) -> Option<usize> {
-        DynamicHashTable::find(self, name)
-    }
-}
-
-impl Find for &'static BinarySearchTable {
-    #[inline]
-    fn find(self, name: &[u8]) -> Option<usize> {
-        BinarySearchTable::find(self, name)
-    }
-}
-
-impl Find for &'static LinearSearchTable {
-    #[inline]
-    fn find(self, name: &[u8]) -> Option<usize> {
-        LinearSearchTable::find(self, name)
-    }
-}
+impl<F: Fn(&[u8]) -> Option<usize> + Copy + Send + Sync + 'static> Find for F {}
 
 /// The operations of one interface in the tables of all strategies, as the code generator would
-/// make them. They stay for the life of the program, as generated ones do.
+/// make them. They stay for the life of the program, like generated ones.
 #[derive(Clone, Copy)]
 pub(super) struct Operations {
     pub(super) names: &'static [&'static str],
-    pub(super) perfect: &'static OperationTable,
-    pub(super) hash: &'static DynamicHashTable,
-    pub(super) binary: &'static BinarySearchTable,
-    pub(super) linear: &'static LinearSearchTable,
-    /// Octets of the perfect table with the names.
-    pub(super) perfect_octets: usize,
+    perfect: &'static OperationTable,
+    hash: &'static DynamicHashTable,
+    binary: &'static BinarySearchTable,
+    linear: &'static LinearSearchTable,
+    /// The bytes of the perfect table with the names.
+    pub(super) perfect_bytes: usize,
 }
 
 impl Operations {
-    /// An interface of so many operations, up to 65,534.
+    /// Returns an interface of so many operations, up to 65,534.
     pub(super) fn new(count: u32) -> Self {
         let names = one_after_the_other(&names(count));
         let hash = chronorb_build::perfect_hash(names).expect("the names differ and are few");
-        let perfect_octets = 2 * (hash.displacements.len() + hash.slots.len())
-            + names
-                .iter()
-                .map(|name| name.len() + size_of::<&str>())
-                .sum::<usize>();
-        let perfect = OperationTable::new(
-            hash.seed,
-            hash.displacements.leak(),
-            hash.slots.leak(),
-            names,
-        );
+        let of_name = |name: &&str| name.len() + size_of::<&str>();
+        let of_names: usize = names.iter().map(of_name).sum();
+        let perfect_bytes = 2 * (hash.displacements.len() + hash.slots.len()) + of_names;
+        let (displacements, slots) = (hash.displacements.leak(), hash.slots.leak());
         let mut sorted: Vec<(&'static str, usize)> = names.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
         Self {
             names,
-            perfect: Box::leak(Box::new(perfect)),
-            hash: Box::leak(Box::new(DynamicHashTable::new(names))),
-            binary: Box::leak(Box::new(BinarySearchTable::new(sorted.leak()))),
-            linear: Box::leak(Box::new(LinearSearchTable::new(names))),
-            perfect_octets,
+            perfect: leak(OperationTable::new(hash.seed, displacements, slots, names)),
+            hash: leak(DynamicHashTable::new(names)),
+            binary: leak(BinarySearchTable::new(sorted.leak())),
+            linear: leak(LinearSearchTable::new(names)),
+            perfect_bytes,
         }
+    }
+
+    pub(super) fn by_perfect_hash(self) -> impl Find {
+        move |name: &[u8]| self.perfect.find(name)
+    }
+
+    pub(super) fn by_dynamic_hash(self) -> impl Find {
+        move |name: &[u8]| self.hash.find(name)
+    }
+
+    pub(super) fn by_binary_search(self) -> impl Find {
+        move |name: &[u8]| self.binary.find(name)
+    }
+
+    pub(super) fn by_linear_search(self) -> impl Find {
+        move |name: &[u8]| self.linear.find(name)
     }
 }
 
-/// A skeleton that finds the operation, and then does nothing.
-pub(super) struct Empty<F>(pub(super) F);
+fn leak<T>(table: T) -> &'static T {
+    Box::leak(Box::new(table))
+}
 
-impl<F: Find> Skeleton for Empty<F> {
+/// A skeleton that finds the operation, and does nothing else.
+pub(super) struct EmptySkeleton<F>(pub(super) F);
+
+impl<F: Find> Skeleton for EmptySkeleton<F> {
     fn repository_id(&self) -> &'static str {
         "IDL:chronorb/Lab/Empty:1.0"
     }
@@ -102,40 +87,36 @@ impl<F: Find> Skeleton for Empty<F> {
         _: &mut Decoder<'a>,
         _: &mut ReplyWriter<'_>,
     ) -> Result<(), SystemException> {
-        match black_box(self.0.find(operation)) {
-            Some(_) => Ok(()),
-            None => Err(bad_operation()),
-        }
+        let found = black_box((self.0)(operation));
+        found.map(drop).ok_or_else(bad_operation)
     }
 }
 
-/// Names that lie beside each other, as the constants of a program do.
+/// Puts names next to each other in memory, like the constants of a program.
 fn one_after_the_other(names: &[String]) -> &'static [&'static str] {
     let mut rest: &'static str = names.concat().leak();
-    let mut placed = Vec::with_capacity(names.len());
-    for name in names {
+    let placed = names.iter().map(|name| {
         let (first, others) = rest.split_at(name.len());
-        placed.push(first);
         rest = others;
-    }
-    placed.leak()
+        first
+    });
+    placed.collect::<Vec<_>>().leak()
 }
 
-/// Names as interfaces have them, of different lengths and with common beginnings.
+/// Returns names as interfaces have them, of different lengths and with common beginnings.
 fn names(count: u32) -> Vec<String> {
     let mut seen = HashSet::new();
-    (0..count)
-        .map(|n| {
-            let verb = VERBS[n as usize % VERBS.len()];
-            let noun = NOUNS[n as usize / VERBS.len() % NOUNS.len()];
-            let name = match n as usize / (VERBS.len() * NOUNS.len()) {
-                0 => format!("{verb}_{noun}"),
-                series => format!("{verb}_{noun}_{series}"),
-            };
-            assert!(seen.insert(name.clone()), "{name} comes twice");
-            name
-        })
-        .collect()
+    let name = |n: usize| {
+        let verb = VERBS[n % VERBS.len()];
+        let noun = NOUNS[n / VERBS.len() % NOUNS.len()];
+        let name = match n / (VERBS.len() * NOUNS.len()) {
+            0 => format!("{verb}_{noun}"),
+            series => format!("{verb}_{noun}_{series}"),
+        };
+        assert!(seen.insert(name.clone()), "{name} comes twice");
+        name
+    };
+    (0..count as usize).map(name).collect()
 }
 
 const VERBS: [&str; 10] = [
@@ -163,11 +144,11 @@ mod tests {
         let operations = Operations::new(1_000);
         for (number, name) in operations.names.iter().enumerate() {
             let name = name.as_bytes();
-            assert_eq!(Find::find(operations.perfect, name), Some(number));
-            assert_eq!(Find::find(operations.hash, name), Some(number));
-            assert_eq!(Find::find(operations.binary, name), Some(number));
-            assert_eq!(Find::find(operations.linear, name), Some(number));
+            assert_eq!(operations.by_perfect_hash()(name), Some(number));
+            assert_eq!(operations.by_dynamic_hash()(name), Some(number));
+            assert_eq!(operations.by_binary_search()(name), Some(number));
+            assert_eq!(operations.by_linear_search()(name), Some(number));
         }
-        assert_eq!(Find::find(operations.perfect, b"get_lost"), None);
+        assert_eq!(operations.by_perfect_hash()(b"get_lost"), None);
     }
 }

@@ -1,15 +1,11 @@
-//! What was found.
+//! The figures of a run.
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{Caches, Demux, Plan, Scale, claims, report};
-use crate::Claim;
+use super::{Caches, DemuxPlan, Scale};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 
-/// A stage of the way from a message to its servant.
+/// A stage on the path from a message to its servant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
@@ -21,12 +17,12 @@ pub enum Stage {
     Servant,
     /// From the name of an operation to its number.
     Operation,
-    /// From the octets of a message to the skeleton, and back out of it.
+    /// From the octets of a message to the skeleton and back.
     Total,
 }
 
 impl Stage {
-    /// All, in the order of a request.
+    /// All stages, in the order of a request.
     pub const ALL: [Self; 5] = [
         Self::Request,
         Self::Poa,
@@ -35,19 +31,7 @@ impl Stage {
         Self::Total,
     ];
 
-    /// As in the figures.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Request => "request",
-            Self::Poa => "poa",
-            Self::Servant => "servant",
-            Self::Operation => "operation",
-            Self::Total => "total",
-        }
-    }
-
-    /// What the tutorial slides of 1999 give for it, in ns.
+    /// Returns the time of the stage in the tutorial slides of 1999, in ns.
     #[must_use]
     pub const fn published_ns(self) -> f64 {
         match self {
@@ -57,13 +41,13 @@ impl Stage {
         }
     }
 
-    /// Whether something is looked up among others that requests share, so that it matters whether
-    /// it was looked up just before.
+    /// Whether the stage looks up an entry in a table that requests share, so that the time depends
+    /// on whether the same entry was looked up before.
     pub(super) const fn is_look_up(self) -> bool {
         matches!(self, Self::Poa | Self::Servant)
     }
 
-    /// As a heading.
+    /// Returns the name of the stage in reports.
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::Request => "Reading the request header",
@@ -74,7 +58,7 @@ impl Stage {
         }
     }
 
-    /// What there is one or many of.
+    /// Returns the name of the entries of its table.
     pub(super) const fn entries(self) -> &'static str {
         match self {
             Self::Request => "different messages",
@@ -86,16 +70,16 @@ impl Stage {
     }
 }
 
-/// What one look-up takes.
+/// The time of one look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct LookUpRow {
     /// The stage.
     pub stage: Stage,
-    /// How it is done: `active`, `hash`, `linear`, `perfect`, `binary`; `giop` for reading the
-    /// header; for servants also `user-id`, `persistent` and `no-hint`, by which the strategy
-    /// `active` finds objects whose ids are the application's.
+    /// The strategy: `active`, `hash`, `linear`, `perfect`, `binary`; `giop` for reading the
+    /// header. For servants also `user-id`, `persistent` and `no-hint`, by which the strategy
+    /// `active` finds objects that the application names.
     pub strategy: &'static str,
-    /// Among how many.
+    /// The number of entries of the table.
     pub entries: u32,
     /// The median of batches, in ns for one look-up.
     pub p50_ns: f64,
@@ -103,90 +87,43 @@ pub struct Row {
     pub p99_ns: f64,
 }
 
-/// All that was found.
+/// The figures of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
-    /// What was measured.
-    pub plan: Plan,
+pub struct DemuxOutcome {
+    /// The plan of the run.
+    pub plan: DemuxPlan,
     /// The sizes of the processor's caches.
     pub caches: Caches,
-    /// Where.
+    /// The machine.
     pub environment: Environment,
-    /// With entries drawn at random.
-    pub rows: Vec<Row>,
-    /// With the same entry again and again; the stages `poa` and `servant` only.
-    pub hot: Vec<Row>,
-    /// What many objects and POAs take.
+    /// The figures with entries drawn at random.
+    pub rows: Vec<LookUpRow>,
+    /// The figures with the same entry again and again; the stages `poa` and `servant` only.
+    pub hot: Vec<LookUpRow>,
+    /// The cost of many objects and POAs.
     pub scale: Scale,
-    /// Numbers of operations, each with the octets of the perfect hash table for them.
+    /// Numbers of operations, each with the bytes of the perfect hash table for them.
     #[serde(skip)]
-    pub operation_octets: Vec<(u32, u64)>,
+    pub operation_bytes: Vec<(u32, u64)>,
 }
 
-impl Outcome {
-    /// The rows of a stage by a strategy, by their number of entries.
-    pub(super) fn series(&self, stage: Stage, strategy: &str) -> Vec<Row> {
+impl DemuxOutcome {
+    /// Returns the rows of a stage and a strategy, by their number of entries.
+    pub(super) fn series(&self, stage: Stage, strategy: &str) -> Vec<LookUpRow> {
         series(&self.rows, stage, strategy)
     }
 
-    /// One row.
-    pub(super) fn row(&self, stage: Stage, strategy: &str, entries: u32) -> Option<Row> {
+    /// Returns one row.
+    pub(super) fn row(&self, stage: Stage, strategy: &str, entries: u32) -> Option<LookUpRow> {
         let mut rows = self.series(stage, strategy).into_iter();
         rows.find(|row| row.entries == entries)
     }
-
-    /// The strategies of a stage, in the order in which they were measured.
-    pub(super) fn strategies(&self, stage: Stage) -> Vec<&'static str> {
-        let mut strategies = Vec::new();
-        for row in self.rows.iter().filter(|row| row.stage == stage) {
-            if !strategies.contains(&row.strategy) {
-                strategies.push(row.strategy);
-            }
-        }
-        strategies.sort_by_key(|strategy| ORDER.iter().position(|other| other == strategy));
-        strategies
-    }
 }
 
-impl Findings for Outcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        self.environment.stolen_caveat().into_iter().collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(Demux::NAME, self, Value::Null)
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
-/// Those of a stage by a strategy, by their number of entries.
-pub(super) fn series(rows: &[Row], stage: Stage, strategy: &str) -> Vec<Row> {
-    let is_its = |row: &&Row| row.stage == stage && row.strategy == strategy;
-    let mut rows: Vec<Row> = rows.iter().filter(is_its).copied().collect();
+/// Returns the rows of a stage and a strategy, by their number of entries.
+pub(super) fn series(rows: &[LookUpRow], stage: Stage, strategy: &str) -> Vec<LookUpRow> {
+    let is_its = |row: &&LookUpRow| row.stage == stage && row.strategy == strategy;
+    let mut rows: Vec<LookUpRow> = rows.iter().filter(is_its).copied().collect();
     rows.sort_by_key(|row| row.entries);
     rows
 }
-
-/// The best first.
-const ORDER: [&str; 9] = [
-    "giop",
-    "active",
-    "perfect",
-    "user-id",
-    "persistent",
-    "no-hint",
-    "hash",
-    "binary",
-    "linear",
-];

@@ -1,29 +1,29 @@
-//! What is measured, and how often.
+//! The sizes and the number of measurements of a run.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What is measured, and how often.
+/// The sizes and the number of measurements of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct DemuxPlan {
     /// Numbers of entries: POAs, servants and operations, 1 to 65,534 each.
     pub sizes: Vec<u32>,
     /// A further number of servants, for the strategies `active` and `hash`.
     pub many_servants: Option<u32>,
-    /// How many times every case is measured, one after the other.
+    /// The number of rounds, each of which measures every case once.
     pub rounds: u32,
-    /// How long a case is measured in one round.
+    /// The length of one measurement of a case.
     pub turn: Duration,
-    /// How many objects are activated in one POA to see what they take.
+    /// The number of objects that are activated in one POA to measure their cost.
     pub scale_objects: u32,
-    /// How many POAs are made to see what they take.
+    /// The number of POAs that are made to measure their cost.
     pub scale_poas: u32,
 }
 
-impl Plan {
-    /// All of it, in less than a minute.
+impl DemuxPlan {
+    /// Returns the plan of less than a minute.
     #[must_use]
     pub fn full() -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Plan {
         }
     }
 
-    /// Less of it, in less than ten seconds: fewer rounds, and nothing of a million.
+    /// Returns the plan of less than ten seconds: fewer rounds, and no million of entries.
     #[must_use]
     pub fn short() -> Self {
         Self {
@@ -48,20 +48,20 @@ impl Plan {
         }
     }
 
-    /// As little as shows that it works; its figures mean nothing.
+    /// Returns the smallest plan that has all parts, for tests.
     #[must_use]
     pub fn tiny() -> Self {
         Self {
             sizes: vec![1, 10],
-            many_servants: None,
             rounds: 2,
             turn: Duration::from_micros(50),
             scale_objects: 100,
             scale_poas: 10,
+            ..Self::short()
         }
     }
 
-    /// Whether everything that the full plan has is in it.
+    /// Whether the plan has everything that the full plan has.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.many_servants.is_some() && self.scale_objects >= Self::full().scale_objects

@@ -1,20 +1,20 @@
 //! ORBs with many POAs and objects.
 
-use chronorb_orb::poa::{IdAssignment, Lifespan, ObjectId, Poa, Policy};
+use chronorb_orb::poa::{ObjectId, Poa, Policy};
 use chronorb_orb::stages::{Frame, Stages, object_key};
 use chronorb_orb::{Demultiplexing, Object, Orb, OrbConfig, RealTimeMode, parse_endpoints};
 
-use super::operations::{Empty, Find};
+use super::operations::{EmptySkeleton, Find};
 use crate::error::LabError;
 
-/// Octets of many things, one after the other: object keys, messages, names.
+/// Octet strings next to each other in memory: object keys, messages, names.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Octets {
+pub(super) struct OctetTable {
     octets: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Octets {
+impl OctetTable {
     pub(super) fn push(&mut self, octets: &[u8]) {
         self.octets.extend_from_slice(octets);
         self.ends.push(self.octets.len());
@@ -25,43 +25,41 @@ impl Octets {
         &self.octets[start..self.ends[index]]
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn clear(&mut self) {
+    /// Replaces the strings by some of another table.
+    pub(super) fn gather(&mut self, all: &Self, entries: &[u32]) {
         self.octets.clear();
         self.ends.clear();
+        for &entry in entries {
+            self.push(all.get(entry as usize));
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|index| self.get(index))
+        (0..self.ends.len()).map(|index| self.get(index))
     }
 }
 
-impl<T: AsRef<[u8]>> FromIterator<T> for Octets {
+impl<T: AsRef<[u8]>> FromIterator<T> for OctetTable {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut all = Self::default();
-        for item in items {
-            all.push(item.as_ref());
-        }
+        items.into_iter().for_each(|item| all.push(item.as_ref()));
         all
     }
 }
 
-/// An ORB of this process, which ends with this.
+/// An ORB of this process, which is shut down on drop.
 pub(super) struct Home {
     pub(super) orb: Orb,
     pub(super) root: Poa,
 }
 
 impl Home {
-    /// An ORB whose requests find POA and servant by this strategy, with an active root POA.
+    /// Starts an ORB whose requests find POA and servant by this strategy, with an active root POA.
     pub(super) fn new(strategy: Demultiplexing) -> Result<Self, LabError> {
+        let endpoints = parse_endpoints("iiop://127.0.0.1:0");
         let mut config = OrbConfig::default();
         config.orb_id = "lab".to_owned();
-        config.listen_endpoints =
-            parse_endpoints("iiop://127.0.0.1:0").map_err(LabError::work("the endpoint"))?;
+        config.listen_endpoints = endpoints.map_err(LabError::work("the endpoint"))?;
         config.threads = 1;
         config.real_time = RealTimeMode::Off;
         config.arena_size = 64 << 10;
@@ -69,110 +67,84 @@ impl Home {
         config.servant_demultiplexing = strategy;
         let orb = Orb::with_config(config).map_err(LabError::work("the ORB could not be made"))?;
         let root = orb.root_poa().map_err(LabError::work("the root POA"))?;
-        root.manager()
-            .activate()
-            .map_err(LabError::work("the POA manager"))?;
+        let active = root.manager().activate();
+        active.map_err(LabError::work("the POA manager"))?;
         Ok(Self { orb, root })
     }
 
-    /// The stages of its requests.
+    /// Returns the stages of its requests.
     pub(super) fn stages(&self) -> Result<Stages, LabError> {
-        let any = self.root.create_reference("");
-        let any = any.map_err(LabError::work("a reference could not be made"))?;
+        let any = self.root.create_reference("").map_err(no_reference)?;
         Ok(Stages::new(&any))
     }
 
-    /// So many POAs in all, of which the root is one.
+    /// Returns so many POAs: the root, and new ones.
     pub(super) fn poas(&self, count: u32) -> Result<Vec<Poa>, LabError> {
-        let mut poas = vec![self.root.clone()];
-        for n in 1..count {
-            poas.push(self.poa(&format!("adapter_{n}"), &[])?);
-        }
-        Ok(poas)
+        let others = (1..count).map(|n| self.poa(&format!("adapter_{n}"), &[]));
+        std::iter::once(Ok(self.root.clone()))
+            .chain(others)
+            .collect()
     }
 
-    /// A POA of its own.
+    /// Creates a POA.
     pub(super) fn poa(&self, name: &str, policies: &[Policy]) -> Result<Poa, LabError> {
         let manager = Some(self.root.manager());
-        let made = self.root.create_poa(name, manager, policies);
-        made.map_err(LabError::work("a POA could not be made"))
+        let poa = self.root.create_poa(name, manager, policies);
+        poa.map_err(LabError::work("a POA could not be made"))
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // It can only say that a servant waits for itself, and none runs.
+        // It fails only if a servant waits for itself, and none runs.
         let _ = self.orb.shutdown(true);
     }
 }
 
-/// Who names the objects of a POA, and for how long.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Ids {
-    System,
-    User,
-    Persistent,
-}
-
-impl Ids {
-    pub(super) fn policies(self) -> &'static [Policy] {
-        match self {
-            Self::System => &[],
-            Self::User => &[Policy::IdAssignment(IdAssignment::User)],
-            Self::Persistent => &[
-                Policy::IdAssignment(IdAssignment::User),
-                Policy::Lifespan(Lifespan::Persistent),
-            ],
-        }
-    }
-}
-
-/// Activates so many objects, each with a servant of its own, and shows their references.
+/// Activates so many objects, each with a servant of its own, and returns their references. The
+/// system or the caller names them.
 pub(super) fn activate<F: Find>(
     poa: &Poa,
-    ids: Ids,
+    system_ids: bool,
     count: u32,
     find: F,
-    mut each: impl FnMut(&Object),
-) -> Result<(), LabError> {
-    for n in 0..count {
-        let servant = Empty(find);
-        let id = if ids == Ids::System {
-            poa.activate_object(servant)
-                .map_err(LabError::work("an object could not be activated"))?
+) -> impl Iterator<Item = Result<Object, LabError>> {
+    (0..count).map(move |n| {
+        let id = if system_ids {
+            poa.activate_object(EmptySkeleton(find))
         } else {
             let id = ObjectId::new(format!("object-{n:06}"));
-            poa.activate_object_with_id(id.clone(), servant)
-                .map_err(LabError::work("an object could not be activated"))?;
-            id
+            let active = poa.activate_object_with_id(id.clone(), EmptySkeleton(find));
+            active.map(|()| id)
         };
-        let reference = poa.id_to_reference(&id);
-        each(&reference.map_err(LabError::work("a reference could not be made"))?);
-    }
-    Ok(())
+        let id = id.map_err(LabError::work("an object could not be activated"))?;
+        poa.id_to_reference(&id).map_err(no_reference)
+    })
 }
 
-/// An object key that names the POA, and an object that need not be there.
+/// Returns an object key that names the POA, and an object that need not exist.
 pub(super) fn key_within(poa: &Poa) -> Result<Vec<u8>, LabError> {
-    let failed = LabError::work("a reference could not be made");
-    let reference = poa.create_reference("").map_err(failed)?;
+    let reference = poa.create_reference("").map_err(no_reference)?;
     Ok(key_of(&reference).to_vec())
 }
 
-/// The object key of a reference of this ORB.
+/// Returns the object key of a reference of this ORB.
 pub(super) fn key_of(reference: &Object) -> &[u8] {
     object_key(reference).expect("the ORB can use its own references")
 }
 
-/// The message of a request.
+/// Returns the message of a request.
 pub(super) fn message(
     stages: &Stages,
     target: &Object,
     operation: &str,
 ) -> Result<Vec<u8>, LabError> {
     let mut frame = Frame::new(256, 64 << 10);
-    stages
-        .write_request(&mut frame, target, operation)
-        .map_err(LabError::work("a request could not be written"))?;
+    let written = stages.write_request(&mut frame, target, operation);
+    written.map_err(LabError::work("a request could not be written"))?;
     Ok(frame.as_slice().to_vec())
+}
+
+fn no_reference(error: impl std::error::Error + Send + Sync + 'static) -> LabError {
+    LabError::work("a reference could not be made")(Box::new(error))
 }

@@ -1,4 +1,4 @@
-//! What is timed: some look-ups of one kind in a row.
+//! The timed code: a batch of look-ups of one kind.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -7,141 +7,95 @@ use chronorb_orb::poa::Poa;
 use chronorb_orb::stages::{Frame, Stages, Target};
 
 use super::operations::Find;
-use super::population::Octets;
+use super::population::OctetTable;
+use crate::stats::quantile;
 
-/// Look-ups of one stage by one strategy in one table.
-pub(super) trait Probe {
-    /// Looks up these entries, one after the other.
-    ///
-    /// What names them is brought into the cache before, as a message is that was just received;
-    /// the table is as it is.
-    fn run(&mut self, entries: &[u32]) -> Sample;
-}
+/// Looks up entries in a table, one after the other.
+///
+/// A probe brings the names of the entries into the cache before it reads the clock, because a
+/// message is in the cache when it was just received. It does nothing for the table.
+pub(super) type Probe = Box<dyn FnMut(&[u32]) -> BatchTime>;
 
-/// What some look-ups in a row took.
+/// The time of a batch of look-ups.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    /// In all, with the reading of the clock.
+pub(super) struct BatchTime {
+    /// The time of all look-ups together, with the reading of the clock.
     pub(super) ns: f64,
-    /// How many look-ups found something.
-    pub(super) found: usize,
+    /// The number of look-ups that found their entry.
+    pub(super) successes: usize,
 }
 
-/// Times `found` for each of the items.
+/// Times a look-up for each of the items.
 #[inline]
-fn time<T>(items: impl Iterator<Item = T>, mut found: impl FnMut(T) -> bool) -> Sample {
+fn time<T>(items: impl Iterator<Item = T>, mut look_up: impl FnMut(T) -> bool) -> BatchTime {
     let start = Instant::now();
-    let mut count = 0;
+    let mut successes = 0;
     for item in items {
-        count += usize::from(black_box(found(black_box(item))));
+        successes += usize::from(black_box(look_up(black_box(item))));
     }
-    Sample {
+    BatchTime {
         ns: start.elapsed().as_nanos() as f64,
-        found: count,
+        successes,
     }
 }
 
-/// What it takes to read the clock and find nothing to do, in ns.
+/// Returns the time in ns of an empty batch: the reading of the clock.
 pub(super) fn clock_cost() -> f64 {
-    let mut costs: Vec<f64> = (0..10_001)
-        .map(|_| time([].iter(), |(): &()| true).ns)
-        .collect();
-    costs.sort_by(f64::total_cmp);
-    costs[costs.len() / 2]
+    let empty = |_| time([].iter(), |(): &()| true).ns;
+    let mut costs: Vec<f64> = (0..10_001).map(empty).collect();
+    quantile(&mut costs, 0.5)
 }
 
-/// The octets of a batch, near at hand.
-fn gather(batch: &mut Octets, all: &Octets, entries: &[u32]) {
-    batch.clear();
-    for &entry in entries {
-        batch.push(all.get(entry as usize));
-    }
+/// Returns a probe that finds the POA of an object key.
+pub(super) fn of_poas(stages: Stages, keys: OctetTable) -> Probe {
+    let mut batch = OctetTable::default();
+    Box::new(move |entries| {
+        batch.gather(&keys, entries);
+        time(batch.iter(), |key| stages.find_poa(key))
+    })
 }
 
-/// From an object key to its POA.
-pub(super) struct PoaProbe {
-    pub(super) stages: Stages,
-    pub(super) keys: Octets,
-    pub(super) batch: Octets,
+/// Returns a probe that finds the servant of an object id, with the hint in the object key or
+/// without it.
+pub(super) fn of_servants(stages: Stages, poa: Poa, keys: OctetTable, hint: bool) -> Probe {
+    let mut batch = OctetTable::default();
+    Box::new(move |entries| {
+        batch.gather(&keys, entries);
+        let targets = batch.iter().filter_map(Target::parse);
+        let targets = targets.map(|target| if hint { target } else { target.without_hint() });
+        let targets: Vec<Target<'_>> = targets.collect();
+        time(targets.iter(), |target| stages.find_servant(&poa, *target))
+    })
 }
 
-impl Probe for PoaProbe {
-    fn run(&mut self, entries: &[u32]) -> Sample {
-        gather(&mut self.batch, &self.keys, entries);
-        time(self.batch.iter(), |key| self.stages.find_poa(key))
-    }
+/// Returns a probe that finds the number of an operation.
+pub(super) fn of_operations(find: impl Find, names: OctetTable) -> Probe {
+    let mut batch = OctetTable::default();
+    Box::new(move |entries| {
+        batch.gather(&names, entries);
+        time(batch.iter(), |name| find(name).is_some())
+    })
 }
 
-/// From an object's id to its servant.
-pub(super) struct ServantProbe {
-    pub(super) stages: Stages,
-    pub(super) poa: Poa,
-    pub(super) keys: Octets,
-    pub(super) batch: Octets,
-    /// Whether the key says where the object is.
-    pub(super) hint: bool,
-}
-
-impl Probe for ServantProbe {
-    fn run(&mut self, entries: &[u32]) -> Sample {
-        gather(&mut self.batch, &self.keys, entries);
-        let targets: Vec<Target<'_>> = self
-            .batch
-            .iter()
-            .filter_map(Target::parse)
-            .map(|target| match self.hint {
-                true => target,
-                false => target.without_hint(),
-            })
-            .collect();
-        time(targets.iter(), |target| {
-            self.stages.find_servant(&self.poa, *target)
-        })
-    }
-}
-
-/// From the name of an operation to its number.
-pub(super) struct OperationProbe<F> {
-    pub(super) find: F,
-    pub(super) names: Octets,
-    pub(super) batch: Octets,
-}
-
-impl<F: Find> Probe for OperationProbe<F> {
-    fn run(&mut self, entries: &[u32]) -> Sample {
-        gather(&mut self.batch, &self.names, entries);
-        time(self.batch.iter(), |name| self.find.find(name).is_some())
-    }
-}
-
-/// From the octets of a message to the object key, or to the skeleton and back.
-pub(super) struct MessageProbe {
-    pub(super) stages: Stages,
-    pub(super) messages: Octets,
-    pub(super) frames: Vec<Frame>,
-    pub(super) whole: bool,
-}
-
-impl Probe for MessageProbe {
-    fn run(&mut self, entries: &[u32]) -> Sample {
-        while self.frames.len() < entries.len() {
-            self.frames.push(Frame::new(FRAME, FRAME));
-        }
-        let frames = &mut self.frames[..entries.len()];
+/// Returns a probe that has the stages process messages.
+pub(super) fn of_messages(
+    mut stages: Stages,
+    messages: OctetTable,
+    process: impl Fn(&mut Stages, &mut Frame) -> bool + 'static,
+) -> Probe {
+    let mut frames = Vec::new();
+    Box::new(move |entries| {
+        frames.resize_with(entries.len().max(frames.len()), || Frame::new(FRAME, FRAME));
+        let frames = &mut frames[..entries.len()];
         for (frame, &entry) in frames.iter_mut().zip(entries) {
+            let message = messages.get(entry as usize);
             frame.clear();
-            frame
-                .extend_from_slice(self.messages.get(entry as usize))
-                .expect("requests without arguments are short");
+            let copied = frame.extend_from_slice(message);
+            copied.expect("requests without arguments are short");
         }
-        let stages = &mut self.stages;
-        if self.whole {
-            time(frames.iter_mut(), |message| stages.serve(message))
-        } else {
-            time(frames.iter_mut(), |message| stages.read_request(message))
-        }
-    }
+        time(frames.iter_mut(), |message| process(&mut stages, message))
+    })
 }
 
-/// Room for one request.
+/// The capacity for one request.
 const FRAME: usize = 512;

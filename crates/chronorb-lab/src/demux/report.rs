@@ -2,88 +2,85 @@
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
-use super::claims::SLOT;
-use super::outcome::{Outcome, Row, Stage, series};
-use super::scale::{MemoryUse, SERVANT, Scale};
+use super::Demux;
+use super::claims::{self, SLOT};
+use super::outcome::{DemuxOutcome, LookUpRow, Stage, series};
+use super::scale::{BulkCost, MemoryUse, SERVANT};
 use super::schedule::{BATCH, BATCH_OF_SLOW, WARM_UP};
+use crate::Claim;
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, end};
 
-pub(super) fn document(outcome: &Outcome) -> Document {
-    let stages = Stage::ALL.into_iter();
-    let document = stages.fold(begin(outcome, LEAD), |document, stage| {
-        let heading = format!("{}, by the number of {}", stage.title(), stage.entries());
-        document.part(
-            heading,
-            [by_entries(outcome, stage)],
-            [table(outcome, stage)],
+impl Findings for DemuxOutcome {
+    fn headline(&self) -> String {
+        let rows = self.series(Stage::Total, "active");
+        let [Some(first), Some(last)] = [rows.first(), rows.last()] else {
+            return "From a request's octets to its skeleton".to_owned();
+        };
+        let [one, many] = [first, last].map(|row| units::count(row.entries.into()));
+        let (least, most) = (first.p50_ns, last.p50_ns);
+        format!(
+            "From a request's octets to its skeleton: {least:.0} ns with {one} object, {most:.0} \
+             ns with {many}"
         )
-    });
-    let document = document
-        .section("Very many objects and POAs")
-        .notes(scale(outcome));
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab demux\ncargo run --release -- lab demux --json",
-    )
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        self.environment.stolen_caveat().into_iter().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Demux::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let stages = Stage::ALL.into_iter();
+        let document = stages.fold(begin(self, LEAD), |document, stage| {
+            let heading = format!("{}, by the number of {}", stage.title(), stage.entries());
+            document.part(heading, [by_entries(self, stage)], [table(self, stage)])
+        });
+        let scale = document
+            .section("Very many objects and POAs")
+            .notes(scale(self));
+        end(scale, notes(self), &self.environment, COMMANDS)
+    }
 }
 
-/// The outcome in one line.
-pub(super) fn headline(outcome: &Outcome) -> String {
-    let rows = outcome.series(Stage::Total, "active");
-    let ends = rows.first().zip(rows.last());
-    let Some((first, last)) = ends else {
-        return "From a request's octets to its skeleton".to_owned();
-    };
-    format!(
-        "From a request's octets to its skeleton: {:.0} ns with {} object, {:.0} ns with {}",
-        first.p50_ns,
-        units::count(first.entries.into()),
-        last.p50_ns,
-        units::count(last.entries.into()),
-    )
-}
-
-/// A stage by every strategy, with the slides' figure.
-fn by_entries(outcome: &Outcome, stage: Stage) -> Chart {
-    let published = stage.published_ns() / 1e3;
+/// Returns the times of a stage by every strategy, with the figure of the slides.
+fn by_entries(outcome: &DemuxOutcome, stage: Stage) -> Chart {
+    let (name, published) = (stage.entries(), stage.published_ns() / 1e3);
     let caption = format!(
-        "The median for one by the number of {}. The slides of 1999 give {}.",
-        stage.entries(),
+        "The median for one by the number of {name}. The slides of 1999 give {}.",
         units::time(published),
     );
-    let points = |rows: &[Row], strategy| {
-        let rows = series(rows, stage, strategy).into_iter();
-        let points: Vec<_> = rows
-            .map(|row| (f64::from(row.entries), row.p50_ns / 1e3))
-            .collect();
-        points
+    let curve = |rows, strategy, mark, name| {
+        let points = series(rows, stage, strategy).into_iter();
+        let points = points.map(|row| (f64::from(row.entries), row.p50_ns / 1e3));
+        Series::new(mark, name, points).colour(colour(strategy))
     };
-    let strategies = outcome.strategies(stage).into_iter();
-    let curves = strategies.map(|strategy| {
-        let points = points(&outcome.rows, strategy);
-        Series::new(Mark::Line, strategy, points).colour(colour(strategy))
-    });
-    let curves: Vec<_> = curves.collect();
-    let entries = Axis::log(stage.entries(), Unit::Count);
-    let chart = Chart::new(caption, entries, Axis::log("time for one", Unit::Time));
-    let all = || outcome.rows.iter().filter(|row| row.stage == stage);
-    let (Some(least), Some(most)) = (
-        all().map(|row| row.entries).min(),
-        all().map(|row| row.entries).max(),
-    ) else {
-        return chart;
-    };
-    let slides = [least, most].map(|entries| (f64::from(entries), published));
+    let strategies = STRATEGIES.into_iter();
+    let curves = strategies.map(|name| curve(&outcome.rows, name, Mark::Line, name));
+    let chart = Chart::new(
+        caption,
+        Axis::log(name, Unit::Count),
+        Axis::log("time for one", Unit::Time),
+    );
+    let sizes = sizes(outcome, stage);
+    let ends = [sizes.first(), sizes.last()].into_iter().flatten();
+    let slides = ends.map(|entries| (f64::from(*entries), published));
     chart.series(curves).series([
-        Series::new(Mark::Dashes, "active, hot", points(&outcome.hot, "active")).colour(0),
+        curve(&outcome.hot, "active", Mark::Dashes, "active, hot"),
         Series::new(Mark::Dashes, "slides, 1999", slides).colour(NEUTRAL),
     ])
 }
 
-/// The colour of a strategy, the same in all charts.
+/// Returns the colour of a strategy, the same in all charts.
 fn colour(strategy: &str) -> usize {
     match strategy {
         "linear" => 1,
@@ -95,149 +92,154 @@ fn colour(strategy: &str) -> usize {
     }
 }
 
-/// A stage: a line for each strategy, a column for each number of entries.
-fn table(outcome: &Outcome, stage: Stage) -> Table {
-    let mut sizes: Vec<u32> = (outcome.rows.iter())
-        .filter(|row| row.stage == stage)
-        .map(|row| row.entries)
-        .collect();
+/// Returns the numbers of entries that a stage was measured with.
+fn sizes(outcome: &DemuxOutcome, stage: Stage) -> Vec<u32> {
+    let rows = outcome.rows.iter().filter(|row| row.stage == stage);
+    let mut sizes: Vec<u32> = rows.map(|row| row.entries).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let columns: Vec<_> = sizes
-        .iter()
-        .map(|size| units::count((*size).into()))
-        .collect();
-    let mut lines = Vec::new();
-    for strategy in outcome.strategies(stage) {
-        for (rows, name) in [
-            (&outcome.rows, strategy.to_owned()),
-            (&outcome.hot, format!("{strategy}, hot")),
-        ] {
-            let rows = series(rows, stage, strategy);
-            if !rows.is_empty() {
-                let at = |size: &u32| rows.iter().find(|row| row.entries == *size);
-                let cells = sizes
-                    .iter()
-                    .map(|size| at(size).map_or_else(String::new, cell));
-                lines.push((name, cells.collect()));
-            }
-        }
-    }
+    sizes
+}
+
+/// Returns the table of a stage: a line for each strategy, a column for each number of entries.
+fn table(outcome: &DemuxOutcome, stage: Stage) -> Table {
+    let sizes = sizes(outcome, stage);
+    let line = |rows: &[LookUpRow], strategy, name| {
+        let rows = series(rows, stage, strategy);
+        let cell = |size: &u32| {
+            let row = rows.iter().find(|row| row.entries == *size);
+            let times = row.map(|row| [row.p50_ns, row.p99_ns].map(|ns| units::time(ns / 1e3)));
+            times.map_or_else(String::new, |[p50, p99]| format!("{p50} · {p99}"))
+        };
+        (!rows.is_empty()).then(|| (name, sizes.iter().map(cell).collect()))
+    };
+    let lines = STRATEGIES.into_iter().flat_map(|strategy| {
+        let hot = format!("{strategy}, hot");
+        [
+            line(&outcome.rows, strategy, strategy.to_owned()),
+            line(&outcome.hot, strategy, hot),
+        ]
+    });
+    let columns = sizes.iter().map(|size| units::count((*size).into()));
+    let columns: Vec<_> = columns.collect();
     Table::new(
         "Median · 99th percentile",
         columns.iter().map(String::as_str),
-        lines,
+        lines.flatten(),
     )
 }
 
-fn cell(row: &Row) -> String {
-    let [p50, p99] = [row.p50_ns, row.p99_ns].map(|ns| units::time(ns / 1e3));
-    format!("{p50} · {p99}")
-}
-
-/// What many objects and POAs take, in sentences.
-fn scale(outcome: &Outcome) -> Vec<String> {
-    let Scale { objects, poas } = &outcome.scale;
-    let room = |room: &MemoryUse| match room.allocated {
+/// Returns the cost of many objects and POAs in sentences.
+fn scale(outcome: &DemuxOutcome) -> Vec<String> {
+    let whole = |value: f64| units::count(value.max(0.0).round() as u64);
+    let memory = |memory: &MemoryUse| match memory.allocated {
         Some(octets) => format!("{} octets", whole(octets)),
-        None => format!("{} octets of resident memory", whole(room.resident)),
+        None => format!("{} octets of resident memory", whole(memory.resident)),
     };
+    let cost = |cost: &BulkCost, [things, begin, end, with]: [&str; 4]| {
+        format!(
+            "{} {things}: {begin} {} ns and {end} {} ns for each; each took {}{with}. After their \
+             {end} {} were left of all.",
+            units::count(cost.count.into()),
+            whole(cost.begin_ns),
+            whole(cost.end_ns),
+            memory(&cost.octets),
+            memory(&cost.rest),
+        )
+    };
+    let (objects, poas) = (&outcome.scale.objects, &outcome.scale.poas);
+    let with = format!(", its servant of {SERVANT} octets included");
+    let is_counted = objects.octets.allocated.is_some();
+    let counted = "Octets are counted when the program asks its allocator for them.";
+    let resident = "The requests to the allocator are not counted here, so the octets are those of \
+                    the resident memory of the process.";
     vec![
-        format!(
-            "{} objects in one POA: activation {} ns and deactivation {} ns for each; each took {}, its \
-             servant of {SERVANT} octets included. After their deactivation {} were left of all.",
-            units::count(objects.count.into()),
-            whole(objects.begin_ns),
-            whole(objects.end_ns),
-            room(&objects.octets),
-            room(&objects.rest),
+        cost(
+            objects,
+            ["objects in one POA", "activation", "deactivation", &with],
         ),
-        format!(
-            "{} POAs: creation {} ns and destruction {} ns for each; each took {}. After their \
-             destruction {} were left of all.",
-            units::count(poas.count.into()),
-            whole(poas.begin_ns),
-            whole(poas.end_ns),
-            room(&poas.octets),
-            room(&poas.rest),
-        ),
-        match objects.octets.allocated {
-            Some(_) => "Octets are counted as they were asked of the allocator.".to_owned(),
-            None => {
-                "Nobody counts what is asked of the allocator here, so that it is the resident \
-                     memory of the process."
-                    .to_owned()
-            }
-        },
+        cost(poas, ["POAs", "creation", "destruction", ""]),
+        if is_counted { counted } else { resident }.to_owned(),
     ]
 }
 
-fn whole(value: f64) -> String {
-    units::count(value.max(0.0).round() as u64)
-}
-
-/// How the figures are to be understood, in sentences.
-fn notes(outcome: &Outcome) -> Vec<String> {
-    let plan = &outcome.plan;
+/// Returns explanations of the figures.
+fn notes(outcome: &DemuxOutcome) -> Vec<String> {
+    let rounds = outcome.plan.rounds;
+    let warm_up = units::count(WARM_UP as u64);
     let mut notes = vec![
         format!(
-            "Entries are drawn at random, in an order that was shuffled beforehand; \"hot\" is always \
-             the same entry. What names the entry (the message, the key, the name) was just written, as \
-             by a receive; the table is as warm as look-ups of up to {} entries make it.",
-            units::count(WARM_UP as u64)
+            "Entries are drawn at random, in an order that was shuffled in advance; \"hot\" is \
+             always the same entry. The name of the entry (the message, the key, the name) was \
+             just written, as by a receive; the table is as warm as look-ups of up to {warm_up} \
+             entries make it."
         ),
-        "Among one entry the same is found again and again, and the processor foresees every branch; \
-         among many it does not. That, and not the table, is the first part of any growth."
+        "With one entry every look-up is the same, and the processor predicts every branch; with \
+         many it does not. That, and not the table, is the first part of any growth."
             .to_owned(),
         format!(
-            "The clock is read for {BATCH} look-ups together ({BATCH_OF_SLOW} where one takes over 2 µs), \
-             and its own cost is taken off. So the 99th percentile is that of averages over such \
-             batches: it shows what the machine does to them, and evens out a single slow look-up."
+            "The clock is read for {BATCH} look-ups together ({BATCH_OF_SLOW} if one takes over 2 \
+             µs), and its own cost is subtracted. So the 99th percentile is that of averages over \
+             such batches: it shows disturbances by the machine, and evens out a single slow \
+             look-up."
         ),
         format!(
-            "All cases take turns in each of {} rounds; a figure is the median over the rounds.",
-            plan.rounds
+            "All cases take turns in each of {rounds} rounds; a figure is the median over the \
+             rounds."
         ),
-        "The whole way is everything that a lane's thread does from the octets of a message on: header, \
-         key, POA, its manager, priority, servant, Current, and the skeleton's look-up of the operation; and \
-         letting go of all that. What needs a connection (code sets) and the reply are left out."
+        "The whole way is all that a lane's thread does from the octets of a message on: header, \
+         key, POA, its manager, priority, servant, Current, the skeleton's look-up of the \
+         operation, and the release of all that. The parts that need a connection (code sets) and \
+         the reply are left out."
             .to_owned(),
         cache(outcome),
     ];
-    if !plan.is_full() {
+    if !outcome.plan.is_full() {
         notes.push(
-            "This was a short run: fewer rounds, fewer objects in one POA, and nothing of 1 000 000 \
-             servants."
+            "This was a short run: fewer rounds, fewer objects in one POA, and no case with 1 000 \
+             000 servants."
                 .to_owned(),
         );
     }
     notes
 }
 
-/// Where tables leave the caches.
-fn cache(outcome: &Outcome) -> String {
-    let level = |name: &str, size: Option<u64>| match size {
-        Some(size) => format!(
-            "{name} ({} KiB) up to {} entries",
-            units::count(size >> 10),
-            units::count(size / SLOT)
-        ),
-        None => format!("{name} of unknown size"),
-    };
+/// Returns the numbers of entries at which tables exceed the caches, in a sentence.
+fn cache(outcome: &DemuxOutcome) -> String {
     let caches = outcome.caches;
+    let levels = [("L1", caches.l1d), ("L2", caches.l2), ("L3", caches.l3)];
+    let [l1, l2, l3] = levels.map(|(name, size)| match size {
+        Some(size) => {
+            let [kib, entries] = [size >> 10, size / SLOT].map(units::count);
+            format!("{name} ({kib} KiB) up to {entries} entries")
+        }
+        None => format!("{name} of unknown size"),
+    });
     format!(
-        "What a look-up by `active` reads of a table is one cache line of {SLOT} octets for each entry: it \
-         fits {}, {} and {}, which other programs use too. Beyond that each look-up waits for memory, and \
-         its page for the translation; what is called often stays fast, as the hot rows show.",
-        level("L1", caches.l1d),
-        level("L2", caches.l2),
-        level("L3", caches.l3),
+        "A look-up by `active` reads one cache line of {SLOT} octets of the table for each entry: \
+         it fits {l1}, {l2} and {l3}, which other programs use too. Beyond that each look-up waits \
+         for memory, and its page for the translation; frequent calls stay fast, as the hot rows \
+         show."
     )
 }
 
-const LEAD: &str = "An ORB has to find, for each request, the POA, the servant and the operation that it \
-                    names. Each stage was measured for one entry and for many, by each strategy: median \
-                    and 99th percentile for one request.";
+/// All strategies, the best first.
+const STRATEGIES: [&str; 9] = [
+    "giop",
+    "active",
+    "perfect",
+    "user-id",
+    "persistent",
+    "no-hint",
+    "hash",
+    "binary",
+    "linear",
+];
+const COMMANDS: &str = "cargo run --release -- lab demux\n\
+                        cargo run --release -- lab demux --json";
+const LEAD: &str = "An ORB has to find, for each request, the POA, the servant and the operation \
+                    that it names. Each stage was measured for one entry and for many, by each \
+                    strategy: median and 99th percentile for one request.";
 
 #[cfg(test)]
 mod tests {

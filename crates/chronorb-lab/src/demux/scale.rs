@@ -1,4 +1,4 @@
-//! What very many objects and POAs take.
+//! The cost of very many objects and POAs.
 
 use std::process;
 use std::time::Instant;
@@ -9,57 +9,50 @@ use chronorb_orb::poa::ObjectId;
 use chronorb_rt::{allocations, live_octets};
 use serde::Serialize;
 
-use super::Plan;
-use super::operations::{Empty, Operations};
+use super::DemuxPlan;
+use super::operations::{EmptySkeleton, Operations};
 use super::population::Home;
 use crate::error::LabError;
 use crate::progress::Progress;
 use crate::usage::resident;
 
-/// What very many objects in one POA take, and very many POAs.
+/// The cost of very many objects in one POA, and of very many POAs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Scale {
     /// Objects that were activated in one POA and deactivated, each with a servant of its own.
-    pub objects: Many,
-    /// POAs that were made and destroyed, without objects.
-    pub poas: Many,
+    pub objects: BulkCost,
+    /// POAs without objects that were made and destroyed.
+    pub poas: BulkCost,
 }
 
-/// What many of a kind take, from their beginning to their end.
+/// The cost of many things of a kind, from their creation to their end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Many {
-    /// How many there were at a time.
+pub struct BulkCost {
+    /// The number of things at a time.
     pub count: u32,
-    /// How long it took to make each, in ns.
+    /// The time to make each, in ns.
     pub begin_ns: f64,
-    /// How long it took to end each, in ns.
+    /// The time to end each, in ns.
     pub end_ns: f64,
-    /// Octets for each.
+    /// The bytes of each.
     pub octets: MemoryUse,
-    /// Octets that were left of all of them after their end.
+    /// The bytes that are left of all of them after their end.
     pub rest: MemoryUse,
 }
 
-/// An amount of memory.
+/// An amount of memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MemoryUse {
-    /// As the program asked its allocator for them; nothing where nobody counts that.
+    /// The bytes that the program has from its allocator, if they are counted.
     pub allocated: Option<f64>,
-    /// By the resident memory of the process, which comes in pages and returns when the
-    /// allocator thinks fit.
+    /// The resident memory of the process, which grows by pages, and which the allocator returns
+    /// late.
     pub resident: f64,
 }
 
-/// What the process has.
-#[derive(Clone, Copy)]
-struct Memory {
-    allocated: Option<f64>,
-    resident: f64,
-}
-
-impl Memory {
+impl MemoryUse {
     fn now() -> Self {
-        // This thread has allocated before.
+        // This thread has allocated before, so that the count is 0 only without a counter.
         let counts = allocations() > 0;
         Self {
             allocated: counts.then(|| live_octets() as f64),
@@ -67,19 +60,19 @@ impl Memory {
         }
     }
 
-    /// What has come since then, divided by `count`.
-    fn since(self, before: Self, count: u32) -> MemoryUse {
+    /// Returns the growth since then, divided by `count`.
+    fn since(self, before: Self, count: u32) -> Self {
         let each = |now: f64, before: f64| tenths((now - before) / f64::from(count));
         let allocated = self.allocated.zip(before.allocated);
-        MemoryUse {
+        Self {
             allocated: allocated.map(|(now, before)| each(now, before)),
             resident: each(self.resident, before.resident),
         }
     }
 }
 
-/// Activates and makes as many as the plan says, and ends them.
-pub(super) fn measure(plan: &Plan) -> Result<Scale, LabError> {
+/// Makes and ends as many objects and POAs as the plan says.
+pub(super) fn measure(plan: &DemuxPlan) -> Result<Scale, LabError> {
     let progress = Progress::start("activating and making many", 2);
     let home = Home::new(Demultiplexing::Active)?;
     let objects = objects(&home, plan.scale_objects)?;
@@ -88,77 +81,65 @@ pub(super) fn measure(plan: &Plan) -> Result<Scale, LabError> {
     Ok(Scale { objects, poas })
 }
 
-fn objects(home: &Home, count: u32) -> Result<Many, LabError> {
-    let find = Operations::new(1).perfect;
+fn objects(home: &Home, count: u32) -> Result<BulkCost, LabError> {
+    let find = Operations::new(1).by_perfect_hash();
     let poa = home.poa("many", &[])?;
     let activate = || {
-        let id = poa.activate_object(Empty(find));
+        let id = poa.activate_object(EmptySkeleton(find));
         id.map_err(LabError::work("an object could not be activated"))
     };
-    // What comes with the first object of a POA is none of the many, nor are their ids.
+    // The memory of the first object of a POA, and that of the ids, is not counted.
     activate()?;
     let mut ids = vec![ObjectId::new([0; 8]); count as usize];
-    many(
-        count,
-        || {
-            for id in &mut ids {
-                *id = activate()?;
-            }
-            Ok(ids)
-        },
-        |ids| {
-            for id in ids {
-                let ended = poa.deactivate_object(id);
-                ended.map_err(LabError::work("an object could not be deactivated"))?;
-            }
-            Ok(())
-        },
-    )
+    let begin = || {
+        for id in &mut ids {
+            *id = activate()?;
+        }
+        Ok(ids)
+    };
+    cost(count, begin, |ids| {
+        let mut ids = ids.iter();
+        let ended = ids.try_for_each(|id| poa.deactivate_object(id));
+        ended.map_err(LabError::work("an object could not be deactivated"))
+    })
 }
 
-fn poas(home: &Home, count: u32) -> Result<Many, LabError> {
+fn poas(home: &Home, count: u32) -> Result<BulkCost, LabError> {
     let names: Vec<String> = (0..count).map(|n| format!("many_{n:05}")).collect();
     let mut poas = Vec::with_capacity(names.len());
-    many(
-        count,
-        || {
-            for name in &names {
-                poas.push(home.poa(name, &[])?);
-            }
-            Ok(poas)
-        },
-        |poas| {
-            for poa in poas.drain(..) {
-                let ended = poa.destroy(false, false);
-                ended.map_err(LabError::work("a POA could not be destroyed"))?;
-            }
-            Ok(())
-        },
-    )
+    let begin = || {
+        for name in &names {
+            poas.push(home.poa(name, &[])?);
+        }
+        Ok(poas)
+    };
+    cost(count, begin, |poas| {
+        let ended = poas.drain(..).try_for_each(|poa| poa.destroy(false, false));
+        ended.map_err(LabError::work("a POA could not be destroyed"))
+    })
 }
 
-/// Makes many, ends them, and looks at clock and memory before, between and after.
-fn many<T>(
+/// Makes things, ends them, and reads clock and memory before, between and after.
+fn cost<T>(
     count: u32,
     begin: impl FnOnce() -> Result<T, LabError>,
     end: impl FnOnce(&mut T) -> Result<(), LabError>,
-) -> Result<Many, LabError> {
+) -> Result<BulkCost, LabError> {
     let each = |start: Instant| tenths(start.elapsed().as_nanos() as f64 / f64::from(count));
-    let before = Memory::now();
+    let before = MemoryUse::now();
     let start = Instant::now();
     let mut all = begin()?;
     let begin_ns = each(start);
-    let full = Memory::now();
+    let full = MemoryUse::now();
     let start = Instant::now();
     end(&mut all)?;
     let end_ns = each(start);
-    let after = Memory::now();
-    Ok(Many {
+    Ok(BulkCost {
         count,
         begin_ns,
         end_ns,
         octets: full.since(before, count),
-        rest: after.since(before, 1),
+        rest: MemoryUse::now().since(before, 1),
     })
 }
 
@@ -166,5 +147,6 @@ fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// Octets of each object's servant, as the reference-counted allocation that it is.
-pub(super) const SERVANT: usize = 2 * size_of::<usize>() + size_of::<Empty<&OperationTable>>();
+/// The bytes of each object's servant, which is a reference-counted allocation.
+pub(super) const SERVANT: usize =
+    2 * size_of::<usize>() + size_of::<EmptySkeleton<&OperationTable>>();

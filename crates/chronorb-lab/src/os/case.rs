@@ -1,105 +1,89 @@
-//! The ORB under a scheduling class and a load.
+//! One measurement of the ORB: a scheduling class, a load, a placement, and locked memory or not.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::class::Class;
-use super::load::Load;
+use super::class::SchedulingClass;
+use super::load::CompetingLoad;
 use crate::bench::Placement;
 
-/// How client and server are scheduled, where they are, and what competes with them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-pub struct Case {
-    /// How all their threads are scheduled.
-    pub class: Class,
-    /// What others do meanwhile.
-    pub load: Load,
-    /// Where they are. A thread with a reservation cannot be pinned.
+/// The scheduling and the placement of client and server, and the load beside them.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OsCase {
+    /// The scheduling class of all their threads.
+    pub class: SchedulingClass,
+    /// The load that competes with them.
+    pub load: CompetingLoad,
+    /// The CPUs of both. A thread with a reservation cannot be pinned.
     pub placement: Placement,
     /// Whether the memory of both is locked.
     pub memory_locked: bool,
 }
 
-impl Case {
-    /// All that can be measured on a machine: with several processors or one, where memory may be locked or not.
+impl OsCase {
+    /// Returns all cases for a machine with several CPUs or one, on which memory may be locked or
+    /// not.
     pub(super) fn all(several_cpus: bool, may_lock: bool) -> Vec<Self> {
-        let free = Class::ALL
-            .into_iter()
-            .flat_map(|class| Load::ALL.map(|load| Self::new(class, load, Placement::Unpinned)));
-        let apart = [Class::Other, Class::Fifo, Class::Rr]
-            .into_iter()
-            .flat_map(|class| PAIR.map(|load| Self::new(class, load, Placement::AcrossCpus)));
-        let unlocked = [Class::Other, Class::Fifo]
-            .into_iter()
-            .flat_map(|class| PAIR.map(|load| Self::new(class, load, Placement::Unpinned)))
-            .map(Self::unlocked);
-        let mut cases: Vec<_> = free.collect();
+        use SchedulingClass::{Fifo, Other, Rr};
+        let cases = |classes: &[SchedulingClass], loads: &[CompetingLoad], placement, locked| {
+            let pairs = classes
+                .iter()
+                .flat_map(|class| loads.iter().map(move |load| (*class, *load)));
+            let case = |(class, load)| Self::new(class, load, placement, locked);
+            pairs.map(case).collect::<Vec<_>>()
+        };
+        let pair = [CompetingLoad::Idle, CompetingLoad::Hogs];
+        let all = &SchedulingClass::ALL;
+        let mut every = cases(all, &CompetingLoad::ALL, Placement::Unpinned, may_lock);
         if several_cpus {
-            cases.extend(apart);
+            every.extend(cases(
+                &[Other, Fifo, Rr],
+                &pair,
+                Placement::AcrossCpus,
+                may_lock,
+            ));
         }
-        match may_lock {
-            true => cases.extend(unlocked),
-            false => cases.iter_mut().for_each(|case| *case = case.unlocked()),
+        if may_lock {
+            every.extend(cases(&[Other, Fifo], &pair, Placement::Unpinned, false));
         }
-        cases
+        every
     }
 
-    /// With memory locked.
-    pub(super) const fn new(class: Class, load: Load, placement: Placement) -> Self {
+    pub(super) const fn new(
+        class: SchedulingClass,
+        load: CompetingLoad,
+        placement: Placement,
+        memory_locked: bool,
+    ) -> Self {
         Self {
             class,
             load,
             placement,
-            memory_locked: true,
-        }
-    }
-
-    pub(super) const fn unlocked(self) -> Self {
-        Self {
-            memory_locked: false,
-            ..self
-        }
-    }
-
-    /// The same under another load.
-    pub(super) const fn under(self, load: Load) -> Self {
-        Self { load, ..self }
-    }
-
-    /// Where and how, in words.
-    pub(super) fn setting(self) -> String {
-        let place = match self.placement {
-            Placement::SameCpu => "same CPU",
-            Placement::AcrossCpus => "pinned apart",
-            Placement::Unpinned => "free",
-        };
-        match self.memory_locked {
-            true => place.to_owned(),
-            false => format!("{place}, memory not locked"),
+            memory_locked,
         }
     }
 }
-
-const PAIR: [Load; 2] = [Load::Idle, Load::Hogs];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nobody_with_a_reservation_is_pinned() {
-        let cases = Case::all(true, true);
+    fn a_thread_with_a_reservation_is_not_pinned() {
+        let cases = OsCase::all(true, true);
         assert_eq!(cases.len(), 22);
-        let reserved = cases.iter().filter(|case| case.class == Class::Deadline);
+        let reserved = cases
+            .iter()
+            .filter(|case| case.class == SchedulingClass::Deadline);
         let places: Vec<_> = reserved.map(|case| case.placement).collect();
         assert_eq!(places, [Placement::Unpinned; 3]);
     }
 
     #[test]
-    fn what_a_machine_cannot_do_is_left_out() {
-        let cases = Case::all(false, false);
+    fn cases_beyond_the_machine_are_left_out() {
+        let cases = OsCase::all(false, false);
         assert_eq!(cases.len(), 12);
         assert!(cases.iter().all(|case| !case.memory_locked));
-        let pinned = |case: &Case| case.placement != Placement::Unpinned;
+        let pinned = |case: &OsCase| case.placement != Placement::Unpinned;
         assert!(!cases.iter().any(pinned));
     }
 }

@@ -1,17 +1,16 @@
-//! What should be true of the figures, and whether it is.
+//! Claims of the papers and own aims, held against the figures.
 
-use super::case::Case;
-use super::class::Class;
-use super::load::Load;
-use super::outcome::{Client, Mode, Outcome, RateRow};
+use super::class::SchedulingClass::{self, Fifo, Other, Rr};
+use super::load::CompetingLoad::{self, Hogs, Idle, Mixed};
+use super::outcome::{ClassRow, ClientPriority, OsOutcome, RateMode};
 use super::switch::Switching;
 use crate::Claim;
 use crate::bench::Placement;
 use crate::report::largest;
 use crate::units;
 
-/// All claims: those of the papers, then our aims.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+/// Returns all claims: those of the papers, then own aims.
+pub(super) fn of(outcome: &OsOutcome) -> Vec<Claim> {
     vec![
         the_system_decides(outcome),
         inversion_without_priorities(outcome),
@@ -19,223 +18,210 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
         switches_settle(outcome),
         inversion_at_four_rates(outcome),
         jitter_at_four_rates(outcome),
-        keeps_its_time(outcome, Class::Fifo, Load::Hogs),
-        keeps_its_time(outcome, Class::Fifo, Load::Mixed),
-        keeps_its_time(outcome, Class::Rr, Load::Hogs),
+        keeps_its_time(outcome, Fifo, Hogs),
+        keeps_its_time(outcome, Fifo, Mixed),
+        keeps_its_time(outcome, Rr, Hogs),
         time_sharing_is_worse(outcome),
-        no_inversion(outcome, Mode::Paper),
-        no_inversion(outcome, Mode::Scaled),
+        no_inversion(outcome, RateMode::Paper, "20, 10, 5 and 1 Hz"),
+        no_inversion(
+            outcome,
+            RateMode::Scaled,
+            "200, 100, 50 and 10 Hz with work and load",
+        ),
     ]
 }
 
-/// The same ORB is predictable on one system and erratic on another.
-fn the_system_decides(outcome: &Outcome) -> Claim {
-    let jitter = |class| {
-        let row = outcome.class(free(outcome, class, Load::Mixed), Client::High)?;
-        Some(row.latency.jitter_us)
-    };
-    Claim::of_paper(
+/// Claims that the same ORB is predictable on one system and erratic on another.
+fn the_system_decides(outcome: &OsOutcome) -> Claim {
+    let claim = Claim::of_paper(
         LATENCY,
-        "how predictable one ORB is depends on how the operating system schedules: the most erratic by the least, \
-         twice or more",
+        "how predictable one ORB is depends on how the operating system schedules: the most \
+         erratic by the least, twice or more",
     )
-    .published("LynxOS low and deterministic; Solaris high but predictable; VxWorks and Windows NT erratic")
-    .times(
-        OTHER_AND_FIFO.map(jitter),
-        "jitter of the high class under load: {} with SCHED_OTHER, {} with SCHED_FIFO",
-        |ratio| ratio >= VISIBLY,
-    )
-    .because(
-        "the load did not disturb the threads of time sharing here: the kernel woke them at once all the same",
-    )
+    .published(
+        "LynxOS low and deterministic; Solaris high but predictable; VxWorks and Windows NT \
+         erratic",
+    );
+    let words = "jitter of the high class under load: {} with SCHED_OTHER, {} with SCHED_FIFO";
+    shows_with_time_sharing(claim, words, |class| {
+        Some(high(outcome, class, Mixed)?.latency.jitter_us)
+    })
 }
 
-/// Where the system does not schedule by priority, the high class fares no better than the low one.
-fn inversion_without_priorities(outcome: &Outcome) -> Claim {
-    let case = free(outcome, Class::Other, Load::Hogs);
-    let mean = |client| Some(outcome.class(case, client)?.latency.mean_us);
+/// Claims that urgent calls fare no better than others without scheduling by priority.
+fn inversion_without_priorities(outcome: &OsOutcome) -> Claim {
+    let mean = |client| Some(outcome.free(Other, Hogs, client)?.latency.mean_us);
     Claim::of_paper(
         LATENCY,
-        "without scheduling by priority the mean of the high class is not below that of the low one",
+        "without scheduling by priority the mean of the high class is not below that of the low \
+         one",
     )
     .published("Windows NT: priority inversion at 50 clients of low priority")
     .times(
-        [Client::High, Client::Low].map(mean),
+        [ClientPriority::High, ClientPriority::Low].map(mean),
         "SCHED_OTHER under load: high {}, low {}",
         |ratio| ratio >= 1.0,
     )
     .because(
-        "the high class has a lane and a connection of its own, with nobody before it, also where the kernel \
-         makes no difference",
+        "the high class has a lane and a connection of its own, so no other call precedes it, even \
+         if the kernel does not distinguish priorities",
     )
 }
 
-/// To yield takes less than to synchronise.
-fn yielding_is_cheapest(outcome: &Outcome) -> Claim {
+/// Claims that yielding takes less time than synchronising.
+fn yielding_is_cheapest(outcome: &OsOutcome) -> Claim {
     let mean = |switching| Some(outcome.switch(switching, 1)?.mean_us);
+    let switchings = [Switching::Semaphore, Switching::Yield];
     Claim::of_paper(
         SWITCHING,
         "a context switch by synchronisation takes longer than one by yielding",
     )
     .published(
-        "Solaris 128 and 17.8 µs, LynxOS 5.45 and 3.72, Linux 18.2 and 6.52, Windows NT 7.02 and 5.76",
+        "Solaris 128 and 17.8 µs, LynxOS 5.45 and 3.72, Linux 18.2 and 6.52, Windows NT 7.02 and \
+         5.76",
     )
-    .times(
-        [Switching::Semaphore, Switching::Yield].map(mean),
-        "semaphore {}, yield {}",
-        |ratio| ratio > 1.0,
-    )
-    .because("a yield goes the whole way through the scheduler too, and the futex of today costs next to nothing")
+    .times(switchings.map(mean), "semaphore {}, yield {}", |ratio| {
+        ratio > 1.0
+    })
+    .because("a yield goes through the whole scheduler too, and a futex costs next to nothing now")
 }
 
-/// With more clients a request has no more context switches.
-fn switches_settle(outcome: &Outcome) -> Claim {
+/// Claims that a request has no more context switches with more clients.
+fn switches_settle(outcome: &OsOutcome) -> Claim {
     let rows = outcome.requests.iter();
     let mut rows = rows.filter(|row| row.placement == Placement::SameCpu);
-    let of = |row: &super::outcome::RequestRow| {
-        row.client_switches_per_request + row.server_switches_per_request
-    };
     let first = rows.next();
     let measured = first.zip(rows.next_back()).map(|(first, last)| {
+        let [one, many] = [first, last].map(|row| row.switches());
         let words = format!(
-            "client and server on one CPU: {:.2} with {} client, {:.2} with {}",
-            of(first),
-            first.clients,
-            of(last),
-            last.clients,
+            "client and server on one CPU: {one:.2} with {} client, {many:.2} with {}",
+            first.clients, last.clients,
         );
-        (of(last) / of(first).max(1e-3), words)
+        (many / one.max(1e-3), words)
     });
     Claim::of_paper(
         REQUESTS,
-        "the context switches of a request do not grow with the number of clients (to 1.1 of one client's at most)",
+        "the context switches of a request do not grow with the number of clients (to 1.1 of one \
+         client's at most)",
     )
     .published("VxWorks soon settles at one for each request; Windows NT has most")
     .by_ratio(measured, |ratio| ratio <= 1.1)
     .because("with more clients than threads in a lane, its threads wait for each other too")
 }
 
-/// Time sharing serves the four clients in no order.
-fn inversion_at_four_rates(outcome: &Outcome) -> Claim {
-    let four = outcome.four(Class::Other, Mode::Scaled);
+/// Claims that time sharing does not serve the four clients in the order of their priorities.
+fn inversion_at_four_rates(outcome: &OsOutcome) -> Claim {
+    let inversion = inversion(outcome, Other, RateMode::Scaled);
     Claim::of_paper(
         FOUR_RATES,
-        "on systems that do not keep priorities, a more urgent client has a longer mean than a less urgent one",
+        "on systems that do not keep priorities, a more urgent client has a longer mean than a \
+         less urgent one",
     )
     .published("VxWorks and Solaris show average priority inversion")
-    .holds(four.map(|four| {
-        let words = format!("SCHED_OTHER under load: {}", means(&four));
-        (most_inverted(&four) > TOLERANCE, words)
+    .holds(inversion.map(|(ratio, means)| {
+        let words = format!("SCHED_OTHER under load: {means}");
+        (ratio > TOLERANCE, words)
     }))
     .because(
-        "the periods are multiples of each other, so that a rare call always competes with frequent ones: that alone \
-         makes its mean longer, and hides what the kernel does",
+        "the periods are multiples of each other, so a rare call always competes with frequent \
+         ones: that alone makes its mean longer, and hides the effect of the kernel",
     )
 }
 
-/// Nor do they take their calls the same time.
-fn jitter_at_four_rates(outcome: &Outcome) -> Claim {
-    let jitter = |class| {
-        let four = outcome.four(class, Mode::Scaled)?;
-        Some(largest(four.iter().map(|row| row.latency.jitter_us)))
-    };
-    Claim::of_paper(
+/// Claims that time sharing has more jitter than scheduling by priority.
+fn jitter_at_four_rates(outcome: &OsOutcome) -> Claim {
+    let claim = Claim::of_paper(
         FOUR_RATES,
-        "on systems that do not keep priorities jitter is high: twice that of one that does, or more",
+        "on systems that do not keep priorities jitter is high: twice that of one that does, or \
+         more",
     )
-    .published("Solaris and Windows NT have high jitter")
-    .times(
-        OTHER_AND_FIFO.map(jitter),
-        "the most of a client under load: SCHED_OTHER {}, SCHED_FIFO {}",
-        |ratio| ratio >= VISIBLY,
-    )
-    .because("the load did not disturb the threads of time sharing here")
+    .published("Solaris and Windows NT have high jitter");
+    let words = "the most of a client under load: SCHED_OTHER {}, SCHED_FIFO {}";
+    shows_with_time_sharing(claim, words, |class| {
+        let four = outcome.four(class, RateMode::Scaled)?;
+        Some(largest(four.iter().map(|row| row.latency.jitter_us)))
+    })
 }
 
-/// Load does not change what calls of the high class take.
-fn keeps_its_time(outcome: &Outcome, class: Class, load: Load) -> Claim {
-    let busy = free(outcome, class, load);
+/// Claims that load does not change the latency of urgent calls.
+fn keeps_its_time(outcome: &OsOutcome, class: SchedulingClass, load: CompetingLoad) -> Claim {
     Claim::aim(format!(
         "{}, {}: p99 of the high class at most {WITHIN} times that of the idle machine",
         class.name(),
         load.name(),
     ))
     .times(
-        [busy, busy.under(Load::Idle)].map(|case| p99(outcome, case)),
+        [load, Idle].map(|load| Some(high(outcome, class, load)?.p99_of_rounds_us)),
         "{}, {} when idle",
         |ratio| ratio <= WITHIN,
     )
     .because(
-        "what goes before all threads may have taken the processor: interrupts, the kernel's own threads, or the host",
+        "interrupts, threads of the kernel or the host, which precede all threads, may have taken \
+         the CPU",
     )
 }
 
-/// The p99 of the high class in a case.
-fn p99(outcome: &Outcome, case: Case) -> Option<f64> {
-    Some(outcome.class(case, Client::High)?.p99_of_rounds_us)
+/// Claims that load changes that latency with time sharing.
+fn time_sharing_is_worse(outcome: &OsOutcome) -> Claim {
+    let claim = Claim::aim(format!(
+        "{}: they show under SCHED_OTHER: p99 of the high class {VISIBLY} times that under \
+         SCHED_FIFO, or more",
+        Mixed.name(),
+    ));
+    shows_with_time_sharing(claim, "SCHED_OTHER {}, SCHED_FIFO {}", |class| {
+        Some(high(outcome, class, Mixed)?.p99_of_rounds_us)
+    })
 }
 
-/// Which is not so with time sharing.
-fn time_sharing_is_worse(outcome: &Outcome) -> Claim {
+/// Claims that no client has a longer mean than a less urgent one.
+fn no_inversion(outcome: &OsOutcome, mode: RateMode, rates: &str) -> Claim {
     Claim::aim(format!(
-        "{}: they show under SCHED_OTHER: p99 of the high class {VISIBLY} times that under SCHED_FIFO, or more",
-        Load::Mixed.name(),
+        "SCHED_FIFO, four clients at {rates}: no mean above {TOLERANCE} times that of a less \
+         urgent client"
     ))
-    .times(
-        OTHER_AND_FIFO.map(|class| p99(outcome, free(outcome, class, Load::Mixed))),
-        "SCHED_OTHER {}, SCHED_FIFO {}",
-        |ratio| ratio >= VISIBLY,
-    )
-    .because("the load did not disturb the threads of time sharing here")
+    .by_ratio(inversion(outcome, Fifo, mode), |ratio| ratio <= TOLERANCE)
+    .because("the rarest clients make few calls: one disturbed call weighs much")
 }
 
-/// More urgent clients have no longer means.
-fn no_inversion(outcome: &Outcome, mode: Mode) -> Claim {
-    let how = match mode {
-        Mode::Paper => "20, 10, 5 and 1 Hz",
-        Mode::Scaled => "200, 100, 50 and 10 Hz with work and load",
-    };
-    let four = outcome.four(Class::Fifo, mode);
-    Claim::aim(format!(
-        "SCHED_FIFO, four clients at {how}: no mean above {TOLERANCE} times that of a less urgent client"
-    ))
-    .by_ratio(
-        four.map(|four| (most_inverted(&four), means(&four))),
-        |ratio| ratio <= TOLERANCE,
-    )
-    .because("the rarest clients make few calls: one that was disturbed weighs much")
+/// Judges a claim by a figure under time sharing, which must visibly exceed that under
+/// `SCHED_FIFO`.
+fn shows_with_time_sharing(
+    claim: Claim,
+    words: &str,
+    figure: impl Fn(SchedulingClass) -> Option<f64>,
+) -> Claim {
+    claim
+        .times([Other, Fifo].map(figure), words, |ratio| ratio >= VISIBLY)
+        .because(
+            "the load did not disturb the threads of time sharing here: the kernel woke them at \
+             once",
+        )
 }
 
-/// Free to run on all processors, which alone all classes can be, memory locked where that may be.
-pub(super) fn free(outcome: &Outcome, class: Class, load: Load) -> Case {
-    let case = Case::new(class, load, Placement::Unpinned);
-    let locked = outcome.classes.iter().any(|row| row.case.memory_locked);
-    match locked {
-        true => case,
-        false => case.unlocked(),
-    }
+/// Returns the urgent calls of a class under a load.
+fn high(outcome: &OsOutcome, class: SchedulingClass, load: CompetingLoad) -> Option<&ClassRow> {
+    outcome.free(class, load, ClientPriority::High)
 }
 
-/// The largest mean of a client by that of a less urgent one.
-pub(super) fn most_inverted(four: &[&RateRow; 4]) -> f64 {
-    let mean = |row: &RateRow| row.latency.mean_us.max(TICK_US);
-    let pairs = (0..4).flat_map(|urgent| (urgent + 1..4).map(move |less| (urgent, less)));
-    largest(pairs.map(|(urgent, less)| mean(four[urgent]) / mean(four[less])))
+/// Returns the largest ratio of a client's mean to that of a less urgent one, and all means in
+/// words.
+fn inversion(outcome: &OsOutcome, class: SchedulingClass, mode: RateMode) -> Option<(f64, String)> {
+    let means = outcome.four(class, mode)?.map(|row| row.latency.mean_us);
+    let ratios = means.iter().enumerate().flat_map(|(index, mean)| {
+        let less_urgent = means[index + 1..].iter();
+        less_urgent.map(move |less| mean.max(TICK_US) / less.max(TICK_US))
+    });
+    let words = means.map(units::time).join(", ");
+    Some((largest(ratios), format!("means {words}")))
 }
 
-fn means(four: &[&RateRow; 4]) -> String {
-    let means = four.map(|row| units::time(row.latency.mean_us));
-    format!("means {}", means.join(", "))
-}
-
-const OTHER_AND_FIFO: [Class; 2] = [Class::Other, Class::Fifo];
-/// A loaded p99 by the idle one.
+/// The bound of the ratio of a p99 under load to that without.
 const WITHIN: f64 = 2.0;
-/// What is to be seen.
+/// The least ratio that counts as visible.
 const VISIBLY: f64 = 2.0;
-/// Means of equals differ a little.
+/// The greatest ratio of two means that count as equal.
 const TOLERANCE: f64 = 1.1;
-/// Less than any call takes.
+/// Less than the time of any call.
 const TICK_US: f64 = 0.1;
 const LATENCY: &str = "Flores-Gaitan, slides: latency by operating system";
 const SWITCHING: &str = "Flores-Gaitan, slides: context switch time";
@@ -244,22 +230,23 @@ const FOUR_RATES: &str = "Flores-Gaitan, slides: priority inversion test";
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::case::OsCase;
     use super::super::outcome::{
-        ClassRow, RequestRow, ScavengerRow, Side, SwitchRow, ThrottlingRow,
+        CpuOwner, RateRow, RequestRow, ScavengerRow, SwitchRow, ThrottlingRow,
     };
     use super::super::plan::PAPER_RATES_HZ;
-    use super::super::{Kernel, Plan};
+    use super::super::{KernelSettings, OsPlan};
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
     use crate::stats::Summary;
 
-    /// One of which all our aims hold: calls take 100 µs, and more under load only with time sharing.
-    pub(in super::super) fn outcome() -> Outcome {
-        Outcome {
-            plan: Plan::full(),
+    /// Figures that meet all aims: calls take 100 µs, and more under load with time sharing only.
+    pub(in super::super) fn outcome() -> OsOutcome {
+        OsOutcome {
+            plan: OsPlan::full(),
             environment: Environment::example(),
-            kernel: Kernel::probe(),
+            kernel: KernelSettings::probe(),
             refused: Vec::new(),
             classes: classes(),
             throttling: [false, true].map(throttling).to_vec(),
@@ -283,14 +270,14 @@ pub(super) mod tests {
     }
 
     fn classes() -> Vec<ClassRow> {
-        let rows = Case::all(true, true).into_iter().flat_map(|case| {
-            [Client::High, Client::Low].map(|client| {
+        let rows = OsCase::all(true, true).into_iter().flat_map(|case| {
+            [ClientPriority::High, ClientPriority::Low].map(|client| {
                 let base = match client {
-                    Client::High => 100.0,
-                    Client::Low => 120.0,
+                    ClientPriority::High => 100.0,
+                    ClientPriority::Low => 120.0,
                 };
                 let us = match (case.class, case.load) {
-                    (Class::Other, Load::Hogs | Load::Mixed) => base * 20.0,
+                    (Other, Hogs | Mixed) => base * 20.0,
                     _ => base,
                 };
                 ClassRow {
@@ -346,7 +333,7 @@ pub(super) mod tests {
     }
 
     fn scavengers(rate_hz: u32) -> [ScavengerRow; 2] {
-        [Side::Client, Side::Server].map(|side| ScavengerRow {
+        [CpuOwner::Client, CpuOwner::Server].map(|side| ScavengerRow {
             side,
             rate_hz,
             requests: 2_000,
@@ -358,14 +345,14 @@ pub(super) mod tests {
     }
 
     fn rates() -> Vec<RateRow> {
-        let trials = [Class::Other, Class::Fifo]
+        let trials = [Other, Fifo]
             .into_iter()
-            .flat_map(|class| [Mode::Paper, Mode::Scaled].map(|mode| (class, mode)));
+            .flat_map(|class| [RateMode::Paper, RateMode::Scaled].map(|mode| (class, mode)));
         let rows = trials.flat_map(|(class, mode)| {
             (1..=4).zip(PAPER_RATES_HZ).map(move |(client, rate_hz)| {
                 let us = match (class, mode) {
-                    // The most urgent one fares worst.
-                    (Class::Other, Mode::Scaled) => 9_000.0 / f64::from(client),
+                    // The most urgent client fares worst.
+                    (Other, RateMode::Scaled) => 9_000.0 / f64::from(client),
                     _ => 100.0 * f64::from(client),
                 };
                 RateRow {
@@ -389,7 +376,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn where_load_only_shows_with_time_sharing_all_claims_hold_but_one() {
+    fn all_claims_but_one_hold_if_load_shows_with_time_sharing_alone() {
         let claims = of(&outcome());
         let not: Vec<_> = claims
             .iter()
@@ -407,8 +394,7 @@ pub(super) mod tests {
     #[test]
     fn real_time_calls_that_take_longer_under_load_miss_the_aim() {
         let mut outcome = outcome();
-        let busy =
-            |row: &&mut ClassRow| row.case.class == Class::Fifo && row.case.load == Load::Hogs;
+        let busy = |row: &&mut ClassRow| row.case.class == Fifo && row.case.load == Hogs;
         let rows = outcome.classes.iter_mut();
         rows.filter(busy)
             .for_each(|row| row.p99_of_rounds_us *= 2.1);
@@ -423,7 +409,7 @@ pub(super) mod tests {
         let second = outcome
             .rates
             .iter_mut()
-            .find(|row| row.class == Class::Fifo && row.mode == Mode::Scaled && row.client == 2);
+            .find(|row| row.class == Fifo && row.mode == RateMode::Scaled && row.client == 2);
         second.unwrap().latency.mean_us = 450.0;
         let claims = of(&outcome);
         assert_eq!(word(&claims, "200, 100, 50 and 10 Hz"), "missed");
@@ -431,19 +417,19 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn where_memory_cannot_be_locked_the_unlocked_cases_are_compared() {
+    fn unlocked_cases_are_compared_if_memory_cannot_be_locked() {
         let mut outcome = outcome();
         outcome
             .classes
             .retain(|row| row.case.placement == Placement::Unpinned);
         for row in &mut outcome.classes {
-            row.case = row.case.unlocked();
+            row.case.memory_locked = false;
         }
         assert_eq!(word(&of(&outcome), "SCHED_RR, hogs"), "met");
     }
 
     #[test]
-    fn nothing_measured_is_neither_true_nor_false() {
+    fn claims_without_figures_are_not_measured() {
         let mut outcome = outcome();
         outcome.classes.clear();
         outcome.switches.clear();

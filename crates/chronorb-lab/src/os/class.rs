@@ -1,31 +1,33 @@
-//! The scheduling classes of Linux, and how a thread comes into one.
+//! The scheduling classes of Linux, and how a thread gets into one.
 
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 
-use chronorb_rt::{Reservation, Scheduling, list, reserve_for, set_current, thread_id};
+use chronorb_rt::{Policy, Reservation, Scheduling, list, reserve_for, set_current, thread_id};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 
-/// How the threads of client and server are scheduled, all alike.
+/// The scheduling class of all threads of client and server.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// `SCHED_OTHER`: time sharing. Priorities are those of CORBA alone.
+pub enum SchedulingClass {
+    /// `SCHED_OTHER`: time sharing. Priorities exist for CORBA only.
     Other,
-    /// `SCHED_FIFO`, at the native priorities that are the CORBA priorities.
+    /// `SCHED_FIFO`, with native priorities equal to the CORBA priorities.
     Fifo,
-    /// `SCHED_RR`, at the same priorities.
+    /// `SCHED_RR`, with the same priorities.
     Rr,
-    /// `SCHED_DEADLINE`: each thread has a reservation, that of an urgent one with an earlier deadline.
+    /// `SCHED_DEADLINE`: each thread has a reservation. An urgent thread has an earlier deadline.
     Deadline,
 }
 
-impl Class {
-    /// All of them.
+impl SchedulingClass {
+    /// All scheduling classes.
     pub const ALL: [Self; 4] = [Self::Other, Self::Fifo, Self::Rr, Self::Deadline];
 
-    /// The name that Linux has for it.
+    /// Returns the name of the class in Linux.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,7 +38,8 @@ impl Class {
         }
     }
 
-    /// The value of `-ORBSchedulingPolicy`. An ORB gives nobody a reservation: its threads get that afterwards.
+    /// Returns the value of `-ORBSchedulingPolicy`. The ORB makes no reservations: its threads get
+    /// them after they have started.
     pub(super) const fn option(self) -> &'static str {
         match self {
             Self::Other => "other",
@@ -45,74 +48,62 @@ impl Class {
         }
     }
 
-    /// Why this process cannot use it; nothing where it can.
+    /// Returns the reason why this process cannot use the class, or `None` if it can.
     pub(super) fn refusal(self) -> Option<String> {
-        let trial = std::thread::spawn(move || match self {
-            Self::Other => None,
-            Self::Fifo => set_current(Scheduling::fifo(HIGH))
-                .err()
-                .map(|error| error.to_string()),
-            Self::Rr => set_current(Scheduling::rr(HIGH))
-                .err()
-                .map(|error| error.to_string()),
-            Self::Deadline => reserve_for(thread_id(), URGENT)
-                .err()
-                .map(|error| error.to_string()),
+        let set = |scheduling| set_current(scheduling).map_err(|error| error.to_string());
+        let trial = thread::spawn(move || match self {
+            Self::Other => Ok(()),
+            Self::Fifo => set(Scheduling::fifo(HIGH)),
+            Self::Rr => set(Scheduling::rr(HIGH)),
+            Self::Deadline => reserve_for(thread_id(), URGENT).map_err(|error| error.to_string()),
         });
-        trial
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let outcome = trial.join().unwrap_or_else(|panic| resume_unwind(panic));
+        outcome.err()
     }
 
-    /// Gives the calling thread what a priority cannot: a reservation, where that is the class.
-    pub(super) fn finish_this_thread(self, priority: u8) -> Result<(), LabError> {
+    /// Reserves processor time for a thread of this process if the class has reservations.
+    pub(super) fn reserve(self, tid: u32, priority: u8) -> Result<(), LabError> {
+        let reservation = if priority >= HIGH { URGENT } else { PATIENT };
         match self {
-            Self::Deadline => reserve_for(thread_id(), reservation(priority))
-                .map_err(LabError::work("reserving processor time for a client")),
+            Self::Deadline => {
+                reserve_for(tid, reservation).map_err(LabError::work("reserving processor time"))
+            }
             _ => Ok(()),
         }
     }
 
-    /// The same for the threads that the ORB has made for its lanes. Those that only wait for connections and signals
-    /// stay as they are.
-    pub(super) fn finish_lanes(self, priorities: &[u8]) -> Result<(), LabError> {
-        if self != Self::Deadline {
-            return Ok(());
-        }
-        for thread in list() {
-            let mut priorities = priorities.iter();
-            let of_lane = |priority: &&u8| thread.scheduling == Scheduling::fifo(**priority);
-            if let Some(priority) = priorities.find(of_lane) {
-                reserve_for(thread.tid, reservation(*priority))
-                    .map_err(LabError::work("reserving processor time for a lane"))?;
-            }
+    /// Reserves processor time for the threads that the ORB has started for its lanes. Acceptors
+    /// and the thread for signals keep their scheduling.
+    pub(super) fn reserve_for_lanes(self, lanes: &[(u8, u32)]) -> Result<(), LabError> {
+        let is_lane = |priority| lanes.iter().any(|(lane, _)| *lane == priority);
+        let threads = list().into_iter().filter(|thread| {
+            let Scheduling { policy, priority } = thread.scheduling;
+            policy == Policy::Fifo && is_lane(priority)
+        });
+        for thread in threads {
+            self.reserve(thread.tid, thread.scheduling.priority)?;
         }
         Ok(())
     }
 }
 
-const fn reservation(priority: u8) -> Reservation {
-    match priority >= HIGH {
-        true => URGENT,
-        false => PATIENT,
-    }
-}
-
-/// What the threads of the high class have under `SCHED_DEADLINE`: a quarter of a processor each, in periods of its calls.
+/// The reservation of an urgent thread under `SCHED_DEADLINE`: a quarter of a CPU, in periods of
+/// its calls.
 ///
-/// A deadline before the end of the period would let a thread rest until the next one whenever it woke between both.
+/// With a deadline before the end of the period, a thread that wakes between both would rest until
+/// the next period.
 pub(super) const URGENT: Reservation = Reservation {
     runtime: Duration::from_micros(500),
     deadline: Duration::from_millis(2),
     period: Duration::from_millis(2),
 };
-/// And those of the low class: a twentieth.
+/// The reservation of a thread of low priority: a twentieth of a CPU.
 pub(super) const PATIENT: Reservation = Reservation {
     runtime: Duration::from_micros(200),
     deadline: Duration::from_millis(4),
     period: Duration::from_millis(4),
 };
-/// The priority of the high class.
+/// The priority of urgent calls.
 pub(super) const HIGH: u8 = 60;
-/// The priority of the low class.
+/// The priority of all other calls.
 pub(super) const LOW: u8 = 20;

@@ -1,14 +1,15 @@
-//! A server, its clients and what competes with them, and the course of a measurement.
+//! A server, its clients and the load beside them, and the course of a measurement.
 
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, Monotonic, sleep_until};
+use chronorb_rt::{Deadline, Monotonic, sleep_until, thread_id};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use super::PART;
-use super::class::Class;
-use super::load::Load;
-use super::order::Part;
+use super::case::OsCase;
+use super::class::{HIGH, LOW};
+use super::load::CompetingLoad;
+use super::{OsPart, PART};
 use crate::bench::{
     self, ClientSpec, Cpus, Measured, Model, OBJECT, Pace, PacedRun, Placement, PoolSpec,
     ServerSpec, Serving, real_time_options,
@@ -17,17 +18,14 @@ use crate::environment::ProcessorTime;
 use crate::error::LabError;
 use crate::process::{Child, Ready};
 
-/// Who takes part.
-#[derive(Clone, Debug)]
+/// The lanes of a server, and the threads that call it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Members {
-    pub(super) class: Class,
-    pub(super) lock_memory: bool,
-    pub(super) placement: Placement,
-    pub(super) load: Load,
-    /// The priority of each lane, and its threads.
-    pub(super) lanes: Vec<(u8, u32)>,
-    /// The priority of each thread that calls.
-    pub(super) callers: Vec<u8>,
+    pub(super) case: OsCase,
+    /// The priority of each lane, and the number of its threads.
+    lanes: Vec<(u8, u32)>,
+    /// The priority of each calling thread.
+    callers: Vec<u8>,
 }
 
 /// The running processes.
@@ -38,99 +36,93 @@ pub(super) struct OsFleet {
     load: Option<Child>,
 }
 
-/// What came of a measurement, and what the machine did meanwhile.
+/// The calls of a measurement, and the use of the CPUs meanwhile.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct OsCourse {
     pub(super) measured: Measured,
     pub(super) busy_percent: f64,
     pub(super) stolen_percent: f64,
 }
 
 impl Members {
-    /// Returns the server: an object that has a lane for each priority.
-    fn server(&self) -> ServerSpec {
-        let lanes = self
-            .lanes
-            .iter()
-            .map(|(native, threads)| (i16::from(*native), *threads));
-        let lanes: Vec<(i16, u32)> = lanes.collect();
-        let least = lanes.iter().map(|(priority, _)| *priority).min();
-        let model = Model::Propagated(least.unwrap_or_default());
-        ServerSpec::of_work(self.options(), PoolSpec::lanes(lanes), model)
+    /// Returns one client of high priority with a lane of one thread, and so many of low priority
+    /// with a lane of two threads.
+    pub(super) fn high_and_low(case: OsCase, low_clients: u32) -> Self {
+        Self {
+            case,
+            lanes: vec![(LOW, 2), (HIGH, 1)],
+            callers: [vec![HIGH], vec![LOW; low_clients as usize]].concat(),
+        }
     }
 
-    /// Returns the options of the ORBs: nothing spins, and priorities are those of the system.
+    /// Returns a client and a lane of one thread for each priority.
+    pub(super) fn one_each(case: OsCase, priorities: &[u8]) -> Self {
+        Self {
+            case,
+            lanes: priorities.iter().map(|priority| (*priority, 1)).collect(),
+            callers: priorities.to_vec(),
+        }
+    }
+
+    /// Runs the server, which has an object with these lanes.
+    pub(super) fn serve(&self) -> Result<(), LabError> {
+        let lanes = self.lanes.iter();
+        let lanes: Vec<_> = lanes
+            .map(|(native, size)| ((*native).into(), *size))
+            .collect();
+        let least = lanes.iter().map(|(priority, _)| *priority).min();
+        let model = Model::Propagated(least.unwrap_or_default());
+        let spec = ServerSpec::of_work(self.options(), PoolSpec::lanes(lanes), model);
+        let orb = bench::start_orb(&spec.options)?;
+        let serving = spec.offer(&orb)?;
+        self.case.class.reserve_for_lanes(&self.lanes)?;
+        bench::serve(&orb, &serving)
+    }
+
+    /// Runs the client of a server.
+    pub(super) fn call(&self, reference: &str, server: u32) -> Result<(), LabError> {
+        let callers = self.callers.iter();
+        let spec = ClientSpec {
+            options: self.options(),
+            reference: reference.to_owned(),
+            threads: callers.map(|native| Some((*native).into())).collect(),
+            warm_up: WARM_UP_CALLS,
+            server: Some(server),
+        };
+        spec.run(|index| self.case.class.reserve(thread_id(), self.callers[index]))
+    }
+
+    /// Returns the options of the ORBs: no thread polls, and CORBA priorities are native ones.
     fn options(&self) -> Vec<String> {
-        let mut options = real_time_options(self.lock_memory);
+        let mut options = real_time_options(self.case.memory_locked);
         options.extend(bench::options(&[
             "-ORBSchedulingPolicy",
-            self.class.option(),
-            "-ORBPriorityMapping",
-            "direct",
-            "-ORBThreadpoolStrategy",
-            "leader-followers",
-            "-ORBClientConnection",
-            "exclusive",
-            "-ORBClientWait",
-            "block",
-            "-ORBServerWait",
-            "block",
+            self.case.class.option(),
         ]));
+        options.extend(OPTIONS.split_whitespace().map(str::to_owned));
         options
     }
 }
 
-/// Runs the server; the threads of its lanes get what a priority cannot give them.
-pub(super) fn serve(class: Class, lanes: &[u8], spec: &ServerSpec) -> Result<(), LabError> {
-    let orb = bench::start_orb(&spec.options)?;
-    let serving = spec.offer(&orb)?;
-    class.finish_lanes(lanes)?;
-    bench::serve(&orb, &serving)
-}
-
-/// Runs the client; its threads get what a priority cannot give them.
-pub(super) fn call(class: Class, spec: &ClientSpec) -> Result<(), LabError> {
-    spec.run(|index| match spec.threads[index] {
-        Some(native) => class.finish_this_thread(u8::try_from(native).unwrap_or_default()),
-        None => Ok(()),
-    })
-}
-
 impl OsFleet {
-    /// Starts all processes; when this returns, all are connected and in their places, and the load
-    /// is on.
-    pub(super) fn start(members: &Members) -> Result<Self, LabError> {
-        let lanes: Vec<u8> = members
-            .lanes
-            .iter()
-            .map(|(priority, _)| *priority)
-            .collect();
-        let part = Part::Server(members.class, lanes, members.server());
+    /// Starts all processes. They are connected and placed, and the load is on, when this returns.
+    pub(super) fn start(members: Members) -> Result<Self, LabError> {
+        let OsCase {
+            load, placement, ..
+        } = members.case;
+        let part = OsPart::Server(members.clone());
         let (server, serving): (_, Serving) = Child::start("server", PART, &part)?;
-        let spec = ClientSpec {
-            options: members.options(),
-            reference: serving[OBJECT].clone(),
-            threads: members
-                .callers
-                .iter()
-                .map(|native| Some((*native).into()))
-                .collect(),
-            warm_up: WARM_UP_CALLS,
-            server: Some(server.id()),
-        };
-        let part = Part::Client(members.class, spec);
+        let part = OsPart::Client(members, serving[OBJECT].clone(), server.id());
         let (client, Ready {}) = Child::start("client", PART, &part)?;
-        // Unpinned processes are left alone: a thread that is pinned gets no reservation.
-        if members.placement != Placement::Unpinned {
-            let cpus = Cpus::of_this_process()?;
-            cpus.place(members.placement, client.id(), server.id())?;
+        // A thread that is pinned gets no reservation, so unpinned processes keep their affinity.
+        if placement != Placement::Unpinned {
+            Cpus::of_this_process()?.place(placement, client.id(), server.id())?;
         }
-        let load = match members.load {
-            Load::Idle => None,
-            load => {
-                let (child, Ready {}) = Child::start("load", PART, &Part::Load(load))?;
-                Some(child)
-            }
+        let load = if load == CompetingLoad::Idle {
+            None
+        } else {
+            let (child, Ready {}) = Child::start("load", PART, &OsPart::Load(load))?;
+            Some(child)
         };
         Ok(Self {
             server,
@@ -139,25 +131,22 @@ impl OsFleet {
         })
     }
 
-    /// Lets each thread of the client do its part for `length`. `soon` is told when that begins.
+    /// Has each thread of the client call at its pace for `length`, from `start`.
     pub(super) fn run(
         &mut self,
+        start: Monotonic,
         paces: &[Pace],
         length: Duration,
         steps: u32,
-        mut soon: impl FnMut(Monotonic) -> Result<(), LabError>,
-    ) -> Result<Course, LabError> {
-        let start = Monotonic::now() + LEAD;
-        soon(start)?;
-        self.client
-            .tell(&Some(PacedRun::new(start, length, paces, steps)))?;
+    ) -> Result<OsCourse, LabError> {
+        let run = PacedRun::new(start, length, paces, steps);
+        self.client.tell(&Some(run))?;
         sleep_until(start);
         let before = ProcessorTime::now();
         sleep_until(start + length);
         let after = ProcessorTime::now();
-        let measured = self.client.hear(Deadline::after(WIND_DOWN))?;
-        Ok(Course {
-            measured,
+        Ok(OsCourse {
+            measured: self.client.hear(Deadline::after(WIND_DOWN))?,
             busy_percent: before.busy_percent(after),
             stolen_percent: before.stolen_percent(after),
         })
@@ -170,15 +159,14 @@ impl OsFleet {
             load.stop(end)?;
         }
         self.client.dismiss(end)?;
-        self.server.stop(end)?;
-        Ok(())
+        Ok(self.server.stop(end)?)
     }
 }
 
-/// Lets a child that needs nobody else do its part, and hears what came of it.
+/// Runs a child that works alone, and returns its answer.
 pub(super) fn ask<T: DeserializeOwned>(
     name: &str,
-    part: &Part,
+    part: &OsPart,
     length: Duration,
 ) -> Result<T, LabError> {
     let mut child = Child::launch(name, PART, part)?;
@@ -187,9 +175,14 @@ pub(super) fn ask<T: DeserializeOwned>(
     Ok(answer)
 }
 
-/// From the telling of the clients to the start.
-const LEAD: Duration = Duration::from_millis(40);
-/// How long clients may take to answer, and servers to shut down, after the end.
-const WIND_DOWN: Duration = Duration::from_secs(20);
-/// The calls of each thread that are not measured.
+/// Returns the next start of a measurement: late enough for all processes to be told of it.
+pub(super) fn soon() -> Monotonic {
+    Monotonic::now() + Duration::from_millis(40)
+}
+
+const OPTIONS: &str = "-ORBPriorityMapping direct -ORBThreadpoolStrategy leader-followers \
+                       -ORBClientConnection exclusive -ORBClientWait block -ORBServerWait block";
+/// The time that clients may take to answer, and servers to shut down.
+pub(super) const WIND_DOWN: Duration = Duration::from_secs(20);
+/// The calls of each thread before the first measurement.
 const WARM_UP_CALLS: u32 = 100;

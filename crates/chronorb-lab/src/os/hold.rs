@@ -1,98 +1,113 @@
-//! A real-time thread that computes without end: what the kernel's throttling takes from it.
+//! Throttling: the time that the kernel takes from a real-time thread that computes without a
+//! break.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use chronorb_rt::{Monotonic, Scheduling, ThreadBuilder};
+use chronorb_rt::{Monotonic, Scheduling};
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 use super::class::HIGH;
-use super::order::{Held, HoldOrder};
+use super::fleet::ask;
+use super::outcome::ThrottlingRow;
+use super::{OsPart, OsRun, threads};
 use crate::error::LabError;
 use crate::process;
 use crate::work;
 
-/// Computes for its time, and tells how long it was kept from it.
+/// A real-time thread that computes for `length`.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct HoldOrder {
+    cpu: usize,
+    length: Duration,
+    /// Whether an ordinary thread computes on the same CPU.
+    contended: bool,
+}
+
+/// Measures the thread alone, and beside an ordinary thread.
+pub(super) fn measure(run: &OsRun<'_>) -> Result<Vec<ThrottlingRow>, LabError> {
+    let rows = [false, true].into_iter().map(|contended| {
+        run.watch.begin("throttling");
+        let length = run.plan.hold;
+        let part = OsPart::Hold(HoldOrder {
+            cpu: run.ends()[1],
+            length,
+            contended,
+        });
+        ask("thread that computes without a break", &part, length)
+    });
+    rows.collect()
+}
+
+/// Runs the threads, and tells the parent the figures.
 pub(super) fn hold(order: &HoldOrder) -> Result<(), LabError> {
+    let HoldOrder {
+        cpu,
+        length,
+        contended,
+    } = *order;
     let is_over = Arc::new(AtomicBool::new(false));
-    let failed = LabError::work("starting a thread that computes");
-    let ordinary = match order.contended {
-        true => {
-            let is_over = Arc::clone(&is_over);
-            let ordinary = ThreadBuilder::new("ordinary")
-                .scheduling(Scheduling::OTHER)
-                .affinity(&[order.cpu])
-                .spawn(move || compute_until(&is_over));
-            Some(ordinary.map_err(&failed)?)
-        }
-        false => None,
-    };
-    let length = order.length;
-    let urgent = ThreadBuilder::new("urgent")
-        .scheduling(Scheduling::fifo(HIGH))
-        .affinity(&[order.cpu])
-        .spawn(move || compute_for(length))
-        .map_err(&failed)?;
-    let mut held = urgent.join().unwrap_or_else(|panic| resume_unwind(panic));
-    is_over.store(true, Ordering::Relaxed);
-    if let Some(ordinary) = ordinary {
-        let (at_end, cpu) = ordinary.join().unwrap_or_else(|panic| resume_unwind(panic));
-        held.given_percent = percent(cpu, at_end);
+    let mut ordinary = None;
+    if contended {
+        let is_over = Arc::clone(&is_over);
+        let compute = move || compute_while(|_, _| !is_over.load(Ordering::Relaxed));
+        ordinary = Some(threads::start("ordinary", Scheduling::OTHER, cpu, compute)?);
     }
-    process::tell(&held)?;
+    let urgent = threads::start("urgent", Scheduling::fifo(HIGH), cpu, move || {
+        let (mut longest, mut gaps) = (Duration::ZERO, 0);
+        let times = compute_while(|passed, gap| {
+            longest = longest.max(gap);
+            gaps += u64::from(gap >= LONG);
+            passed < length
+        });
+        (longest, gaps, times)
+    });
+    let (longest, gaps_of_a_ms, times) = threads::join(urgent?);
+    is_over.store(true, Ordering::Relaxed);
+    let given_percent = ordinary.map_or(0.0, |thread| percent(threads::join(thread)));
+    process::tell(&ThrottlingRow {
+        contended,
+        length_s: length.as_secs_f64(),
+        longest_gap_us: longest.as_secs_f64() * 1e6,
+        gaps_of_a_ms,
+        lost_percent: 100.0 - percent(times),
+        given_percent,
+    })?;
     Ok(())
 }
 
-/// Computes, and looks at the clock again and again.
-fn compute_for(length: Duration) -> Held {
-    let begun = Monotonic::now();
+/// Computes while `goes_on` holds, which gets the time since the beginning and since its last
+/// call. Returns the processor time of the thread, and the time that has passed.
+fn compute_while(mut goes_on: impl FnMut(Duration, Duration) -> bool) -> (Duration, Duration) {
     let cpu_before = cpu_time();
-    let until = begun + length;
-    let (mut longest, mut gaps) = (Duration::ZERO, 0);
-    let mut seen = begun;
-    while seen < until {
+    let begin = Monotonic::now();
+    let mut seen = begin;
+    loop {
         work::cube(7, STEPS);
         let now = Monotonic::now();
-        let gap = now.since(seen);
-        longest = longest.max(gap);
-        gaps += u64::from(gap >= LONG);
+        let passed = now.since(begin);
+        if !goes_on(passed, now.since(seen)) {
+            return (cpu_time().saturating_sub(cpu_before), passed);
+        }
         seen = now;
     }
-    let used = cpu_time().saturating_sub(cpu_before);
-    Held {
-        longest_gap_us: longest.as_secs_f64() * 1e6,
-        gaps_of_a_ms: gaps,
-        lost_percent: 100.0 - percent(used, seen.since(begun)),
-        given_percent: 0.0,
-    }
 }
 
-/// Computes until it is told; returns how long that was, and how much processor time it had.
-fn compute_until(is_over: &AtomicBool) -> (Duration, Duration) {
-    let begun = Monotonic::now();
-    while !is_over.load(Ordering::Relaxed) {
-        work::cube(7, STEPS);
-    }
-    (Monotonic::now().since(begun), cpu_time())
-}
-
-/// The processor time that the calling thread has had.
+/// Returns the processor time of the calling thread.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        u32::try_from(time.tv_nsec).unwrap_or_default(),
-    )
+    let [seconds, nanos] = [time.tv_sec, time.tv_nsec].map(|part| part.max(0).cast_unsigned());
+    Duration::from_secs(seconds) + Duration::from_nanos(nanos)
 }
 
-fn percent(part: Duration, whole: Duration) -> f64 {
+fn percent((part, whole): (Duration, Duration)) -> f64 {
     let share = part.as_secs_f64() / whole.as_secs_f64().max(1e-9);
     (share * 1e4).round() / 1e2
 }
 
-/// Work between two looks at the clock: some µs.
+/// The work between two readings of the clock: some µs.
 const STEPS: u32 = 1_000;
-/// A gap that is no interrupt.
+/// The shortest gap that is counted: longer than an interrupt.
 const LONG: Duration = Duration::from_millis(1);

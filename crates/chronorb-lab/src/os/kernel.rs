@@ -1,26 +1,28 @@
-//! What the kernel is set to, as far as it bears on who runs when.
+//! The settings of the kernel that bear on scheduling.
 
 use std::fs;
 
 use serde::Serialize;
 
-/// Settings that are looked at, and never changed. What cannot be read is `unknown`.
+/// Settings of the kernel, which are read and never changed. A setting that cannot be read is
+/// `unknown`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Kernel {
-    /// CPUs that the scheduler leaves alone (`isolcpus=`, or an isolated partition of control groups).
+pub struct KernelSettings {
+    /// The CPUs that the scheduler leaves alone (`isolcpus=`, or an isolated partition of control
+    /// groups).
     pub isolated_cpus: String,
-    /// CPUs without the periodic tick (`nohz_full=`).
+    /// The CPUs without the periodic tick (`nohz_full=`).
     pub tickless_cpus: String,
-    /// How much of each period real-time threads may take, in µs; -1 is all of it.
+    /// The time that real-time threads may take in each period, in µs; -1 is all of it.
     pub sched_rt_runtime_us: Option<i64>,
-    /// That period.
+    /// The length of that period in µs.
     pub sched_rt_period_us: Option<i64>,
-    /// How long `SCHED_RR` threads of a priority run by turns.
+    /// The time slice of `SCHED_RR` in ms.
     pub sched_rr_timeslice_ms: Option<i64>,
 }
 
-impl Kernel {
-    /// Looks at this machine.
+impl KernelSettings {
+    /// Reads the settings of this machine.
     pub(super) fn probe() -> Self {
         let number = |path| read(path)?.parse().ok();
         Self {
@@ -32,28 +34,25 @@ impl Kernel {
         }
     }
 
-    /// The rows of a table: name and value.
-    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
-        let number = |number: Option<i64>, unit| {
+    /// Returns the settings as rows of a table: name and value.
+    pub(super) fn rows(&self) -> [(&'static str, String); 5] {
+        let value = |number: Option<i64>, unit| {
             number.map_or_else(|| "unknown".to_owned(), |n| format!("{n} {unit}"))
         };
-        vec![
+        [
             ("Isolated CPUs", self.isolated_cpus.clone()),
             ("CPUs without a tick", self.tickless_cpus.clone()),
-            (
-                "sched_rt_runtime_us",
-                number(self.sched_rt_runtime_us, "µs"),
-            ),
-            ("sched_rt_period_us", number(self.sched_rt_period_us, "µs")),
+            ("sched_rt_runtime_us", value(self.sched_rt_runtime_us, "µs")),
+            ("sched_rt_period_us", value(self.sched_rt_period_us, "µs")),
             (
                 "sched_rr_timeslice_ms",
-                number(self.sched_rr_timeslice_ms, "ms"),
+                value(self.sched_rr_timeslice_ms, "ms"),
             ),
         ]
     }
 }
 
-/// A list of CPUs, as the kernel writes it.
+/// Returns a list of CPUs in words, from the form of the kernel.
 fn list(text: Option<String>) -> String {
     match text.as_deref() {
         None => "unknown".to_owned(),
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_list_is_no_unknown_one() {
+    fn an_empty_list_is_known() {
         let texts = [None, Some(""), Some("(null)"), Some("1-3")];
         let lists = texts.map(|text| list(text.map(str::to_owned)));
         assert_eq!(lists, ["unknown", "none", "none", "1-3"]);

@@ -1,36 +1,36 @@
-//! What competes with the ORB for the processors: work of ordinary scheduling.
+//! The load that competes with the ORB for the CPUs: threads of ordinary scheduling.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::PathBuf;
 
-use chronorb_rt::{Scheduling, ThreadBuilder};
+use chronorb_rt::Scheduling;
 use serde::{Deserialize, Serialize};
 
+use super::threads;
 use crate::bench::Cpus;
 use crate::error::LabError;
 use crate::process::{Parent, Ready};
 use crate::work;
 
-/// What others do meanwhile.
+/// The load beside client and server.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Load {
-    /// Nothing.
+pub enum CompetingLoad {
+    /// No load.
     Idle,
-    /// On each processor a thread that computes.
+    /// A computing thread on each CPU.
     Hogs,
-    /// On each processor a thread that computes, one that writes a file to its disk, and two that send each other
-    /// data over the loopback interface.
+    /// On each CPU a thread that computes, one that writes a file to its disk, and two that send
+    /// each other data over the loopback interface.
     Mixed,
 }
 
-impl Load {
-    /// All of them.
+impl CompetingLoad {
+    /// All loads.
     pub const ALL: [Self; 3] = [Self::Idle, Self::Hogs, Self::Mixed];
 
-    /// In words.
+    /// Returns the name of the load in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,32 +42,22 @@ impl Load {
 }
 
 /// Makes the load until the parent closes standard input.
-pub(super) fn make(load: Load) -> Result<(), LabError> {
-    let cpus = Cpus::of_this_process()?;
+pub(super) fn make(load: CompetingLoad) -> Result<(), LabError> {
     let parent = Parent::or_exit();
-    for cpu in cpus.iter() {
-        if load != Load::Idle {
-            spawn("hog", cpu, compute)?;
+    for cpu in Cpus::of_this_process()?.iter() {
+        let ordinary = Scheduling::OTHER;
+        if load != CompetingLoad::Idle {
+            threads::start("hog", ordinary, cpu, compute)?;
         }
-        if load == Load::Mixed {
+        if load == CompetingLoad::Mixed {
             let (near, far) = pair().map_err(LabError::work("connecting the load to itself"))?;
-            let file = Scratch::new(cpu).map_err(LabError::work("making a file for the load"))?;
-            spawn("writer", cpu, move || write(file))?;
-            spawn("sender", cpu, move || send(near))?;
-            spawn("receiver", cpu, move || receive(far))?;
+            let file = scratch(cpu).map_err(LabError::work("making a file for the load"))?;
+            threads::start("writer", ordinary, cpu, move || write(file))?;
+            threads::start("sender", ordinary, cpu, move || send(near))?;
+            threads::start("receiver", ordinary, cpu, move || receive(far))?;
         }
     }
     Ok(parent.conclude(&Ready {})?)
-}
-
-fn spawn(name: &str, cpu: usize, work: impl FnOnce() + Send + 'static) -> Result<(), LabError> {
-    let thread = ThreadBuilder::new(name)
-        .scheduling(Scheduling::OTHER)
-        .affinity(&[cpu])
-        .spawn(work);
-    thread
-        .map(drop)
-        .map_err(LabError::work("starting the load"))
 }
 
 fn compute() {
@@ -76,22 +66,20 @@ fn compute() {
     }
 }
 
-/// Writes to a file, which is bounded, and waits for the disk each time.
-fn write(mut file: Scratch) {
-    let block = vec![0x5a; BLOCK];
+/// Writes to a file of bounded size, and waits for the disk after each block.
+fn write(mut file: File) {
     loop {
         for _ in 0..BLOCKS {
             // A full disk is a load too.
-            let _ = file.0.write_all(&block);
-            let _ = file.0.sync_data();
+            let _ = file.write_all(&[0x5a; BLOCK]);
+            let _ = file.sync_data();
         }
-        let _ = file.0.rewind();
+        let _ = file.rewind();
     }
 }
 
 fn send(mut stream: TcpStream) {
-    let block = vec![0x5a; BLOCK];
-    while stream.write_all(&block).is_ok() {}
+    while stream.write_all(&[0x5a; BLOCK]).is_ok() {}
 }
 
 fn receive(mut stream: TcpStream) {
@@ -105,20 +93,16 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
     Ok((near, listener.accept()?.0))
 }
 
-/// A file that nobody else sees: it has no name any more.
-struct Scratch(File);
-
-impl Scratch {
-    fn new(cpu: usize) -> io::Result<Self> {
-        let name = format!("chronorb-load-{}-{cpu}", std::process::id());
-        let path: PathBuf = std::env::temp_dir().join(name);
-        let file = File::create_new(&path)?;
-        std::fs::remove_file(&path)?;
-        Ok(Self(file))
-    }
+/// Creates a file that no other process can open: it has no name any more.
+fn scratch(cpu: usize) -> io::Result<File> {
+    let name = format!("chronorb-load-{}-{cpu}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let file = File::create_new(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
 }
 
 const STEPS: u32 = 10_000;
 const BLOCK: usize = 64 * 1024;
-/// Of a file, before it begins again.
+/// The number of blocks of a file. The writer starts again after them.
 const BLOCKS: u32 = 64;

@@ -1,69 +1,82 @@
 //! `chronorb lab os`: the ORB and the operating system.
 //!
-//! The papers held the ORB and varied the operating system. Here the ORB is held and the scheduling of one Linux is
-//! varied: its classes, what competes, whether memory is locked and threads are pinned. Beside that stand what its
-//! throttling takes, what a context switch costs and how many a request has, what the ORB leaves of a processor, and
-//! whether four clients of four priorities and rates are served in their order.
+//! The papers held the ORB and varied the operating system. This experiment holds the ORB and
+//! varies the scheduling of one Linux: its classes, the competing load, and whether memory is
+//! locked and threads are pinned. Further parts measure the throttling of real-time threads, the
+//! cost of a context switch and their number for a request, the processor time that the ORB leaves,
+//! and four clients of four priorities and rates.
 //!
-//! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they
-//! exchange lines of JSON with it:
+//! The processes run the same program with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with
+//! it:
 //!
 //! | child | says | hears |
 //! |---|---|---|
 //! | server | the reference of its object | the end of its input: shut down |
-//! | client | that it is connected, then what came of each measurement | for each measurement, when it begins and what each thread does; at last, to end |
+//! | client | that it is connected, then the calls of each measurement | the start of each measurement and the pace of each thread; at last, to end |
 //! | load | that it is on | the end of its input: end |
-//! | scavengers | that they are ready, then how far they counted | for each measurement, when it begins; at last, to end |
-//! | two threads that take turns, and one that computes | what came of it | |
+//! | scavengers | that they are ready, then their counts | the start of each measurement; at last, to end |
+//! | two threads that take turns, and one that computes | a row of figures | |
 
-mod alone;
+mod calls;
 mod case;
 mod claims;
 mod class;
-mod classes;
 mod fleet;
 mod hold;
 mod kernel;
 mod load;
-mod order;
 mod outcome;
-mod overhead;
+mod parts;
 mod plan;
 mod published;
-mod rates;
 mod report;
-mod requests;
 mod scavenger;
 mod switch;
+mod threads;
 
 use std::time::Duration;
 
 use chronorb_rt::{MemoryLock, Rights};
+use serde::{Deserialize, Serialize};
 
+use crate::bench::{Cpus, Placement};
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
 use crate::watch::Watch;
 
-pub use case::Case;
-pub use class::Class;
-pub use kernel::Kernel;
-pub use load::Load;
+pub use case::OsCase;
+pub use class::SchedulingClass;
+pub use kernel::KernelSettings;
+pub use load::CompetingLoad;
 pub use outcome::{
-    ClassRow, Client, Mode, Outcome, RateRow, RequestRow, ScavengerRow, Side, SwitchRow,
-    ThrottlingRow,
+    ClassRefusal, ClassRow, ClientPriority, CpuOwner, OsOutcome, RateMode, RateRow, RequestRow,
+    ScavengerRow, SwitchRow, ThrottlingRow,
 };
-pub use plan::Plan;
+pub use plan::OsPlan;
 pub use switch::Switching;
 
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "os";
 
+/// The order of a child, as its argument.
+#[derive(Debug, Deserialize, Serialize)]
+enum OsPart {
+    Server(fleet::Members),
+    /// A client, the reference that it calls, and the process of its server.
+    Client(fleet::Members, String, u32),
+    Load(CompetingLoad),
+    Hold(hold::HoldOrder),
+    /// The CPUs of two scavengers.
+    Scavenger([usize; 2]),
+    Switch(switch::SwitchOrder),
+}
+
 /// The experiment.
 ///
-/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// The program that runs it passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct OperatingSystem;
@@ -72,88 +85,132 @@ impl Experiment for OperatingSystem {
     const NAME: &'static str = "os";
     const TITLE: &'static str = "the ORB and the operating system";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = OsPlan;
+    type Findings = OsOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> OsPlan {
+        OsPlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> OsPlan {
+        OsPlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
-        let mut environment = Environment::probe();
+    fn measure(plan: &OsPlan) -> Result<OsOutcome, LabError> {
+        let environment = Environment::probe();
         let before = ProcessorTime::now();
-        let refused: Vec<_> = Class::ALL
+        let refused = SchedulingClass::ALL
             .into_iter()
-            .filter_map(|class| Some((class, class.refusal()?)))
-            .collect();
-        let is_refused = |class: &Class| refused.iter().any(|(of, _)| of == class);
-        let classes: Vec<_> = Class::ALL.into_iter().filter(|c| !is_refused(c)).collect();
-        let lock_memory = Rights::probe().memory_lock == MemoryLock::Unlimited;
-        let watch = Watch::start(Self::TITLE, length(plan, &classes)?);
-
-        let rows = classes::measure(plan, &classes, &watch)?;
-        // What is to be seen here needs priorities that the kernel keeps.
-        let fifo = classes.contains(&Class::Fifo);
-        let (mut throttling, mut switches) = (Vec::new(), Vec::new());
-        let (mut requests, mut scavengers) = (Vec::new(), Vec::new());
-        if fifo {
-            throttling = alone::throttling(plan, &watch)?;
-            switches = alone::switches(plan, &watch)?;
-            requests = requests::measure(plan, Class::Fifo, lock_memory, &watch)?;
-            scavengers = overhead::measure(plan, Class::Fifo, lock_memory, &watch)?;
-        }
-        let rates = rates::measure(plan, &classes, lock_memory, &watch)?;
-        drop(watch);
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+            .filter_map(ClassRefusal::of);
+        let refused: Vec<ClassRefusal> = refused.collect();
+        let run = OsRun::new(plan, &refused)?;
+        let mut outcome = OsOutcome {
             plan: plan.clone(),
             environment,
-            kernel: Kernel::probe(),
+            kernel: KernelSettings::probe(),
+            classes: calls::by_class(&run)?,
+            throttling: run.with_fifo(hold::measure)?,
+            switches: run.with_fifo(switch::measure)?,
+            requests: run.with_fifo(calls::switches)?,
+            scavengers: run.with_fifo(scavenger::measure)?,
+            rates: calls::at_four_rates(&run)?,
             refused,
-            classes: rows,
-            throttling,
-            switches,
-            requests,
-            scavengers,
-            rates,
-        })
+        };
+        let stolen = before.stolen_percent(ProcessorTime::now());
+        outcome.environment.stolen_percent = vec![stolen];
+        Ok(outcome)
     }
 }
 
-/// Does the part of a server, a client or another child, until its parent has heard all.
+/// Runs a child of this experiment until its parent has all its figures.
 ///
 /// # Errors
-///
-/// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB or the system fails.
+/// [`LabError::Process`] if the order cannot be read, [`LabError::Work`] if the ORB or the system
+/// fails.
 pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
     match process::order(order)? {
-        order::Part::Server(class, lanes, spec) => fleet::serve(class, &lanes, &spec),
-        order::Part::Client(class, spec) => fleet::call(class, &spec),
-        order::Part::Load(load) => load::make(load),
-        order::Part::Hold(order) => hold::hold(&order),
-        order::Part::Scavenger(order) => scavenger::scavenge(&order),
-        order::Part::Switch(order) => switch::measure(&order),
+        OsPart::Server(members) => members.serve(),
+        OsPart::Client(members, reference, server) => members.call(&reference, server),
+        OsPart::Load(load) => load::make(load),
+        OsPart::Hold(order) => hold::hold(&order),
+        OsPart::Scavenger(cpus) => scavenger::scavenge(cpus),
+        OsPart::Switch(order) => switch::take_turns(&order),
     }
 }
 
-/// What a plan takes, about.
-fn length(plan: &Plan, classes: &[Class]) -> Result<Duration, LabError> {
-    let cases = classes::cases()?;
-    let cases = cases.iter().filter(|case| classes.contains(&case.class));
-    let cases = cases.count() as u32 * plan.rounds;
-    let fleets = cases + plan.clients.len() as u32 * 2 + 5;
-    let scavenging = plan.scavenging_rounds * plan.call_rates_hz.len() as u32 * 3;
-    Ok(plan.case * cases
-        + plan.hold * 2
-        + plan.counting * (plan.clients.len() as u32 * 2)
-        + plan.scavenging * scavenging
-        + (plan.at_paper_rates + plan.at_scaled_rates) * 2
-        + AROUND * fleets)
+/// A run of the experiment: its plan, and the possibilities of the machine.
+struct OsRun<'a> {
+    plan: &'a OsPlan,
+    /// The permitted classes, and the cases with them.
+    classes: Vec<SchedulingClass>,
+    cases: Vec<OsCase>,
+    cpus: Cpus,
+    lock_memory: bool,
+    watch: Watch,
 }
 
-/// What it takes to start and to stop a server and its clients.
+impl<'a> OsRun<'a> {
+    fn new(plan: &'a OsPlan, refused: &[ClassRefusal]) -> Result<Self, LabError> {
+        let is_refused = |class: &SchedulingClass| refused.iter().any(|it| it.class == *class);
+        let classes = SchedulingClass::ALL.into_iter();
+        let classes: Vec<_> = classes.filter(|class| !is_refused(class)).collect();
+        let cpus = Cpus::of_this_process()?;
+        let lock_memory = Rights::probe().memory_lock == MemoryLock::Unlimited;
+        let mut cases = OsCase::all(cpus.are_several(), lock_memory);
+        cases.retain(|case| classes.contains(&case.class));
+        Ok(Self {
+            plan,
+            classes,
+            cpus,
+            lock_memory,
+            watch: Watch::start(OperatingSystem::TITLE, length(plan, cases.len())),
+            cases,
+        })
+    }
+
+    /// Measures what needs priorities that the kernel respects, if they are permitted.
+    fn with_fifo<R>(
+        &self,
+        measure: fn(&Self) -> Result<Vec<R>, LabError>,
+    ) -> Result<Vec<R>, LabError> {
+        if self.classes.contains(&SchedulingClass::Fifo) {
+            measure(self)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Returns the case of the parts that need such priorities.
+    fn fifo(&self, placement: Placement) -> OsCase {
+        let (class, load) = (SchedulingClass::Fifo, CompetingLoad::Idle);
+        OsCase::new(class, load, placement, self.lock_memory)
+    }
+
+    /// Returns the CPUs of client and server if they are placed on different ones.
+    fn ends(&self) -> [usize; 2] {
+        let first = self.cpus.iter().next();
+        [first, self.cpus.iter().last()].map(Option::unwrap_or_default)
+    }
+}
+
+/// Returns about the length of a run with so many cases.
+fn length(plan: &OsPlan, cases: usize) -> Duration {
+    let cases = cases as u32 * plan.rounds;
+    let counts = plan.clients.len() as u32 * 2;
+    let fleets = cases + counts + 5;
+    let scavenging = plan.scavenging_rounds * plan.call_rates_hz.len() as u32 * 3;
+    plan.case * cases
+        + plan.hold * 2
+        + plan.counting * counts
+        + plan.scavenging * scavenging
+        + (plan.at_paper_rates + plan.at_scaled_rates) * 2
+        + AROUND * fleets
+}
+
+/// Rounds a figure to three decimals.
+fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// The time that it takes to start and to stop a server and its clients.
 const AROUND: Duration = Duration::from_millis(250);

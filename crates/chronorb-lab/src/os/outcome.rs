@@ -1,356 +1,248 @@
-//! What was found.
+//! The figures of a run.
 
-use chronorb_report::Document;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::case::Case;
-use super::class::Class;
-use super::kernel::Kernel;
-use super::load::Load;
-use super::plan::Plan;
+use super::case::OsCase;
+use super::class::SchedulingClass;
+use super::kernel::KernelSettings;
+use super::load::CompetingLoad;
+use super::plan::OsPlan;
 use super::switch::Switching;
-use super::{OperatingSystem, claims, report};
-use crate::Claim;
 use crate::bench::Placement;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::Summary;
 
-/// All that was found.
+/// The figures of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
-    /// What was run.
-    pub plan: Plan,
-    /// Where.
+pub struct OsOutcome {
+    /// The plan of the run.
+    pub plan: OsPlan,
+    /// The machine.
     pub environment: Environment,
-    /// What the kernel of this machine is set to.
-    pub kernel: Kernel,
-    /// The classes that this process may not use, and why.
-    #[serde(skip)]
-    pub refused: Vec<(Class, String)>,
-    /// The ORB under each class and load.
+    /// The settings of its kernel.
+    pub kernel: KernelSettings,
+    /// The scheduling classes that this process may not use.
+    pub refused: Vec<ClassRefusal>,
+    /// The calls under each class and load.
     #[serde(skip)]
     pub classes: Vec<ClassRow>,
-    /// What throttling takes from a real-time thread.
+    /// The throttling of a real-time thread.
     #[serde(skip)]
     pub throttling: Vec<ThrottlingRow>,
-    /// What a context switch costs.
+    /// The cost of a context switch.
     #[serde(skip)]
     pub switches: Vec<SwitchRow>,
-    /// How many of them a request has.
+    /// The context switches of requests.
     #[serde(skip)]
     pub requests: Vec<RequestRow>,
-    /// What the ORB leaves of processors.
+    /// The processor time that the ORB leaves.
     #[serde(skip)]
     pub scavengers: Vec<ScavengerRow>,
-    /// Four clients at four rates.
+    /// The calls of four clients at four rates.
     #[serde(skip)]
     pub rates: Vec<RateRow>,
 }
 
-/// Which clients.
+/// A scheduling class that this process may not use.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassRefusal {
+    /// The class.
+    pub class: SchedulingClass,
+    /// The reason.
+    pub why: String,
+}
+
+impl ClassRefusal {
+    pub(super) fn of(class: SchedulingClass) -> Option<Self> {
+        let why = class.refusal()?;
+        Some(Self { class, why })
+    }
+}
+
+/// The priority of clients.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Client {
-    /// The one of high priority.
+pub enum ClientPriority {
+    /// The one client of high priority.
     High,
-    /// Those of low priority together.
+    /// The clients of low priority together.
     Low,
 }
 
-/// The calls of one client, or several alike, in a case.
+/// The calls of the clients of one priority in a case.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "scheduling-class")]
 pub struct ClassRow {
-    /// What was tried.
+    /// The case.
     #[serde(flatten)]
-    pub case: Case,
-    /// Whose calls.
-    pub client: Client,
-    /// Their latencies from when they were due, all rounds together.
+    pub case: OsCase,
+    /// The priority of the clients.
+    pub client: ClientPriority,
+    /// The latencies of all rounds together, from the times when the calls were due.
     #[serde(flatten)]
     pub latency: Summary,
-    /// The median over the rounds.
+    /// The median of the rounds' 99th percentiles.
     pub p99_of_rounds_us: f64,
-    /// How much of the processors' time was taken meanwhile, by whomever.
+    /// The share of the processor time that all programs took.
     pub cpu_busy_percent: f64,
-    /// How much of it a hypervisor gave to others.
+    /// The share of the processor time that a hypervisor took away.
     pub cpu_stolen_percent: f64,
 }
 
-/// How a real-time thread fared that computes without end.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// The figures of a real-time thread that computes without a break.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "throttling")]
 pub struct ThrottlingRow {
-    /// Whether an ordinary thread wanted the same processor.
+    /// Whether an ordinary thread computed on the same CPU.
     pub contended: bool,
-    /// How long it computed.
+    /// The time for which it computed.
     pub length_s: f64,
-    /// The longest time between two looks at the clock.
+    /// The longest time between two readings of the clock.
     pub longest_gap_us: f64,
-    /// How many times it was kept from computing for a ms or more.
+    /// The number of such times of 1 ms or more.
     pub gaps_of_a_ms: u64,
-    /// How much of the time it had no processor.
+    /// The share of the time for which it had no CPU.
     pub lost_percent: f64,
-    /// How much of the time the ordinary thread had it.
+    /// The share of the time for which the ordinary thread had the CPU.
     pub given_percent: f64,
 }
 
-/// What a context switch costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// The cost of a context switch.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "context-switch")]
 pub struct SwitchRow {
-    /// How two threads took turns.
+    /// The mechanism by which two threads took turns.
     pub switching: Switching,
-    /// On how many processors.
+    /// The number of CPUs on which they ran.
     pub cpus: u32,
-    /// How often.
+    /// The number of turns.
     pub turns: u64,
-    /// The mean of a switch, half of the time to the next turn.
+    /// The mean of a switch, which is half of the time to the next turn.
     pub mean_us: f64,
-    /// Its standard deviation.
+    /// The standard deviation of a switch.
     pub deviation_us: f64,
-    /// The median.
+    /// The median of a switch.
     pub p50_us: f64,
-    /// 99 % were not longer.
+    /// The 99th percentile of a switch.
     pub p99_us: f64,
-    /// The longest.
+    /// The longest switch.
     pub max_us: f64,
-    /// The switches that the kernel has counted for each that should have been.
+    /// The number of switches that the kernel counted, by the expected number.
     pub counted_by_expected: f64,
 }
 
 /// The context switches of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "switches-per-request")]
 pub struct RequestRow {
-    /// Where client and server were.
+    /// The CPUs of client and server.
     pub placement: Placement,
-    /// How many called at once.
+    /// The number of concurrent clients.
     pub clients: u32,
-    /// How many requests were made.
+    /// The number of requests.
     pub requests: u64,
-    /// Context switches of the client's threads, for each.
+    /// The context switches of the client's threads for each request.
     pub client_switches_per_request: f64,
-    /// And of the server's.
+    /// The context switches of the server's threads for each request.
     pub server_switches_per_request: f64,
 }
 
-/// Client or server.
+impl RequestRow {
+    /// Returns the context switches of both sides for each request.
+    pub(super) fn switches(&self) -> f64 {
+        self.client_switches_per_request + self.server_switches_per_request
+    }
+}
+
+/// The process that has a CPU for itself and a scavenger.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Side {
-    /// Where the calls are made.
+pub enum CpuOwner {
+    /// The client.
     Client,
-    /// Where they are served.
+    /// The server.
     Server,
 }
 
-/// What was left of a processor while calls were made.
+/// The processor time that calls left to a scavenger.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "scavenger")]
 pub struct ScavengerRow {
-    /// Whose processor.
-    pub side: Side,
-    /// How many calls were made in a second.
+    /// The process on the same CPU.
+    pub side: CpuOwner,
+    /// The rate of the calls.
     pub rate_hz: u32,
-    /// How many calls were made.
+    /// The number of calls.
     pub requests: u64,
-    /// What was left of what there is without calls.
+    /// The count beside calls, by the count beside a client that rests.
     pub left_percent: f64,
-    /// What was left where the client only woke up as often.
+    /// The count beside a client that only wakes up, by the same.
     pub left_by_waking_percent: f64,
-    /// The processor time that a request takes, in all.
+    /// The processor time of a request.
     pub cpu_us_per_request: f64,
-    /// Without what it takes to wake up for it.
+    /// The processor time of a request without that of waking up.
     pub orb_us_per_request: f64,
 }
 
-/// In which way four clients called.
+/// The conditions under which four clients called.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// At the papers' rates, with next to no work.
+pub enum RateMode {
+    /// The rates of the papers, with next to no work.
     Paper,
-    /// At ten times these rates, with work, while the processors are busy.
+    /// Ten times these rates, with work, on busy CPUs.
     Scaled,
+}
+
+impl RateMode {
+    pub(super) const ALL: [Self; 2] = [Self::Paper, Self::Scaled];
 }
 
 /// The calls of one of four clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "part", rename = "four-rates")]
 pub struct RateRow {
-    /// How all threads were scheduled.
-    pub class: Class,
-    /// In which way they called.
-    pub mode: Mode,
-    /// 1 is the most urgent.
+    /// The scheduling class of all threads.
+    pub class: SchedulingClass,
+    /// The conditions.
+    pub mode: RateMode,
+    /// The number of the client; 1 is the most urgent.
     pub client: u32,
-    /// Its priority, as CORBA and Linux have it.
+    /// The priority of the client, in CORBA and in Linux.
     pub priority: u8,
-    /// How often it called.
+    /// The rate of its calls.
     pub rate_hz: u32,
-    /// The latencies of its calls from when they were due.
+    /// The latencies of its calls, from the times when they were due.
     #[serde(flatten)]
     pub latency: Summary,
 }
 
-impl Outcome {
-    /// The calls of a case.
-    pub(super) fn class(&self, case: Case, client: Client) -> Option<&ClassRow> {
+impl OsOutcome {
+    /// Returns the calls of a class under a load, free to run on all CPUs, with locked memory if
+    /// that is permitted.
+    pub(super) fn free(
+        &self,
+        class: SchedulingClass,
+        load: CompetingLoad,
+        client: ClientPriority,
+    ) -> Option<&ClassRow> {
+        let locked = self.classes.iter().any(|row| row.case.memory_locked);
+        let case = OsCase::new(class, load, Placement::Unpinned, locked);
         let mut rows = self.classes.iter();
         rows.find(|row| row.case == case && row.client == client && row.latency.calls > 0)
     }
 
-    /// What a context switch cost.
+    /// Returns the cost of a context switch.
     pub(super) fn switch(&self, switching: Switching, cpus: u32) -> Option<&SwitchRow> {
         let mut rows = self.switches.iter();
         rows.find(|row| row.switching == switching && row.cpus == cpus)
     }
 
-    /// The four clients, the most urgent first; nothing where not all of them called.
-    pub(super) fn four(&self, class: Class, mode: Mode) -> Option<[&RateRow; 4]> {
-        let rows = self.rates.iter();
-        let rows =
-            rows.filter(|row| row.class == class && row.mode == mode && row.latency.calls > 0);
+    /// Returns the calls of the four clients, the most urgent first, or `None` unless all of them
+    /// called.
+    pub(super) fn four(&self, class: SchedulingClass, mode: RateMode) -> Option<[&RateRow; 4]> {
+        let rows = self.rates.iter().filter(|row| row.class == class);
+        let rows = rows.filter(|row| row.mode == mode && row.latency.calls > 0);
         rows.collect::<Vec<_>>().try_into().ok()
-    }
-
-    /// That others used the processors where they should have been idle.
-    fn busy_caveat(&self) -> Option<String> {
-        let idle = self
-            .classes
-            .iter()
-            .filter(|row| row.case.load == Load::Idle);
-        let least = idle.map(|row| row.cpu_busy_percent).reduce(f64::min)?;
-        (least >= BUSY_PERCENT).then(|| {
-            format!(
-                "Other programs ran meanwhile: the processors were busy for {least:.0} % of the time where they should \
-                 have been idle, so that idle is not idle here."
-            )
-        })
-    }
-
-    /// That scavengers lost to others than the ORB.
-    fn scavenger_caveat(&self) -> Option<String> {
-        // Nothing is done at the server while the client only wakes up.
-        let servers = self
-            .scavengers
-            .iter()
-            .filter(|row| row.side == Side::Server);
-        let off = servers.map(|row| (row.left_by_waking_percent - 100.0).abs());
-        let most = off.reduce(f64::max)?;
-        (most >= OFF_PERCENT).then(|| {
-            format!(
-                "Other programs took part in what was left to scavengers, by {most:.0} % where nobody called: what they say \
-                 of the ORB's processor time is no better than that."
-            )
-        })
-    }
-
-    /// The rows of all parts, each with the name of its part.
-    fn rows(&self) -> Vec<Value> {
-        [
-            parts("scheduling-class", &self.classes),
-            parts("throttling", &self.throttling),
-            parts("context-switch", &self.switches),
-            parts("switches-per-request", &self.requests),
-            parts("scavenger", &self.scavengers),
-            parts("four-rates", &self.rates),
-        ]
-        .concat()
-    }
-}
-
-impl Findings for Outcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let refused = self.refused.iter().map(|(class, why)| {
-            format!(
-                "{} was not measured, and nothing else that needs it: {why}.",
-                class.name()
-            )
-        });
-        let others = [self.busy_caveat(), self.scavenger_caveat()];
-        refused
-            .chain(others.into_iter().flatten())
-            .chain(self.environment.stolen_caveat())
-            .collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        let refused = self
-            .refused
-            .iter()
-            .map(|(class, why)| json!({"class": class, "why": why}));
-        figures(
-            OperatingSystem::NAME,
-            self,
-            json!({"refused": refused.collect::<Vec<_>>(), "rows": self.rows()}),
-        )
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
-/// More than the calls of an idle case take.
-const BUSY_PERCENT: f64 = 60.0;
-/// By how much counts differ on a quiet machine.
-const OFF_PERCENT: f64 = 3.0;
-
-fn parts<T: Serialize>(part: &str, rows: &[T]) -> Vec<Value> {
-    rows.iter()
-        .map(|row| {
-            let mut row = serde_json::to_value(row).expect("rows are plain data");
-            row["part"] = part.into();
-            row
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::super::claims::tests::outcome;
-    use super::*;
-
-    #[test]
-    fn what_others_did_meanwhile_is_said() {
-        let mut outcome = outcome();
-        assert_eq!(outcome.caveats(), [""; 0]);
-        for row in &mut outcome.classes {
-            row.cpu_busy_percent = 97.0;
-        }
-        outcome.scavengers[1].left_by_waking_percent = 110.0;
-        outcome.environment.stolen_percent = vec![2.5];
-        let caveats = outcome.caveats();
-        assert_eq!(caveats.len(), 3, "{caveats:?}");
-        let parts = ["97 % of the time", "by 10 %", "2.5 %"];
-        for (caveat, part) in caveats.iter().zip(parts) {
-            assert!(caveat.contains(part), "{caveat}");
-        }
-    }
-
-    #[test]
-    fn rows_name_their_part_and_what_was_tried() {
-        let figures = outcome().figures();
-        let rows = figures["rows"].as_array().unwrap();
-        let parts: BTreeSet<_> = rows.iter().map(|row| row["part"].as_str()).collect();
-        assert_eq!(parts.len(), 6);
-        let tried = [
-            ("class", "other"),
-            ("load", "idle"),
-            ("client", "high"),
-            ("placement", "unpinned"),
-        ];
-        for (name, value) in tried {
-            assert_eq!(rows[0][name], value, "{}", rows[0]);
-        }
-        assert!(rows[0]["p99_us"].is_number() && rows[0]["memory_locked"].is_boolean());
     }
 }

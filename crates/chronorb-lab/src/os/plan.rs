@@ -1,48 +1,48 @@
-//! What is run, and how much of it.
+//! The measurements of a run, and their lengths.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// How much of each part is run.
+/// The measurements of a run, and their lengths.
 #[derive(Clone, Debug, Serialize)]
-pub struct Plan {
-    /// How often each case of the scheduling classes is measured, all in turn.
+pub struct OsPlan {
+    /// The number of rounds, each of which measures every case of the scheduling classes once.
     pub rounds: u32,
-    /// How long, each time.
+    /// The length of one measurement of a case.
     pub case: Duration,
-    /// How many clients of low priority call beside that of high priority.
+    /// The number of clients of low priority beside the client of high priority.
     pub low_clients: u32,
-    /// How often the client of high priority calls.
+    /// The period of the calls of high priority.
     pub high_period: Duration,
-    /// How often those of low priority call.
+    /// The period of the calls of each client of low priority.
     pub low_period: Duration,
-    /// What a call computes.
+    /// The computing time of a call.
     pub work: Duration,
-    /// How long a real-time thread computes without end.
+    /// The time for which a real-time thread computes without a break.
     pub hold: Duration,
-    /// How often two threads take turns.
+    /// The number of turns of two threads.
     pub turns: u32,
-    /// How many clients call at once where context switches are counted.
+    /// The numbers of concurrent clients for which context switches are counted.
     pub clients: Vec<u32>,
-    /// How long, each.
+    /// The length of each of these counts.
     pub counting: Duration,
-    /// How many calls a second are made beside scavengers.
+    /// The rates of the calls beside scavengers.
     pub call_rates_hz: Vec<u32>,
-    /// How long scavengers count at a time.
+    /// The length of one count of the scavengers.
     pub scavenging: Duration,
-    /// How often.
+    /// The number of these counts.
     pub scavenging_rounds: u32,
-    /// How long four clients call at the papers' rates.
+    /// The time for which four clients call at the rates of the papers.
     pub at_paper_rates: Duration,
-    /// How long they call at ten times these rates, with more work and load.
+    /// The time for which they call at ten times these rates, with more work and load.
     pub at_scaled_rates: Duration,
-    /// What a call computes then.
+    /// The computing time of a call at the scaled rates.
     pub scaled_work: Duration,
 }
 
-impl Plan {
-    /// Some minutes.
+impl OsPlan {
+    /// Returns the plan of some minutes.
     #[must_use]
     pub fn full() -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Plan {
         }
     }
 
-    /// About a minute.
+    /// Returns the plan of about a minute.
     #[must_use]
     pub fn short() -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Plan {
         }
     }
 
-    /// Next to nothing of each part, for tests.
+    /// Returns the smallest plan that has all parts, for tests.
     #[must_use]
     pub fn tiny() -> Self {
         Self {
@@ -104,5 +104,5 @@ impl Plan {
 
 /// The rates of the four clients in the papers' test, the most urgent first, in Hz.
 pub(super) const PAPER_RATES_HZ: [u32; 4] = [20, 10, 5, 1];
-/// By how much they are scaled where the machine is loaded.
+/// The factor of the rates under load.
 pub(super) const SCALE: u32 = 10;

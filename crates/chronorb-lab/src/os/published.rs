@@ -1,64 +1,39 @@
-//! What the papers measured.
+//! The context switches that the papers measured.
 
 use super::switch::Switching;
 
-/// The time of a context switch on an operating system, in µs: mean and standard deviation, where they are given.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Published {
-    pub(super) system: &'static str,
-    pub(super) suspend_resume: Time,
-    pub(super) yielding: Time,
-    pub(super) synchronisation: Time,
-}
-
-/// Mean and standard deviation.
-pub(super) type Time = Option<(f64, Option<f64>)>;
-
-impl Published {
-    /// What is nearest to one of ours.
-    pub(super) const fn of(&self, switching: Switching) -> Time {
-        match switching {
-            Switching::SuspendResume => self.suspend_resume,
-            Switching::Yield => self.yielding,
-            Switching::Semaphore | Switching::PiLock => self.synchronisation,
-        }
-    }
-}
-
-/// On a Pentium II at 450 MHz. The slides do not tell how many switches the standard deviations are of.
-pub(super) const PUBLISHED: [Published; 5] = [
-    Published {
-        system: "Solaris",
-        suspend_resume: Some((46.0, None)),
-        yielding: Some((17.8, Some(0.837))),
-        synchronisation: Some((128.0, None)),
-    },
-    Published {
-        system: "VxWorks",
-        suspend_resume: Some((15.4, Some(0.294))),
-        yielding: None,
-        synchronisation: Some((40.0, None)),
-    },
-    Published {
-        system: "LynxOS",
-        suspend_resume: None,
-        yielding: Some((3.72, Some(0.043))),
-        synchronisation: Some((5.45, Some(0.07))),
-    },
-    Published {
-        system: "Linux of 1999",
-        suspend_resume: None,
-        yielding: Some((6.52, Some(0.117))),
-        synchronisation: Some((18.2, Some(0.26))),
-    },
-    Published {
-        system: "Windows NT",
-        suspend_resume: Some((3.45, Some(0.059))),
-        yielding: Some((5.76, Some(0.449))),
-        synchronisation: Some((7.02, Some(0.113))),
-    },
+/// The mechanisms that the papers measured too. Their "synchronisation" is a semaphore here.
+pub(super) const IN_PAPERS: [Switching; 3] = [
+    Switching::SuspendResume,
+    Switching::Yield,
+    Switching::Semaphore,
 ];
 
-/// Where [`PUBLISHED`] stands.
-pub(super) const SOURCE: &str = "S. Flores-Gaitan: An Empirical Analysis of CORBA and OS Support for Real-time \
-     Applications (slides, Washington University), context switch time";
+/// A time of the papers in µs: its mean, and its standard deviation if they give it.
+pub(super) type PaperTime = Option<(f64, Option<f64>)>;
+
+/// The times of a context switch on operating systems, by [`IN_PAPERS`], on a Pentium II at
+/// 450 MHz. The slides do not give the number of switches behind the standard deviations.
+pub(super) const PUBLISHED: [(&str, [PaperTime; 3]); 5] = [
+    ("Solaris", [mean(46.0), both(17.8, 0.837), mean(128.0)]),
+    ("VxWorks", [both(15.4, 0.294), None, mean(40.0)]),
+    ("LynxOS", [None, both(3.72, 0.043), both(5.45, 0.07)]),
+    ("Linux of 1999", [None, both(6.52, 0.117), both(18.2, 0.26)]),
+    (
+        "Windows NT",
+        [both(3.45, 0.059), both(5.76, 0.449), both(7.02, 0.113)],
+    ),
+];
+
+const fn mean(us: f64) -> PaperTime {
+    Some((us, None))
+}
+
+const fn both(mean_us: f64, deviation_us: f64) -> PaperTime {
+    Some((mean_us, Some(deviation_us)))
+}
+
+/// The source of [`PUBLISHED`].
+pub(super) const SOURCE: &str = "S. Flores-Gaitan: An Empirical Analysis of CORBA and OS Support \
+                                 for Real-time Applications (slides, Washington University), \
+                                 context switch time";

@@ -1,38 +1,39 @@
-//! Two threads that take turns: what a context switch costs.
+//! The cost of a context switch: two threads that take turns.
 
-use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use chronorb_rt::{Monotonic, PiLock, Scheduling, ThreadBuilder, Usage, lock_all};
+use chronorb_rt::{Monotonic, PiLock, Scheduling, Usage, lock_all};
 use rustix::thread::futex;
 use serde::{Deserialize, Serialize};
 
 use super::class::HIGH;
-use super::order::{SwitchOrder, Switched};
+use super::fleet::ask;
+use super::outcome::SwitchRow;
+use super::{OsPart, OsRun, thousandths, threads};
 use crate::error::LabError;
 use crate::process;
 use crate::stats::Record;
 
-/// How two threads take turns.
+/// The mechanism by which two threads take turns.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switching {
-    /// One resumes the other and suspends itself.
+    /// One thread unparks the other and parks itself.
     SuspendResume,
-    /// One yields its processor, and the other, of the same priority, has it.
+    /// One thread yields its CPU to the other, which has the same priority.
     Yield,
-    /// One posts a semaphore that the other waits for, and waits for another.
+    /// One thread posts the semaphore of the other and waits for its own.
     Semaphore,
-    /// One unlocks a lock that inherits priority, for which the other waits, and locks it again.
+    /// One thread releases a lock with priority inheritance for which the other waits, and takes
+    /// it again.
     PiLock,
 }
 
 impl Switching {
-    /// All of them.
+    /// All mechanisms.
     pub const ALL: [Self; 4] = [
         Self::SuspendResume,
         Self::Yield,
@@ -40,7 +41,7 @@ impl Switching {
         Self::PiLock,
     ];
 
-    /// In words.
+    /// Returns the name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,85 +53,113 @@ impl Switching {
     }
 }
 
-/// Lets two threads take turns, and tells how long that took.
-pub(super) fn measure(order: &SwitchOrder) -> Result<(), LabError> {
+/// Two threads that take turns.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct SwitchOrder {
+    switching: Switching,
+    /// The CPU of each thread.
+    cpus: [usize; 2],
+    lock_memory: bool,
+    turns: u32,
+}
+
+/// Measures a context switch on one CPU by each mechanism, and across two CPUs if there are two.
+pub(super) fn measure(run: &OsRun<'_>) -> Result<Vec<SwitchRow>, LabError> {
+    let [first, last] = run.ends();
+    let on_one = Switching::ALL.map(|switching| (switching, [last, last]));
+    let across = run.cpus.are_several();
+    let across = across.then_some((Switching::SuspendResume, [first, last]));
+    let rows = on_one.into_iter().chain(across).map(|(switching, cpus)| {
+        run.watch.begin("context switches");
+        let part = OsPart::Switch(SwitchOrder {
+            switching,
+            cpus,
+            lock_memory: run.lock_memory,
+            turns: run.plan.turns,
+        });
+        ask("two threads", &part, A_TURN * run.plan.turns)
+    });
+    rows.collect()
+}
+
+/// Runs the two threads, and tells the parent the figures.
+pub(super) fn take_turns(order: &SwitchOrder) -> Result<(), LabError> {
     if order.lock_memory {
         lock_all().map_err(LabError::work("locking the memory"))?;
     }
-    let shared = Arc::new(Shared::default());
-    let (to_first, from_second) = mpsc::channel();
-    let (to_second, from_first) = mpsc::channel();
-    let switching = order.switching;
-    let rounds = order.rounds;
-    let spawn = |name: &str, cpu| {
-        ThreadBuilder::new(name)
-            .scheduling(Scheduling::fifo(HIGH))
-            .affinity(&[cpu])
-            .prefault_stack(true)
-    };
-    let seat = |own, shared: &Arc<Shared>| Seat {
+    let SwitchOrder {
+        switching,
+        cpus,
+        turns,
+        ..
+    } = *order;
+    let shared = Arc::new(TurnState::default());
+    let [first, second] = [0, 1].map(|own| Player {
         switching,
         own,
-        shared: Arc::clone(shared),
-    };
-    let failed = LabError::work("starting two threads");
-    let second = seat(1, &shared);
-    let second = spawn("second", order.cpus[1])
-        .spawn(move || second.follow(&to_first, &from_first))
-        .map_err(&failed)?;
-    let first = seat(0, &shared);
-    let first = spawn("first", order.cpus[0])
-        .spawn(move || first.lead(&to_second, &from_second, rounds))
-        .map_err(&failed)?;
-    let (switches, of_first) = first.join().unwrap_or_else(|panic| resume_unwind(panic));
-    let of_second = second.join().unwrap_or_else(|panic| resume_unwind(panic));
-    process::tell(&Switched {
-        switches,
-        counted: of_first + of_second,
+        shared: Arc::clone(&shared),
+    });
+    let fifo = Scheduling::fifo(HIGH);
+    let second = threads::start("second", fifo, cpus[1], move || second.follow())?;
+    let first = threads::start("first", fifo, cpus[0], move || first.lead(turns))?;
+    let (record, of_first) = threads::join(first);
+    let of_second = threads::join(second);
+    let latency = record.summary();
+    // Each turn is two switches.
+    let expected = f64::from(turns) * 2.0;
+    process::tell(&SwitchRow {
+        switching,
+        cpus: if cpus[0] == cpus[1] { 1 } else { 2 },
+        turns: latency.calls,
+        mean_us: latency.mean_us,
+        deviation_us: latency.jitter_us,
+        p50_us: latency.p50_us,
+        p99_us: latency.p99_us,
+        max_us: latency.max_us,
+        counted_by_expected: thousandths((of_first + of_second) as f64 / expected),
     })?;
     Ok(())
 }
 
-/// What both threads use.
+/// The state that both threads share.
 #[derive(Default)]
-struct Shared {
-    /// How often each of them was let go on.
+struct TurnState {
+    threads: [OnceLock<Thread>; 2],
+    /// The posts for each thread.
     semaphores: [Semaphore; 2],
     lock: PiLock,
     is_over: AtomicBool,
 }
 
-/// The place of one of the two threads.
-struct Seat {
+/// One of the two threads.
+struct Player {
     switching: Switching,
     own: usize,
-    shared: Arc<Shared>,
+    shared: Arc<TurnState>,
 }
 
-impl Seat {
-    /// The thread whose turns are measured. Returns what its switches took, and how many the kernel has counted.
-    fn lead(
-        &self,
-        other: &Sender<Thread>,
-        others: &Receiver<Thread>,
-        rounds: u32,
-    ) -> (Record, u64) {
-        self.take();
-        let other = introduce(other, others);
-        // The other one waits by then.
+impl Player {
+    /// Runs the thread whose turns are measured. Returns the times of its switches, and their
+    /// number as the kernel counts them.
+    fn lead(&self, turns: u32) -> (Record, u64) {
+        if self.switching == Switching::PiLock {
+            self.take_lock();
+        }
+        let other = self.meet();
+        // The other thread waits by then.
         thread::sleep(SETTLING);
-        for _ in 0..WARM_UP_ROUNDS {
+        for _ in 0..WARM_UP_TURNS {
             self.pass(&other);
         }
         let mut record = Record::new();
         let before = switches();
-        let begun = Monotonic::now();
-        let mut turn = begun;
-        for _ in 0..rounds {
+        let begin = Monotonic::now();
+        let mut turn = begin;
+        for _ in 0..turns {
             self.pass(&other);
             let now = Monotonic::now();
             // There and back are two switches.
-            record.add(turn.since(begun), now.since(turn) / 2);
+            record.add(turn.since(begin), now.since(turn) / 2);
             turn = now;
         }
         let counted = switches() - before;
@@ -139,96 +168,83 @@ impl Seat {
         (record, counted)
     }
 
-    /// The other thread. Returns how many of its switches the kernel has counted.
-    fn follow(&self, other: &Sender<Thread>, others: &Receiver<Thread>) -> u64 {
-        let other = introduce(other, others);
-        self.wait();
+    /// Runs the other thread. Returns the number of its switches as the kernel counts them.
+    fn follow(&self) -> u64 {
+        let other = self.meet();
+        self.await_turn(0);
         let before = switches();
         while !self.shared.is_over.load(Ordering::Acquire) {
             self.pass(&other);
         }
         let counted = switches() - before;
         self.give(&other);
-        // Those of the warm-up were counted too.
-        counted.saturating_sub(WARM_UP_ROUNDS.into())
+        // The switches of the warm-up are counted too.
+        counted.saturating_sub(WARM_UP_TURNS.into())
     }
 
-    /// Lets the other thread go on, and waits until that does the same.
+    /// Waits until the other thread runs, and returns it.
+    fn meet(&self) -> Thread {
+        self.shared.threads[self.own].get_or_init(thread::current);
+        self.shared.threads[1 - self.own].wait().clone()
+    }
+
+    /// Gives the turn to the other thread, and waits for the next one.
     fn pass(&self, other: &Thread) {
-        let seen = self.shared.semaphores[self.own].posted();
+        let seen = self.shared.semaphores[self.own].posts();
         self.give(other);
-        match self.switching {
-            Switching::Yield => thread::yield_now(),
-            Switching::SuspendResume => thread::park(),
-            Switching::Semaphore => {
-                self.shared.semaphores[self.own].wait_while(seen);
-            }
-            Switching::PiLock => self.take(),
-        }
+        self.await_turn(seen);
     }
 
-    /// Has the lock, where that is what is passed.
-    fn take(&self) {
-        if self.switching == Switching::PiLock {
-            let had = self.shared.lock.lock();
-            had.expect("the two threads wait for nothing else");
-        }
-    }
-
-    /// Lets the other thread go on.
     fn give(&self, other: &Thread) {
         match self.switching {
             Switching::Yield => {}
             Switching::SuspendResume => other.unpark(),
             Switching::Semaphore => self.shared.semaphores[1 - self.own].post(),
             Switching::PiLock => {
-                let unlocked = self.shared.lock.unlock();
-                unlocked.expect("whose turn it is has the lock");
+                let released = self.shared.lock.unlock();
+                released.expect("the thread at turn holds the lock");
             }
         }
     }
 
-    /// Waits for the first turn.
-    fn wait(&self) {
+    /// Waits for the turn: for a semaphore, for a post beyond those `seen`.
+    fn await_turn(&self, seen: u32) {
         match self.switching {
-            Switching::Yield => {}
+            Switching::Yield => thread::yield_now(),
             Switching::SuspendResume => thread::park(),
-            Switching::Semaphore => {
-                self.shared.semaphores[self.own].wait_while(0);
-            }
-            Switching::PiLock => self.take(),
+            Switching::Semaphore => self.shared.semaphores[self.own].wait_while(seen),
+            Switching::PiLock => self.take_lock(),
         }
+    }
+
+    fn take_lock(&self) {
+        let taken = self.shared.lock.lock();
+        taken.expect("the two threads wait for nothing else");
     }
 }
 
-/// Counts how often it was posted: a futex, without a time limit, whose timer would cost something too.
+/// A counter of posts, on a futex. Its waits have no time limit, because a timer would add to the
+/// cost.
 #[derive(Default)]
 struct Semaphore(AtomicU32);
 
 impl Semaphore {
-    fn posted(&self) -> u32 {
+    fn posts(&self) -> u32 {
         self.0.load(Ordering::Acquire)
     }
 
     fn post(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
-        // It fails for no word that is there.
+        // It cannot fail for a word that exists.
         let _ = futex::wake(&self.0, futex::Flags::PRIVATE, 1);
     }
 
     fn wait_while(&self, seen: u32) {
-        while self.posted() == seen {
-            // Whatever it returns for, what was posted decides.
+        while self.posts() == seen {
+            // The number of posts decides, whatever the reason of the return.
             let _ = futex::wait(&self.0, futex::Flags::PRIVATE, seen, None);
         }
     }
-}
-
-/// Tells the other thread who this is, and hears who that is.
-fn introduce(other: &Sender<Thread>, others: &Receiver<Thread>) -> Thread {
-    // The other one lives as long as it waits for this.
-    let _ = other.send(thread::current());
-    others.recv().expect("the other thread says who it is")
 }
 
 fn switches() -> u64 {
@@ -236,5 +252,7 @@ fn switches() -> u64 {
     usage.voluntary_switches + usage.involuntary_switches
 }
 
-const WARM_UP_ROUNDS: u32 = 200;
+const WARM_UP_TURNS: u32 = 200;
 const SETTLING: Duration = Duration::from_millis(10);
+/// Far more than the length of a turn.
+const A_TURN: Duration = Duration::from_millis(1);

@@ -1,12 +1,11 @@
-//! `chronorb lab peer`: a server and a client that take part in comparisons which others make.
+//! `chronorb lab peer`: a server and a client for comparisons that other programs make.
 //!
 //! Such a comparison runs servers and clients of several systems, from outside. [`serve`] writes
-//! its references to a file and runs until it is told to end; [`call`] reads the file, makes calls
-//! and prints one line of JSON. The interface is `Peers::Power` of `idl/peers.idl`: an octet, and its
-//! cube as the answer. `Peers::Data` is there too, which gives back data.
+//! its references to a file and runs until a signal ends it; [`call`] reads the file, makes calls
+//! and prints one line of JSON. The interface is `Peers::Power` of `idl/peers.idl`: an octet, and
+//! its cube as the reply. `Peers::Data` returns data.
 
-mod payload;
-mod transport;
+mod arguments;
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use chronorb::prelude::*;
 use chronorb_orb::OrbConfig;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::bench::drive::{elapsed, timed};
 use crate::bench::orb::{Calls, offer_lines, waiting};
@@ -22,37 +21,36 @@ use crate::error::LabError;
 use crate::stats::quantile;
 
 pub use crate::bench::{Operation, Waits};
-pub use payload::payload;
-pub use transport::{Transport, UnknownTransport};
+pub use arguments::{PeerTransport, payload};
 
-/// What `chronorb lab peer server` was asked to do.
+/// The arguments of `chronorb lab peer server`.
 #[derive(Clone, Debug)]
-pub struct Server {
-    /// Where the references go: a line for `Peers::Power`, and one for `Peers::Data`.
+pub struct PeerServer {
+    /// The file for the references: a line for `Peers::Power`, and one for `Peers::Data`.
     pub file: PathBuf,
-    /// How clients reach it, where `config` names no endpoint.
-    pub transport: Transport,
-    /// How its threads wait for requests; as `config` says where this is nothing.
+    /// The transport, unless `config` names an endpoint.
+    pub transport: PeerTransport,
+    /// The way in which its threads wait for requests, instead of that of `config`.
     pub waits: Option<Waits>,
     /// All other settings.
     pub config: OrbConfig,
 }
 
-/// What `chronorb lab peer client` was asked to do.
+/// The arguments of `chronorb lab peer client`.
 #[derive(Clone, Debug)]
-pub struct Client {
-    /// Where the references are.
+pub struct PeerClient {
+    /// The file with the references.
     pub file: PathBuf,
-    /// How many calls are timed.
+    /// The number of timed calls.
     pub calls: u32,
-    /// How many go before them.
+    /// The number of calls before them.
     pub warm_up: u32,
-    /// How many call at once, each on a connection of its own, to see how many calls there are in a
-    /// second; without it one makes calls to see what each of them takes.
+    /// The number of threads that call at once, each on a connection of its own, to count the calls
+    /// in a second. Without it, one thread times each call.
     pub threads: Option<u32>,
-    /// What is called.
+    /// The operation that is called.
     pub operation: Operation,
-    /// How its threads wait for replies; as `config` says where this is nothing.
+    /// The way in which its threads wait for replies, instead of that of `config`.
     pub waits: Option<Waits>,
     /// All other settings.
     pub config: OrbConfig,
@@ -61,9 +59,8 @@ pub struct Client {
 /// Serves until `SIGTERM` or `SIGINT`.
 ///
 /// # Errors
-///
 /// See [`LabError`].
-pub fn serve(server: Server) -> Result<(), LabError> {
+pub fn serve(server: PeerServer) -> Result<(), LabError> {
     let mut config = server.config;
     if config.listen_endpoints.is_empty() {
         config.listen_endpoints = server.transport.endpoints();
@@ -75,18 +72,16 @@ pub fn serve(server: Server) -> Result<(), LabError> {
     orb.catch_signals().map_err(LabError::work(SERVING))?;
     let references = offer_lines(&orb).map_err(LabError::work("the objects cannot be offered"))?;
     let file = server.file.display();
-    write_in_one_step(&server.file, &references).map_err(LabError::work(format!(
-        "the references cannot be written to {file}"
-    )))?;
+    let failed = LabError::work(format!("the references cannot be written to {file}"));
+    write_in_one_step(&server.file, &references).map_err(failed)?;
     orb.run_until_signal().map_err(LabError::work(SERVING))
 }
 
-/// Makes the calls, and prints what they took: one JSON object.
+/// Makes the calls, and prints their times as one JSON object.
 ///
 /// # Errors
-///
 /// See [`LabError`].
-pub fn call(client: Client) -> Result<(), LabError> {
+pub fn call(client: PeerClient) -> Result<(), LabError> {
     let reference = reference(&client.file, client.operation)?;
     let mut config = client.config;
     if let Some(waits) = client.waits {
@@ -95,44 +90,36 @@ pub fn call(client: Client) -> Result<(), LabError> {
     let orb = Orb::with_config(config)?;
     let connect = || Calls::of(&orb, &reference, client.operation);
     let line = match client.threads {
-        None => {
-            let latencies = timed(&mut connect()?, client.warm_up, client.calls)?;
-            serde_json::to_string(&Latency::of(&latencies))
-        }
+        None => latency(&timed(&mut connect()?, client.warm_up, client.calls)?),
         Some(threads) => {
             let (each, warm_up) = ((client.calls / threads).max(1), client.warm_up / threads);
             let elapsed_ns = elapsed(threads, connect, warm_up, each)?;
-            serde_json::to_string(&Throughput::of(threads, each * threads, elapsed_ns))
+            throughput(threads, each * threads, elapsed_ns)
         }
     };
-    let line = line.expect("figures are plain data");
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}")
-        .and_then(|()| out.flush())
-        .map_err(LabError::Output)
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.map_err(LabError::Output)
 }
 
-/// The reference of the object with this operation.
+/// Reads the reference of the object with this operation.
 fn reference(file: &Path, operation: Operation) -> Result<String, LabError> {
-    let read = LabError::work(format!(
+    let failed = LabError::work(format!(
         "no reference can be read from {}, which the server writes",
         file.display()
     ));
-    let text = fs::read_to_string(file).map_err(&read)?;
-    let line = match operation {
-        Operation::Cube => 0,
-        _ => 1,
-    };
-    match text.lines().nth(line) {
+    let text = fs::read_to_string(file).map_err(&failed)?;
+    let index = usize::from(operation != Operation::Cube);
+    match text.lines().nth(index) {
         Some(reference) if !reference.is_empty() => Ok(reference.to_owned()),
-        _ => Err(read(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("there is no reference in line {}", line + 1),
-        ))),
+        _ => {
+            let missing = format!("there is no reference in line {}", index + 1);
+            Err(failed(io::Error::new(io::ErrorKind::InvalidData, missing)))
+        }
     }
 }
 
-/// Who waits for the file finds all of it.
+/// Writes a file so that it appears complete to programs that wait for it.
 fn write_in_one_step(file: &Path, text: &str) -> io::Result<()> {
     let mut unfinished = file.as_os_str().to_owned();
     unfinished.push(".part");
@@ -140,57 +127,34 @@ fn write_in_one_step(file: &Path, text: &str) -> io::Result<()> {
     fs::rename(&unfinished, file)
 }
 
-/// What single calls took, in µs.
-#[derive(Debug, PartialEq, Serialize)]
-struct Latency {
-    peer: &'static str,
-    n: usize,
-    min: f64,
-    p50: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
-    mean: f64,
+/// Returns the times of single calls in µs.
+fn latency(latencies_ns: &[u64]) -> Value {
+    let us = |ns: f64| ns.round() / 1e3;
+    let n = latencies_ns.len();
+    let mut sorted: Vec<f64> = latencies_ns.iter().map(|ns| *ns as f64).collect();
+    let sum: f64 = sorted.iter().sum();
+    let mut quantile = |share| us(quantile(&mut sorted, share));
+    json!({
+        "peer": NAME,
+        "n": n,
+        "min": quantile(0.0),
+        "p50": quantile(0.5),
+        "p99": quantile(0.99),
+        "p999": quantile(0.999),
+        "max": quantile(1.0),
+        "mean": us(sum / n.max(1) as f64),
+    })
 }
 
-impl Latency {
-    fn of(latencies_ns: &[u64]) -> Self {
-        let n = latencies_ns.len();
-        let us = |ns: f64| (ns.round()) / 1e3;
-        let mut sorted: Vec<f64> = latencies_ns.iter().map(|ns| *ns as f64).collect();
-        let mut quantile = |share| us(quantile(&mut sorted, share));
-        let sum: u64 = latencies_ns.iter().sum();
-        Self {
-            peer: NAME,
-            n,
-            min: quantile(0.0),
-            p50: quantile(0.5),
-            p99: quantile(0.99),
-            p999: quantile(0.999),
-            max: quantile(1.0),
-            mean: us(sum as f64 / n.max(1) as f64),
-        }
-    }
-}
-
-/// How many calls several threads made in a second.
-#[derive(Debug, PartialEq, Serialize)]
-struct Throughput {
-    peer: &'static str,
-    threads: u32,
-    n: u32,
-    calls_per_s: f64,
-}
-
-impl Throughput {
-    fn of(threads: u32, calls: u32, elapsed_ns: u64) -> Self {
-        Self {
-            peer: NAME,
-            threads,
-            n: calls,
-            calls_per_s: (f64::from(calls) / (elapsed_ns.max(1) as f64 / 1e9)).round(),
-        }
-    }
+/// Returns the number of calls of several threads in a second.
+fn throughput(threads: u32, calls: u32, elapsed_ns: u64) -> Value {
+    let seconds = elapsed_ns.max(1) as f64 / 1e9;
+    json!({
+        "peer": NAME,
+        "threads": threads,
+        "n": calls,
+        "calls_per_s": (f64::from(calls) / seconds).round(),
+    })
 }
 
 const NAME: &str = "chronorb";
@@ -202,23 +166,17 @@ mod tests {
 
     #[test]
     fn a_quantile_is_a_call_that_was_made() {
-        let latency = Latency::of(&(1..=1000).rev().map(|us| us * 1000).collect::<Vec<_>>());
-        assert_eq!(latency.n, 1000);
-        let quantiles = [
-            latency.min,
-            latency.p50,
-            latency.p99,
-            latency.p999,
-            latency.max,
-        ];
-        assert_eq!(quantiles, [1.0, 500.0, 990.0, 999.0, 1000.0]);
-        assert_eq!(latency.mean, 500.5);
+        let latency = latency(&(1..=1000).rev().map(|us| us * 1000).collect::<Vec<_>>());
+        assert_eq!(latency["n"], 1000);
+        let quantiles = ["min", "p50", "p99", "p999", "max"].map(|name| latency[name].as_f64());
+        assert_eq!(quantiles, [1.0, 500.0, 990.0, 999.0, 1000.0].map(Some));
+        assert_eq!(latency["mean"], 500.5);
     }
 
     #[test]
     fn calls_in_a_second_are_those_of_all_threads() {
-        let throughput = Throughput::of(4, 20_000, 500_000_000);
-        assert_eq!(throughput.calls_per_s, 40_000.0);
+        let throughput = throughput(4, 20_000, 500_000_000);
+        assert_eq!(throughput["calls_per_s"], 40_000.0);
     }
 
     #[test]

@@ -20,3 +20,14 @@ pub(crate) fn table_of<T, S: Borrow<T>>(
     });
     Table::new(heading, columns.iter().map(|(name, _)| *name), lines)
 }
+
+/// Returns a table with a line for each row: its label, and a cell for each column.
+pub(crate) fn by_columns<'a, R: 'a, const N: usize>(
+    heading: impl Into<String>,
+    rows: impl IntoIterator<Item = &'a R>,
+    label: impl Fn(&R) -> String,
+    columns: [Column<R>; N],
+) -> Table {
+    let lines = rows.into_iter().map(|row| (label(row), Some(row)));
+    table_of(heading, &columns, lines)
+}

@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::experiment::Findings;
 use crate::stats::Record;
 
-pub(crate) use columns::{Column, table_of};
+pub(crate) use columns::{Column, by_columns, table_of};
 pub(crate) use pooled::PooledRecords;
 
 /// Begins the report of an experiment: the finding, its subject, caveats and claims.

@@ -1,20 +1,20 @@
-//! What the paper says of the strategies and of thread pools, held against the figures.
+//! The paper's claims about the strategies and about thread pools, held against the figures.
 
-use super::case::Cell;
-use super::outcome::{Outcome, percent};
+use super::outcome::{ThreadPoolsOutcome, percent};
+use super::plan::PoolCell;
 use super::semantics::Promise;
 use crate::Claim;
 
-/// All claims: of the figures, then of what thread pools do.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
+/// Returns all claims: those about the figures, then those about the rules of thread pools.
+pub(super) fn of(outcome: &ThreadPoolsOutcome) -> Vec<Claim> {
     [of_figures(outcome), of_promises(outcome)].concat()
 }
 
-/// What the paper found by measuring.
-pub(super) fn of_figures(outcome: &Outcome) -> Vec<Claim> {
+/// Returns the claims about the measurements of the paper.
+pub(super) fn of_figures(outcome: &ThreadPoolsOutcome) -> Vec<Claim> {
     vec![
         never_slower(outcome),
-        greatest_where_little_is_done(outcome),
+        greatest_with_little_work(outcome),
         greatest(outcome),
         least(outcome),
         falls_with_work(outcome),
@@ -22,43 +22,33 @@ pub(super) fn of_figures(outcome: &Outcome) -> Vec<Claim> {
     ]
 }
 
-/// What the paper says that thread pools do.
-pub(super) fn of_promises(outcome: &Outcome) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    for promise in Promise::ALL {
+/// Returns the claims about the rules of thread pools.
+pub(super) fn of_promises(outcome: &ThreadPoolsOutcome) -> Vec<Claim> {
+    let claims = Promise::ALL.into_iter().flat_map(|promise| {
         let observations = outcome.observations.iter();
-        for observation in observations.filter(|o| o.promise == promise) {
-            let claim = format!("{}: {}", observation.strategy.title(), promise.claim());
-            let seen = observation
-                .kept
-                .map(|kept| (kept, observation.seen.clone()));
-            claims.push(
-                Claim::of_paper(SECTION_2, claim)
-                    .published(promise.published())
-                    .holds(seen),
-            );
-        }
-    }
-    claims
+        let observations = observations.filter(move |seen| seen.promise == promise);
+        observations.map(|observation| {
+            let [claim, published] = observation.promise.words();
+            let claim = format!("{}: {claim}", observation.strategy.title());
+            let kept = observation.kept;
+            Claim::of_paper(SECTION_2, claim)
+                .published(published)
+                .holds(kept.map(|kept| (kept, observation.seen.clone())))
+        })
+    });
+    claims.collect()
 }
 
-/// Leader/Followers are ahead in every cell.
-fn never_slower(outcome: &Outcome) -> Claim {
+/// Claims that Leader/Followers are ahead in every cell.
+fn never_slower(outcome: &ThreadPoolsOutcome) -> Claim {
     let all = outcome.improvements();
-    let behind: Vec<String> = all
-        .iter()
-        .filter(|(_, improvement)| *improvement <= 0.0)
-        .map(|(cell, improvement)| format!("{} {}", percent(*improvement), at(*cell)))
-        .collect();
+    let behind = all.iter().filter(|(_, improvement)| *improvement <= 0.0);
+    let behind: Vec<String> = behind.copied().map(improvement_at).collect();
     let measured = outcome.extremes().map(|[least, _]| {
-        let ahead = all.len() - behind.len();
-        let said = format!(
-            "ahead in {ahead} of {} cells; the least improvement is {} {}",
-            all.len(),
-            percent(least.1),
-            at(least.0)
-        );
-        (behind.is_empty(), said)
+        let (ahead, cells) = (all.len() - behind.len(), all.len());
+        let least = improvement_at(least);
+        let words = format!("ahead in {ahead} of {cells} cells; the least improvement is {least}");
+        (behind.is_empty(), words)
     });
     Claim::of_paper(FIGURE_13, "Leader/Followers are ahead in every cell")
         .published("for all combinations of threads and work")
@@ -66,15 +56,17 @@ fn never_slower(outcome: &Outcome) -> Claim {
         .because(format!("not ahead: {}", behind.join(", ")))
 }
 
-/// The greatest improvement is where threads are few and the work is small.
-fn greatest_where_little_is_done(outcome: &Outcome) -> Claim {
-    let few = |cell: Cell| {
-        let half = |all: &[u32]| all.iter().copied().max().unwrap_or(0) / 2;
-        cell.threads <= half(&outcome.plan.threads).max(1)
-            && cell.work_us <= half(&outcome.plan.work_us)
-    };
-    let measured = outcome.extremes().map(|[_, (cell, improvement)]| {
-        (few(cell), format!("{} {}", percent(improvement), at(cell)))
+/// Claims that the greatest improvement is in a cell with few threads and little work.
+fn greatest_with_little_work(outcome: &ThreadPoolsOutcome) -> Claim {
+    let half = |all: &[u32]| all.last().map_or(0, |most| most / 2);
+    let plan = &outcome.plan;
+    let measured = outcome.extremes().map(|[_, greatest]| {
+        let (cell, _) = greatest;
+        let few = cell.threads <= half(&plan.threads).max(1);
+        (
+            few && cell.work_us <= half(&plan.work_us),
+            improvement_at(greatest),
+        )
     });
     Claim::of_paper(
         FIGURE_13,
@@ -85,122 +77,116 @@ fn greatest_where_little_is_done(outcome: &Outcome) -> Claim {
     .because("the greatest is elsewhere")
 }
 
-/// The greatest improvement is about as great as published.
-fn greatest(outcome: &Outcome) -> Claim {
-    let measured = outcome.extremes().map(|[_, greatest]| by_factor(greatest));
+/// Claims that the greatest improvement is about as great as published.
+fn greatest(outcome: &ThreadPoolsOutcome) -> Claim {
+    let greatest = outcome.extremes().map(|[_, greatest]| greatest);
     Claim::of_paper(
         FIGURE_13,
         "the greatest improvement is 2,800 %, by a factor of 2",
     )
     .published("about 2,800 %")
-    .by_ratio(measured, |factor| {
+    .by_ratio(greatest.map(by_factor), |factor| {
         (GREATEST / 2.0..GREATEST * 2.0).contains(&factor)
     })
     .because(
-        "the paper blames allocation, locking and copying for what Half-Sync/Half-Async takes more. Here neither \
-         strategy allocates or copies for a request, and one hand-over is what is left: a lock within the process, \
-         a wake-up, and a change of threads",
+        "the paper attributes the cost of Half-Sync/Half-Async to allocation, locking and copying. \
+         Here neither strategy allocates or copies for a request, and one hand-over remains: a \
+         lock within the process, a wake-up, and a change of threads",
     )
 }
 
-/// Even the least improvement is not small.
-fn least(outcome: &Outcome) -> Claim {
-    let measured = outcome.extremes().map(|[least, _]| by_factor(least));
+/// Claims that even the least improvement is considerable.
+fn least(outcome: &ThreadPoolsOutcome) -> Claim {
+    let least = outcome.extremes().map(|[least, _]| least);
     Claim::of_paper(FIGURE_13, "the least improvement is 8 % or more")
         .published("about 8 %")
-        .by_ratio(measured, |factor| factor >= LEAST)
+        .by_ratio(least.map(by_factor), |factor| factor >= LEAST)
         .because(
-            "the hand-over takes some µs, which is a smaller share of more work; the paper does not tell the unit of \
-             its work",
+            "the hand-over takes some µs, which is a smaller share of more work; the paper does \
+             not give the unit of its work",
         )
 }
 
-/// What Half-Sync/Half-Async took by what Leader/Followers did, and where.
-fn by_factor((cell, improvement): (Cell, f64)) -> (f64, String) {
-    let said = format!("{} {}", percent(improvement), at(cell));
-    (1.0 + improvement / 100.0, said)
+/// Returns the time of Half-Sync/Half-Async by that of Leader/Followers, with the cell in words.
+fn by_factor(improvement: (PoolCell, f64)) -> (f64, String) {
+    (1.0 + improvement.1 / 100.0, improvement_at(improvement))
 }
 
-/// For each number of threads the improvement is less with the most work than with the least.
-fn falls_with_work(outcome: &Outcome) -> Claim {
-    let by_threads = outcome.plan.threads.iter();
-    let falls = by_threads
-        .map(|&threads| {
-            let of = |work_us: Option<u32>| {
-                outcome.improvement(Cell {
-                    threads,
-                    work_us: work_us?,
-                })
-            };
-            let works = || outcome.plan.work_us.iter().copied();
-            Some((of(works().min())?, of(works().max())?))
-        })
-        .collect();
-    falls_all(
-        falls,
+/// Claims that for each number of threads, the improvement is less with the most work than with
+/// the least.
+fn falls_with_work(outcome: &ThreadPoolsOutcome) -> Claim {
+    let plan = &outcome.plan;
+    let line = |&threads: &u32| {
+        let cell = |work_us| PoolCell { threads, work_us };
+        Some([*plan.work_us.first()?, *plan.work_us.last()?].map(cell))
+    };
+    falls(
+        outcome,
+        plan.threads.iter().map(line),
         "the improvement decreases with the work of a request",
         "numbers of threads",
     )
 }
 
-/// For each amount of work the improvement is less with the most threads than with the fewest.
-fn falls_with_threads(outcome: &Outcome) -> Claim {
-    let by_work = outcome.plan.work_us.iter();
-    let falls = by_work
-        .map(|&work_us| {
-            let of = |threads: Option<u32>| {
-                outcome.improvement(Cell {
-                    threads: threads?,
-                    work_us,
-                })
-            };
-            let threads = || outcome.plan.threads.iter().copied();
-            Some((of(threads().min())?, of(threads().max())?))
-        })
-        .collect();
-    falls_all(
-        falls,
+/// Claims that for each amount of work, the improvement is less with the most threads than with
+/// the fewest.
+fn falls_with_threads(outcome: &ThreadPoolsOutcome) -> Claim {
+    let plan = &outcome.plan;
+    let line = |&work_us: &u32| {
+        let cell = |threads| PoolCell { threads, work_us };
+        Some([*plan.threads.first()?, *plan.threads.last()?].map(cell))
+    };
+    falls(
+        outcome,
+        plan.work_us.iter().map(line),
         "the improvement decreases with the number of threads",
         "amounts of work",
     )
     .because(
-        "the client leaves the server no rest, so that threads beyond the first change little on one CPU for either \
+        "the client keeps the server busy, so on one CPU further threads change little for either \
          strategy; the paper's server had four CPUs",
     )
 }
 
-/// The improvement is less at the end of each line than at its beginning.
-fn falls_all(lines: Option<Vec<(f64, f64)>>, claim: &'static str, of_what: &'static str) -> Claim {
-    let measured = lines.map(|lines| {
+/// Claims that the improvement is less in the second cell of each line than in the first.
+fn falls(
+    outcome: &ThreadPoolsOutcome,
+    lines: impl Iterator<Item = Option<[PoolCell; 2]>>,
+    claim: &'static str,
+    of_what: &'static str,
+) -> Claim {
+    let lines = lines.map(|line| {
+        let [first, last] = line?.map(|cell| outcome.improvement(cell));
+        Some((first?, last?))
+    });
+    let measured = lines.collect::<Option<Vec<_>>>().map(|lines| {
         let falling = lines.iter().filter(|(first, last)| last < first).count();
-        let all: Vec<String> = lines
-            .iter()
-            .map(|(first, last)| format!("{} to {}", percent(*first), percent(*last)))
-            .collect();
-        let said = format!(
-            "for {falling} of {} {of_what}: {}",
-            lines.len(),
-            all.join(", ")
-        );
-        (falling == lines.len(), said)
+        let all = lines.iter();
+        let all = all.map(|(first, last)| format!("{} to {}", percent(*first), percent(*last)));
+        let all = all.collect::<Vec<_>>().join(", ");
+        let words = format!("for {falling} of {} {of_what}: {all}", lines.len());
+        (falling == lines.len(), words)
     });
     Claim::of_paper(FIGURE_13, claim)
         .published("decreased to about 8 % as threads and work increased")
         .holds(measured)
 }
 
-/// Where a cell is.
-pub(super) fn at(cell: Cell) -> String {
-    let threads = match cell.threads {
-        1 => "1 thread".to_owned(),
-        threads => format!("{threads} threads"),
-    };
-    format!("with {threads} and {} µs of work", cell.work_us)
+/// Returns an improvement and its cell in words.
+pub(super) fn improvement_at((cell, improvement): (PoolCell, f64)) -> String {
+    format!("{} {}", percent(improvement), at(cell))
+}
+
+/// Returns a cell in words.
+pub(super) fn at(cell: PoolCell) -> String {
+    let plural = if cell.threads == 1 { "" } else { "s" };
+    let PoolCell { threads, work_us } = cell;
+    format!("with {threads} thread{plural} and {work_us} µs of work")
 }
 
 const FIGURE_13: &str = "OM 2001, figure 13";
 const SECTION_2: &str = "OM 2001, section 2";
-/// The published improvements, as what one strategy took by what the other did.
+/// The published improvements, as the time of one strategy by that of the other.
 const GREATEST: f64 = 29.0;
 const LEAST: f64 = 1.08;
 
@@ -209,17 +195,17 @@ mod tests {
     use super::super::outcome::tests::outcome;
     use super::*;
 
-    /// More for fewer threads, and a smaller share of more work.
-    fn as_in_the_paper(cell: Cell) -> f64 {
+    /// Returns an extra cost that falls with the number of threads.
+    fn as_in_the_paper(cell: PoolCell) -> f64 {
         280.0 / f64::from(cell.threads).powi(2) + 10.0 / f64::from(cell.threads)
     }
 
-    fn words(outcome: &Outcome) -> Vec<&'static str> {
+    fn words(outcome: &ThreadPoolsOutcome) -> Vec<&'static str> {
         of(outcome).iter().map(Claim::word).collect()
     }
 
     #[test]
-    fn figures_like_the_papers_reproduce_its_claims() {
+    fn the_papers_figures_reproduce_its_claims() {
         let outcome = outcome(as_in_the_paper);
         assert_eq!(
             words(&outcome)[..6],
@@ -230,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_other_strategy_is_ahead_is_said() {
+    fn cells_with_the_other_strategy_ahead_are_named() {
         let outcome = outcome(|cell| match (cell.threads, cell.work_us) {
             (6, 100) => -2.0,
             (threads, _) => 7.0 - f64::from(threads),
@@ -269,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_nothing_claimed() {
+    fn claims_without_figures_are_not_measured() {
         let mut outcome = outcome(as_in_the_paper);
         outcome.trials.clear();
         assert_eq!(words(&outcome)[..6], ["not measured"; 6]);

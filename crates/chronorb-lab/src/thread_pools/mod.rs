@@ -1,22 +1,22 @@
-//! `chronorb lab thread-pools`: Leader/Followers against Half-Sync/Half-Async, and what thread pools promise.
+//! `chronorb lab thread-pools`: Leader/Followers against Half-Sync/Half-Async, and the rules of
+//! thread pools.
 //!
-//! A client of several threads, which leave it no rest, has a server serve 100,000 requests: by each strategy, with
-//! one to six threads, and with five amounts of work for each request. How long that takes is what the paper on
-//! thread pools compares. Then the experiment tries what the paper says of thread pools of Real-time CORBA (module
-//! `semantics`): buffers, borrowing, threads on demand, and priorities.
+//! A client of several threads, which call again as soon as they are answered, has a server serve
+//! 100,000 requests: by each strategy, with one to six threads, and with five amounts of work for
+//! each request. The paper on thread pools compares the times for that. Then the experiment tries
+//! the paper's statements about thread pools of Real-time CORBA (module `semantics`): buffers,
+//! borrowing, threads on demand, and priorities.
 //!
-//! The processes are this very program, called with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND).
-//! Beside their orders they exchange lines of JSON with it:
+//! The processes run the same program with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with
+//! it:
 //!
 //! | child | says | hears |
 //! |---|---|---|
 //! | server | the reference of its object | the end of its input: shut down |
-//! | client | that it is connected; then for each batch that it has warmed up, and what it took | each batch, and to go on; at last, to end |
+//! | client | that it is connected; then for each batch that it has warmed up, and the time of the batch | each batch, and to go on; at last, to end |
 
-mod case;
 mod claims;
-mod client;
 mod fleet;
 mod outcome;
 mod plan;
@@ -32,19 +32,18 @@ use crate::experiment::Experiment;
 use crate::progress::Progress;
 use crate::watch::Watch;
 use crate::work::Speed;
-use client::{Batch, Terms};
+use fleet::{RequestBatch, StrategyFleet, Terms};
 
 pub use crate::inversion::CpuPlacement as Place;
 pub use crate::overtake::Strategy;
-pub use case::{Cell, Threads};
-pub(crate) use client::{CLIENT, client_main};
-pub use outcome::{Outcome, Row, Trial};
-pub use plan::Plan;
+pub(crate) use fleet::{CLIENT, client_main};
+pub use outcome::{PoolRow, PoolTrial, ThreadPoolsOutcome};
+pub use plan::{PoolCell, ThreadPoolsPlan, Threads};
 pub use semantics::{Observation, Promise};
 
-/// Leader/Followers against Half-Sync/Half-Async, and what thread pools promise.
+/// The experiment.
 ///
-/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// The program that runs it passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadPools;
@@ -53,18 +52,18 @@ impl Experiment for ThreadPools {
     const NAME: &'static str = "thread-pools";
     const TITLE: &'static str = "Leader/Followers and Half-Sync/Half-Async";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = ThreadPoolsPlan;
+    type Findings = ThreadPoolsOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> ThreadPoolsPlan {
+        ThreadPoolsPlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> ThreadPoolsPlan {
+        ThreadPoolsPlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
+    fn measure(plan: &ThreadPoolsPlan) -> Result<ThreadPoolsOutcome, LabError> {
         let mut environment = Environment::probe();
         let rights = Rights::probe();
         let terms = Terms {
@@ -75,7 +74,7 @@ impl Experiment for ThreadPools {
         let observations = observe()?;
         let trials = compare(plan, terms)?;
         environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+        Ok(ThreadPoolsOutcome {
             plan: plan.clone(),
             environment,
             memory_locked: terms.lock_memory,
@@ -86,7 +85,7 @@ impl Experiment for ThreadPools {
     }
 }
 
-/// Tries all that is promised, by both strategies.
+/// Tries all rules of thread pools with both strategies.
 fn observe() -> Result<Vec<Observation>, LabError> {
     let progress = Progress::start("what pools promise", Strategy::ALL.len() as u64);
     let mut observations = Vec::new();
@@ -97,8 +96,8 @@ fn observe() -> Result<Vec<Observation>, LabError> {
     Ok(observations)
 }
 
-/// Measures every cell in every round, the two strategies one right after the other.
-fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, LabError> {
+/// Measures every cell in every round, with one strategy right after the other.
+fn compare(plan: &ThreadPoolsPlan, terms: Terms) -> Result<Vec<PoolTrial>, LabError> {
     let cpus = Cpus::of_this_process()?;
     let speed = Speed::measure();
     let watch = Watch::start("strategies of thread pools", plan.length());
@@ -106,26 +105,25 @@ fn compare(plan: &Plan, terms: Terms) -> Result<Vec<Trial>, LabError> {
     for round in 1..=plan.rounds {
         for &threads in &plan.threads {
             watch.begin(&format!("round {round}, threads {threads}"));
-            let mut fleet = fleet::StrategyFleet::start(plan, threads, &cpus, terms)?;
+            let start = |strategy| StrategyFleet::start(strategy, plan, threads, &cpus, terms);
+            let [first, second] = Strategy::ALL.map(start);
+            let mut fleets = [first?, second?];
             let cells = plan.cells().filter(|cell| cell.threads == threads);
             for (index, cell) in cells.enumerate() {
-                let batch = Batch {
+                let is_work = cell.work_us > 0;
+                let batch = RequestBatch {
                     warm_up: plan.warm_up,
                     requests: plan.requests,
-                    steps: match cell.work_us {
-                        0 => 0,
-                        _ => speed.steps(cell.work()),
-                    },
+                    steps: if is_work { speed.steps(cell.work()) } else { 0 },
                 };
-                let mut strategies = Strategy::ALL;
-                // None is always the first.
-                strategies.rotate_left((round as usize + index) % 2);
-                for strategy in strategies {
-                    trials.push(fleet.run(strategy, batch, cell, round)?);
+                // The strategies take turns at being first.
+                let is_second = (round as usize + index) % 2;
+                for turn in [is_second, 1 - is_second] {
+                    trials.push(fleets[turn].run(batch, cell, round)?);
                     watch.tick();
                 }
             }
-            fleet.stop()?;
+            fleets.into_iter().try_for_each(StrategyFleet::stop)?;
         }
     }
     Ok(trials)

@@ -1,125 +1,119 @@
-//! What was measured.
+//! The figures of a run.
 
-use chronorb_report::Document;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use super::case::Cell;
-use super::plan::Plan;
+use super::Strategy;
+use super::plan::{PoolCell, ThreadPoolsPlan};
 use super::semantics::Observation;
-use super::{Strategy, ThreadPools, claims, report};
-use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::stats::median;
-use crate::units;
 
-/// What was measured.
+/// The figures of a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[non_exhaustive]
-pub struct Outcome {
-    /// What was run.
-    pub plan: Plan,
-    /// Where.
+pub struct ThreadPoolsOutcome {
+    /// The plan of the run.
+    pub plan: ThreadPoolsPlan,
+    /// The machine.
     pub environment: Environment,
     /// Whether client and server had their memory locked.
     pub memory_locked: bool,
     /// Whether all threads had a real-time priority.
     pub real_time: bool,
-    /// Every round of every cell, by both strategies.
+    /// Every round of every cell, with both strategies.
     #[serde(rename = "rounds")]
-    pub trials: Vec<Trial>,
-    /// What thread pools did where the specification says what they do.
+    pub trials: Vec<PoolTrial>,
+    /// The behaviour of thread pools under the rules of the specification.
     #[serde(rename = "semantics")]
     pub observations: Vec<Observation>,
 }
 
-/// A strategy in a cell, once.
+/// One measurement of a strategy in a cell.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub struct Trial {
-    /// The threads and their work.
+pub struct PoolTrial {
+    /// The cell.
     #[serde(flatten)]
-    pub cell: Cell,
-    /// How the threads share the work.
+    pub cell: PoolCell,
+    /// The strategy.
     pub strategy: Strategy,
     /// The round, from 1.
     pub round: u32,
-    /// How many requests there were.
+    /// The number of requests.
     pub requests: u32,
-    /// From the first request to the last reply.
+    /// The time from the first request to the last reply.
     pub elapsed_ms: f64,
-    /// How long the server's threads ran meanwhile.
+    /// The processor time of the server's threads meanwhile.
     pub server_cpu_ms: f64,
-    /// How often one of the server's threads gave up its processor, or lost it.
+    /// The context switches of the server's threads, voluntary or not.
     pub server_context_switches: u64,
 }
 
-/// A strategy in a cell: the medians of the rounds.
+/// The medians of the rounds of a strategy in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// The threads and their work.
+pub struct PoolRow {
+    /// The cell.
     #[serde(flatten)]
-    pub cell: Cell,
-    /// How the threads share the work.
+    pub cell: PoolCell,
+    /// The strategy.
     pub strategy: Strategy,
-    /// How many requests there were.
+    /// The number of requests.
     pub requests: u32,
-    /// From the first request to the last reply.
+    /// The time from the first request to the last reply.
     pub elapsed_ms: f64,
-    /// The least of a round.
+    /// The least time of a round.
     pub least_elapsed_ms: f64,
-    /// The greatest of a round.
+    /// The greatest time of a round.
     pub greatest_elapsed_ms: f64,
-    /// Requests in a second.
+    /// The number of requests in a second.
     pub requests_per_s: f64,
-    /// How long the server's threads ran for a request.
+    /// The processor time of the server's threads for each request.
     pub server_cpu_us_per_request: f64,
-    /// How often they gave up their processor, or lost it, for a request.
+    /// The context switches of the server's threads for each request.
     pub context_switches_per_request: f64,
-    /// How much of the time the server's threads ran, all together; 100 is one processor.
+    /// The processor time of the server's threads by the elapsed time; 100 is one CPU.
     pub server_busy_percent: f64,
-    /// By how much the other strategy took longer; with Leader/Followers alone.
+    /// The additional time of the other strategy; with Leader/Followers only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub improvement_percent: Option<f64>,
 }
 
-impl Outcome {
-    /// A row for each cell and strategy, in their order.
+impl ThreadPoolsOutcome {
+    /// Returns a row for each cell and strategy.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<PoolRow> {
         let cells = self.plan.cells();
         let rows = cells.flat_map(|cell| Strategy::ALL.map(|strategy| self.row(cell, strategy)));
         rows.flatten().collect()
     }
 
-    /// By how much Half-Sync/Half-Async took longer than Leader/Followers, in hundredths of what these took.
+    /// Returns the additional time of Half-Sync/Half-Async in percent of that of Leader/Followers.
     #[must_use]
-    pub fn improvement(&self, cell: Cell) -> Option<f64> {
-        let elapsed = |strategy| {
+    pub fn improvement(&self, cell: PoolCell) -> Option<f64> {
+        let [leader_followers, half_sync] = Strategy::ALL.map(|strategy| {
             let trials = self.of(cell, strategy);
             median(trials.map(|trial| trial.elapsed_ms))
-        };
-        let leader_followers = elapsed(Strategy::LeaderFollowers)?;
-        let half_sync = elapsed(Strategy::HalfSyncHalfAsync)?;
-        Some((half_sync - leader_followers) / leader_followers * 100.0)
+        });
+        let leader_followers = leader_followers?;
+        Some((half_sync? - leader_followers) / leader_followers * 100.0)
     }
 
-    /// All cells that were measured, with the improvement in each.
-    pub(super) fn improvements(&self) -> Vec<(Cell, f64)> {
+    /// Returns all measured cells, with the improvement in each.
+    pub(super) fn improvements(&self) -> Vec<(PoolCell, f64)> {
         let cells = self.plan.cells();
-        cells
-            .filter_map(|cell| Some((cell, self.improvement(cell)?)))
-            .collect()
+        let all = cells.filter_map(|cell| Some((cell, self.improvement(cell)?)));
+        all.collect()
     }
 
-    pub(super) fn row(&self, cell: Cell, strategy: Strategy) -> Option<Row> {
-        let all = |of: fn(&Trial) -> f64| self.of(cell, strategy).map(of);
+    pub(super) fn row(&self, cell: PoolCell, strategy: Strategy) -> Option<PoolRow> {
+        let all = |of: fn(&PoolTrial) -> f64| self.of(cell, strategy).map(of);
         let elapsed = || all(|trial| trial.elapsed_ms);
         let elapsed_ms = median(elapsed())?;
         let requests = self.of(cell, strategy).next()?.requests;
-        let each = |trial: &Trial, figure: f64| figure / f64::from(trial.requests);
-        let trials = || self.of(cell, strategy);
-        Some(Row {
+        let each = |figure: f64| figure / f64::from(requests);
+        let busy = all(|trial| trial.server_cpu_ms / trial.elapsed_ms * 100.0);
+        let switches = all(|trial| trial.server_context_switches as f64);
+        let is_first = strategy == Strategy::LeaderFollowers;
+        Some(PoolRow {
             cell,
             strategy,
             requests,
@@ -127,100 +121,41 @@ impl Outcome {
             least_elapsed_ms: elapsed().reduce(f64::min)?,
             greatest_elapsed_ms: elapsed().reduce(f64::max)?,
             requests_per_s: f64::from(requests) / elapsed_ms * 1e3,
-            server_cpu_us_per_request: median(trials().map(|t| each(t, t.server_cpu_ms * 1e3)))?,
-            context_switches_per_request: median(
-                trials().map(|t| each(t, t.server_context_switches as f64)),
-            )?,
-            server_busy_percent: median(all(|t| t.server_cpu_ms / t.elapsed_ms * 100.0))?,
-            improvement_percent: match strategy {
-                Strategy::LeaderFollowers => self.improvement(cell),
-                Strategy::HalfSyncHalfAsync => None,
-            },
+            server_cpu_us_per_request: each(median(all(|trial| trial.server_cpu_ms * 1e3))?),
+            context_switches_per_request: each(median(switches)?),
+            server_busy_percent: median(busy)?,
+            improvement_percent: self.improvement(cell).filter(|_| is_first),
         })
     }
 
-    fn of(&self, cell: Cell, strategy: Strategy) -> impl Iterator<Item = &Trial> {
+    fn of(&self, cell: PoolCell, strategy: Strategy) -> impl Iterator<Item = &PoolTrial> {
         let trials = self.trials.iter();
         trials.filter(move |trial| trial.cell == cell && trial.strategy == strategy)
     }
 
-    /// The cells with the least and the greatest improvement.
-    pub(super) fn extremes(&self) -> Option<[(Cell, f64); 2]> {
-        let all = self.improvements();
-        let least = all.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let greatest = all.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some([least, greatest])
+    /// Returns the cells with the least and the greatest improvement.
+    pub(super) fn extremes(&self) -> Option<[(PoolCell, f64); 2]> {
+        let mut all = self.improvements();
+        all.sort_by(|a, b| a.1.total_cmp(&b.1));
+        Some([*all.first()?, *all.last()?])
     }
 }
 
-impl Findings for Outcome {
-    fn headline(&self) -> String {
-        let all = self.improvements();
-        let ahead = all.iter().filter(|(_, percent)| *percent > 0.0).count();
-        match self.extremes() {
-            Some([(_, least), (_, greatest)]) => format!(
-                "Leader/Followers were ahead of Half-Sync/Half-Async in {ahead} of {} cells: by {} to {}",
-                all.len(),
-                percent(least),
-                percent(greatest),
-            ),
-            None => "Leader/Followers and Half-Sync/Half-Async were not compared".to_owned(),
-        }
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let mut caveats: Vec<String> = self.environment.stolen_caveat().into_iter().collect();
-        if self.plan.is_short() {
-            caveats.push(format!(
-                "This was a short run: {} requests for each strategy, cell and round, where the paper has {}.",
-                units::count(self.plan.requests.into()),
-                units::count(Plan::full().requests.into()),
-            ));
-        }
-        if !self.real_time {
-            caveats.push(
-                "All threads had ordinary scheduling, so that other programs had their share of the processors: who \
-                 sleeps often is given more than who computes."
-                    .to_owned(),
-            );
-        }
-        if self.environment.cpus < 2 {
-            caveats.push(
-                "There is one CPU: client and server share it, and the time is that of both."
-                    .to_owned(),
-            );
-        }
-        caveats
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(ThreadPools::NAME, self, json!({"rows": self.rows()}))
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
-/// An improvement as people read it: `+12 %`, `+0.4 %`, `-3.1 %`.
+/// Returns an improvement in words: `+12 %`, `+0.4 %`, `-3.1 %`.
 pub(super) fn percent(percent: f64) -> String {
-    match percent.abs() < 9.95 {
-        true => format!("{percent:+.1} %"),
-        false => format!("{percent:+.0} %"),
-    }
+    let digits = if percent.abs() < 9.95 { 1 } else { 0 };
+    format!("{percent:+.digits$} %")
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::experiment::Findings;
 
-    /// All cells, where a request takes 10 µs besides its work, and by the other strategy `more` of it.
-    pub(in super::super) fn outcome(more: impl Fn(Cell) -> f64) -> Outcome {
-        let plan = Plan::full();
+    /// Returns figures of all cells: a request takes 10 µs besides its work, and `more` than that
+    /// with the other strategy.
+    pub(in super::super) fn outcome(more: impl Fn(PoolCell) -> f64) -> ThreadPoolsOutcome {
+        let plan = ThreadPoolsPlan::full();
         let mut trials = Vec::new();
         for cell in plan.cells() {
             for round in 1..=plan.rounds {
@@ -229,10 +164,10 @@ pub(super) mod tests {
                         Strategy::LeaderFollowers => 10.0,
                         Strategy::HalfSyncHalfAsync => 10.0 + more(cell),
                     };
-                    // The second round is disturbed, which is not to show.
+                    // The second round is disturbed, and the medians must not show it.
                     let disturbed = if round == 2 { 1.5 } else { 1.0 };
                     let us = f64::from(cell.work_us) + own;
-                    trials.push(Trial {
+                    trials.push(PoolTrial {
                         cell,
                         strategy,
                         round,
@@ -247,7 +182,7 @@ pub(super) mod tests {
         let mut environment = Environment::probe();
         environment.stolen_percent = vec![0.0];
         environment.cpus = 2;
-        Outcome {
+        ThreadPoolsOutcome {
             plan,
             environment,
             memory_locked: true,
@@ -260,7 +195,7 @@ pub(super) mod tests {
     #[test]
     fn the_improvement_is_by_what_leader_followers_took() {
         let outcome = outcome(|_| 5.0);
-        let cell = Cell {
+        let cell = PoolCell {
             threads: 1,
             work_us: 0,
         };
@@ -281,7 +216,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_headline_says_in_how_many_cells_they_are_ahead() {
+    fn the_headline_counts_the_cells_with_an_improvement() {
         let headline = outcome(|cell| if cell.threads == 1 { -1.0 } else { 5.0 }).headline();
         assert!(headline.contains("25 of 30 cells"), "{headline}");
         assert!(headline.ends_with("-10 % to +50 %"), "{headline}");

@@ -1,38 +1,40 @@
-//! What is run, and how much of it.
+//! The measurements of a run.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Place};
+use super::Place;
 
-/// What is run, and how much of it.
+/// The measurements of a run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Plan {
-    /// How many requests are timed, for each strategy in each cell and round.
+pub struct ThreadPoolsPlan {
+    /// The number of timed requests, for each strategy in each cell and round.
     pub requests: u32,
-    /// How many go before them.
+    /// The number of requests before them.
     pub warm_up: u32,
-    /// How many times every cell is measured, one after the other.
+    /// The number of rounds, each of which measures every cell once.
     pub rounds: u32,
     /// The numbers of threads that serve.
     pub threads: Vec<u32>,
-    /// What a request computes, in µs.
+    /// The computing times of a request in µs.
     pub work_us: Vec<u32>,
-    /// The threads of the client; each calls on a connection of its own, again as soon as it is answered.
+    /// The number of threads of the client. Each has a connection of its own, and calls again as
+    /// soon as it is answered.
     pub callers: u32,
-    /// Where client and server run.
+    /// The CPUs of client and server.
     pub place: Place,
-    /// Whether all threads have a real-time priority, the same one, where that is permitted.
+    /// Whether all threads have the same real-time priority, if that is permitted.
     ///
-    /// With ordinary scheduling other programs have their share of the processors, and who sleeps often is given more
-    /// than who computes.
+    /// With ordinary scheduling other programs have their share of the CPUs, and a thread that
+    /// sleeps often gets more than one that computes.
     pub real_time: bool,
 }
 
-impl Plan {
-    /// As many requests as in the paper.
+impl ThreadPoolsPlan {
+    /// Returns the plan with as many requests as in the paper.
     #[must_use]
     pub fn full() -> Self {
         Self {
@@ -47,19 +49,19 @@ impl Plan {
         }
     }
 
-    /// The same cells in about a minute.
+    /// Returns the plan that measures the same cells in about a minute.
     #[must_use]
     pub fn short() -> Self {
         Self {
             requests: 1_200,
             warm_up: 120,
-            // What disturbs a short measurement does not show in the median of many.
+            // Disturbances of a short measurement do not show in the median of many.
             rounds: 7,
             ..Self::full()
         }
     }
 
-    /// As little as shows that it works; its figures mean nothing.
+    /// Returns the smallest plan that has all parts, for tests.
     #[must_use]
     pub fn tiny() -> Self {
         Self {
@@ -72,36 +74,78 @@ impl Plan {
         }
     }
 
-    /// All cells, in the order in which they are measured: those of a number of threads together.
-    pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
-        let cell = |threads| {
-            let all = self.work_us.iter();
-            all.map(move |&work_us| Cell { threads, work_us })
-        };
-        self.threads.iter().flat_map(move |&threads| cell(threads))
+    /// Returns all cells in the order of their measurement: those of a number of threads together.
+    pub(super) fn cells(&self) -> impl Iterator<Item = PoolCell> {
+        let threads = self.threads.iter();
+        threads.flat_map(|&threads| {
+            let works = self.work_us.iter();
+            works.map(move |&work_us| PoolCell { threads, work_us })
+        })
     }
 
-    /// What a cell takes for both strategies, about.
-    pub(super) fn cell_length(&self, cell: Cell) -> Duration {
-        (cell.work() + ORDINARY) * (2 * (self.requests + self.warm_up))
-    }
-
-    /// What all takes, about.
+    /// Returns about the length of the run.
     pub(super) fn length(&self) -> Duration {
-        let cells: Duration = self.cells().map(|cell| self.cell_length(cell)).sum();
+        let requests = 2 * (self.requests + self.warm_up);
+        let cells = self.cells().map(|cell| (cell.work() + ORDINARY) * requests);
         let starts = START * u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
-        (cells + starts) * self.rounds
+        (cells.sum::<Duration>() + starts) * self.rounds
     }
 
-    /// Whether the figures are of fewer requests than the paper's.
+    /// Whether there are fewer requests than in the paper.
     pub(super) fn is_short(&self) -> bool {
         self.requests < Self::full().requests
     }
 }
 
-/// What a request takes without its work, about.
+/// A number of threads and an amount of work, with which both strategies are compared.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PoolCell {
+    /// The number of threads that serve. Half-Sync/Half-Async has one more, which reads.
+    pub threads: u32,
+    /// The computing time of a request in µs.
+    pub work_us: u32,
+}
+
+impl PoolCell {
+    /// Returns the computing time of a request.
+    pub(super) fn work(self) -> Duration {
+        Duration::from_micros(self.work_us.into())
+    }
+}
+
+/// Numbers of threads: `1-6`, `1,2,4`, `3`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Threads(pub Vec<u32>);
+
+impl FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| {
+            let number = text.trim().parse().ok();
+            let number = number.filter(|number| (1..=MOST_THREADS).contains(number));
+            number.ok_or_else(|| format!("{text:?} is not a number from 1 to {MOST_THREADS}"))
+        };
+        let mut all = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(format!("{part:?} begins after its end"));
+            }
+            all.extend(first..=last);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(Self(all))
+    }
+}
+
+/// The bound of the number of threads, for the sake of readable charts.
+const MOST_THREADS: u32 = 64;
+/// About the time of a request without its work.
 const ORDINARY: Duration = Duration::from_micros(16);
-/// What starting and stopping the processes of a number of threads takes, about.
+/// About the time to start and to stop the processes of a number of threads.
 const START: Duration = Duration::from_millis(300);
 
 #[cfg(test)]
@@ -110,8 +154,8 @@ mod tests {
 
     #[test]
     fn every_number_of_threads_meets_every_amount_of_work() {
-        let plan = Plan::full();
-        let cells: Vec<Cell> = plan.cells().collect();
+        let plan = ThreadPoolsPlan::full();
+        let cells: Vec<PoolCell> = plan.cells().collect();
         assert_eq!(cells.len(), 30);
         assert!(cells.is_sorted_by_key(|cell| (cell.threads, cell.work_us)));
         assert!(plan.callers > 6, "there is always a request for a thread");
@@ -119,7 +163,17 @@ mod tests {
 
     #[test]
     fn a_short_run_takes_little_more_than_a_minute() {
-        assert!(Plan::short().length() < Duration::from_secs(75));
-        assert!(Plan::short().is_short() && !Plan::full().is_short());
+        assert!(ThreadPoolsPlan::short().length() < Duration::from_secs(75));
+        assert!(ThreadPoolsPlan::short().is_short() && !ThreadPoolsPlan::full().is_short());
+    }
+
+    #[test]
+    fn numbers_of_threads_are_single_ones_and_ranges() {
+        let threads = |text: &str| text.parse().map(|Threads(all)| all);
+        assert_eq!(threads("1-6"), Ok(vec![1, 2, 3, 4, 5, 6]));
+        assert_eq!(threads("4,1, 2-2,4"), Ok(vec![1, 2, 4]));
+        for wrong in ["", "0", "65", "3-1", "1-", "two"] {
+            assert!(threads(wrong).is_err(), "{wrong}");
+        }
     }
 }

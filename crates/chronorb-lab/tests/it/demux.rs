@@ -1,12 +1,12 @@
-//! The experiment `demux`, run for real with next to nothing.
+//! A real run of the experiment `demux` with its smallest plan.
 
-use chronorb_lab::demux::{Demux, Plan, Stage};
+use chronorb_lab::demux::{Demux, DemuxPlan, Stage};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
 
 fn every_stage_is_measured_by_every_strategy_for_every_number_of_entries() {
-    let outcome = Demux::measure(&Plan::tiny()).expect("it can be measured");
+    let outcome = Demux::measure(&DemuxPlan::tiny()).expect("it can be measured");
     for (stage, strategies) in [
         (Stage::Request, &["giop"][..]),
         (Stage::Poa, &["active", "hash", "linear"]),
@@ -38,7 +38,7 @@ fn every_stage_is_measured_by_every_strategy_for_every_number_of_entries() {
     assert_eq!(outcome.rows.len(), 2 * (1 + 3 + 6 + 4 + 3));
     assert_eq!(outcome.hot.len(), 2 * (3 + 6));
 
-    // What an object takes is counted, and comes back.
+    // The memory of objects is counted, and comes back.
     let each = outcome.scale.objects.octets.allocated;
     assert!(each.is_some_and(|octets| octets > 0.0), "{each:?}");
     assert_eq!(

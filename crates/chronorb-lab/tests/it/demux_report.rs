@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use chronorb_lab::demux::{Demux, Plan};
+use chronorb_lab::demux::{Demux, DemuxPlan};
 use chronorb_lab::{Options, run};
 
 use crate::harness;
@@ -13,7 +13,7 @@ fn a_report_is_written_where_it_was_asked_for() {
     let mut options = Options {
         json: true,
         report: Some(path.clone()),
-        plan: Plan::tiny(),
+        plan: DemuxPlan::tiny(),
     };
     run::<Demux>(&options).expect("it runs");
     let report = fs::read_to_string(path).expect("it was written");

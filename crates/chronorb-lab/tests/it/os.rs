@@ -1,23 +1,25 @@
-//! The experiment `os`, run for real with next to nothing.
+//! A real run of the experiment `os` with its smallest plan.
 
-use chronorb_lab::os::{Class, Client, Mode, OperatingSystem, Outcome, Plan, Switching};
+use chronorb_lab::os::{
+    ClientPriority, OperatingSystem, OsOutcome, OsPlan, RateMode, SchedulingClass, Switching,
+};
 use chronorb_lab::{Experiment, Findings};
 
 use crate::harness;
 
-fn every_part_is_measured_or_said_to_be_refused() {
-    let plan = Plan::tiny();
+fn every_part_is_measured_or_refused() {
+    let plan = OsPlan::tiny();
     let outcome = OperatingSystem::measure(&plan).expect("it can be measured");
-    let may = |class| !outcome.refused.iter().any(|(refused, _)| *refused == class);
-    assert!(may(Class::Other), "everybody may share time");
-    for class in Class::ALL {
+    let may = |class| !outcome.refused.iter().any(|refusal| refusal.class == class);
+    assert!(may(SchedulingClass::Other), "time sharing needs no right");
+    for class in SchedulingClass::ALL {
         let measured = outcome.classes.iter().filter(|row| row.case.class == class);
         assert_eq!(measured.count() > 0, may(class), "{}", class.name());
     }
     for row in &outcome.classes {
         let period = match row.client {
-            Client::High => plan.high_period,
-            Client::Low => plan.low_period / plan.low_clients,
+            ClientPriority::High => plan.high_period,
+            ClientPriority::Low => plan.low_period / plan.low_clients,
         };
         let due = plan.case.as_nanos() / period.as_nanos();
         assert_eq!(
@@ -27,18 +29,18 @@ fn every_part_is_measured_or_said_to_be_refused() {
         );
         assert!(row.latency.p50_us <= row.latency.max_us, "{row:?}");
     }
-    if may(Class::Fifo) {
+    if may(SchedulingClass::Fifo) {
         assert_real_time_parts(&plan, &outcome);
     }
     for row in &outcome.rates {
-        let scale = if row.mode == Mode::Paper { 1 } else { 10 };
+        let scale = if row.mode == RateMode::Paper { 1 } else { 10 };
         assert_eq!(row.rate_hz, [20, 10, 5, 1][row.client as usize - 1] * scale);
         assert!(row.latency.calls > 0, "{row:?}");
     }
-    assert_told(&outcome);
+    assert_reports(&outcome);
 }
 
-fn assert_real_time_parts(plan: &Plan, outcome: &Outcome) {
+fn assert_real_time_parts(plan: &OsPlan, outcome: &OsOutcome) {
     assert_eq!(outcome.throttling.len(), 2);
     for switching in Switching::ALL {
         let rows = outcome.switches.iter();
@@ -47,7 +49,7 @@ fn assert_real_time_parts(plan: &Plan, outcome: &Outcome) {
             .find(|row| row.switching == switching && row.cpus == 1);
         let row = row.expect("it was measured");
         assert_eq!(row.turns, u64::from(plan.turns));
-        // Two threads of equal priority on one CPU run in no other way than by turns.
+        // Two threads of equal priority on one CPU can run by turns only.
         assert!(row.counted_by_expected >= 0.99, "{row:?}");
         assert!(row.mean_us > 0.0, "{row:?}");
     }
@@ -64,7 +66,7 @@ fn assert_real_time_parts(plan: &Plan, outcome: &Outcome) {
     }
 }
 
-fn assert_told(outcome: &Outcome) {
+fn assert_reports(outcome: &OsOutcome) {
     let figures = outcome.figures();
     assert_eq!(figures["experiment"], "os");
     assert!(figures["environment"]["preemption"].is_string());
@@ -89,6 +91,6 @@ fn assert_told(outcome: &Outcome) {
 }
 
 pub(crate) const TESTS: &[harness::Test] = &[(
-    "every_part_is_measured_or_said_to_be_refused",
-    every_part_is_measured_or_said_to_be_refused,
+    "every_part_is_measured_or_refused",
+    every_part_is_measured_or_refused,
 )];

@@ -1,16 +1,16 @@
-//! The experiment `thread-pools`, run for real with next to nothing.
+//! A real run of the experiment `thread-pools` with its smallest plan.
 
-use chronorb_lab::thread_pools::{Cell, Plan, Promise, Strategy, ThreadPools};
+use chronorb_lab::thread_pools::{PoolCell, Promise, Strategy, ThreadPools, ThreadPoolsPlan};
 use chronorb_lab::{Experiment, Findings, Verdict};
 
 use crate::harness;
 
 fn every_cell_is_measured_by_both_strategies() {
-    let plan = Plan::tiny();
+    let plan = ThreadPoolsPlan::tiny();
     let outcome = ThreadPools::measure(&plan).expect("it can be measured");
     for &threads in &plan.threads {
         for &work_us in &plan.work_us {
-            let cell = Cell { threads, work_us };
+            let cell = PoolCell { threads, work_us };
             for strategy in Strategy::ALL {
                 let trials = outcome.trials.iter();
                 let trials: Vec<_> = trials

@@ -1,24 +1,26 @@
-//! Where requests are held: so a busy thread is a fact, and not a matter of time.
+//! Requests that are held in their servant, so that a thread is busy with certainty and not for a
+//! time.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb::prelude::*;
-use chronorb_rt::{Deadline, Gate, PiMutex, Scheduling};
+use chronorb_rt::{Deadline, Gate, PiMutex, Scheduling, current, thread_id};
 
 use crate::error::LabError;
-use crate::idl::lab::WorkServant;
+use crate::idl::peers::PowerServant;
 
-/// Who is at work, and who may go on.
+/// The requests in their servants, and those that may leave them.
 #[derive(Debug)]
 pub(super) struct Floor {
-    state: PiMutex<State>,
-    /// Counts the changes, for who waits for one.
+    state: PiMutex<FloorState>,
+    /// Counts the changes, so that threads can wait for one.
     changes: Gate,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FloorState {
     sights: Vec<Sight>,
     released: BTreeSet<u8>,
     open: bool,
@@ -26,50 +28,29 @@ struct State {
     most: usize,
 }
 
-/// What a servant sees of its thread.
-#[derive(Clone, Debug)]
+/// The thread of a request in its servant.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
-    /// The request.
+    /// The number of the request.
     number: u8,
     pub(super) tid: u32,
-    /// `pool:lane.number`.
-    pub(super) thread: String,
-    /// Whose lane's thread it is.
-    pub(super) lane: Option<usize>,
+    /// The native scheduling of the thread at that time.
     pub(super) native: Scheduling,
-}
-
-impl Sight {
-    fn now(number: u8) -> Self {
-        let thread = std::thread::current();
-        let name = thread.name().unwrap_or_default();
-        let name = name.split(' ').next().unwrap_or_default();
-        let lane = name
-            .split_once(':')
-            .and_then(|(_, rest)| rest.split_once('.'));
-        Self {
-            number,
-            tid: chronorb_rt::thread_id(),
-            thread: name.to_owned(),
-            lane: lane.and_then(|(lane, _)| lane.parse().ok()),
-            native: chronorb_rt::current().unwrap_or(Scheduling::OTHER),
-        }
-    }
 }
 
 impl Floor {
     pub(super) fn new() -> Self {
         Self {
-            state: PiMutex::new(State::default()),
+            state: PiMutex::new(FloorState::default()),
             changes: Gate::new(0),
         }
     }
 
-    /// What a request saw when it began; waits for it.
+    /// Waits until a request is in its servant, and returns its thread.
     pub(super) fn begun(&self, number: u8) -> Result<Sight, LabError> {
         self.wait_for(|state| {
             let mut sights = state.sights.iter();
-            sights.find(|sight| sight.number == number).cloned()
+            sights.find(|sight| sight.number == number).copied()
         })
         .ok_or_else(|| stuck(format!("request {number} never began")))
     }
@@ -79,95 +60,79 @@ impl Floor {
         state.sights.iter().any(|sight| sight.number == number)
     }
 
-    /// Waits until so many are held at the same time.
+    /// Waits until so many requests are in their servants at the same time.
     pub(super) fn await_running(&self, count: usize) -> Result<(), LabError> {
         self.wait_for(|state| (state.running >= count).then_some(()))
             .ok_or_else(|| stuck(format!("there never were {count} at work")))
     }
 
-    /// How many were held at the same time, at most.
+    /// Returns the largest number of requests in their servants at the same time.
     pub(super) fn most(&self) -> usize {
         self.state.lock().most
     }
 
-    /// Lets a request go on.
+    /// Lets a request leave its servant.
     pub(super) fn release(&self, number: u8) {
         self.change(|state| {
             state.released.insert(number);
         });
     }
 
-    /// Lets all requests go on, those that come too.
+    /// Lets all requests leave their servants, later ones too.
     pub(super) fn open(&self) {
         self.change(|state| state.open = true);
     }
 
     fn hold(&self, number: u8) {
-        let sight = Sight::now(number);
+        let sight = Sight {
+            number,
+            tid: thread_id(),
+            native: current().unwrap_or(Scheduling::OTHER),
+        };
         self.change(|state| {
             state.sights.push(sight);
             state.running += 1;
             state.most = state.most.max(state.running);
         });
-        // Nobody is held longer than anybody waits.
+        // A request is held no longer than other threads wait for it.
         self.wait_for(|state| (state.open || state.released.contains(&number)).then_some(()));
         self.change(|state| state.running -= 1);
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut FloorState)) {
         change(&mut self.state.lock());
         self.changes.advance();
     }
 
-    /// Waits until `find` finds something, at most for a while.
-    fn wait_for<R>(&self, find: impl Fn(&State) -> Option<R>) -> Option<R> {
+    /// Waits until `find` returns a value, for a bounded time.
+    fn wait_for<R>(&self, find: impl Fn(&FloorState) -> Option<R>) -> Option<R> {
         let deadline = Deadline::after(PATIENCE);
         loop {
             let seen = self.changes.get();
-            if let Some(found) = find(&self.state.lock()) {
-                return Some(found);
-            }
-            if deadline.has_passed() {
-                return None;
+            let value = find(&self.state.lock());
+            if value.is_some() || deadline.has_passed() {
+                return value;
             }
             self.changes.wait_while(seen, deadline);
         }
     }
 }
 
-/// A servant whose requests are held on the floor.
+/// A servant that holds its requests on the floor.
 #[derive(Debug)]
-pub(super) struct Held(pub(super) std::sync::Arc<Floor>);
+pub(super) struct HoldingServant(pub(super) Arc<Floor>);
 
-impl WorkServant for Held {
-    fn cube(&self, _call: &Call<'_>, value: u8, _steps: u32) -> Result<i32, SystemException> {
-        self.0.hold(value);
-        Ok(i32::from(value).pow(3))
-    }
-
-    fn work_until(
-        &self,
-        _call: &Call<'_>,
-        _until_ns: u64,
-        _compute_us: u32,
-        _rest_us: u32,
-    ) -> Result<u32, SystemException> {
-        Err(not_offered())
-    }
-
-    fn occupy(&self, _call: &Call<'_>, _length_us: u32) -> Result<(), SystemException> {
-        Err(not_offered())
+impl PowerServant for HoldingServant {
+    fn cube(&self, _call: &Call<'_>, number: u8) -> Result<i32, SystemException> {
+        self.0.hold(number);
+        Ok(i32::from(number).pow(3))
     }
 }
 
-fn not_offered() -> SystemException {
-    SystemException::no(SystemExceptionKind::NoImplement, 0)
-}
-
-/// What was waited for did not happen.
+/// Returns the error of an event that did not happen.
 pub(super) fn stuck(what: impl Into<String>) -> LabError {
     LabError::work("trying what thread pools promise")(what.into())
 }
 
-/// How long anything is waited for.
+/// The bound of each wait.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);

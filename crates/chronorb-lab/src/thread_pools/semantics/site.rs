@@ -2,23 +2,22 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
-use std::thread;
 use std::time::Duration;
 
-use chronorb::observe::LaneSnapshot;
+use chronorb::observe::{LaneSnapshot, ThreadSnapshot};
 use chronorb::prelude::*;
 use chronorb::rtcorba::ThreadpoolId;
-use chronorb_rt::{Deadline, Monotonic, sleep_until};
+use chronorb_rt::{Deadline, Monotonic, Scheduling, sleep_until};
 
-use super::LOW;
-use super::floor::{Floor, Held, PATIENCE, stuck};
+use super::floor::{Floor, HoldingServant, PATIENCE, Sight, stuck};
+use super::{LOW, thread};
 use crate::bench::{real_time_options, start_orb};
 use crate::error::LabError;
-use crate::idl::lab::{Work, WorkSkeleton};
+use crate::idl::peers::{Power, PowerSkeleton};
 use crate::thread_pools::Strategy;
 
-/// A server with one pool, and clients. Both are in this process, and reach each other over the network.
-pub(super) struct Site {
+/// A server with one pool, and clients. Both are in this process, and communicate over sockets.
+pub(super) struct PoolSite {
     server: Orb,
     client: Orb,
     pool: ThreadpoolId,
@@ -26,26 +25,24 @@ pub(super) struct Site {
     pub(super) floor: Arc<Floor>,
 }
 
-/// A request under way.
-pub(super) struct Asked(Receiver<Result<i32, SystemException>>);
+/// A request that is under way.
+pub(super) struct PendingRequest(Receiver<Result<i32, SystemException>>);
 
-impl Asked {
-    /// What it came to.
-    pub(super) fn answer(self) -> Result<Result<i32, SystemException>, LabError> {
-        let answer = self.0.recv_timeout(2 * PATIENCE);
-        answer.map_err(|_| stuck("a request was never answered"))
+impl PendingRequest {
+    /// Waits for the reply, and returns it.
+    pub(super) fn reply(self) -> Result<Result<i32, SystemException>, LabError> {
+        let reply = self.0.recv_timeout(2 * PATIENCE);
+        reply.map_err(|_| stuck("a request was never answered"))
     }
 
-    /// Waits until it was served.
-    pub(super) fn answered(self) -> Result<(), LabError> {
-        let answer = self.answer()?;
-        answer
-            .map(drop)
-            .map_err(LabError::work("calling the server"))
+    /// Waits until the request was served.
+    pub(super) fn served(self) -> Result<(), LabError> {
+        let reply = self.reply()?.map(drop);
+        reply.map_err(LabError::work("calling the server"))
     }
 }
 
-impl Site {
+impl PoolSite {
     pub(super) fn with_lanes(strategy: Strategy, pool: ThreadpoolLanes) -> Result<Self, LabError> {
         Self::new(strategy, |orb| orb.rt().create_threadpool_with_lanes(&pool))
     }
@@ -75,55 +72,65 @@ impl Site {
         })
     }
 
-    /// A client of this priority asks, and is held on the floor.
-    pub(super) fn hold(&self, number: u8, priority: Priority) -> Asked {
-        let (sender, answer) = mpsc::channel();
+    /// Sends a request of a client of this priority, which the floor holds.
+    pub(super) fn hold(&self, number: u8, priority: Priority) -> PendingRequest {
+        let (sender, reply) = mpsc::channel();
         let (client, reference) = (self.client.clone(), self.reference.clone());
-        thread::spawn(move || {
+        std::thread::spawn(move || {
             let call = || {
                 client.rt_current().set_priority(priority)?;
                 let object = client.string_to_object(&reference)?;
-                Work::unchecked_narrow(&object).cube(number, 0)
+                Power::unchecked_narrow(&object).cube(number)
             };
-            // Who asked may have given up.
+            // The thread that waits for the reply may have given up.
             let _ = sender.send(call());
         });
-        Asked(answer)
+        PendingRequest(reply)
     }
 
-    /// What the lanes of the pool are doing.
+    /// Returns the present state of the lanes of the pool.
     pub(super) fn lanes(&self) -> Vec<LaneSnapshot> {
         let mut pools = self.server.snapshot().pools.into_iter();
         let pool = pools.find(|pool| pool.number == self.pool.number());
         pool.map(|pool| pool.lanes).unwrap_or_default()
     }
 
+    /// Returns the threads of all lanes.
+    pub(super) fn threads(&self) -> Vec<ThreadSnapshot> {
+        let lanes = self.lanes().into_iter();
+        lanes.flat_map(|lane| lane.threads).collect()
+    }
+
+    /// Returns the present native scheduling of the thread of a request.
+    pub(super) fn scheduling(&self, sight: &Sight) -> Option<Scheduling> {
+        Some(thread(&self.threads(), sight)?.scheduling)
+    }
+
     /// Waits until so many requests are in the buffer.
     pub(super) fn await_queued(&self, count: u32) -> Result<(), LabError> {
         let queued = || self.lanes().iter().map(|lane| lane.queued).sum::<u32>();
-        match self.until(|| queued() == count) {
-            true => Ok(()),
-            false => Err(stuck(format!("there never were {count} in the buffer"))),
-        }
+        let were = self.until(|| queued() == count);
+        were.then_some(())
+            .ok_or_else(|| stuck(format!("there never were {count} in the buffer")))
     }
 
-    /// Waits until something is so; returns whether it ever was.
-    pub(super) fn until(&self, is_so: impl Fn() -> bool) -> bool {
+    /// Waits until a condition holds. Returns whether it ever did.
+    pub(super) fn until(&self, holds: impl Fn() -> bool) -> bool {
         let deadline = Deadline::after(PATIENCE);
-        while !is_so() {
+        while !holds() {
             if deadline.has_passed() {
                 return false;
             }
-            sleep_until(Monotonic::now() + LOOK_AGAIN);
+            sleep_until(Monotonic::now() + POLL_PERIOD);
         }
         true
     }
 }
 
-impl Drop for Site {
+impl Drop for PoolSite {
     fn drop(&mut self) {
         self.floor.open();
-        // Both fail only where they are ending already.
+        // Both fail only if they have been shut down already.
         let _ = self.client.shutdown(false);
         let _ = self.server.shutdown(true);
     }
@@ -141,9 +148,9 @@ fn offer(
         Policy::PriorityModel(PriorityModel::ClientPropagated, LOW),
     ];
     let poa = root.create_poa("held", Some(root.manager()), &policies)?;
-    let object = poa.serve(WorkSkeleton::new(Held(floor.clone())))?;
+    let object = poa.serve(PowerSkeleton::new(HoldingServant(floor.clone())))?;
     root.manager().activate()?;
     Ok(orb.object_to_string(&object))
 }
 
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
+const POLL_PERIOD: Duration = Duration::from_millis(1);
