@@ -349,6 +349,7 @@ pub enum ConnectionStrategy {
     /// The threads of the process share one, and a thread of the connection sends and reads for
     /// all. Each request and each reply changes threads, which costs two wake-ups, and requests are
     /// sent in the order in which they were made.
+    #[cfg(feature = "baselines")]
     Active,
 }
 

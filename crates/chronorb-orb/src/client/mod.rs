@@ -1,4 +1,4 @@
-//! The client's half of the way of a request: binding, connection, exchange.
+//! The client's half of the request path: binding, connection, exchange.
 
 mod asynchronous;
 mod attempt;
@@ -6,10 +6,8 @@ mod binding;
 mod collocated;
 mod connection;
 mod explicit;
-mod inbox;
 mod invocation;
-mod outbox;
-mod prepared;
+mod request;
 mod route;
 
 pub use asynchronous::Pending;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The connections that an ORB may have, and has.
+/// The number of connections that an ORB may have, and has.
 pub(super) struct Permits {
     limit: usize,
     open: Arc<AtomicUsize>,
@@ -38,7 +38,7 @@ impl Permits {
 }
 
 impl Permit {
-    /// The connection is closed, and counts no more.
+    /// Gives the permit back; the connection is closed.
     pub(super) fn give_back(&self) {
         if !self.is_given_back.swap(true, Ordering::AcqRel) {
             self.open.fetch_sub(1, Ordering::AcqRel);

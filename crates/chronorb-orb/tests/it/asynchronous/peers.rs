@@ -5,12 +5,11 @@ use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, SystemExce
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::asynchronous::{
-    Alarm, Inbox, STRATEGIES, WAYS, begin_add, block_on, poll_once,
-};
+use crate::support::asynchronous::{Alarm, Inbox, WAYS, begin_add, block_on, poll_once};
 use crate::support::raw_server::{
     CLOSE_CONNECTION, Message, Peer, RawServer, forward, object_at, raw_server, reply,
 };
+use crate::support::strategies::STRATEGIES;
 use crate::support::{Latch, PATIENCE, add, kind_and_completion, orb_with};
 
 /// Returns a client, and an object at a server on a bare socket.

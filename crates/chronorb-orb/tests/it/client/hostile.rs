@@ -14,11 +14,12 @@ use chronorb_orb::{CompletionStatus, Object, SystemException};
 use chronorb_rt::{Deadline, list};
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::support::asynchronous::{STRATEGIES, WAYS, begin_add};
+use crate::support::asynchronous::{WAYS, begin_add};
 use crate::support::descriptors::spawn;
 use crate::support::raw_server::{
     CLOSE_CONNECTION, Message, Peer, forward, fragments, object_at, raw_server, reply, wide_reply,
 };
+use crate::support::strategies::STRATEGIES;
 use crate::support::{PATIENCE, add, echo, name_of, orb_with};
 
 /// The expected result of the client.

@@ -4,20 +4,20 @@ use chronorb_giop::{IiopProfile, minor};
 use chronorb_orb::SystemExceptionKind::{CommFailure, Rebind};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{ClientPolicy, ClientPolicyKind, RebindMode, SetOverride};
-use chronorb_orb::{BindError, ConnectionStrategy, Object, Orb, SystemException};
+use chronorb_orb::{BindError, Object, Orb, SystemException};
 
 use RebindMode::{NoRebind, NoReconnect, Transparent};
 
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned};
 use crate::support::raw_server::{CLOSE_CONNECTION, Message, Peer, object_at, raw_server, reply};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{add, kind_and_completion, orb_with};
 
 const MODES: [RebindMode; 3] = [Transparent, NoRebind, NoReconnect];
 
-fn clients() -> [Orb; 4] {
-    use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
+fn clients() -> Vec<Orb> {
     let client = |strategy| orb_with(|config| config.client_connection = strategy);
-    [Exclusive, Leader, Thread, Active].map(client)
+    STRATEGIES.map(client).into()
 }
 
 fn with(object: &Object, mode: RebindMode) -> Object {

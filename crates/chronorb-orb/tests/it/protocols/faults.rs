@@ -7,14 +7,8 @@ use chronorb_orb::transport::faults::FaultPlans;
 use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, OrbConfig, SystemException};
 use std::time::Duration;
 
+use crate::support::strategies::STRATEGIES;
 use crate::support::{Served, add, echo, kind_and_completion, orb_with, served, served_by};
-
-const STRATEGIES: [ConnectionStrategy; 4] = [
-    ConnectionStrategy::Exclusive,
-    ConnectionStrategy::Leader,
-    ConnectionStrategy::Thread,
-    ConnectionStrategy::Active,
-];
 
 fn plans(text: &str) -> Option<FaultPlans> {
     Some(FaultPlans::parse(text).expect("plans"))
