@@ -348,7 +348,8 @@ pub enum ConnectionStrategy {
     Thread,
     /// The threads of the process share one, and a thread of the connection sends and reads for
     /// all. Each request and each reply changes threads, which costs two wake-ups, and requests are
-    /// sent in the order in which they were made.
+    /// sent in the order in which they were made. It serves comparisons only, and needs the feature
+    /// `baselines`.
     #[cfg(feature = "baselines")]
     Active,
 }

@@ -10,7 +10,7 @@ use super::{ConnectionStrategy, OrbConfig, ThreadpoolStrategy};
 /// Real-time architectures keep requests of different priorities apart all the way. The others are
 /// those of the ORBs that the TAO papers measured beside it, for comparisons and for applications
 /// without priorities. `WorkerPool` and `FilterChain` serve comparisons only, and need the feature
-/// `baselines`.
+/// `baselines`, as `ConnectionStrategy::Active` does.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Architecture {
