@@ -14,12 +14,12 @@ use chronorb_giop::{
 use super::connection::Failure;
 use crate::object::Object;
 use crate::rtcorba::RebindMode;
-use crate::scope::Answer;
+use crate::scope::ReplyBody;
 
 /// The content of a reply.
 #[derive(Clone)]
 pub(super) enum Outcome {
-    Answer(Answer),
+    Answer(ReplyBody),
     Exception(SystemException),
     Forward(Ior),
     Addressing(AddressingDisposition),
@@ -50,7 +50,7 @@ impl<'a> Destination<'a> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Decision {
     /// The call ends with an answer.
-    Done(Answer),
+    Done(ReplyBody),
     /// The call ends with an exception.
     Failed {
         exception: SystemException,

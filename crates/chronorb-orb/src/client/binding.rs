@@ -296,9 +296,8 @@ fn connect(
             kind,
         };
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
-        let fits = |c: &Rc<ClientConnection>| {
-            !c.is_closed() && (c.text(), c.code_sets()) == (text, code_sets)
-        };
+        let fits =
+            |c: &Rc<ClientConnection>| !c.is_closed() && (c.text, c.code_sets) == (text, code_sets);
         if let Some(connection) = present.filter(fits) {
             // The thread may have become more urgent meanwhile.
             connection.work_for(core, urgency)?;
@@ -553,8 +552,8 @@ fn forget_where(
 /// The profile that requests by a reference use.
 ///
 /// # Errors
-/// `TRANSIENT` if there is none; `NO_PERMISSION` if protection forbids the only one; `INV_POLICY` if
-/// a policy in it cannot be read.
+/// `TRANSIENT` if there is none; `NO_PERMISSION` if protection forbids the only one; `INV_POLICY`
+/// if a policy in it cannot be read.
 pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemException> {
     match object.profile() {
         Some(profile) if profile.has_unreadable_policy => Err(POLICY_UNREADABLE),

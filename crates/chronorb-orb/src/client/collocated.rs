@@ -22,16 +22,16 @@ use crate::dispatch::Dispatch;
 use crate::failure::because;
 use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
-use crate::scope::{Answer, Scope, text_within};
+use crate::scope::{ReplyBody, Scope, text_within};
 use crate::upcall::{Body, Parks, Role, Thread, Upcall, UpcallError};
 
 /// The state of a call after attempts within the process.
 pub(super) enum LocalCall {
-    /// It ended.
-    Done(Result<Answer, SystemException>),
-    /// It must use the transport, to the object that was called.
+    /// The call ended.
+    Done(Result<ReplyBody, SystemException>),
+    /// The call must use the transport, to the object that was called.
     ByTransport,
-    /// It must use the transport, to this object, to which it was forwarded.
+    /// The call must use the transport, to this object, to which it was forwarded.
     Forwarded(Object),
 }
 
@@ -68,8 +68,8 @@ pub(super) fn call(
     }
 }
 
-/// Decides on the target of the next attempt after one at `onward`, to which a call was forwarded, or
-/// at the object that was called: `None` is the latter again.
+/// Decides on the target of the next attempt after one at `onward`, to which a call was forwarded,
+/// or at the object that was called: `None` is the latter again.
 ///
 /// # Errors
 /// The exception that the call ends with.

@@ -22,7 +22,7 @@ use crate::object::Object;
 use crate::observe::Stage;
 use crate::protocol::Way;
 use crate::rtcorba::onward_priority;
-use crate::scope::{Answer, Scope};
+use crate::scope::{ReplyBody, Scope};
 
 /// Calls an operation; the answer's octets stay in the scope's reply frame.
 pub(crate) fn invoke(
@@ -30,7 +30,7 @@ pub(crate) fn invoke(
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
-) -> Result<Answer, SystemException> {
+) -> Result<ReplyBody, SystemException> {
     let mut call = Invocation::begin(object, BindingKey::of_calls)?;
     object.core().at(Stage::Bind);
     loop {
@@ -114,7 +114,7 @@ impl Invocation {
         scope: &mut Scope,
         operation: &Operation,
         arguments: Arguments<'_>,
-    ) -> Result<Option<Result<Answer, SystemException>>, SystemException> {
+    ) -> Result<Option<Result<ReplyBody, SystemException>>, SystemException> {
         let Some(key) = object.key_within() else {
             return Ok(None);
         };
@@ -137,13 +137,13 @@ impl Invocation {
         object: &Object,
         binding: &Binding,
         outcome: Result<Outcome, Failure>,
-    ) -> Result<Option<Answer>, SystemException> {
+    ) -> Result<Option<ReplyBody>, SystemException> {
         let at = || binding.destination();
         match self.attempt.on_outcome(object, at, outcome) {
             Decision::Done(answer) => Ok(Some(answer)),
             decision => {
                 let connection = &binding.connection;
-                let used = Some((connection.way(), connection.link()));
+                let used = Some((&connection.way, connection.link()));
                 self.carry_out(object, decision, used).map(|()| None)
             }
         }
@@ -288,7 +288,7 @@ fn receive_outcome(
     let mut strays = 0;
     loop {
         let message = connection.receive(request_id, kind, &mut scope.reply, deadline)?;
-        let text = connection.text();
+        let text = connection.text;
         let failure = match read(scope.reply_parts(), message, text, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) if strays == MAX_STRAYS => MALFORMED,

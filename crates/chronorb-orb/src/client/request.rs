@@ -21,7 +21,7 @@ use super::attempt::{DISCARDED, Outcome};
 use super::binding::Binding;
 use crate::call::Operation;
 use crate::gather;
-use crate::scope::Answer;
+use crate::scope::ReplyBody;
 
 pub(super) use crate::gather::Write as Arguments;
 
@@ -91,7 +91,7 @@ pub(super) fn marshal_again(
     let body_start = frame.len();
     if body.is_empty() {
         frame.truncate(header_end);
-    } else if text == binding.connection.text() && start % 8 == body_start % 8 {
+    } else if text == binding.connection.text && start % 8 == body_start % 8 {
         frame.extend_from_slice(body)?;
     } else {
         return Err(DISCARDED);
@@ -101,7 +101,7 @@ pub(super) fn marshal_again(
 }
 
 pub(super) fn encoder<'f>(binding: &Binding, frame: &'f mut Frame) -> Encoder<'f> {
-    Encoder::new(frame, Endian::NATIVE).with_text(binding.connection.text())
+    Encoder::new(frame, Endian::NATIVE).with_text(binding.connection.text)
 }
 
 /// Writes the header of a request, padded for a body, with the announcements of a connection's
@@ -118,7 +118,7 @@ fn write_header(
     let priority = binding
         .propagated
         .map(|p| contexts::encode_priority(p.value()));
-    let code_sets = connection.code_sets().filter(|_| announces);
+    let code_sets = connection.code_sets.filter(|_| announces);
     let mut list = [ServiceContext { id: 0, data: &[] }; 4];
     let mut count = 0;
     let mut add = |id, data| {
@@ -247,7 +247,7 @@ pub(super) fn read_locate_reply(
 }
 
 fn answer(exception: bool, d: &Decoder<'_>, message: MessageHeader, text: TextForm) -> Outcome {
-    Outcome::Answer(Answer {
+    Outcome::Answer(ReplyBody {
         exception,
         body: d.position(),
         endian: message.endian,
@@ -289,8 +289,8 @@ impl PreparedHeaders {
         }))
     }
 
-    /// Writes the header of a request of GIOP 1.2, or of GIOPlite if that can be, padded for a body.
-    /// Returns the position of the padding; `None` if the header was not kept.
+    /// Writes the header of a request of GIOP 1.2, or of GIOPlite if that can be, padded for a
+    /// body. Returns the position of the padding; `None` if the header was not kept.
     fn write(
         &self,
         operation: &Operation,

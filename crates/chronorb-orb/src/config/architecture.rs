@@ -53,20 +53,33 @@ impl Architecture {
         Self::ThreadPerConnection,
     ];
 
+    /// The name, the strategy of thread pools, and that of client connections.
+    const fn settings(self) -> (&'static str, ThreadpoolStrategy, ConnectionStrategy) {
+        use ConnectionStrategy::{Exclusive, Leader};
+        use ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers};
+        match self {
+            Self::RealTime => ("real-time", LeaderFollowers, Exclusive),
+            Self::HalfSync => ("half-sync", HalfSyncHalfAsync, Exclusive),
+            #[cfg(feature = "baselines")]
+            Self::WorkerPool => {
+                let strategy = ThreadpoolStrategy::WorkerPool;
+                ("worker-pool", strategy, ConnectionStrategy::Active)
+            }
+            Self::LeaderFollowersMuxed => ("leader-followers-muxed", LeaderFollowers, Leader),
+            #[cfg(feature = "baselines")]
+            Self::FilterChain => ("filter-chain", ThreadpoolStrategy::FilterChain, Leader),
+            Self::Reactive => ("reactive", ThreadpoolStrategy::Reactive, Exclusive),
+            Self::ThreadPerConnection => {
+                let strategy = ThreadpoolStrategy::ThreadPerConnection;
+                ("thread-per-connection", strategy, Exclusive)
+            }
+        }
+    }
+
     /// The value of `-ORBArchitecture`.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::RealTime => "real-time",
-            Self::HalfSync => "half-sync",
-            #[cfg(feature = "baselines")]
-            Self::WorkerPool => "worker-pool",
-            Self::LeaderFollowersMuxed => "leader-followers-muxed",
-            #[cfg(feature = "baselines")]
-            Self::FilterChain => "filter-chain",
-            Self::Reactive => "reactive",
-            Self::ThreadPerConnection => "thread-per-connection",
-        }
+        self.settings().0
     }
 
     /// Returns the architecture of this name.
@@ -78,31 +91,13 @@ impl Architecture {
     /// Returns the way in which the threads of pools share the work.
     #[must_use]
     pub const fn threadpool_strategy(self) -> ThreadpoolStrategy {
-        match self {
-            Self::RealTime | Self::LeaderFollowersMuxed => ThreadpoolStrategy::LeaderFollowers,
-            Self::HalfSync => ThreadpoolStrategy::HalfSyncHalfAsync,
-            #[cfg(feature = "baselines")]
-            Self::WorkerPool => ThreadpoolStrategy::WorkerPool,
-            #[cfg(feature = "baselines")]
-            Self::FilterChain => ThreadpoolStrategy::FilterChain,
-            Self::Reactive => ThreadpoolStrategy::Reactive,
-            Self::ThreadPerConnection => ThreadpoolStrategy::ThreadPerConnection,
-        }
+        self.settings().1
     }
 
     /// Returns the way in which a client's threads share connections.
     #[must_use]
     pub const fn client_connection(self) -> ConnectionStrategy {
-        match self {
-            Self::RealTime | Self::HalfSync | Self::Reactive | Self::ThreadPerConnection => {
-                ConnectionStrategy::Exclusive
-            }
-            #[cfg(feature = "baselines")]
-            Self::WorkerPool => ConnectionStrategy::Active,
-            #[cfg(feature = "baselines")]
-            Self::FilterChain => ConnectionStrategy::Leader,
-            Self::LeaderFollowersMuxed => ConnectionStrategy::Leader,
-        }
+        self.settings().2
     }
 
     /// Whether requests of all priorities share connections.

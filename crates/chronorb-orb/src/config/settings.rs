@@ -39,8 +39,8 @@ pub(super) enum Apply {
     Text(fn(&mut OrbConfig, &str) -> Result<(), String>),
 }
 
-/// A name, and the function that sets its value; `None` if the program is built without its feature,
-/// [`BASELINES`].
+/// A name, and the function that sets its value; `None` if the program is built without its
+/// feature, [`BASELINES`].
 pub(super) type NamedValue = (&'static str, Option<fn(&mut OrbConfig)>);
 
 impl Apply {

@@ -28,9 +28,6 @@ use crate::scope;
 pub(in crate::client) struct AsyncCall {
     pub(super) slot: Box<Slot>,
     pub(super) then: Continuation,
-    /// The id and the deadline of its request, while the thread has it.
-    request_id: u32,
-    deadline: Deadline,
 }
 
 /// The continuation of a call that has ended.
@@ -58,8 +55,6 @@ pub(super) fn entrust(
             Ok(thread) => thread,
             Err(exception) => return Err((call, exception)),
         };
-        call.request_id = request_id;
-        call.deadline = call.slot.deadline();
         let take_over = |call| thread.take_over(&core, &owner.shared, call);
         let completion = match &call.then {
             Continuation::Handle(_) => None,
@@ -90,15 +85,6 @@ thread_local! {
 }
 
 impl AsyncCall {
-    pub(super) fn new(slot: Box<Slot>, then: Continuation) -> Self {
-        Self {
-            slot,
-            then,
-            request_id: 0,
-            deadline: Deadline::after(Duration::ZERO),
-        }
-    }
-
     /// Runs the continuation of a call that has ended.
     pub(super) fn finish(self) {
         match self.then {
@@ -203,7 +189,7 @@ impl Completer {
                     state.has_ended = true;
                     return;
                 }
-                let deadlines = state.calls.iter().map(|call| call.deadline);
+                let deadlines = state.calls.iter().map(|call| call.slot.deadline());
                 let until = deadlines.min();
                 let until = until.unwrap_or_else(|| Deadline::after(LONG));
                 let step = shared.next_step(&self.waiter);
@@ -301,8 +287,11 @@ impl Completer {
         }
         let calls = &mut state.calls;
         let ended = shared.ended_call_of(&self.waiter);
-        let ended = ended.and_then(|id| calls.iter().position(|call| call.request_id == id));
-        let late = || calls.iter().position(|call| call.deadline.has_passed());
+        let ended = ended.and_then(|id| position(calls, id));
+        let late = || {
+            let mut all = calls.iter();
+            all.position(|call| call.slot.deadline().has_passed())
+        };
         let i = ended.or_else(late)?;
         Some(calls.swap_remove(i))
     }
@@ -317,8 +306,7 @@ impl Completer {
             let failure = match reader.receive_reply(&shared.link, frame, read) {
                 Ok(Some((id, header))) => match shared.hand_over(id, header, frame) {
                     Ok(()) => {
-                        let state = self.state.lock();
-                        if state.calls.iter().any(|call| call.request_id == id) {
+                        if position(&self.state.lock().calls, id).is_some() {
                             return;
                         }
                         continue;
@@ -358,21 +346,18 @@ impl CompletionThread for Completer {
         if state.has_ended {
             return Err(call);
         }
-        let (id, deadline) = (call.request_id, call.deadline);
+        let (id, deadline) = (call.slot.request_id(), call.slot.deadline());
         state.calls.push(call);
         let is_asleep = matches!(state.wait, WaitState::Asleep(_));
-        let must_act = shared.reattach(id, &self.waiter, is_asleep);
+        let must_act = id.is_none_or(|id| shared.reattach(id, &self.waiter, is_asleep));
         self.wake_if(&state, |until| must_act || deadline < until);
         Ok(())
     }
 
     fn give_back(&self, request_id: u32) -> Option<AsyncCall> {
         let mut state = self.state.lock();
-        let calls = &mut state.calls;
-        let i = calls
-            .iter()
-            .position(|call| call.request_id == request_id)?;
-        let call = calls.swap_remove(i);
+        let i = position(&state.calls, request_id)?;
+        let call = state.calls.swap_remove(i);
         call.slot.reattach();
         Some(call)
     }
@@ -382,6 +367,11 @@ impl CompletionThread for Completer {
         self.waiter.advance();
         self.wake.notify();
     }
+}
+
+fn position(calls: &[AsyncCall], request_id: u32) -> Option<usize> {
+    let mut all = calls.iter();
+    all.position(|call| call.slot.request_id() == Some(request_id))
 }
 
 /// Entrusts a call that continues to a completion thread; returns one that has ended.

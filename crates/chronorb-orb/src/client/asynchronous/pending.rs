@@ -59,8 +59,8 @@ impl<T, E: From<SystemException>> Pending<T, E> {
     /// Generated stubs call this.
     ///
     /// # Errors
-    /// Those of [`Object::invoke`] before the request is sent, and `TRANSIENT` (chronorb minor 2) if
-    /// as many calls are under way as may be.
+    /// Those of [`Object::invoke`] before the request is sent, and `TRANSIENT` (chronorb minor 2)
+    /// if as many calls are under way as may be.
     #[doc(hidden)]
     pub fn begin(
         object: &Object,
@@ -89,9 +89,9 @@ impl<T, E: From<SystemException>> Pending<T, E> {
     /// Waits for the result until `deadline`, or for as long as the call has time, if that is less.
     ///
     /// # Errors
-    /// Those of the operation; `TIMEOUT` with OMG minor 1, completed `MAYBE`, if the deadline passes
-    /// first: the call continues, and may be waited for again; `OBJECT_NOT_EXIST` (OMG minor 5) if
-    /// the result was taken before.
+    /// Those of the operation; `TIMEOUT` with OMG minor 1, completed `MAYBE`, if the deadline
+    /// passes first: the call continues, and may be waited for again; `OBJECT_NOT_EXIST` (OMG
+    /// minor 5) if the result was taken before.
     pub fn wait_until(&mut self, deadline: Instant) -> Result<T, E> {
         let left = deadline.saturating_duration_since(Instant::now());
         let until = Deadline::after(left);
@@ -111,11 +111,11 @@ impl<T, E: From<SystemException>> Pending<T, E> {
     /// Has `handler` called with the result, once: the callback model of CORBA Messaging.
     ///
     /// The handler is called by a thread of the connection, `ami.N`, which the ORB starts for the
-    /// first handler. The thread has the priority of the connection, and the CORBA priority that the
-    /// calling thread had when the call began. Handlers of one connection are called one after the
-    /// other; the panic of one does not affect the others. If the result is there already, because
-    /// the object is in this process or a thread has polled for it, the calling thread calls the
-    /// handler at once.
+    /// first handler. The thread has the priority of the connection, and the CORBA priority that
+    /// the calling thread had when the call began. Handlers of one connection are called one after
+    /// the other; the panic of one does not affect the others. If the result is there already,
+    /// because the object is in this process or a thread has polled for it, the calling thread
+    /// calls the handler at once.
     ///
     /// This allocates.
     ///
@@ -136,7 +136,10 @@ impl<T, E: From<SystemException>> Pending<T, E> {
         let then = Box::new(move |reply: Result<Reply<'_>, SystemException>| {
             handler(reply.map_err(E::from).and_then(read));
         });
-        match entrust(AsyncCall::new(slot, Continuation::Handle(then))) {
+        match entrust(AsyncCall {
+            slot,
+            then: Continuation::Handle(then),
+        }) {
             Ok(None) => Ok(()),
             Ok(Some(ended)) => {
                 ended.finish();
@@ -167,8 +170,8 @@ impl<T, E: From<SystemException>> Pending<T, E> {
         None
     }
 
-    /// Takes the slot, back from a completion thread if that has it; `None` if there is none, or the
-    /// call is just being completed and `until` passes first.
+    /// Takes the slot, back from a completion thread if that has it; `None` if there is none, or
+    /// the call is just being completed and `until` passes first.
     fn take_slot(&mut self, until: Deadline) -> Option<Box<Slot>> {
         match std::mem::replace(&mut self.state, PendingState::Over) {
             PendingState::Own(slot) => Some(slot),
@@ -208,7 +211,7 @@ impl<T, E: From<SystemException>> Future for Pending<T, E> {
                 let completion = slot.new_completion();
                 let _ = completion.poll(context.waker());
                 let then = Continuation::Complete(completion.clone());
-                match entrust(AsyncCall::new(slot, then)) {
+                match entrust(AsyncCall { slot, then }) {
                     Ok(None) => {
                         self.state = PendingState::Entrusted(completion);
                         None

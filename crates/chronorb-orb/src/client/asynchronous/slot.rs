@@ -24,7 +24,7 @@ use crate::failure::{self, LastFailure};
 use crate::object::Object;
 use crate::profile::Profile;
 use crate::rtcorba::{Priority, RebindMode, request_priority};
-use crate::scope::{self, Answer, Scope};
+use crate::scope::{self, ReplyBody, Scope};
 
 /// The free slots of an ORB, made with its first asynchronous call.
 pub(super) struct Slots {
@@ -85,7 +85,7 @@ enum SlotState {
     /// A request was sent.
     Sent(SentRequest),
     /// The call has ended, with the content of the reply frame.
-    Done(Result<Answer, SystemException>),
+    Done(Result<ReplyBody, SystemException>),
 }
 
 /// A request whose reply is awaited, and its destination.
@@ -191,10 +191,18 @@ impl Slot {
 
     /// The connection and the request whose reply is awaited; `None` if the call has ended.
     pub(super) fn awaited(&self) -> Option<(Arc<SharedOwner>, u32)> {
+        let sent = self.sent()?;
+        Some((sent.owner.clone(), sent.request_id))
+    }
+
+    /// The id of the request whose reply is awaited.
+    pub(super) fn request_id(&self) -> Option<u32> {
+        self.sent().map(|sent| sent.request_id)
+    }
+
+    fn sent(&self) -> Option<&SentRequest> {
         match &self.call().state {
-            SlotState::Sent(sent) if !self.is_deferred() => {
-                Some((sent.owner.clone(), sent.request_id))
-            }
+            SlotState::Sent(sent) if !self.is_deferred() => Some(sent),
             _ => None,
         }
     }
@@ -275,7 +283,7 @@ impl Slot {
             return Err(SystemException::from(CdrError::FrameFull).into());
         }
         std::mem::swap(&mut self.request, frame);
-        (self.body, self.text) = (body, connection.text());
+        (self.body, self.text) = (body, connection.text);
         let (urgency, deadline) = (call.invocation.key.priority, call.invocation.deadline);
         shared.expect(request_id, urgency, &self.request, &self.waiter)?;
         let message = if shared.takes_frames() {
@@ -382,7 +390,7 @@ impl Slot {
         }
     }
 
-    fn end(&mut self, result: Result<Answer, SystemException>) {
+    fn end(&mut self, result: Result<ReplyBody, SystemException>) {
         let call = self.call_mut();
         if let Err(exception) = result {
             call.cause = failure::kept(exception);

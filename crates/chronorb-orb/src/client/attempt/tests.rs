@@ -114,7 +114,7 @@ fn every_outcome_has_its_decision() {
     use Cause::{Failed, Raised};
     use CompletionStatus::{Maybe, No};
     let objects = Objects::new();
-    let answer = Answer {
+    let answer = ReplyBody {
         exception: false,
         body: 24,
         endian: Endian::NATIVE,

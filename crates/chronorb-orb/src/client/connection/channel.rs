@@ -3,16 +3,19 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
 use chronorb_cdr::{Encoder, Frame, TextForm};
 use chronorb_giop::{CompletionStatus, MessageHeader, MessageType, SystemException};
-use chronorb_rt::{Deadline, Monotonic};
+use chronorb_rt::{Deadline, Gate, Monotonic};
 use chronorb_transport::{Connection, SendError};
 
-use super::link::{Failure, Link, ReplyReader, timeout};
+use super::key::ConnectionKey;
+use super::link::{Failure, Link, ReplyReader, comm_failure, timeout};
 use super::permit::Permit;
-use super::shared::{SharedHandle, SharedOwner, first_request_id};
+use super::shared::{SharedConnection, first_request_id};
+use super::threads::ConnectionThread;
 use crate::config::OrbConfig;
 use crate::core::Core;
 use crate::gather::{self, GatherError, Write};
@@ -25,10 +28,11 @@ pub(in crate::client) struct ClientConnection {
     channel: Channel,
     /// The ORB that it was made for.
     core: Weak<Core>,
-    way: Way,
-    text: TextForm,
+    /// The protocol and address of the server.
+    pub(in crate::client) way: Way,
+    pub(in crate::client) text: TextForm,
     /// The code sets as requests announce them; `None` if the server named none of its own.
-    code_sets: Option<[u8; 12]>,
+    pub(in crate::client) code_sets: Option<[u8; 12]>,
     /// Whether requests still carry announcements: until the first reply shows that the server has
     /// read them.
     announces: Cell<bool>,
@@ -55,7 +59,55 @@ pub(in crate::client) struct ClientConnection {
 )]
 pub(super) enum Channel {
     Exclusive(ExclusiveConnection),
-    Shared(SharedHandle),
+    /// The connection, and the gate at which the thread sleeps while it waits.
+    Shared(Arc<SharedOwner>, Arc<Gate>),
+}
+
+impl Channel {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "once for each connection of a thread"
+    )]
+    pub(super) fn shared(owner: Arc<SharedOwner>) -> Self {
+        Self::Shared(owner, Arc::new(Gate::new(0)))
+    }
+}
+
+/// The owner of a shared connection, which closes it when the last handle is dropped.
+pub(in crate::client) struct SharedOwner {
+    pub(in crate::client) shared: Arc<SharedConnection>,
+    /// The connection's own thread, if it has one.
+    pub(super) thread: Option<ConnectionThread>,
+    /// The form of its text, and the code sets that the server is told.
+    pub(super) text: (TextForm, Option<[u8; 12]>),
+    pub(in crate::client) key: ConnectionKey,
+    /// Whether the answer to an asynchronous call has shown that the server read the announcements.
+    pub(in crate::client) is_known: AtomicBool,
+}
+
+impl SharedOwner {
+    fn receive(
+        &self,
+        request_id: u32,
+        expected: MessageType,
+        frame: &mut Frame,
+        deadline: Deadline,
+    ) -> Result<MessageHeader, Failure> {
+        let shared = &self.shared;
+        let received = shared.receive(request_id, frame, deadline);
+        let header = received.unwrap_or_else(|| Err(shared.abandon(request_id, frame)))?;
+        if header.kind != expected {
+            shared.close();
+            return Err(comm_failure(CompletionStatus::Maybe).into());
+        }
+        Ok(header)
+    }
+}
+
+impl Drop for SharedOwner {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
 }
 
 /// A connection of one thread alone: no lock, no sharing.
@@ -157,16 +209,11 @@ impl ClientConnection {
         this
     }
 
-    /// The protocol and address of the server.
-    pub(in crate::client) fn way(&self) -> &Way {
-        &self.way
-    }
-
     #[inline]
     pub(in crate::client) fn link(&self) -> &Link {
         match &self.channel {
             Channel::Exclusive(own) => &own.link,
-            Channel::Shared(handle) => &handle.owner.shared.link,
+            Channel::Shared(owner, _) => &owner.shared.link,
         }
     }
 
@@ -174,7 +221,7 @@ impl ClientConnection {
     pub(in crate::client) fn shared(&self) -> Option<&Arc<SharedOwner>> {
         match &self.channel {
             Channel::Exclusive(_) => None,
-            Channel::Shared(handle) => Some(&handle.owner),
+            Channel::Shared(owner, _) => Some(owner),
         }
     }
 
@@ -185,17 +232,8 @@ impl ClientConnection {
     pub(in crate::client) fn gathering(&self) -> Option<&ExclusiveConnection> {
         match &self.channel {
             Channel::Exclusive(own) => own.link.can_gather().then_some(own),
-            Channel::Shared(_) => None,
+            Channel::Shared(..) => None,
         }
-    }
-
-    pub(in crate::client) fn text(&self) -> TextForm {
-        self.text
-    }
-
-    /// The code sets as requests announce them; `None` if the server named none of its own.
-    pub(in crate::client) fn code_sets(&self) -> Option<[u8; 12]> {
-        self.code_sets
     }
 
     /// Whether requests still tell the server about the connection.
@@ -246,7 +284,7 @@ impl ClientConnection {
     fn has_ended(&self) -> bool {
         match &self.channel {
             Channel::Exclusive(own) => own.link.transport().is_stale(),
-            Channel::Shared(handle) => handle.owner.shared.is_stale(),
+            Channel::Shared(owner, _) => owner.shared.is_stale(),
         }
     }
 
@@ -298,8 +336,8 @@ impl ClientConnection {
 
     /// Keeps it open while it is idle.
     pub(in crate::client) fn keep(&self) {
-        if let Channel::Shared(handle) = &self.channel {
-            handle.owner.shared.keep();
+        if let Channel::Shared(owner, _) = &self.channel {
+            owner.shared.keep();
         }
     }
 
@@ -312,7 +350,7 @@ impl ClientConnection {
                 own.next_request.set(id.wrapping_add(1));
                 id
             }
-            Channel::Shared(handle) => handle.owner.shared.next_request_id(),
+            Channel::Shared(owner, _) => owner.shared.next_request_id(),
         }
     }
 
@@ -324,7 +362,7 @@ impl ClientConnection {
     ) -> Result<(), Failure> {
         match &self.channel {
             Channel::Exclusive(own) => own.link.send(message.as_slice(), deadline),
-            Channel::Shared(handle) => handle.send_oneway(message, deadline),
+            Channel::Shared(owner, waiter) => owner.shared.send_oneway(message, waiter, deadline),
         }
     }
 
@@ -339,8 +377,10 @@ impl ClientConnection {
     ) -> Result<(), Failure> {
         match &self.channel {
             Channel::Exclusive(own) => own.link.send(message.as_slice(), deadline),
-            Channel::Shared(handle) => {
-                handle.send(request_id, self.urgency.get(), message, deadline)
+            Channel::Shared(owner, waiter) => {
+                let shared = &owner.shared;
+                shared.expect(request_id, self.urgency.get(), message, waiter)?;
+                shared.send(request_id, message, deadline)
             }
         }
     }
@@ -358,7 +398,7 @@ impl ClientConnection {
     ) -> Result<MessageHeader, Failure> {
         let received = match &self.channel {
             Channel::Exclusive(own) => own.receive(expected, frame, deadline),
-            Channel::Shared(handle) => handle.receive(request_id, expected, frame, deadline),
+            Channel::Shared(owner, _) => owner.receive(request_id, expected, frame, deadline),
         };
         if expected == MessageType::Reply {
             if received.is_ok() {
@@ -375,7 +415,7 @@ impl ClientConnection {
     pub(in crate::client) fn close(&self) {
         match &self.channel {
             Channel::Exclusive(own) => own.link.close(),
-            Channel::Shared(handle) => handle.owner.shared.close(),
+            Channel::Shared(owner, _) => owner.shared.close(),
         }
     }
 }

@@ -16,11 +16,13 @@ use chronorb_transport::{ConnectError, Connection, Setup};
 
 #[cfg(feature = "baselines")]
 use super::active;
-use super::channel::{Channel, ClientConnection, ExclusiveConnection};
+use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
 use super::key::{ChannelKind, ConnectionKey};
 use super::permit::{Permit, Permits};
 use super::sending::SendMode;
-use super::shared::{SharedConnection, SharedHandle, SharedOwner};
+use super::shared::SharedConnection;
+#[cfg(feature = "baselines")]
+use super::threads::no_thread;
 use super::threads::{ConnectionThread, ConnectionThreads};
 #[cfg(feature = "access")]
 use crate::access::Judgement;
@@ -75,8 +77,7 @@ pub(in crate::client) fn open(
         let exclusive = ExclusiveConnection::new(transport, permit, &core.config);
         Channel::Exclusive(exclusive)
     } else {
-        let owner = find_or_connect(core, key, text, deadline)?;
-        Channel::Shared(SharedHandle::new(owner))
+        Channel::shared(find_or_connect(core, key, text, deadline)?)
     };
     let (text, code_sets) = text;
     Ok(ClientConnection::new(
@@ -224,7 +225,13 @@ fn share(
     };
     #[cfg(feature = "baselines")]
     if key.kind == ChannelKind::Active {
-        return Ok(active::start(core, key, with)?);
+        let no_thread = |error| no_thread(key, error);
+        let queue = Arc::new(active::SendQueue::new().map_err(no_thread)?);
+        let shared = with(SendMode::Queued(queue.clone()));
+        let reactor = active::reactor(&shared.link, &queue).map_err(no_thread)?;
+        let work = move |shared: &SharedConnection| active::serve(shared, &queue, &reactor);
+        let thread = ConnectionThread::start(core, key, &shared, "conn", work)?;
+        return Ok((shared, Some(thread)));
     }
     let shared = with(SendMode::InTurn(PiMutex::new(())));
     let thread = if key.kind.has_own_thread() {

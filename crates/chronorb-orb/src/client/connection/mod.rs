@@ -29,7 +29,7 @@ pub(super) mod tests;
 )]
 mod threads;
 
-pub(super) use channel::ClientConnection;
+pub(super) use channel::{ClientConnection, SharedOwner};
 pub(super) use completions::{CompletionStep, CompletionThread};
 pub(crate) use directory::ClientConnections;
 #[cfg(feature = "ssliop")]
@@ -37,5 +37,5 @@ pub(super) use directory::NO_PROTECTION;
 pub(super) use directory::{NoConnection, open};
 pub(super) use key::{ChannelKind, ConnectionKey};
 pub(super) use link::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
-pub(super) use shared::{SharedConnection, SharedOwner};
+pub(super) use shared::SharedConnection;
 pub(super) use threads::{ConnectionThread, no_thread, start_aside};

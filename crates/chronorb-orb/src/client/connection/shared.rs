@@ -12,20 +12,19 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use chronorb_cdr::{Frame, TextForm};
+use chronorb_cdr::Frame;
 use chronorb_giop::{
-    CompletionStatus, MessageHeader, MessageProtocol, MessageType, Protocol, SystemException,
+    CompletionStatus, MessageHeader, MessageProtocol, Protocol, SystemException,
     SystemExceptionKind, Version, minor,
 };
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, PiMutexGuard};
 use chronorb_transport::{Connection, Waiting};
 
 use super::completions::CompletionThread;
-use super::key::{ChannelKind, ConnectionKey};
+use super::key::ChannelKind;
 use super::link::{Failure, Link, MALFORMED, MAX_STRAYS, ReplyReader, comm_failure, timeout};
 use super::permit::Permit;
 use super::sending::SendMode;
-use super::threads::ConnectionThread;
 use crate::config::OrbConfig;
 use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
@@ -88,83 +87,6 @@ enum WaitEnd {
     Lead,
     /// The time is over.
     Late,
-}
-
-/// The owner of a shared connection, which closes it when the last handle is dropped.
-pub(in crate::client) struct SharedOwner {
-    pub(in crate::client) shared: Arc<SharedConnection>,
-    /// The connection's own thread, if it has one.
-    pub(super) thread: Option<ConnectionThread>,
-    /// The form of its text, and the code sets that the server is told.
-    pub(super) text: (TextForm, Option<[u8; 12]>),
-    pub(in crate::client) key: ConnectionKey,
-    /// Whether the answer to an asynchronous call has shown that the server read the announcements.
-    pub(in crate::client) is_known: AtomicBool,
-}
-
-impl Drop for SharedOwner {
-    fn drop(&mut self) {
-        self.shared.close();
-    }
-}
-
-/// The handle of one thread among those that share a connection.
-pub(super) struct SharedHandle {
-    pub(super) owner: Arc<SharedOwner>,
-    /// The gate at which the thread sleeps while it waits.
-    waiter: Arc<Gate>,
-}
-
-impl SharedHandle {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "once for each connection of a thread"
-    )]
-    pub(super) fn new(owner: Arc<SharedOwner>) -> Self {
-        Self {
-            owner,
-            waiter: Arc::new(Gate::new(0)),
-        }
-    }
-
-    pub(super) fn send(
-        &self,
-        request_id: u32,
-        urgency: Option<Priority>,
-        message: &mut Frame,
-        deadline: Deadline,
-    ) -> Result<(), Failure> {
-        let shared = &self.owner.shared;
-        shared.expect(request_id, urgency, message, &self.waiter)?;
-        shared.send(request_id, message, deadline)
-    }
-
-    pub(super) fn send_oneway(
-        &self,
-        message: &mut Frame,
-        deadline: Deadline,
-    ) -> Result<(), Failure> {
-        self.owner
-            .shared
-            .send_oneway(message, &self.waiter, deadline)
-    }
-
-    pub(super) fn receive(
-        &self,
-        request_id: u32,
-        expected: MessageType,
-        frame: &mut Frame,
-        deadline: Deadline,
-    ) -> Result<MessageHeader, Failure> {
-        let shared = &self.owner.shared;
-        let received = shared.receive(request_id, frame, deadline);
-        let header = received.unwrap_or_else(|| Err(shared.abandon(request_id, frame)))?;
-        if header.kind != expected {
-            shared.close();
-            return Err(comm_failure(CompletionStatus::Maybe).into());
-        }
-        Ok(header)
-    }
 }
 
 impl SharedConnection {
@@ -657,7 +579,7 @@ const LONG: Duration = Duration::from_secs(3600);
 mod tests {
     use std::thread;
 
-    use chronorb_giop::{finish_message, start_message};
+    use chronorb_giop::{MessageType, finish_message, start_message};
 
     use super::*;
     use crate::client::connection::tests::endless::awaiting_endless;

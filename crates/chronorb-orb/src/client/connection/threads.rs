@@ -15,57 +15,61 @@ use chronorb_rt::{
 
 use super::key::ConnectionKey;
 use super::link::comm_failure;
+use super::permit::Permits;
 use super::shared::SharedConnection;
 use crate::core::Core;
 use crate::failure::because;
 use crate::rtcorba::{Priority, request_priority};
 
 /// The threads of an ORB's connections.
-#[derive(Clone, Default)]
-pub(super) struct ConnectionThreads(Arc<ThreadCounts>);
+pub(super) struct ConnectionThreads {
+    started: AtomicU32,
+    running: Arc<RunningThreads>,
+    /// Permits for threads that continue a call beside a completion thread.
+    aside: Permits,
+}
 
 #[derive(Default)]
-struct ThreadCounts {
-    started: AtomicU32,
-    running: AtomicUsize,
+struct RunningThreads {
+    number: AtomicUsize,
     ended: Gate,
-    /// The number of threads that continue a call beside a completion thread.
-    aside: AtomicUsize,
 }
 
-/// A thread that runs, or is about to.
-struct RunningThread {
-    counts: Arc<ThreadCounts>,
-    is_aside: bool,
-}
+/// A guard that counts a thread from before its start until its end.
+struct CountGuard(Arc<RunningThreads>);
 
-impl Drop for RunningThread {
+impl Drop for CountGuard {
     fn drop(&mut self) {
-        if self.is_aside {
-            self.counts.aside.fetch_sub(1, Ordering::AcqRel);
+        self.0.number.fetch_sub(1, Ordering::AcqRel);
+        self.0.ended.advance();
+    }
+}
+
+impl Default for ConnectionThreads {
+    fn default() -> Self {
+        Self {
+            started: AtomicU32::new(0),
+            running: Arc::default(),
+            aside: Permits::new(MAX_ASIDE),
         }
-        self.counts.running.fetch_sub(1, Ordering::AcqRel);
-        self.counts.ended.advance();
     }
 }
 
 impl ConnectionThreads {
-    fn add(&self, is_aside: bool) -> RunningThread {
-        self.0.running.fetch_add(1, Ordering::AcqRel);
-        RunningThread {
-            counts: self.0.clone(),
-            is_aside,
-        }
+    fn count(&self) -> CountGuard {
+        self.running.number.fetch_add(1, Ordering::AcqRel);
+        CountGuard(self.running.clone())
     }
 
     /// Waits until all of them have ended.
     pub(super) fn wait_until_ended(&self, deadline: Deadline) {
+        let running = &self.running;
         loop {
-            let seen = self.0.ended.get();
-            if self.0.running.load(Ordering::Acquire) == 0 || deadline.has_passed() {
+            let seen = running.ended.get();
+            if running.number.load(Ordering::Acquire) == 0 || deadline.has_passed() {
                 return;
             }
-            self.0.ended.wait_while(seen, deadline);
+            running.ended.wait_while(seen, deadline);
         }
     }
 }
@@ -96,8 +100,8 @@ impl ConnectionThread {
         let priority = key.carries.network_priority().max(request_priority());
         let scheduling = scheduling_of(core, priority)?;
         let threads = &core.client_connections.threads;
-        let number = threads.0.started.fetch_add(1, Ordering::Relaxed);
-        let running = threads.add(false);
+        let number = threads.started.fetch_add(1, Ordering::Relaxed);
+        let counted = threads.count();
         let this = Self(Arc::new(PiMutex::new(ThreadState {
             id: None,
             priority,
@@ -117,7 +121,7 @@ impl ConnectionThread {
             work(&shared);
             drop(end);
             drop(shared);
-            drop(running);
+            drop(counted);
         });
         started.map_err(|error| no_thread(key, error))?;
         Ok(this)
@@ -183,21 +187,17 @@ pub(in crate::client) fn start_aside(
     work: impl FnOnce() + Send + 'static,
 ) -> bool {
     let threads = &core.client_connections.threads;
-    let more = |aside: usize| (aside < MAX_ASIDE).then_some(aside + 1);
-    let order = Ordering::AcqRel;
-    let counted = threads.0.aside.fetch_update(order, Ordering::Acquire, more);
-    if counted.is_err() {
-        return false;
-    }
-    let running = threads.add(true);
-    let Ok(scheduling) = scheduling_of(core, urgency) else {
+    let permit = threads.aside.take();
+    let scheduling = scheduling_of(core, urgency);
+    let (Some(permit), Ok(scheduling)) = (permit, scheduling) else {
         return false;
     };
+    let guards = (permit, threads.count());
     let thread = ThreadBuilder::new(format!("aside {}", core.config.orb_id));
     let thread = thread.scheduling(scheduling).stack_size(STACK_SIZE_ASIDE);
     let started = thread.spawn(move || {
         work();
-        drop(running);
+        drop(guards);
     });
     started.is_ok()
 }

@@ -10,37 +10,15 @@ use std::io;
 use std::sync::Arc;
 
 use chronorb_cdr::Frame;
-use chronorb_giop::{CompletionStatus, SystemException};
+use chronorb_giop::CompletionStatus;
 use chronorb_rt::{Deadline, Gate, PiMutexGuard};
 use chronorb_transport::{Interest, IoError, Reactor, SendError};
 
-use super::key::ConnectionKey;
 use super::link::{Failure, Link, ReplyReader, comm_failure, not_sent, timeout};
-use super::sending::SendMode;
 use super::shared::SharedConnection;
-use super::threads::{ConnectionThread, no_thread};
-use crate::core::Core;
 use crate::scope;
 
 pub(in crate::client) use queue::SendQueue;
-
-/// Makes such a connection by `make`, and starts its thread.
-///
-/// # Errors
-/// `NO_RESOURCES` if no descriptor or thread is left.
-pub(super) fn start(
-    core: &Core,
-    key: &ConnectionKey,
-    make: impl FnOnce(SendMode) -> Arc<SharedConnection>,
-) -> Result<(Arc<SharedConnection>, Option<ConnectionThread>), SystemException> {
-    let no_thread = |error| no_thread(key, error);
-    let queue = Arc::new(SendQueue::new().map_err(no_thread)?);
-    let shared = make(SendMode::Queued(queue.clone()));
-    let reactor = reactor(&shared.link, &queue).map_err(no_thread)?;
-    let work = move |shared: &SharedConnection| serve(shared, &queue, &reactor);
-    let thread = ConnectionThread::start(core, key, &shared, "conn", work)?;
-    Ok((shared, Some(thread)))
-}
 
 /// The reactor of the thread, with the peer and the queue.
 ///

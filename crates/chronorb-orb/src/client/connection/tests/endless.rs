@@ -25,8 +25,8 @@ pub(in crate::client) struct Endless {
     received: Arc<AtomicUsize>,
 }
 
-/// A connection to such a peer on which this waiter waits for a reply, and the number of octets that
-/// were received from it.
+/// A connection to such a peer on which this waiter waits for a reply, and the number of octets
+/// that were received from it.
 pub(in crate::client) fn awaiting_endless(
     request_id: u32,
     waiter: &Arc<Gate>,

@@ -79,7 +79,7 @@ fn a_message_that_is_being_sent_when_its_caller_leaves_is_sent_whole_or_not_at_a
         put(&queue, 1);
         put(&queue, 2);
         let first = next(&queue).expect("there are some");
-        assert_eq!(queue.take_back(1), None, "nobody knows yet");
+        assert_eq!(queue.take_back(1), None, "the thread does not know yet");
         assert_eq!(queue.put_back(first, is_begun), ends);
         if !ends {
             assert_eq!(send_all(&queue), [2]);
@@ -115,7 +115,11 @@ fn there_is_room_again_when_a_message_has_gone_or_was_taken_back() {
     assert!(!put(&queue, full));
     let told = queue.room.get();
     assert_eq!(queue.take_back(5), QUEUED);
-    assert_ne!(queue.room.get(), told, "who waits for room is told");
+    assert_ne!(
+        queue.room.get(),
+        told,
+        "a thread that waits for room is woken"
+    );
     assert!(put(&queue, full));
     let first = next(&queue).expect("there are many");
     assert!(!put(&queue, full), "it has not gone yet");
