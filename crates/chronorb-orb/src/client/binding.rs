@@ -327,7 +327,7 @@ fn connect(
             }
             Err(NoConnection::TooMany) => {
                 let most = core.config.max_client_connections;
-                let bound = format_args!("there are {most} connections (-ORBMaxClientConnections)");
+                let bound = format_args!("there are {most} connections (-ORBMaxClientState)");
                 return Err(because(TOO_MANY_CONNECTIONS, bound));
             }
             Err(NoConnection::Exception(exception)) => return Err(exception),
@@ -338,14 +338,11 @@ fn connect(
         drop(before);
         return Ok(connection);
     }
-    match failure {
-        None => {
-            reasons = Text::of("the protocols that the policies allow are none of the reference's");
-        }
-        Some(NO_USABLE_PROFILE) => {}
-        Some(_) => {
-            reasons = Text::of("-ORBClientTransportRule permits none of the reference's addresses");
-        }
+    if failure != Some(NO_USABLE_PROFILE) {
+        reasons = Text::of(match failure {
+            None => "the protocols that the policies allow are none of the reference's",
+            Some(_) => "-ORBClientTransportRule permits none of the reference's addresses",
+        });
     }
     if deadline.has_passed() {
         return Err(because(TIMEOUT, format_args!("{reasons}")));
@@ -357,18 +354,11 @@ fn connect(
 /// Records why a call has no route.
 #[cold]
 fn unroutable(none: NoRoute, profile: &Profile, priority: Option<Priority>) -> SystemException {
-    let mut cause = Text::<256>::new();
-    let _ = match none {
-        NoRoute::OutsideOfBands => {
-            cause.write_str("the priority of the call is in none of the bands")
-        }
-        NoRoute::NoEndpoint => {
-            cause.write_str("the server has no lane for the priority of the call")
-        }
-        NoRoute::TooManyWays => {
-            cause.write_str("the reference has more addresses than a call tries")
-        }
-    };
+    let mut cause = Text::<256>::of(match none {
+        NoRoute::OutsideOfBands => "the priority of the call is in none of the bands",
+        NoRoute::NoEndpoint => "the server has no lane for the priority of the call",
+        NoRoute::TooManyWays => "the reference has more addresses than a call tries",
+    });
     if let Some(priority) = priority {
         let _ = write!(cause, ", {}", priority.value());
     }
@@ -433,7 +423,7 @@ fn close_unused(core: &Core, now: u64, time_out: Duration) {
             drop_connection(&connection);
         }
     }
-    core.client_connections
+    core.client
         .close_unused_since(Monotonic::from_nanos(before));
 }
 
@@ -441,7 +431,7 @@ fn close_unused(core: &Core, now: u64, time_out: Duration) {
 /// share; returns whether there was one. Exclusive connections of other threads stay.
 #[cold]
 fn make_room(core: &Core) -> bool {
-    if core.client_connections.close_idlest() {
+    if core.client.close_idlest() {
         forget_closed();
         return true;
     }

@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::fmt;
 use std::rc::Rc;
 
 use chronorb_cdr::{Arena, CdrError, Frame, TextForm};
@@ -21,7 +22,7 @@ use crate::failure::because;
 use crate::object::Object;
 use crate::observe::Stage;
 use crate::protocol::Way;
-use crate::rtcorba::onward_priority;
+use crate::rtcorba::{Priority, onward_priority};
 use crate::scope::{ReplyBody, Scope};
 
 /// Calls an operation; the answer's octets stay in the scope's reply frame.
@@ -78,7 +79,7 @@ impl Invocation {
     #[inline]
     pub(super) fn begin(
         object: &Object,
-        key: impl FnOnce(&Object, Option<crate::rtcorba::Priority>) -> BindingKey,
+        key: impl FnOnce(&Object, Option<Priority>) -> BindingKey,
     ) -> Result<Self, SystemException> {
         let core = object.core();
         core.check_running()?;
@@ -196,38 +197,30 @@ fn explain(
     link: &Link,
 ) -> SystemException {
     use SystemExceptionKind::{CommFailure, ImpLimit, Marshal, Timeout};
+    let note = |cause: fmt::Arguments<'_>| because(exception, cause);
     match (cause, exception.kind, exception.minor) {
-        (Cause::Raised, ..) => because(exception, format_args!("raised by the server at {way}")),
-        (Cause::Discarded, ..) => because(
-            exception,
-            format_args!("{way} closed each connection without beginning the request: {FULL}"),
-        ),
-        (_, Marshal, minor::MALFORMED_MESSAGE) => because(
-            exception,
-            format_args!("the answer of {way} is not GIOP; {MAY_BE_TLS}"),
-        ),
+        (Cause::Raised, ..) => note(format_args!("raised by the server at {way}")),
+        (Cause::Discarded, ..) => {
+            let what = "closed each connection without beginning the request";
+            note(format_args!("{way} {what}: {FULL}"))
+        }
+        (_, Marshal, minor::MALFORMED_MESSAGE) => note(format_args!(
+            "the answer of {way} is not GIOP; {MAY_BE_TLS}"
+        )),
         (_, CommFailure, _) => match link.problem() {
-            Some(problem) => because(
-                exception,
-                format_args!("the connection to {way} was lost: {problem}"),
-            ),
-            None => because(exception, format_args!("the connection to {way} was lost")),
+            Some(problem) => note(format_args!("the connection to {way} was lost: {problem}")),
+            None => note(format_args!("the connection to {way} was lost")),
         },
-        (_, Timeout, _) => because(
-            exception,
-            format_args!(
-                "no answer of {way} in time (-ORBRequestTimeout, or a time-out of policies)"
-            ),
-        ),
+        (_, Timeout, _) => {
+            let limits = "(-ORBRequestTimeout, or a time-out of policies)";
+            note(format_args!("no answer of {way} in time {limits}"))
+        }
         (_, ImpLimit, minor::MESSAGE_TOO_LARGE) => {
             let most = core.config.max_message_size;
             let bound = format_args!("a message to or from {way} is larger than {most} octets");
-            because(exception, format_args!("{bound} (-ORBMaxMessageSize)"))
+            note(format_args!("{bound} (-ORBMaxMessageSize)"))
         }
-        _ => because(
-            exception,
-            format_args!("in a call by the connection to {way}"),
-        ),
+        _ => note(format_args!("in a call by the connection to {way}")),
     }
 }
 

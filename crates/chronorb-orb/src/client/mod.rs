@@ -14,7 +14,7 @@ pub use asynchronous::Pending;
 pub(crate) use asynchronous::is_in_handler;
 pub(crate) use binding::forget_orb;
 pub(crate) use collocated::direct;
-pub(crate) use connection::ClientConnections;
+pub(crate) use connection::ClientState;
 pub(crate) use explicit::bind_explicitly;
 #[cfg(feature = "miop")]
 pub(crate) use explicit::bind_group;

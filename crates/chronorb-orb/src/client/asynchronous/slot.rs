@@ -44,7 +44,7 @@ impl Slots {
                 starting: PiMutex::default(),
             }) as _
         };
-        let slots = core.slots.get_or_init(make);
+        let slots = core.client.slots.get_or_init(make);
         slots.downcast_ref().expect("nothing else is put there")
     }
 }

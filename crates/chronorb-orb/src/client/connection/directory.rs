@@ -1,11 +1,12 @@
 //! The connections of an ORB's clients: their number, those that threads share, and the making of
 //! new ones.
 
+use std::any::Any;
 use std::collections::HashMap;
 #[cfg(feature = "access")]
 use std::fmt;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use chronorb_cdr::TextForm;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -49,11 +50,15 @@ impl From<SystemException> for NoConnection {
     }
 }
 
-/// The connections that an ORB's threads have to servers.
-pub(crate) struct ClientConnections {
+/// The part of an ORB's state that calls of its threads need.
+pub(crate) struct ClientState {
+    /// Permits for connections to servers.
     permits: Permits,
     shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
     pub(super) threads: ConnectionThreads,
+    /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
+    /// programs without such calls do not link its destructor.
+    pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// The connection of one key, if there is one. The entry is locked while a thread connects, so that
@@ -93,7 +98,7 @@ fn find_or_connect(
     deadline: Deadline,
 ) -> Result<Arc<SharedOwner>, NoConnection> {
     let began = Monotonic::now();
-    let entry = core.client_connections.entry(key);
+    let entry = core.client.entry(key);
     let too_late = || NoConnection::Unreachable(TOO_LATE.to_owned());
     let left = deadline.remaining().ok_or_else(too_late)?;
     let mut entry = entry.try_lock_for(left).ok_or_else(too_late)?;
@@ -132,7 +137,7 @@ fn connect(
     key: &ConnectionKey,
     deadline: Deadline,
 ) -> Result<(Box<dyn Connection>, Permit), NoConnection> {
-    let permit = core.client_connections.permits.take();
+    let permit = core.client.permits.take();
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let unreachable = |why: &str| NoConnection::Unreachable(why.to_owned());
     let left = deadline.remaining().ok_or_else(|| unreachable(TOO_LATE))?;
@@ -243,12 +248,13 @@ fn share(
     Ok((shared, thread))
 }
 
-impl ClientConnections {
+impl ClientState {
     pub(crate) fn new(limit: u32) -> Self {
         Self {
             permits: Permits::new(limit as usize),
             shared: PiMutex::default(),
             threads: ConnectionThreads::default(),
+            slots: OnceLock::new(),
         }
     }
 

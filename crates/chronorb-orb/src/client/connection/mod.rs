@@ -31,7 +31,7 @@ mod threads;
 
 pub(super) use channel::{ClientConnection, SharedOwner};
 pub(super) use completions::{CompletionStep, CompletionThread};
-pub(crate) use directory::ClientConnections;
+pub(crate) use directory::ClientState;
 #[cfg(feature = "ssliop")]
 pub(super) use directory::NO_PROTECTION;
 pub(super) use directory::{NoConnection, open};

@@ -99,7 +99,7 @@ impl ConnectionThread {
     ) -> Result<Self, SystemException> {
         let priority = key.carries.network_priority().max(request_priority());
         let scheduling = scheduling_of(core, priority)?;
-        let threads = &core.client_connections.threads;
+        let threads = &core.client.threads;
         let number = threads.started.fetch_add(1, Ordering::Relaxed);
         let counted = threads.count();
         let this = Self(Arc::new(PiMutex::new(ThreadState {
@@ -186,7 +186,7 @@ pub(in crate::client) fn start_aside(
     urgency: Option<Priority>,
     work: impl FnOnce() + Send + 'static,
 ) -> bool {
-    let threads = &core.client_connections.threads;
+    let threads = &core.client.threads;
     let permit = threads.aside.take();
     let scheduling = scheduling_of(core, urgency);
     let (Some(permit), Ok(scheduling)) = (permit, scheduling) else {
