@@ -26,19 +26,20 @@ pub(super) enum Outcome {
 }
 
 /// The destination of an attempt.
-pub(super) struct Destination<'a> {
-    pub(super) target: &'a Object,
+#[derive(Clone)]
+pub(super) struct Destination {
+    pub(super) target: Object,
     /// Whether a forward led there, from the object that was called.
     pub(super) forwarded: bool,
     pub(super) rebind: RebindMode,
     pub(super) addressing: AddressingDisposition,
 }
 
-impl<'a> Destination<'a> {
+impl Destination {
     /// The object that was called, before it is bound.
-    pub(super) fn original(target: &'a Object) -> Self {
+    pub(super) fn original(target: &Object) -> Self {
         Self {
-            target,
+            target: target.clone(),
             forwarded: false,
             rebind: RebindMode::Transparent,
             addressing: AddressingDisposition::Key,
@@ -99,10 +100,10 @@ impl Attempt {
 
     /// Decides what follows an attempt at the destination `at` of a call of the object `called`.
     #[inline]
-    pub(super) fn on_outcome<'a>(
+    pub(super) fn on_outcome(
         &mut self,
         called: &Object,
-        at: impl FnOnce() -> Destination<'a>,
+        at: impl FnOnce() -> Destination,
         outcome: Result<Outcome, Failure>,
     ) -> Decision {
         match outcome {
@@ -128,7 +129,7 @@ impl Attempt {
 
     #[cold]
     #[inline(never)]
-    fn readdress(&mut self, at: &Destination<'_>, mode: AddressingDisposition) -> Decision {
+    fn readdress(&mut self, at: &Destination, mode: AddressingDisposition) -> Decision {
         if at.addressing != mode && self.may_repeat() {
             return Decision::Readdress(mode);
         }
@@ -137,7 +138,7 @@ impl Attempt {
 
     #[cold]
     #[inline(never)]
-    fn forward(&mut self, at: &Destination<'_>, ior: Ior) -> Decision {
+    fn forward(&mut self, at: &Destination, ior: Ior) -> Decision {
         self.forwards += 1;
         if self.forwards > MAX_FORWARDS {
             return failed(FORWARD_LOOP, Cause::Failed);
@@ -155,7 +156,7 @@ impl Attempt {
     fn retry_original(
         &mut self,
         called: &Object,
-        at: &Destination<'_>,
+        at: &Destination,
         exception: SystemException,
         cause: Cause,
     ) -> Decision {
@@ -174,8 +175,8 @@ impl Attempt {
         }
     }
 
-    fn may_move(&self, at: &Destination<'_>, to: &Object) -> bool {
-        self.is_explicit || may_move(at.rebind, at.target, to)
+    fn may_move(&self, at: &Destination, to: &Object) -> bool {
+        self.is_explicit || may_move(at.rebind, &at.target, to)
     }
 }
 

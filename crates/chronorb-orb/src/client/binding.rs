@@ -72,9 +72,9 @@ impl Binding {
         })
     }
 
-    pub(super) fn destination(&self) -> Destination<'_> {
+    pub(super) fn destination(&self) -> Destination {
         Destination {
-            target: &self.target,
+            target: self.target.clone(),
             forwarded: self.forwarded,
             rebind: self.rebind,
             addressing: self.addressing.get(),

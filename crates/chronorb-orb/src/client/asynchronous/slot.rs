@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::{CdrError, Frame, TextForm};
 use chronorb_giop::{
-    AddressingDisposition, CompletionStatus, MessageHeader, MessageType, SystemException,
-    SystemExceptionKind, minor,
+    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
 };
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
@@ -23,7 +22,7 @@ use crate::core::Core;
 use crate::failure::{self, LastFailure};
 use crate::object::Object;
 use crate::profile::Profile;
-use crate::rtcorba::{Priority, RebindMode, request_priority};
+use crate::rtcorba::{Priority, request_priority};
 use crate::scope::{self, ReplyBody, Scope};
 
 /// The free slots of an ORB, made with its first asynchronous call.
@@ -36,6 +35,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    #[allow(clippy::disallowed_methods, reason = "once for each ORB")]
     pub(super) fn of(core: &Core) -> &Self {
         let make = || {
             let free = (0..core.config.max_pending).map(|_| Box::default());
@@ -92,11 +92,7 @@ enum SlotState {
 struct SentRequest {
     owner: Arc<SharedOwner>,
     request_id: u32,
-    target: Object,
-    /// Whether that is another object than the one that was called.
-    forwarded: bool,
-    rebind: RebindMode,
-    addressing: AddressingDisposition,
+    destination: Destination,
 }
 
 impl Default for Slot {
@@ -264,10 +260,7 @@ impl Slot {
         call.state = SlotState::Sent(SentRequest {
             owner,
             request_id,
-            forwarded: binding.forwarded,
-            rebind: binding.rebind,
-            addressing: binding.addressing.get(),
-            target: binding.target.clone(),
+            destination: binding.destination(),
         });
         scope.begin(&core);
         let (frame, operation) = (&mut scope.request, &call.operation);
@@ -534,12 +527,7 @@ impl SlotCall {
     fn decide(&mut self, outcome: Result<Outcome, Failure>) -> Decision {
         let (object, state) = (&self.object, &self.state);
         let at = || match state {
-            SlotState::Sent(sent) => Destination {
-                target: &sent.target,
-                forwarded: sent.forwarded,
-                rebind: sent.rebind,
-                addressing: sent.addressing,
-            },
+            SlotState::Sent(sent) => sent.destination.clone(),
             SlotState::Begun | SlotState::Done(_) => Destination::original(object),
         };
         self.invocation.attempt.on_outcome(object, at, outcome)
@@ -562,7 +550,7 @@ impl SlotCall {
         let has_names = |object: &Object| object.profile().is_some_and(Profile::has_names);
         let is_any = || {
             has_names(&self.object)
-                || matches!(&self.state, SlotState::Sent(sent) if has_names(&sent.target))
+                || matches!(&self.state, SlotState::Sent(sent) if has_names(&sent.destination.target))
         };
         match decision {
             Decision::Done(_) | Decision::Failed { .. } => false,

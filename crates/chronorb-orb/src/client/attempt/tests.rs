@@ -80,9 +80,9 @@ impl Objects {
         };
         let at = || Destination {
             target: if case.forwarded {
-                &self.other
+                self.other.clone()
             } else {
-                &self.called
+                self.called.clone()
             },
             forwarded: case.forwarded,
             rebind: case.rebind,
