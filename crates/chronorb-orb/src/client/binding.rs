@@ -130,12 +130,13 @@ impl BindingKey {
     }
 }
 
-/// Hashes one number: those of objects are small, so their upper bits are free for the rest.
+/// Hashes one number, whose parts overlap only with very many objects. The priority stands low in
+/// it, since a multiplication spreads bits upwards only.
 impl Hash for BindingKey {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let priority = self.priority.map_or(0, |p| p.value() as u64 + 1);
-        state.write_u64(self.object ^ (priority << 46) ^ ((self.kind as u64) << 62));
+        state.write_u64(self.object ^ (priority << 24) ^ ((self.kind as u64) << 40));
     }
 }
 
