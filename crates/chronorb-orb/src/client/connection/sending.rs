@@ -72,6 +72,13 @@ impl SharedConnection {
 
     /// Sends the whole message of a call whose reply is [expected](Self::expect), or queues it: it
     /// is gone from `message` then. A call whose message was not sent is removed.
+    #[cfg_attr(
+        not(feature = "baselines"),
+        expect(
+            clippy::needless_pass_by_ref_mut,
+            reason = "only a queue takes messages"
+        )
+    )]
     pub(in crate::client) fn send(
         &self,
         request_id: u32,
@@ -95,7 +102,11 @@ impl SharedConnection {
     /// Sends a whole message to which no reply comes.
     #[cfg_attr(
         not(feature = "baselines"),
-        expect(unused_variables, reason = "a thread waits for a queue only")
+        expect(
+            unused_variables,
+            clippy::needless_pass_by_ref_mut,
+            reason = "only a queue takes messages, and is waited for"
+        )
     )]
     pub(super) fn send_oneway(
         &self,

@@ -105,7 +105,7 @@ fn a_call_whose_time_is_over_ends_alone() {
             assert_eq!(exception.minor, minor::TIMEOUT_REPLY_END);
             assert_eq!(exception.completed, CompletionStatus::Maybe);
             let next = begin_add(&object, 3, 4).expect("it begins");
-            assert_eq!(take(next), Ok(7), "the late reply is that of nobody");
+            assert_eq!(take(next), Ok(7), "the late reply belongs to no call");
             assert_eq!(server.connections(), 1);
             let _ = orb.shutdown(true);
         }

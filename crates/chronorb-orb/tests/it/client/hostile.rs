@@ -23,13 +23,13 @@ use crate::support::strategies::STRATEGIES;
 use crate::support::{PATIENCE, add, echo, name_of, orb_with};
 
 /// The expected result of the client.
-enum Told {
+enum ExpectedResult {
     /// The sum.
     Answer,
     Exception(Kind, CompletionStatus),
 }
 
-use Told::{Answer, Exception};
+use ExpectedResult::{Answer, Exception};
 
 const NO: CompletionStatus = CompletionStatus::No;
 const MAYBE: CompletionStatus = CompletionStatus::Maybe;
@@ -40,10 +40,14 @@ struct Attack {
     name: &'static str,
     requests: usize,
     acts: fn(&mut Peer, u32) -> bool,
-    told: Told,
+    told: ExpectedResult,
 }
 
-const fn attack(name: &'static str, told: Told, acts: fn(&mut Peer, u32) -> bool) -> Attack {
+const fn attack(
+    name: &'static str,
+    told: ExpectedResult,
+    acts: fn(&mut Peer, u32) -> bool,
+) -> Attack {
     Attack {
         name,
         requests: 1,

@@ -372,7 +372,7 @@ fn a_reply_that_comes_late_is_not_taken_for_the_end_of_the_connection() {
         let object = keeps_its_connection(&object_at(&client, server.address));
         assert_eq!(add(&object, 1, 2), Ok(3));
         let hasty = object.with_timeout(Duration::from_millis(50));
-        let hasty = add(&hasty, 1, 2).expect_err("nobody answers in time");
+        let hasty = add(&hasty, 1, 2).expect_err("no answer comes in time");
         assert_eq!(hasty.kind, Timeout, "{strategy:?}");
         late.reach(1);
         // A thread that makes a new connection checks which ones have ended.

@@ -123,7 +123,7 @@ fn an_explicit_binding_fails_with_what_the_server_says_and_not_with_rebind() {
         });
         let object = with(&object_at(&client, server.address), NoReconnect);
         assert_eq!(add(&object, 1, 2), Ok(3));
-        match object.validate_connection().expect_err("nobody answers") {
+        match object.validate_connection().expect_err("no server answers") {
             BindError::System(exception) => assert_eq!(exception.kind, CommFailure),
             other => panic!("{other}"),
         }
