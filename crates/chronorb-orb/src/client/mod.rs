@@ -10,7 +10,7 @@ mod invocation;
 mod request;
 mod route;
 
-pub use asynchronous::Pending;
+pub use asynchronous::PendingReply;
 pub(crate) use asynchronous::is_in_handler;
 pub(crate) use binding::forget_orb;
 pub(crate) use collocated::direct;

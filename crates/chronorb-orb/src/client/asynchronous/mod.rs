@@ -12,4 +12,4 @@ mod slot;
 
 pub(in crate::client) use completer::AsyncCall;
 pub(crate) use completer::is_in_handler;
-pub use pending::Pending;
+pub use pending::PendingReply;

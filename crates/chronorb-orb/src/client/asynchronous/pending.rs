@@ -39,7 +39,7 @@ use crate::object::Object;
 /// Replies have the same effect as with every call: after a location forward, or if the server
 /// closed the connection without beginning the request, the thread that read this sends the request
 /// again.
-pub struct Pending<T, E = SystemException> {
+pub struct PendingReply<T, E = SystemException> {
     state: PendingState,
     read: fn(Reply<'_>) -> Result<T, E>,
 }
@@ -53,7 +53,7 @@ enum PendingState {
     Over,
 }
 
-impl<T, E: From<SystemException>> Pending<T, E> {
+impl<T, E: From<SystemException>> PendingReply<T, E> {
     /// Sends a request, whose reply `read` reads later.
     ///
     /// Generated stubs call this.
@@ -193,8 +193,8 @@ impl<T, E: From<SystemException>> Pending<T, E> {
 
 /// Ready with the result. The request is sent when the call begins, not when this is first polled.
 /// From the first poll on the completion thread of the connection waits for the reply, as
-/// [`on_reply`](Pending::on_reply) says, and wakes the task.
-impl<T, E: From<SystemException>> Future for Pending<T, E> {
+/// [`on_reply`](PendingReply::on_reply) says, and wakes the task.
+impl<T, E: From<SystemException>> Future for PendingReply<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -231,7 +231,7 @@ impl<T, E: From<SystemException>> Future for Pending<T, E> {
     }
 }
 
-impl<T, E> Drop for Pending<T, E> {
+impl<T, E> Drop for PendingReply<T, E> {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.state, PendingState::Over) {
             PendingState::Own(slot) => slot.cancel(),
@@ -241,14 +241,14 @@ impl<T, E> Drop for Pending<T, E> {
     }
 }
 
-impl<T, E> fmt::Debug for Pending<T, E> {
+impl<T, E> fmt::Debug for PendingReply<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
             PendingState::Own(_) => "under way",
             PendingState::Entrusted(_) => "entrusted",
             PendingState::Over => "over",
         };
-        f.debug_tuple("Pending").field(&state).finish()
+        f.debug_tuple("PendingReply").field(&state).finish()
     }
 }
 

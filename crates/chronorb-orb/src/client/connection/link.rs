@@ -12,8 +12,8 @@ use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
     reply_id,
 };
-use chronorb_rt::{Deadline, look_for};
-use chronorb_transport::{Carriage, Connection, IoError, SendError, Waiting};
+use chronorb_rt::{Deadline, poll_for};
+use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy};
 
 use super::permit::Permit;
 use crate::config::OrbConfig;
@@ -74,7 +74,7 @@ pub(in crate::client) struct Link {
     permit: Permit,
     closed: AtomicBool,
     negotiation: Negotiation,
-    waiting: Waiting,
+    waiting: WaitPolicy,
     is_stream: bool,
     /// The length above which messages are sent in fragments; 0 for never.
     fragment_size: usize,
@@ -85,7 +85,7 @@ impl Link {
         transport: Box<dyn Connection>,
         permit: Permit,
         config: &OrbConfig,
-        waiting: Waiting,
+        waiting: WaitPolicy,
     ) -> Self {
         let is_stream = transport.carriage() == Carriage::Stream;
         Self {
@@ -194,9 +194,9 @@ impl Link {
     /// Receives at least one octet, after polling for it as configured.
     #[inline]
     pub(super) fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
-        if self.waiting != Waiting::Block {
+        if self.waiting != WaitPolicy::Block {
             let left = deadline.remaining().unwrap_or_default();
-            let polled = look_for(self.waiting.bound().min(left), || {
+            let polled = poll_for(self.waiting.bound().min(left), || {
                 match self.transport.look(room) {
                     Err(IoError::WouldBlock) => None,
                     received => Some(received),

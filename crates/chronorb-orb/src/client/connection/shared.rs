@@ -18,7 +18,7 @@ use chronorb_giop::{
     SystemExceptionKind, Version, minor,
 };
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, PiMutexGuard};
-use chronorb_transport::{Connection, Waiting};
+use chronorb_transport::{Connection, WaitPolicy};
 
 use super::completions::CompletionThread;
 use super::key::ChannelKind;
@@ -101,7 +101,7 @@ impl SharedConnection {
         let has_reader = kind.has_own_thread();
         // A thread that always waits must not poll.
         let waiting = if has_reader {
-            Waiting::Block
+            WaitPolicy::Block
         } else {
             config.client_wait
         };
