@@ -348,7 +348,9 @@ pub enum ConnectionStrategy {
     Thread,
     /// The threads of the process share one, and a thread of the connection sends and reads for
     /// all. Each request and each reply changes threads, which costs two wake-ups, and requests are
-    /// sent in the order in which they were made.
+    /// sent in the order in which they were made. It serves comparisons only, and needs the feature
+    /// `baselines`.
+    #[cfg(feature = "baselines")]
     Active,
 }
 
@@ -470,19 +472,23 @@ pub enum ConfigError {
 impl ConfigError {
     /// Converts an error in the protocols, or the endpoints, of a configuration.
     pub(crate) fn of_protocols(problem: ProtocolProblem) -> Self {
-        Self::BadValue {
-            origin: "configuration".to_owned(),
-            name: match problem {
-                ProtocolProblem::Endpoint(_) | ProtocolProblem::Unlistenable(..) => {
-                    "-ORBListenEndpoints"
-                }
-                ProtocolProblem::Setting(_) => "-ORBSSL…",
-                #[cfg(any(feature = "faults", feature = "trace", feature = "riop"))]
-                ProtocolProblem::Of { setting, .. } => setting,
-                _ => "-ORBProtocols",
+        let name = match problem {
+            ProtocolProblem::Endpoint(_) | ProtocolProblem::Unlistenable(..) => {
+                "-ORBListenEndpoints"
             }
-            .to_owned(),
-            problem: problem.to_string(),
+            ProtocolProblem::Setting(_) => "-ORBSSL…",
+            #[cfg(any(feature = "faults", feature = "trace", feature = "riop"))]
+            ProtocolProblem::Of { setting, .. } => setting,
+            _ => "-ORBProtocols",
+        };
+        Self::bad_value("configuration", name, problem.to_string())
+    }
+
+    fn bad_value(origin: &str, name: &str, problem: String) -> Self {
+        Self::BadValue {
+            origin: origin.to_owned(),
+            name: name.to_owned(),
+            problem,
         }
     }
 }
@@ -574,12 +580,9 @@ impl OrbConfig {
         if has_chain || self.request_filters.is_empty() {
             return Ok(());
         }
-        Err(ConfigError::BadValue {
-            origin: "program".to_owned(),
-            name: "request_filters".to_owned(),
-            problem: "they would never be called: they need -ORBThreadpoolStrategy filter-chain"
-                .to_owned(),
-        })
+        let problem = "they would never be called: they need -ORBThreadpoolStrategy filter-chain";
+        let name = "request_filters";
+        Err(ConfigError::bad_value("program", name, problem.to_owned()))
     }
 
     /// Returns the number of connections of a lane that one peer may have.
@@ -616,11 +619,7 @@ impl OrbConfig {
             .partition(|given| given.setting.key == ARCHITECTURE);
         for given in presets.into_iter().chain(others) {
             let taken = given.setting.take(self, &given.value);
-            taken.map_err(|problem| ConfigError::BadValue {
-                origin: origin.to_owned(),
-                name: given.name.clone(),
-                problem,
-            })?;
+            taken.map_err(|problem| ConfigError::bad_value(origin, &given.name, problem))?;
         }
         Ok(())
     }
@@ -672,11 +671,8 @@ fn split_options(args: &[String]) -> Result<(Vec<GivenSetting>, Vec<String>), Co
             value = format!("{value} {}", args.next().ok_or_else(missing)?);
         }
         if value.contains(NOT_TEXT) {
-            return Err(ConfigError::BadValue {
-                origin: "command line".to_owned(),
-                name: arg.clone(),
-                problem: "the value is not UTF-8".to_owned(),
-            });
+            let problem = "the value is not UTF-8".to_owned();
+            return Err(ConfigError::bad_value("command line", arg, problem));
         }
         options.push(GivenSetting {
             setting,
@@ -704,10 +700,9 @@ fn environment(
                 format!("{ENVIRONMENT_PREFIX}{}", key.to_ascii_uppercase())
             })
         })?;
-        let value = value.to_str().ok_or_else(|| ConfigError::BadValue {
-            origin: "environment".to_owned(),
-            name: name.to_owned(),
-            problem: format!("{value:?} is not UTF-8"),
+        let value = value.to_str().ok_or_else(|| {
+            let problem = format!("{value:?} is not UTF-8");
+            ConfigError::bad_value("environment", name, problem)
         })?;
         for value in elements(setting, value) {
             given.push(GivenSetting {

@@ -1,16 +1,17 @@
 //! The state that all parts of one ORB share.
 
-use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
+#[cfg(feature = "monitor")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Gate, Scheduling};
 use chronorb_transport::Setup;
 
-use crate::client::ClientConnections;
+use crate::client::ClientState;
 use crate::config::OrbConfig;
 #[cfg(feature = "miop")]
 use crate::groups::Groups;
@@ -44,10 +45,7 @@ pub(crate) struct Core {
     pub(crate) groups: Groups,
     pub(crate) main: MainThread,
     pub(crate) initial_references: InitialReferences,
-    pub(crate) client_connections: ClientConnections,
-    /// The state of asynchronous calls, made with the first of them. Its type is erased, so that
-    /// programs without such calls do not link its destructor.
-    pub(crate) slots: OnceLock<Box<dyn Any + Send + Sync>>,
+    pub(crate) client: ClientState,
     /// [`RUNNING`], [`STOPPING`] or [`STOPPED`].
     pub(crate) state: Gate,
 }
@@ -80,8 +78,7 @@ impl Core {
             groups: Groups::default(),
             main: MainThread::new(config.max_main_thread_requests, config.max_buffered_octets),
             initial_references: InitialReferences::new(&config),
-            client_connections: ClientConnections::new(config.max_client_connections),
-            slots: OnceLock::new(),
+            client: ClientState::new(config.max_client_connections),
             state: Gate::new(RUNNING),
             config,
         })

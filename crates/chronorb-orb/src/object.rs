@@ -112,9 +112,10 @@ impl Object {
         }
         let collocation = core.config.collocation;
         let overrides = Overrides::default();
+        let reference = (ior, source);
         Some(Self::new(
             core.clone(),
-            (ior, source),
+            reference,
             overrides,
             collocation,
             None,
@@ -292,17 +293,17 @@ impl Object {
     /// Returns the same object with another kind of calls within the process.
     #[must_use]
     pub fn with_collocation(&self, collocation: Collocation) -> Self {
-        let inner = &self.inner;
-        let (core, ior) = (inner.core.clone(), inner.ior.clone());
-        let told = (ior, inner.source);
-        Self::new(core, told, inner.overrides.clone(), collocation, None)
+        self.changed(self.inner.overrides.clone(), collocation)
     }
 
     fn with_overrides(&self, overrides: Overrides) -> Self {
+        self.changed(overrides, self.inner.collocation)
+    }
+
+    fn changed(&self, overrides: Overrides, collocation: Collocation) -> Self {
         let inner = &self.inner;
-        let (core, ior) = (inner.core.clone(), inner.ior.clone());
-        let told = (ior, inner.source);
-        Self::new(core, told, overrides, inner.collocation, None)
+        let reference = (inner.ior.clone(), inner.source);
+        Self::new(inner.core.clone(), reference, overrides, collocation, None)
     }
 
     /// Calls an operation and waits for the reply, which borrows from `scope`.

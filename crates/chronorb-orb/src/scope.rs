@@ -38,7 +38,7 @@ pub struct Scope {
 
 /// A reply whose body has not been decoded yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct ReplyBody {
     /// Set for a user exception, which replaces the result.
     pub(crate) exception: bool,
     /// The position of the body in the reply frame.
@@ -141,7 +141,7 @@ impl Scope {
     pub(crate) fn open<'s>(
         &'s mut self,
         core: &Arc<Core>,
-        answer: Answer,
+        answer: ReplyBody,
     ) -> Result<Reply<'s>, SystemException> {
         let is_it = |last: &Host| Arc::ptr_eq(last.core(), core);
         if !self.host.as_ref().is_some_and(is_it) {

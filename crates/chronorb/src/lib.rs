@@ -97,7 +97,7 @@
 //! | `tracing` | on | events for subscribers of `tracing`, and lines on standard error (`-ORBLog`) |
 //! | `ssliop` | off | IIOP over TLS, by rustls and ring |
 //! | `riop` | off | IIOP by the real-time I/O subsystem (`-ORBRioInterface`) |
-//! | `baselines` | off | architectures that the papers measure, for comparison: the thread pools `worker-pool` and `filter-chain` |
+//! | `baselines` | off | architectures that the papers measure, for comparison: the thread pools `worker-pool` and `filter-chain`, and the connections `active` |
 //! | `faults` | off | disturbed transports, for tests (`-ORBFaults`) |
 //! | `trace` | off | traced transports, for Wireshark (`-ORBTraceFile`) |
 //!

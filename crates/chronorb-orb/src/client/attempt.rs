@@ -14,31 +14,32 @@ use chronorb_giop::{
 use super::connection::Failure;
 use crate::object::Object;
 use crate::rtcorba::RebindMode;
-use crate::scope::Answer;
+use crate::scope::ReplyBody;
 
 /// The content of a reply.
 #[derive(Clone)]
 pub(super) enum Outcome {
-    Answer(Answer),
+    Answer(ReplyBody),
     Exception(SystemException),
     Forward(Ior),
     Addressing(AddressingDisposition),
 }
 
 /// The destination of an attempt.
-pub(super) struct Destination<'a> {
-    pub(super) target: &'a Object,
+#[derive(Clone)]
+pub(super) struct Destination {
+    pub(super) target: Object,
     /// Whether a forward led there, from the object that was called.
     pub(super) forwarded: bool,
     pub(super) rebind: RebindMode,
     pub(super) addressing: AddressingDisposition,
 }
 
-impl<'a> Destination<'a> {
+impl Destination {
     /// The object that was called, before it is bound.
-    pub(super) fn original(target: &'a Object) -> Self {
+    pub(super) fn original(target: &Object) -> Self {
         Self {
-            target,
+            target: target.clone(),
             forwarded: false,
             rebind: RebindMode::Transparent,
             addressing: AddressingDisposition::Key,
@@ -50,7 +51,7 @@ impl<'a> Destination<'a> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Decision {
     /// The call ends with an answer.
-    Done(Answer),
+    Done(ReplyBody),
     /// The call ends with an exception.
     Failed {
         exception: SystemException,
@@ -99,10 +100,10 @@ impl Attempt {
 
     /// Decides what follows an attempt at the destination `at` of a call of the object `called`.
     #[inline]
-    pub(super) fn on_outcome<'a>(
+    pub(super) fn on_outcome(
         &mut self,
         called: &Object,
-        at: impl FnOnce() -> Destination<'a>,
+        at: impl FnOnce() -> Destination,
         outcome: Result<Outcome, Failure>,
     ) -> Decision {
         match outcome {
@@ -128,7 +129,7 @@ impl Attempt {
 
     #[cold]
     #[inline(never)]
-    fn readdress(&mut self, at: &Destination<'_>, mode: AddressingDisposition) -> Decision {
+    fn readdress(&mut self, at: &Destination, mode: AddressingDisposition) -> Decision {
         if at.addressing != mode && self.may_repeat() {
             return Decision::Readdress(mode);
         }
@@ -137,7 +138,7 @@ impl Attempt {
 
     #[cold]
     #[inline(never)]
-    fn forward(&mut self, at: &Destination<'_>, ior: Ior) -> Decision {
+    fn forward(&mut self, at: &Destination, ior: Ior) -> Decision {
         self.forwards += 1;
         if self.forwards > MAX_FORWARDS {
             return failed(FORWARD_LOOP, Cause::Failed);
@@ -155,7 +156,7 @@ impl Attempt {
     fn retry_original(
         &mut self,
         called: &Object,
-        at: &Destination<'_>,
+        at: &Destination,
         exception: SystemException,
         cause: Cause,
     ) -> Decision {
@@ -174,8 +175,8 @@ impl Attempt {
         }
     }
 
-    fn may_move(&self, at: &Destination<'_>, to: &Object) -> bool {
-        self.is_explicit || may_move(at.rebind, at.target, to)
+    fn may_move(&self, at: &Destination, to: &Object) -> bool {
+        self.is_explicit || may_move(at.rebind, &at.target, to)
     }
 }
 
@@ -204,12 +205,12 @@ fn failed(exception: SystemException, cause: Cause) -> Decision {
 
 /// Location forwards of one call; more are a loop.
 const MAX_FORWARDS: u32 = 8;
-/// New attempts of one call after an orderly close, in another form, or back at the original target.
+/// New attempts of one call after an orderly close, in another form, or at the original target.
 const MAX_REPEATS: u32 = 2;
 /// The rebind policy forbids to follow a forward, or to return from one.
 pub(super) const FORWARD_FORBIDDEN: SystemException =
     SystemException::no(SystemExceptionKind::Rebind, minor::FORWARD_FORBIDDEN);
-/// A reference in a reply cannot be used, or the server wants what it got.
+/// A reference in a reply cannot be used, or the server asks for the form that was used.
 pub(super) const INV_OBJREF: SystemException =
     SystemException::no(SystemExceptionKind::InvObjref, 0);
 /// The server did not begin the request.
@@ -219,291 +220,5 @@ const FORWARD_LOOP: SystemException =
     SystemException::no(SystemExceptionKind::Transient, minor::FORWARD_LOOP);
 
 #[cfg(test)]
-#[allow(
-    clippy::disallowed_macros,
-    clippy::disallowed_methods,
-    reason = "tests may allocate"
-)]
-mod tests {
-    use chronorb_cdr::Endian;
-    use chronorb_giop::{TAG_INTERNET_IOP, TaggedProfile};
-
-    use super::*;
-    use crate::orb::Orb;
-    use crate::scope::text_within;
-    use AddressingDisposition::{Key, Profile};
-    use RebindMode::{NoRebind, NoReconnect, Transparent};
-    use SystemExceptionKind::{CommFailure, NoPermission, ObjectNotExist, Timeout, Transient};
-
-    /// The state of a call, and the last attempt's destination.
-    #[derive(Clone, Copy, Debug)]
-    struct Case {
-        is_explicit: bool,
-        forwards: u32,
-        repeats: u32,
-        forwarded: bool,
-        rebind: RebindMode,
-    }
-
-    const FIRST: Case = Case {
-        is_explicit: false,
-        forwards: 0,
-        repeats: 0,
-        forwarded: false,
-        rebind: Transparent,
-    };
-    const FORWARDED: Case = Case {
-        forwards: 1,
-        forwarded: true,
-        ..FIRST
-    };
-    const LAST: Case = Case {
-        forwards: MAX_FORWARDS,
-        repeats: MAX_REPEATS,
-        ..FORWARDED
-    };
-
-    const fn with(rebind: RebindMode, case: Case) -> Case {
-        Case { rebind, ..case }
-    }
-
-    const fn explicit(case: Case) -> Case {
-        Case {
-            is_explicit: true,
-            ..with(NoReconnect, case)
-        }
-    }
-
-    /// The object that is called, and another one, for which clients see other policies.
-    struct Objects {
-        called: Object,
-        other: Object,
-    }
-
-    impl Objects {
-        fn new() -> Self {
-            let orb = Orb::init(&mut Vec::new()).expect("the defaults are correct");
-            let object = |text: &str| orb.string_to_object(text).expect("a correct text");
-            let unusable = Ior {
-                type_id: String::new(),
-                profiles: vec![TaggedProfile {
-                    tag: TAG_INTERNET_IOP,
-                    data: Vec::new(),
-                }],
-            };
-            Self {
-                called: object("corbaloc::127.0.0.1:9/called"),
-                other: object(&unusable.to_string()),
-            }
-        }
-
-        fn decide(&self, case: Case, outcome: Result<Outcome, Failure>) -> (Attempt, Decision) {
-            let mut attempt = Attempt {
-                is_explicit: case.is_explicit,
-                forwards: case.forwards,
-                repeats: case.repeats,
-            };
-            let at = || Destination {
-                target: if case.forwarded {
-                    &self.other
-                } else {
-                    &self.called
-                },
-                forwarded: case.forwarded,
-                rebind: case.rebind,
-                addressing: Key,
-            };
-            let decision = attempt.on_outcome(&self.called, at, outcome);
-            (attempt, decision)
-        }
-    }
-
-    fn raised(kind: SystemExceptionKind) -> Result<Outcome, Failure> {
-        Ok(Outcome::Exception(SystemException::no(kind, 1)))
-    }
-
-    fn lost(kind: SystemExceptionKind, completed: CompletionStatus) -> Result<Outcome, Failure> {
-        Err(Failure::Exception(SystemException::new(kind, 1, completed)))
-    }
-
-    fn ended(kind: SystemExceptionKind, cause: Cause, is_stale: bool) -> Decision {
-        Decision::Failed {
-            exception: SystemException::no(kind, 1),
-            cause,
-            is_stale,
-        }
-    }
-
-    #[test]
-    fn every_outcome_has_its_decision() {
-        use Cause::{Failed, Raised};
-        use CompletionStatus::{Maybe, No};
-        let objects = Objects::new();
-        let answer = Answer {
-            exception: false,
-            body: 24,
-            endian: Endian::NATIVE,
-            text: text_within(),
-        };
-        let maybe = Decision::Failed {
-            exception: SystemException::new(CommFailure, 1, Maybe),
-            cause: Failed,
-            is_stale: false,
-        };
-        let forward = || Ok(Outcome::Forward(objects.other.ior().clone()));
-        let elsewhere = || Decision::Elsewhere(objects.other.clone());
-        let forbidden = || failed(FORWARD_FORBIDDEN, Failed);
-        let nil = Ok(Outcome::Forward(Ior::nil()));
-        let named = |mode| Ok(Outcome::Addressing(mode));
-        let not_processed = || Err(Failure::NotProcessed);
-        let rows = [
-            (
-                "an answer",
-                LAST,
-                Ok(Outcome::Answer(answer)),
-                Decision::Done(answer),
-            ),
-            (
-                "an exception",
-                FIRST,
-                raised(Transient),
-                ended(Transient, Raised, false),
-            ),
-            (
-                "a failure",
-                FIRST,
-                lost(Timeout, No),
-                ended(Timeout, Failed, false),
-            ),
-            // Stale targets of forwards.
-            (
-                "stale 1",
-                FORWARDED,
-                raised(ObjectNotExist),
-                Decision::Original,
-            ),
-            ("stale 2", FORWARDED, raised(Transient), Decision::Original),
-            (
-                "stale 3",
-                FORWARDED,
-                lost(CommFailure, No),
-                Decision::Original,
-            ),
-            (
-                "too often",
-                LAST,
-                raised(Transient),
-                ended(Transient, Raised, true),
-            ),
-            ("begun", FORWARDED, lost(CommFailure, Maybe), maybe),
-            (
-                "refused",
-                FORWARDED,
-                raised(NoPermission),
-                ended(NoPermission, Raised, false),
-            ),
-            (
-                "stale under NoRebind",
-                with(NoRebind, FORWARDED),
-                raised(Transient),
-                ended(Transient, Raised, false),
-            ),
-            (
-                "stale under NoReconnect",
-                with(NoReconnect, FORWARDED),
-                raised(Transient),
-                ended(Transient, Raised, false),
-            ),
-            (
-                "bound",
-                explicit(FORWARDED),
-                raised(Transient),
-                Decision::Original,
-            ),
-            // Forwards.
-            ("a forward", FIRST, forward(), elsewhere()),
-            ("a second one", FORWARDED, forward(), elsewhere()),
-            ("a forward to nil", FIRST, nil, failed(INV_OBJREF, Failed)),
-            ("a loop", LAST, forward(), failed(FORWARD_LOOP, Failed)),
-            ("NoRebind", with(NoRebind, FIRST), forward(), forbidden()),
-            (
-                "NoRebind, alike",
-                with(NoRebind, FORWARDED),
-                forward(),
-                elsewhere(),
-            ),
-            (
-                "NoReconnect",
-                with(NoReconnect, FIRST),
-                forward(),
-                forbidden(),
-            ),
-            ("a binding", explicit(FIRST), forward(), elsewhere()),
-            // Addressing.
-            (
-                "by profile",
-                FIRST,
-                named(Profile),
-                Decision::Readdress(Profile),
-            ),
-            ("as before", FIRST, named(Key), failed(INV_OBJREF, Failed)),
-            ("again", LAST, named(Profile), failed(INV_OBJREF, Failed)),
-            // Orderly closes.
-            ("closed", FIRST, not_processed(), Decision::Again),
-            (
-                "closed at a target",
-                with(NoReconnect, FORWARDED),
-                not_processed(),
-                Decision::Again,
-            ),
-            (
-                "closed too often",
-                LAST,
-                not_processed(),
-                failed(DISCARDED, Cause::Discarded),
-            ),
-        ];
-        for (name, case, outcome, decision) in rows {
-            assert_eq!(objects.decide(case, outcome).1, decision, "{name}");
-        }
-    }
-
-    /// Each further attempt uses up one forward or one repeat, whatever the state, and there is
-    /// none left in the end. So any sequence of outcomes ends.
-    #[test]
-    fn the_number_of_attempts_is_bounded() {
-        let objects = Objects::new();
-        let outcomes = [
-            raised(Transient),
-            raised(NoPermission),
-            lost(CommFailure, CompletionStatus::No),
-            Ok(Outcome::Forward(objects.other.ior().clone())),
-            Ok(Outcome::Forward(Ior::nil())),
-            Ok(Outcome::Addressing(Key)),
-            Ok(Outcome::Addressing(Profile)),
-            Err(Failure::NotProcessed),
-        ];
-        let states = (0..=MAX_FORWARDS).flat_map(|f| (0..=MAX_REPEATS).map(move |r| (f, r)));
-        for (forwards, repeats) in states {
-            for (forwarded, is_explicit) in
-                [(false, false), (false, true), (true, false), (true, true)]
-            {
-                let case = Case {
-                    is_explicit,
-                    forwards,
-                    repeats,
-                    forwarded,
-                    rebind: Transparent,
-                };
-                for outcome in &outcomes {
-                    let (after, decision) = objects.decide(case, outcome.clone());
-                    if !matches!(decision, Decision::Done(_) | Decision::Failed { .. }) {
-                        let used = after.forwards + after.repeats;
-                        assert_eq!(used, forwards + repeats + 1, "{case:?}");
-                        assert!(used <= MAX_FORWARDS + MAX_REPEATS, "{case:?}");
-                    }
-                }
-            }
-        }
-    }
-}
+#[allow(clippy::disallowed_macros, clippy::disallowed_methods)]
+mod tests;

@@ -1,12 +1,12 @@
-//! From an object reference, a priority and policies to a connection, in the calling
-//! thread's own tables: no lock, no sharing between threads or priorities.
+//! The binding of an object at a priority to a connection, in tables of the calling thread: no
+//! lock, and nothing is shared between threads or priorities.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -16,10 +16,9 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, Monotonic, Text};
 
 use super::attempt::{Destination, FORWARD_FORBIDDEN, may_move};
-use super::connection::{ClientConnection, ConnectionKey, NoConnection, open};
-use super::prepared::Prepared;
+use super::connection::{ChannelKind, ClientConnection, ConnectionKey, NoConnection, open};
+use super::request::{NumberHasher, PreparedHeaders};
 use super::route::{Carries, NoRoute, Route};
-use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::failure::because;
 use crate::object::Object;
@@ -29,22 +28,23 @@ use crate::protocol::Way;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE};
 use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, request_priority};
 
-/// How this thread reaches an object at one priority.
+/// The connection of a thread for requests to an object at one priority, and the form of these.
 pub(super) struct Binding {
     pub(super) connection: Rc<ClientConnection>,
-    /// Where requests go: the object itself, or what a location forward named.
+    /// The target of requests: the object itself, or the one that a location forward named.
     pub(super) target: Object,
     pub(super) forwarded: bool,
     /// The GIOP version of the messages: the highest one that both sides support.
     pub(super) version: Version,
-    /// The priority that travels with requests, where the server's model wants it.
+    /// The priority that requests propagate, if the server's model wants it.
     pub(super) propagated: Option<Priority>,
-    /// How requests name their target; a server may ask for another way.
+    /// The form in which requests name their target; a server may ask for another one.
     pub(super) addressing: Cell<AddressingDisposition>,
-    pub(super) prepared: Prepared,
-    /// Whether it is known where the object is: a reference that is only an address may lead elsewhere.
+    pub(super) prepared: PreparedHeaders,
+    /// Whether the location of the object is known: a reference that is only an address may lead to
+    /// another one.
     pub(super) is_located: Cell<bool>,
-    /// The state of the ORB's policies that it was made by.
+    /// The generation of the ORB's policies that it was made with.
     policies: u64,
     pub(super) rebind: RebindMode,
 }
@@ -55,7 +55,7 @@ impl Binding {
         usable_profile(&self.target)
     }
 
-    /// How requests name the object.
+    /// The target of requests, in the form that the server asked for.
     #[inline]
     pub(super) fn target(&self) -> Result<Target<'_>, SystemException> {
         let profile = self.profile()?;
@@ -72,9 +72,9 @@ impl Binding {
         })
     }
 
-    pub(super) fn destination(&self) -> Destination<'_> {
+    pub(super) fn destination(&self) -> Destination {
         Destination {
-            target: &self.target,
+            target: self.target.clone(),
             forwarded: self.forwarded,
             rebind: self.rebind,
             addressing: self.addressing.get(),
@@ -91,62 +91,73 @@ impl Binding {
 /// The tables of one thread.
 #[derive(Default)]
 struct Bindings {
-    /// When to look next for connections that nobody uses, on the clock.
-    next_look: u64,
+    /// The time of the next check for unused connections, on the clock.
+    next_check: u64,
     bindings: HashMap<BindingKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
     connections: HashMap<ConnectionKey, Rc<ClientConnection>>,
 }
 
-/// An object, and a priority.
-pub(super) type BindingKey = (u64, Option<Priority>);
+/// The key of a binding in the tables of a thread.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) struct BindingKey {
+    /// The number of the object.
+    object: u64,
+    pub(super) priority: Option<Priority>,
+    kind: ChannelKind,
+}
+
+impl BindingKey {
+    /// The key for calls whose thread waits for the reply.
+    #[inline]
+    pub(super) fn of_calls(object: &Object, priority: Option<Priority>) -> Self {
+        let kind = ChannelKind::of_calls(&object.core().config);
+        Self::new(object, priority, kind)
+    }
+
+    /// The key for asynchronous calls. They have the same bindings, unless the connections of other
+    /// calls are exclusive.
+    pub(super) fn of_asynchronous_calls(object: &Object, priority: Option<Priority>) -> Self {
+        let kind = ChannelKind::of_asynchronous_calls(&object.core().config);
+        Self::new(object, priority, kind)
+    }
+
+    fn new(object: &Object, priority: Option<Priority>, kind: ChannelKind) -> Self {
+        Self {
+            object: object.number(),
+            priority,
+            kind,
+        }
+    }
+}
+
+/// Hashes one number, whose parts overlap only with very many objects. The priority stands low in
+/// it, since a multiplication spreads bits upwards only.
+impl Hash for BindingKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let priority = self.priority.map_or(0, |p| p.value() as u64 + 1);
+        state.write_u64(self.object ^ (priority << 24) ^ ((self.kind as u64) << 40));
+    }
+}
 
 thread_local! {
     static BINDINGS: RefCell<Bindings> = RefCell::default();
-    /// Counts the thread's calls, to tell which connection was used last.
+    /// The number of the thread's calls, which orders its connections by their last use.
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The binding of an object at a priority; connects where there is none yet.
+/// Returns the binding of an object; connects if there is none yet.
 ///
 /// Only an explicit binding may do what the rebind policy forbids.
-pub(super) fn bind(
-    object: &Object,
-    priority: Option<Priority>,
-    is_explicit: bool,
-    deadline: Deadline,
-) -> Result<Rc<Binding>, SystemException> {
-    bind_by((object.number(), priority), object, is_explicit, deadline)
-}
-
-/// What the binding of an object is found by that goes by a connection on which several requests can
-/// be under way: that of all calls, unless those have connections of their own.
-pub(super) fn key_of_shared(object: &Object, priority: Option<Priority>) -> BindingKey {
-    let strategy = object.core().config.client_connection;
-    let mark = match strategy == ConnectionStrategy::Exclusive {
-        true => SHARES,
-        false => 0,
-    };
-    (object.number() | mark, priority)
-}
-
-/// As [`bind`], by such a key.
-pub(super) fn bind_shared(
-    key: BindingKey,
-    object: &Object,
-    deadline: Deadline,
-) -> Result<Rc<Binding>, SystemException> {
-    bind_by(key, object, false, deadline)
-}
-
 #[inline(always)]
-fn bind_by(
+pub(super) fn bind(
     key: BindingKey,
     object: &Object,
     is_explicit: bool,
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
     if BINDINGS.try_with(|_| ()).is_err() {
-        // The thread is ending, and has let go of its connections already.
+        // The thread is ending, and has dropped its connections already.
         return Err(NO_USABLE_PROFILE);
     }
     let now = begin_call(object.core());
@@ -156,11 +167,11 @@ fn bind_by(
         Some(binding) => renew(&binding, key, object, is_explicit, deadline)?,
         None => establish(key, object.clone(), false, deadline)?,
     };
-    binding.connection.take_up(key.1, now);
+    binding.connection.take_up(key.priority, now);
     Ok(binding)
 }
 
-/// A binding in the place of one whose connection has ended, or whose policies have changed.
+/// Replaces a binding whose connection has ended, or whose policies have changed.
 #[cold]
 fn renew(
     binding: &Binding,
@@ -176,7 +187,7 @@ fn renew(
     if !binding.forwarded {
         return establish(key, object.clone(), false, deadline);
     }
-    // The way to the new place is made again from there.
+    // The object that was forwarded to is bound again.
     establish(key, binding.target.clone(), true, deadline).or_else(|_| {
         if is_explicit || may_move(object.rebind_mode(), &binding.target, object) {
             establish(key, object.clone(), false, deadline)
@@ -186,18 +197,8 @@ fn renew(
     })
 }
 
-/// Sends further calls of this thread on `object` to `target`.
+/// Binds further calls of this thread to `target` instead.
 pub(super) fn forward(
-    object: &Object,
-    priority: Option<Priority>,
-    target: Object,
-    deadline: Deadline,
-) -> Result<(), SystemException> {
-    forward_by((object.number(), priority), target, deadline)
-}
-
-/// As [`forward`], of the binding with this key.
-pub(super) fn forward_by(
     key: BindingKey,
     target: Object,
     deadline: Deadline,
@@ -205,21 +206,16 @@ pub(super) fn forward_by(
     establish(key, target, true, deadline).map(drop)
 }
 
-/// Forgets how this thread reaches `object`; the next call finds out anew.
-pub(super) fn forget(object: &Object, priority: Option<Priority>) {
-    forget_by((object.number(), priority));
-}
-
-/// As [`forget`], of the binding with this key.
-pub(super) fn forget_by(key: BindingKey) {
+/// Removes the binding, so that the next call binds anew.
+pub(super) fn forget(key: BindingKey) {
     let forgotten = BINDINGS.with_borrow_mut(|all| all.bindings.remove(&key));
     drop(forgotten);
 }
 
-/// The policies that calls of this thread by the reference go by.
+/// The effective policies of calls of this thread by the reference.
 ///
 /// # Errors
-/// Those that cannot be followed.
+/// The policies that contradict each other.
 pub(super) fn policies(object: &Object, profile: &Profile) -> Result<Effective, Vec<ClientPolicy>> {
     Effective::of(&object.effective_overrides(), profile)
 }
@@ -234,14 +230,12 @@ fn establish(
     deadline: Deadline,
 ) -> Result<Rc<Binding>, SystemException> {
     let profile = usable_profile(&target)?;
-    let (object, priority) = key;
-    // Before they are looked at, so that a change meanwhile is noticed.
+    // Before the policies are read, so that a change meanwhile is noticed.
     let generation = target.core().rt.policies.generation();
     let effective = policies(&target, profile).map_err(|policies| conflict(&policies))?;
-    let route = Route::of(profile, effective.bands.as_ref(), priority)
-        .map_err(|none| unroutable(none, profile, priority))?;
-    let way = (&route, object & SHARES != 0);
-    let connection = connect(&target, profile, way, &effective, deadline)?;
+    let route = Route::of(profile, effective.bands.as_ref(), key.priority)
+        .map_err(|none| unroutable(none, profile, key.priority))?;
+    let connection = connect(&target, profile, (&route, key.kind), &effective, deadline)?;
     connection.begin_use(deadline);
     let binding = Rc::new(Binding {
         is_located: Cell::new(forwarded || !target.is_only_an_address()),
@@ -250,7 +244,7 @@ fn establish(
         version: profile.version,
         propagated: route.propagated,
         addressing: Cell::new(target.addressing()),
-        prepared: Prepared::new(),
+        prepared: PreparedHeaders::new(),
         target,
         policies: generation,
         rebind: effective.rebind,
@@ -267,25 +261,26 @@ fn establish(
         });
         (forgotten, all.bindings.insert(key, binding.clone()))
     });
-    // As in `forget_where`: nothing is dropped while the tables are borrowed.
+    // As in `forget_where`, nothing is dropped while the tables are borrowed.
     drop(forgotten);
     Ok(binding)
 }
 
-/// A connection of this thread for the route, to the first address that answers; whether it shares it in any case.
+/// Returns a connection of this thread for the route, to the first address that answers.
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn connect(
     target: &Object,
     profile: &Profile,
-    (route, shares): (&Route, bool),
+    (route, kind): (&Route, ChannelKind),
     effective: &Effective,
     deadline: Deadline,
 ) -> Result<Rc<ClientConnection>, SystemException> {
     let core = target.core();
     let (text, code_sets) = profile.text(&core.config.code_sets())?;
-    let carries = match core.config.share_connections_across_priorities {
-        true => Carries::Priority(None),
-        false => route.carries,
+    let carries = if core.config.share_connections_across_priorities {
+        Carries::Priority(None)
+    } else {
+        route.carries
     };
     let urgency = request_priority().max(route.propagated);
     let mut reasons = Text::<320>::new();
@@ -299,12 +294,13 @@ fn connect(
             carries,
             owner: effective.private.then(|| target.owner()),
             options,
-            shares,
+            kind,
         };
         let present = BINDINGS.with_borrow(|all| all.connections.get(&key).cloned());
-        let fits = |c: &Rc<ClientConnection>| !c.is_closed() && c.speaks(text, code_sets);
+        let fits =
+            |c: &Rc<ClientConnection>| !c.is_closed() && (c.text, c.code_sets) == (text, code_sets);
         if let Some(connection) = present.filter(fits) {
-            // The thread may have become more urgent since it has it.
+            // The thread may have become more urgent meanwhile.
             connection.work_for(core, urgency)?;
             return Ok(connection);
         }
@@ -332,7 +328,7 @@ fn connect(
             }
             Err(NoConnection::TooMany) => {
                 let most = core.config.max_client_connections;
-                let bound = format_args!("there are {most} connections (-ORBMaxClientConnections)");
+                let bound = format_args!("there are {most} connections (-ORBMaxClientState)");
                 return Err(because(TOO_MANY_CONNECTIONS, bound));
             }
             Err(NoConnection::Exception(exception)) => return Err(exception),
@@ -343,14 +339,11 @@ fn connect(
         drop(before);
         return Ok(connection);
     }
-    match failure {
-        None => {
-            reasons = Text::of("the protocols that the policies allow are none of the reference's");
-        }
-        Some(NO_USABLE_PROFILE) => {}
-        Some(_) => {
-            reasons = Text::of("-ORBClientTransportRule permits none of the reference's addresses");
-        }
+    if failure != Some(NO_USABLE_PROFILE) {
+        reasons = Text::of(match failure {
+            None => "the protocols that the policies allow are none of the reference's",
+            Some(_) => "-ORBClientTransportRule permits none of the reference's addresses",
+        });
     }
     if deadline.has_passed() {
         return Err(because(TIMEOUT, format_args!("{reasons}")));
@@ -359,21 +352,14 @@ fn connect(
     Err(because(failure, format_args!("{reasons}")))
 }
 
-/// Says why a call has no route.
+/// Records why a call has no route.
 #[cold]
 fn unroutable(none: NoRoute, profile: &Profile, priority: Option<Priority>) -> SystemException {
-    let mut cause = Text::<256>::new();
-    let _ = match none {
-        NoRoute::OutsideOfBands => {
-            cause.write_str("the priority of the call is in none of the bands")
-        }
-        NoRoute::NoEndpoint => {
-            cause.write_str("the server has no lane for the priority of the call")
-        }
-        NoRoute::TooManyWays => {
-            cause.write_str("the reference has more addresses than a call tries")
-        }
-    };
+    let mut cause = Text::<256>::of(match none {
+        NoRoute::OutsideOfBands => "the priority of the call is in none of the bands",
+        NoRoute::NoEndpoint => "the server has no lane for the priority of the call",
+        NoRoute::TooManyWays => "the reference has more addresses than a call tries",
+    });
     if let Some(priority) = priority {
         let _ = write!(cause, ", {}", priority.value());
     }
@@ -385,14 +371,14 @@ fn unroutable(none: NoRoute, profile: &Profile, priority: Option<Priority>) -> S
     because(none.into(), format_args!("{cause}"))
 }
 
-/// Says which policies cannot be followed.
+/// Records which policies cannot be followed.
 #[cold]
 fn conflict(policies: &[ClientPolicy]) -> SystemException {
     let what = "the client's policies that the server, or this ORB, cannot follow";
     because(POLICIES_CONFLICT, format_args!("{what}: {policies:?}"))
 }
 
-/// The ways that may be taken, the preferred one first.
+/// The addresses that may be used, the preferred one first.
 fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> {
     let mut ways: Vec<_> = ways.iter().collect();
     if let Some(protocols) = protocols {
@@ -402,8 +388,8 @@ fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> 
     ways
 }
 
-/// What a call that begins now is said to use its connection at: numbers that rise, of the clock
-/// where idle connections are closed. Looks for those from time to time.
+/// Returns the number by which the last use of a connection is known: of the thread's call, or the
+/// time if idle connections are closed. Checks for those from time to time.
 #[inline]
 fn begin_call(core: &Core) -> u64 {
     match core.config.client_idle_timeout {
@@ -419,14 +405,13 @@ fn begin_call(core: &Core) -> u64 {
     }
 }
 
-/// Closes what has been idle for as long as the ORB allows: this thread's connections, and those
-/// that threads share.
+/// Closes connections that have been idle too long: this thread's, and those that threads share.
 fn close_unused(core: &Core, now: u64, time_out: Duration) {
     let time_out = u64::try_from(time_out.as_nanos()).unwrap_or(u64::MAX);
     let is_due = BINDINGS.with_borrow_mut(|all| {
-        let is_due = now >= all.next_look;
+        let is_due = now >= all.next_check;
         if is_due {
-            all.next_look = now.saturating_add(time_out / LOOKS);
+            all.next_check = now.saturating_add(time_out / CHECKS);
         }
         is_due
     });
@@ -436,29 +421,29 @@ fn close_unused(core: &Core, now: u64, time_out: Duration) {
     let before = now.saturating_sub(time_out);
     for connection in disposable(core) {
         if connection.last_use() <= before {
-            let_go(&connection);
+            drop_connection(&connection);
         }
     }
-    core.client_connections
+    core.client
         .close_unused_since(Monotonic::from_nanos(before));
 }
 
-/// Closes the connection that was used least recently, of this thread or of those that threads
-/// share; returns whether there was one. Those that other threads have alone are theirs.
+/// Closes the connection that was used least recently, of this thread's and of those that threads
+/// share; returns whether there was one. Exclusive connections of other threads stay.
 #[cold]
 fn make_room(core: &Core) -> bool {
-    if core.client_connections.close_idlest() {
+    if core.client.close_idlest() {
         forget_closed();
         return true;
     }
     let idlest = disposable(core).into_iter().min_by_key(|c| c.last_use());
     idlest.is_some_and(|connection| {
-        let_go(&connection);
+        drop_connection(&connection);
         true
     })
 }
 
-/// This thread's connections of an ORB, but for those that may not be made again.
+/// This thread's connections of an ORB, except for those that may not be made again.
 fn disposable(core: &Core) -> Vec<Rc<ClientConnection>> {
     BINDINGS.with_borrow(|all| {
         let bindings = all.bindings.values();
@@ -476,14 +461,15 @@ fn disposable(core: &Core) -> Vec<Rc<ClientConnection>> {
     })
 }
 
-fn let_go(connection: &Rc<ClientConnection>) {
-    let is_it = |other: &ClientConnection| std::ptr::eq(other, &**connection);
-    forget_where(|binding| is_it(&binding.connection), is_it);
+/// Drops a connection of this thread, with its bindings.
+fn drop_connection(connection: &Rc<ClientConnection>) {
+    let is_it = |other: &Rc<ClientConnection>| Rc::ptr_eq(other, connection);
+    forget_where(|binding| is_it(&binding.connection), |_, c| is_it(c));
 }
 
-/// Forgets what this thread need not know any more, before it makes a new connection:
-/// references that nobody has any more, with their private connections, connections that have
-/// ended or said goodbye, and those of ORBs that were shut down.
+/// Removes entries of this thread's tables before it makes a new connection: references that were
+/// dropped elsewhere, with their private connections, connections that have ended, and those of
+/// ORBs that were shut down.
 fn tidy() {
     forget_dropped();
     BINDINGS.with_borrow(|all| {
@@ -496,54 +482,45 @@ fn tidy() {
     forget_closed();
 }
 
-/// Forgets connections that have ended. Of bindings those stay that may not be made again, to
-/// tell the next call so.
+/// Removes connections that have ended. Bindings that may not be made again stay, for the exception
+/// of the next call.
 fn forget_closed() {
     forget_where(
         |binding| binding.connection.is_closed() && binding.rebind != RebindMode::NoReconnect,
-        ClientConnection::is_closed,
+        |_, connection| connection.is_closed(),
     );
 }
 
-/// Forgets the bindings of references that only this thread's table still has, and the private
-/// connections that no binding is left of.
+/// Removes the bindings of references that only this thread's table still has, and the private
+/// connections that have no binding left.
 #[allow(clippy::disallowed_methods, reason = "once for each connection")]
 fn forget_dropped() {
-    let forgotten = BINDINGS.with_borrow_mut(|all| {
-        let mut held: HashMap<u64, usize> = HashMap::new();
+    let mut held: HashMap<u64, usize> = HashMap::new();
+    BINDINGS.with_borrow(|all| {
         for binding in all.bindings.values() {
             *held.entry(binding.target.number()).or_default() += 1;
         }
-        let is_dropped = |binding: &Binding| {
-            let number = binding.target.number();
-            !binding.forwarded && held.get(&number) == Some(&binding.target.handles())
-        };
-        let bindings: Vec<_> = all
-            .bindings
-            .extract_if(|_, binding| is_dropped(binding))
-            .collect();
-        bindings
     });
-    drop(forgotten);
-    let forgotten = BINDINGS.with_borrow_mut(|all| {
-        let unused = |key: &ConnectionKey, c: &Rc<ClientConnection>| {
-            key.owner.is_some() && Rc::strong_count(c) == 1
-        };
-        let connections: Vec<_> = all.connections.extract_if(|k, c| unused(k, c)).collect();
-        connections
-    });
-    drop(forgotten);
+    let is_dropped = |binding: &Binding| {
+        let number = binding.target.number();
+        !binding.forwarded && held.get(&number) == Some(&binding.target.handles())
+    };
+    forget_where(is_dropped, |_, _| false);
+    forget_where(
+        |_| false,
+        |key, c| key.owner.is_some() && Rc::strong_count(c) == 1,
+    );
 }
 
-/// Forgets all connections of an ORB that this thread has.
+/// Drops all connections of an ORB that this thread has.
 pub(crate) fn forget_orb(number: u64) {
     let is_gone = |connection: &ClientConnection| connection.orb() == Some(number);
-    forget_where(|binding| is_gone(&binding.connection), is_gone);
+    forget_where(|binding| is_gone(&binding.connection), |_, c| is_gone(c));
 }
 
 fn forget_where(
     binding_is_gone: impl Fn(&Binding) -> bool,
-    connection_is_gone: impl Fn(&ClientConnection) -> bool,
+    connection_is_gone: impl Fn(&ConnectionKey, &Rc<ClientConnection>) -> bool,
 ) {
     if BINDINGS.try_with(|_| ()).is_err() {
         return;
@@ -555,19 +532,19 @@ fn forget_where(
             .collect();
         let connections: Vec<_> = all
             .connections
-            .extract_if(|_, c| connection_is_gone(c))
+            .extract_if(|key, c| connection_is_gone(key, c))
             .collect();
         (bindings, connections)
     });
-    // What is dropped here may be the last of an ORB, and must not meet the tables borrowed.
+    // The drop may be that of an ORB, which must not find the tables borrowed.
     drop(forgotten);
 }
 
-/// The profile that requests by a reference go by.
+/// The profile that requests by a reference use.
 ///
 /// # Errors
-/// `TRANSIENT` where there is none; `NO_PERMISSION` where there is one, and protection forbids it;
-/// `INV_POLICY` where a policy in it cannot be read.
+/// `TRANSIENT` if there is none; `NO_PERMISSION` if protection forbids the only one; `INV_POLICY`
+/// if a policy in it cannot be read.
 pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemException> {
     match object.profile() {
         Some(profile) if profile.has_unreadable_policy => Err(POLICY_UNREADABLE),
@@ -580,7 +557,7 @@ pub(super) fn usable_profile(object: &Object) -> Result<&Profile, SystemExceptio
     }
 }
 
-/// Says of a reference what its profiles are, none of which this ORB can use.
+/// Records the profiles of a reference, none of which this ORB can use.
 #[cold]
 fn unusable(object: &Object) -> SystemException {
     let mut cause = Text::<256>::of("the reference has no profile that this ORB can use");
@@ -605,53 +582,16 @@ const REFUSED_BY_RULES: SystemException =
 /// The time was over before a connection was made.
 const TIMEOUT: SystemException =
     SystemException::no(SystemExceptionKind::Timeout, minor::TIMEOUT_REQUEST_END);
-/// There are as many connections as there may be, and none of them is idle.
+/// The ORB has as many connections as it may have, and none of them is idle.
 const TOO_MANY_CONNECTIONS: SystemException = SystemException::no(
     SystemExceptionKind::NoResources,
     minor::TOO_MANY_CONNECTIONS,
 );
-/// The connection has ended, and the rebind policy lets nobody but the application make another.
+/// The connection has ended, and the rebind policy lets only the application make another one.
 const RECONNECT_FORBIDDEN: SystemException =
     SystemException::no(SystemExceptionKind::Rebind, minor::RECONNECT_FORBIDDEN);
-/// Bindings that a thread remembers; beyond, it forgets all that it may find out anew.
 const TOO_LATE: &str = "the time of the call was over before it was connected: ";
+/// The most bindings of a thread; beyond, it drops all that may be made again.
 const MAX_BINDINGS: usize = 4096;
-/// In the number of an object: bound by a connection that is shared although others are not. There
-/// are not as many objects.
-const SHARES: u64 = 1 << 63;
-/// How often in the idle time-out a thread looks for idle connections.
-const LOOKS: u64 = 4;
-
-/// Object numbers are small and all different: they are their own hash, spread by one multiplication.
-#[derive(Default)]
-pub(super) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, octets: &[u8]) {
-        for octet in octets {
-            self.write_u64(u64::from(*octet));
-        }
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0 ^ n)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(29);
-    }
-
-    fn write_usize(&mut self, n: usize) {
-        self.write_u64(n as u64);
-    }
-
-    fn write_i16(&mut self, n: i16) {
-        self.write_u64(n as u64);
-    }
-
-    fn write_isize(&mut self, n: isize) {
-        self.write_u64(n as u64);
-    }
-}
+/// The number of checks for idle connections in each idle time-out.
+const CHECKS: u64 = 4;

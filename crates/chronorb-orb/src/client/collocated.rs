@@ -4,31 +4,38 @@
 
 use std::any::TypeId;
 use std::marker::PhantomData;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_cdr::{Encoder, Endian, Frame};
+use chronorb_cdr::{Arena, Encoder, Endian, Frame};
 use chronorb_giop::{
-    CompletionStatus, MessageHeader, MessageType, ReplyHeader, SystemException,
-    SystemExceptionKind, Version, minor, start_message,
+    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, Version,
+    minor, start_message,
 };
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
-use super::invocation::{Arguments, read_status};
+use super::request::{Arguments, read_reply};
 use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
 use crate::dispatch::Dispatch;
 use crate::failure::because;
 use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
-use crate::scope::{Answer, Scope, text_within};
+use crate::scope::{ReplyBody, Scope, text_within};
 use crate::upcall::{Body, Parks, Role, Thread, Upcall, UpcallError};
 
+/// The state of a call after attempts within the process.
+pub(super) enum LocalCall {
+    /// The call ended.
+    Done(Result<ReplyBody, SystemException>),
+    /// The call must use the transport, to the object that was called.
+    ByTransport,
+    /// The call must use the transport, to this object, to which it was forwarded.
+    Forwarded(Object),
+}
+
 /// Makes attempts of a call at objects of this process: first at `called`, which has this key.
-/// `Continue` is for a call that has to go by the transport, to another object if `called` was
-/// forwarded there.
 ///
 /// # Errors
 /// Those that occur before a servant is called, or after it.
@@ -40,27 +47,29 @@ pub(super) fn call(
     operation: &Operation,
     arguments: Arguments<'_>,
     limits: (Option<Priority>, Deadline),
-) -> Result<Within, SystemException> {
+) -> Result<LocalCall, SystemException> {
     let mut onward: Option<Object> = None;
     loop {
         let target = onward.as_ref();
-        let Some(key) = target.map_or(Some(key), Object::key_within) else {
-            return Ok(ControlFlow::Continue(onward));
-        };
+        let key = target.map_or(Some(key), Object::key_within);
         let core = target.unwrap_or(called).core();
-        match exchange(core, key, scope, operation, arguments, limits)? {
-            Some(Outcome::Answer(answer)) => return Ok(ControlFlow::Break(Ok(answer))),
+        let outcome = match key {
+            Some(key) => exchange(core, key, scope, operation, arguments, limits)?,
+            None => None,
+        };
+        match outcome {
+            Some(Outcome::Answer(answer)) => return Ok(LocalCall::Done(Ok(answer))),
             Some(outcome) => match next_target(called, onward, attempt, outcome) {
                 Ok(target) => onward = target,
-                Err(exception) => return Ok(ControlFlow::Break(Err(exception))),
+                Err(exception) => return Ok(LocalCall::Done(Err(exception))),
             },
-            None => return Ok(ControlFlow::Continue(onward)),
+            None => return Ok(onward.map_or(LocalCall::ByTransport, LocalCall::Forwarded)),
         }
     }
 }
 
-/// Decides where a call goes on after an attempt at `onward`, to which it was forwarded, or at the
-/// object that was called: `None` is the latter again.
+/// Decides on the target of the next attempt after one at `onward`, to which a call was forwarded,
+/// or at the object that was called: `None` is the latter again.
 ///
 /// # Errors
 /// The exception that the call ends with.
@@ -89,10 +98,7 @@ fn next_target(
     }
 }
 
-/// The result of a call within the process, or the object at which it goes on.
-pub(super) type Within = ControlFlow<Result<Answer, SystemException>, Option<Object>>;
-
-/// Notes the cause of an exception that ends a call within the process.
+/// Records the cause of an exception that ends a call within the process.
 #[cold]
 #[inline(never)]
 fn explain(exception: SystemException, cause: Cause) -> SystemException {
@@ -103,7 +109,7 @@ fn explain(exception: SystemException, cause: Cause) -> SystemException {
     because(exception, format_args!("{how} within this process"))
 }
 
-/// Calls an operation as one of this process; `None` where it has to go by the transport.
+/// Makes one attempt within the process; `None` if the call must use the transport.
 fn exchange(
     core: &Arc<Core>,
     key: &[u8],
@@ -130,7 +136,7 @@ fn exchange(
     }
 }
 
-/// Calls the servant itself; `None` where the call has to be marshalled.
+/// Calls the servant itself; `None` if the call must be marshalled.
 pub(crate) fn direct<'x, S: 'static, R>(
     core: &Arc<Core>,
     key: &[u8],
@@ -138,28 +144,16 @@ pub(crate) fn direct<'x, S: 'static, R>(
     operation: &Operation,
     call: impl for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
 ) -> Option<Result<R, SystemException>> {
-    // Without the ORB a marshalled call says so.
+    // After the end of the ORB, the marshalled call fails.
     core.check_running().ok()?;
     let propagated = match onward_priority(core) {
         Ok(priority) => priority,
         Err(exception) => return Some(Err(exception)),
     };
     scope.begin(core);
-    let upcall = Upcall {
-        incoming: IncomingRequest {
-            core,
-            arena: scope.arena(),
-            operation: operation.name.as_bytes(),
-            response_expected: true,
-            contexts: &[],
-            peer: None,
-        },
-        key,
-        propagated,
-        ceiling: None,
-        thread: caller(core),
-    };
-    let mut call = Direct {
+    let request = (key, operation.name, propagated);
+    let upcall = upcall(core, scope.arena(), request, caller(core));
+    let mut call = DirectCall {
         call: Some(call),
         arguments: PhantomData,
         servant: PhantomData,
@@ -173,15 +167,39 @@ pub(crate) fn direct<'x, S: 'static, R>(
     }
 }
 
+/// The upcall for a request with this key, operation and priority.
+#[inline(always)]
+fn upcall<'r>(
+    core: &'r Arc<Core>,
+    arena: &'r Arena,
+    (key, operation, propagated): (&'r [u8], &'r str, Option<Priority>),
+    thread: Thread,
+) -> Upcall<'r> {
+    Upcall {
+        incoming: IncomingRequest {
+            core,
+            arena,
+            operation: operation.as_bytes(),
+            response_expected: true,
+            contexts: &[],
+            peer: None,
+        },
+        key,
+        propagated,
+        ceiling: None,
+        thread,
+    }
+}
+
 /// A call of the servant itself.
-struct Direct<'x, S, F> {
-    /// Taken when the servant is called.
+struct DirectCall<'x, S, F> {
+    /// The call, until it is made.
     call: Option<F>,
     arguments: PhantomData<&'x ()>,
     servant: PhantomData<fn(&S)>,
 }
 
-impl<'x, S, R, F> Body for Direct<'x, S, F>
+impl<'x, S, R, F> Body for DirectCall<'x, S, F>
 where
     S: 'static,
     F: for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
@@ -198,7 +216,7 @@ where
     }
 }
 
-/// The calling thread as the one that serves.
+/// The calling thread in its role as the one that serves.
 fn caller(core: &Core) -> Thread {
     Thread {
         own: OwnPriority::of_caller(),
@@ -208,8 +226,7 @@ fn caller(core: &Core) -> Thread {
     }
 }
 
-/// Serves the request in the scope's frame, which came with a priority, and writes the reply into
-/// its other one.
+/// Serves the request in the scope's frame, and writes the reply into its other one.
 fn serve(
     core: &Arc<Core>,
     key: &[u8],
@@ -222,21 +239,8 @@ fn serve(
     let (request, reply, arena) = scope.parts();
     let arguments = request.decoder(BODY, Endian::NATIVE, arena);
     let arguments = arguments.with_text(text).with_host(Some(core));
-    let upcall = Upcall {
-        incoming: IncomingRequest {
-            core,
-            arena,
-            operation: operation.as_bytes(),
-            response_expected: true,
-            contexts: &[],
-            peer: None,
-        },
-        key,
-        propagated,
-        ceiling: None,
-        thread,
-    };
-    let mut reply = ReplyWriter::new(reply, VERSION.into(), 0, text, &[]);
+    let upcall = upcall(core, arena, (key, operation, propagated), thread);
+    let mut reply = ReplyWriter::new(reply, VERSION.into(), REQUEST_ID, text, &[]);
     match upcall.serve(&mut Dispatch::of_caller(arguments, &mut reply))? {
         Ok(()) => {}
         Err(exception) => reply.system_exception(exception)?,
@@ -247,8 +251,8 @@ fn serve(
     Ok(())
 }
 
-/// Lets the main thread serve the request, which waits for it at the first of two priorities and
-/// came with the second, and waits; `None` where it is none for it.
+/// Has the main thread serve the request, and waits for that; `None` if the request is not for the
+/// main thread. The request is queued at `priority`, and has the priority `propagated`.
 #[cold]
 #[allow(clippy::disallowed_methods, reason = "the request is queued")]
 fn by_main_thread(
@@ -274,16 +278,16 @@ fn by_main_thread(
     std::mem::swap(&mut there.request, &mut scope.request);
     let (key, name) = (key.to_vec(), operation.name);
     let task = {
-        let (core, left) = (core.clone(), Left(shared.clone()));
+        let (core, caller_waits) = (core.clone(), WakeCaller(shared.clone()));
         move || {
             let thread = Thread {
-                // The POA let the request in; one that holds again must not hold up the others.
+                // The POA has admitted the request; one that holds again must not delay others.
                 patience: Duration::ZERO,
                 role: Role::Main,
                 ..caller(&core)
             };
             let served = serve(&core, &key, name, &mut there, propagated, thread);
-            *left.0.result.lock() = Some((served, there.reply));
+            *caller_waits.0.result.lock() = Some((served, there.reply));
         }
     };
     core.main.post(priority, Box::new(task));
@@ -299,17 +303,16 @@ fn by_main_thread(
     Some(served)
 }
 
-/// Where the main thread leaves the reply.
+/// The place for the reply of the main thread.
 struct Rendezvous {
     done: Gate,
     result: PiMutex<Option<(Result<(), UpcallError>, Frame)>>,
 }
 
-/// The request as the main thread has it. Its caller goes on when this is dropped, be it because
-/// the ORB has ended.
-struct Left(Arc<Rendezvous>);
+/// A guard that wakes the caller when the request is dropped, served or not.
+struct WakeCaller(Arc<Rendezvous>);
 
-impl Drop for Left {
+impl Drop for WakeCaller {
     fn drop(&mut self) {
         self.0.done.set(1);
     }
@@ -330,19 +333,18 @@ fn marshal(
     Ok(())
 }
 
-/// What the reply in the scope's frame says.
+/// The outcome in the reply in the scope's frame.
 fn outcome(scope: &mut Scope) -> Result<Outcome, SystemException> {
-    let text = text_within();
-    let (frame, arena) = scope.reply_parts();
-    let message = MessageHeader::parse(frame.as_slice()).map_err(|_| MALFORMED)?;
-    let mut d = message.decoder(frame, arena).with_text(text);
-    let header = ReplyHeader::decode(&mut d, message.protocol)?;
-    read_status(header.status, &mut d, text, message.endian)
-        .map_err(|e| SystemException::from(e).with_completed(CompletionStatus::Maybe))
+    let parts = scope.reply_parts();
+    let message = MessageHeader::parse(parts.0.as_slice()).map_err(|_| MALFORMED)?;
+    let outcome = read_reply(parts, message, text_within(), REQUEST_ID)
+        .map_err(|e| SystemException::from(e).with_completed(CompletionStatus::Maybe))?;
+    outcome.ok_or(MALFORMED)
 }
 
 const MALFORMED: SystemException =
     SystemException::no(SystemExceptionKind::Marshal, minor::MALFORMED_MESSAGE);
 const VERSION: Version = Version::V1_2;
-/// Where the arguments begin, after a message's header and padding.
+const REQUEST_ID: u32 = 0;
+/// The position of the arguments, after a message's header and padding.
 const BODY: usize = 16;

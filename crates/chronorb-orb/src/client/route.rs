@@ -1,5 +1,4 @@
-//! Where a request goes: which endpoint of the server, and on the connection of which priority
-//! or band.
+//! The route of a request: the endpoint of the server, and the priority or band of the connection.
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
@@ -9,25 +8,25 @@ use crate::profile::{MAX_WAYS, Profile};
 use crate::protocol::Way;
 use crate::rtcorba::{Priority, PriorityBand, PriorityBands};
 
-/// The way of requests of one priority to an object.
+/// The route of requests of one priority to an object.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Route {
-    /// Where they may go, in order of preference.
+    /// The addresses, in order of preference.
     pub(super) ways: Vec<Way>,
-    /// What their connection is for.
+    /// The requests that share their connection.
     pub(super) carries: Carries,
-    /// The priority that travels with them, where the server's model wants it.
+    /// The priority that they propagate, if the server's model wants it.
     pub(super) propagated: Option<Priority>,
 }
 
-/// What a connection is for: requests of one priority, or of a band.
+/// The requests that share a connection: those of one priority, or of a band.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Carries {
     Priority(Option<Priority>),
     Band(PriorityBand),
 }
 
-/// There is no way.
+/// The reason why there is no route.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum NoRoute {
     /// The priority is in none of the bands.
@@ -49,15 +48,15 @@ impl Carries {
 }
 
 impl Route {
-    /// The way of requests that a thread of this priority makes.
+    /// Returns the route of requests that a thread of this priority makes.
     ///
     /// A server with lanes and client-propagated priorities has an endpoint for each lane. A
     /// priority without a lane is refused and not rounded: it would share the queue of another.
-    /// With bands it is the client, or the server, who says which priorities may share one: a
-    /// request goes to the lane of its own priority, else to the least urgent lane of its band
-    /// that is more urgent, else to the most urgent one.
-    /// Requests of threads without a priority are served at the server's, as all are where the
-    /// server declares it; its endpoint is the profile's own.
+    /// With bands, the client or the server states which priorities may share one: a request goes
+    /// to the lane of its own priority, else to the least urgent lane of its band that is more
+    /// urgent, else to the most urgent one. Requests of threads without a priority are served at
+    /// the server's priority, as all are if the server declares it; the endpoint is the profile's
+    /// own.
     pub(super) fn of(
         profile: &Profile,
         bands: Option<&PriorityBands>,
@@ -119,7 +118,7 @@ pub(super) fn priorities(profile: &Profile, bands: Option<&PriorityBands>) -> Ve
     bands.as_slice().iter().flat_map(of_band).collect()
 }
 
-/// The priority that the server serves the requests at; `None` where it has no model.
+/// The priority at which the server serves the requests; `None` if it has no model.
 fn served_at(profile: &Profile, priority: Option<Priority>) -> Option<Priority> {
     profile.priority_model.map(|(model, server)| match model {
         PriorityModel::ClientPropagated => priority.unwrap_or(server),
@@ -127,7 +126,7 @@ fn served_at(profile: &Profile, priority: Option<Priority>) -> Option<Priority> 
     })
 }
 
-/// The endpoints of a lane; those of the profile where the server says none for any lane.
+/// The endpoints of a lane; those of the profile if the server names none for any lane.
 fn at_lane(profile: &Profile, priority: Priority) -> Option<Vec<Way>> {
     if profile.lanes.iter().all(|(lane, _)| lane.is_none()) {
         return Some(profile.ways.clone());

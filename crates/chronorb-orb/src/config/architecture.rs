@@ -10,7 +10,7 @@ use super::{ConnectionStrategy, OrbConfig, ThreadpoolStrategy};
 /// Real-time architectures keep requests of different priorities apart all the way. The others are
 /// those of the ORBs that the TAO papers measured beside it, for comparisons and for applications
 /// without priorities. `WorkerPool` and `FilterChain` serve comparisons only, and need the feature
-/// `baselines`.
+/// `baselines`, as `ConnectionStrategy::Active` does.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Architecture {
@@ -53,20 +53,33 @@ impl Architecture {
         Self::ThreadPerConnection,
     ];
 
+    /// The name, the strategy of thread pools, and that of client connections.
+    const fn settings(self) -> (&'static str, ThreadpoolStrategy, ConnectionStrategy) {
+        use ConnectionStrategy::{Exclusive, Leader};
+        use ThreadpoolStrategy::{HalfSyncHalfAsync, LeaderFollowers};
+        match self {
+            Self::RealTime => ("real-time", LeaderFollowers, Exclusive),
+            Self::HalfSync => ("half-sync", HalfSyncHalfAsync, Exclusive),
+            #[cfg(feature = "baselines")]
+            Self::WorkerPool => {
+                let strategy = ThreadpoolStrategy::WorkerPool;
+                ("worker-pool", strategy, ConnectionStrategy::Active)
+            }
+            Self::LeaderFollowersMuxed => ("leader-followers-muxed", LeaderFollowers, Leader),
+            #[cfg(feature = "baselines")]
+            Self::FilterChain => ("filter-chain", ThreadpoolStrategy::FilterChain, Leader),
+            Self::Reactive => ("reactive", ThreadpoolStrategy::Reactive, Exclusive),
+            Self::ThreadPerConnection => {
+                let strategy = ThreadpoolStrategy::ThreadPerConnection;
+                ("thread-per-connection", strategy, Exclusive)
+            }
+        }
+    }
+
     /// The value of `-ORBArchitecture`.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::RealTime => "real-time",
-            Self::HalfSync => "half-sync",
-            #[cfg(feature = "baselines")]
-            Self::WorkerPool => "worker-pool",
-            Self::LeaderFollowersMuxed => "leader-followers-muxed",
-            #[cfg(feature = "baselines")]
-            Self::FilterChain => "filter-chain",
-            Self::Reactive => "reactive",
-            Self::ThreadPerConnection => "thread-per-connection",
-        }
+        self.settings().0
     }
 
     /// Returns the architecture of this name.
@@ -78,31 +91,13 @@ impl Architecture {
     /// Returns the way in which the threads of pools share the work.
     #[must_use]
     pub const fn threadpool_strategy(self) -> ThreadpoolStrategy {
-        match self {
-            Self::RealTime | Self::LeaderFollowersMuxed => ThreadpoolStrategy::LeaderFollowers,
-            Self::HalfSync => ThreadpoolStrategy::HalfSyncHalfAsync,
-            #[cfg(feature = "baselines")]
-            Self::WorkerPool => ThreadpoolStrategy::WorkerPool,
-            #[cfg(feature = "baselines")]
-            Self::FilterChain => ThreadpoolStrategy::FilterChain,
-            Self::Reactive => ThreadpoolStrategy::Reactive,
-            Self::ThreadPerConnection => ThreadpoolStrategy::ThreadPerConnection,
-        }
+        self.settings().1
     }
 
     /// Returns the way in which a client's threads share connections.
     #[must_use]
     pub const fn client_connection(self) -> ConnectionStrategy {
-        match self {
-            Self::RealTime | Self::HalfSync | Self::Reactive | Self::ThreadPerConnection => {
-                ConnectionStrategy::Exclusive
-            }
-            #[cfg(feature = "baselines")]
-            Self::WorkerPool => ConnectionStrategy::Active,
-            #[cfg(feature = "baselines")]
-            Self::FilterChain => ConnectionStrategy::Leader,
-            Self::LeaderFollowersMuxed => ConnectionStrategy::Leader,
-        }
+        self.settings().2
     }
 
     /// Whether requests of all priorities share connections.
@@ -127,8 +122,8 @@ impl OrbConfig {
 /// Applies a value of `-ORBArchitecture`.
 pub(super) fn apply(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     #[cfg(not(feature = "baselines"))]
-    if BASELINES.contains(&text) {
-        return Err(lacks("baselines"));
+    if LEFT_OUT.contains(&text) {
+        return Err(lacks(BASELINES));
     }
     let architecture = Architecture::from_name(text).ok_or_else(|| {
         let known = Architecture::ALL.iter().map(|known| known.name());
@@ -138,3 +133,7 @@ pub(super) fn apply(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     config.set_architecture(architecture);
     Ok(())
 }
+
+/// The architectures of the feature `baselines`.
+#[cfg(not(feature = "baselines"))]
+pub(super) const LEFT_OUT: [&str; 2] = ["worker-pool", "filter-chain"];

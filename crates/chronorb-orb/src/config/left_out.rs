@@ -114,15 +114,35 @@ fn protocols_that_are_left_out_are_refused_by_the_features_name() {
 
 #[cfg(not(feature = "baselines"))]
 #[test]
-fn architectures_that_are_left_out_are_refused_by_the_features_name() {
-    let left_out = |key| SETTINGS.iter().find(|setting| setting.key == key);
-    for key in [ARCHITECTURE, "threadpool_strategy"] {
-        let setting = left_out(key).expect("a setting");
-        for name in settings::BASELINES {
-            let told = on_the_command_line(setting, setting.options, name);
-            let told = told.expect_err(name).to_string();
-            let reason = "built without the feature baselines of the crate";
-            assert!(told.contains(reason), "{key} {name}: {told}");
+fn values_that_are_left_out_are_refused_by_the_features_name() {
+    let mut values = Vec::new();
+    for setting in SETTINGS {
+        if let settings::Apply::Choice(choices) = setting.apply {
+            let left_out = choices.iter().filter(|(_, choose)| choose.is_none());
+            values.extend(left_out.map(|(name, _)| (setting, *name)));
         }
+        if setting.key == ARCHITECTURE {
+            values.extend(architecture::LEFT_OUT.map(|name| (setting, name)));
+        }
+    }
+    let keys: Vec<_> = values
+        .iter()
+        .map(|(setting, name)| (setting.key, *name))
+        .collect();
+    let expected = [
+        (ARCHITECTURE, "worker-pool"),
+        (ARCHITECTURE, "filter-chain"),
+        ("threadpool_strategy", "worker-pool"),
+        ("threadpool_strategy", "filter-chain"),
+        ("client_connection", "active"),
+    ];
+    assert_eq!(keys, expected);
+    for (setting, name) in values {
+        let missing = settings::MissingFeature {
+            feature: settings::BASELINES,
+            without: &[],
+        };
+        let outcome = on_the_command_line(setting, setting.options, name);
+        assert_refused(outcome, &missing, name);
     }
 }

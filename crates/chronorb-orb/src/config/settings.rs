@@ -35,12 +35,13 @@ pub(super) enum Apply {
     /// In milliseconds.
     Time(fn(&mut OrbConfig) -> &mut Duration),
     /// One of these names.
-    Choice(&'static [Choice]),
+    Choice(&'static [NamedValue]),
     Text(fn(&mut OrbConfig, &str) -> Result<(), String>),
 }
 
-/// A name, and the function that sets its value.
-type Choice = (&'static str, fn(&mut OrbConfig));
+/// A name, and the function that sets its value; `None` if the program is built without its
+/// feature, [`BASELINES`].
+pub(super) type NamedValue = (&'static str, Option<fn(&mut OrbConfig)>);
 
 impl Apply {
     fn apply(&self, config: &mut OrbConfig, text: &str) -> Result<(), String> {
@@ -62,7 +63,7 @@ impl Apply {
             Self::Choice(choices) => {
                 let chosen = choices.iter().find(|(name, _)| *name == text);
                 let (_, choose) = chosen.ok_or_else(|| no_choice(text, choices))?;
-                choose(config);
+                choose.ok_or_else(|| lacks(BASELINES))?(config);
             }
             Self::Text(apply) => return apply(config, text),
         }
@@ -71,16 +72,14 @@ impl Apply {
 }
 
 /// The problem of a text that is none of the names.
-fn no_choice(text: &str, choices: &[Choice]) -> String {
-    #[cfg(not(feature = "baselines"))]
-    if BASELINES.contains(&text) {
-        return lacks("baselines");
-    }
+fn no_choice(text: &str, choices: &[NamedValue]) -> String {
+    let names = || choices.iter().filter(|(_, choose)| choose.is_some());
+    let last = names().count().saturating_sub(1);
     let mut problem = format!("{text:?} is not ");
-    for (index, (name, _)) in choices.iter().enumerate() {
-        problem.push_str(match choices.len() - index {
-            _ if index == 0 => "",
-            1 => " or ",
+    for (index, (name, _)) in names().enumerate() {
+        problem.push_str(match index {
+            0 => "",
+            _ if index == last => " or ",
             _ => ", ",
         });
         problem.push_str(name);
@@ -153,11 +152,24 @@ macro_rules! place {
     };
 }
 
-/// The names of the values of a field.
+/// The names of the values of a field; in brackets the feature that a value needs.
 macro_rules! choices {
-    ($field:ident { $($(#[$if:meta])* $name:literal => $value:expr),* $(,)? }) => {
-        &[$($(#[$if])* ($name, |config: &mut OrbConfig| config.$field = $value)),*]
+    ($field:ident { $($name:literal $([$feature:tt])? => $value:expr),* $(,)? }) => {
+        &[$(choice!($field, $name, $value $(, $feature)?)),*]
     };
+}
+
+macro_rules! choice {
+    ($field:ident, $name:literal, $value:expr) => {
+        ($name, Some(|config: &mut OrbConfig| config.$field = $value))
+    };
+    ($field:ident, $name:literal, $value:expr, $feature:tt) => {{
+        #[cfg(feature = $feature)]
+        const CHOICE: NamedValue = choice!($field, $name, $value);
+        #[cfg(not(feature = $feature))]
+        const CHOICE: NamedValue = ($name, None);
+        CHOICE
+    }};
 }
 
 pub(super) const CONFIG_FILE: &str = "config_file";
@@ -327,10 +339,8 @@ settings! {
     "threadpool_strategy", "-ORBThreadpoolStrategy" => Choice(choices!(threadpool_strategy {
         "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
         "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
-        #[cfg(feature = "baselines")]
-        "worker-pool" => ThreadpoolStrategy::WorkerPool,
-        #[cfg(feature = "baselines")]
-        "filter-chain" => ThreadpoolStrategy::FilterChain,
+        "worker-pool" ["baselines"] => ThreadpoolStrategy::WorkerPool,
+        "filter-chain" ["baselines"] => ThreadpoolStrategy::FilterChain,
         "reactive" => ThreadpoolStrategy::Reactive,
         "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
     }));
@@ -340,7 +350,7 @@ settings! {
         "exclusive" => ConnectionStrategy::Exclusive,
         "leader" => ConnectionStrategy::Leader,
         "thread" => ConnectionStrategy::Thread,
-        "active" => ConnectionStrategy::Active,
+        "active" ["baselines"] => ConnectionStrategy::Active,
     }));
     "max_client_connections", "-ORBMaxClientConnections" =>
         U32(place!(max_client_connections), 1, 1 << 20);
@@ -392,9 +402,8 @@ fn nothing(_: &mut OrbConfig, _: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The names of strategies and architectures of the feature `baselines`.
-#[cfg(not(feature = "baselines"))]
-pub(super) const BASELINES: [&str; 2] = ["worker-pool", "filter-chain"];
+/// The feature of strategies and architectures that serve comparisons only.
+pub(super) const BASELINES: &str = "baselines";
 
 /// Returns the message that this program is built without a feature.
 pub(crate) fn lacks(feature: &str) -> String {

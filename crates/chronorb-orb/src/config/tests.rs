@@ -109,10 +109,7 @@ fn wrong_settings_are_refused_and_the_command_line_stays() {
             "-ORBThreadpoolStrategy|pool",
             "reactive or thread-per-connection",
         ),
-        (
-            "-ORBClientConnection|shared",
-            "exclusive, leader, thread or active",
-        ),
+        ("-ORBClientConnection|shared", "is not exclusive, leader"),
         ("-ORBMaxClientConnections|0", "1 to 1048576"),
         (
             "-ORBShareConnectionsAcrossPriorities|maybe",

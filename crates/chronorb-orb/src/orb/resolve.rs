@@ -1,5 +1,6 @@
 //! Conversion of texts and names to references.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -43,13 +44,9 @@ pub(crate) fn string_to_object(
 
 /// Like [`string_to_object`]; `files` is whether the text may name a file.
 fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object, SystemException> {
-    let bad_param = |minor| SystemException::no(SystemExceptionKind::BadParam, minor);
     if depth > MAX_DEPTH {
-        let exception = bad_param(minor::STRING_TO_OBJECT);
-        return Err(because(
-            exception,
-            format_args!("more than {MAX_DEPTH} texts lead to each other"),
-        ));
+        let cause = format_args!("more than {MAX_DEPTH} texts lead to each other");
+        return Err(bad_param(minor::STRING_TO_OBJECT, cause));
     }
     #[cfg(feature = "miop")]
     if let Some(group) =
@@ -70,25 +67,21 @@ fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object,
                 name
             };
             return resolve(core, &name, depth)?.ok_or_else(|| {
-                let exception = bad_param(minor::BAD_SCHEME_SPECIFIC);
                 let known = "no initial reference has this name";
                 let cause = format_args!("{name:?}: {known} (-ORBInitRef {name}=URL gives one)");
-                because(exception, cause)
+                bad_param(minor::BAD_SCHEME_SPECIFIC, cause)
             });
         }
         ObjectUrl::File(path) if !files => {
             let setting = "-ORBFileReferences false lets no text name a file";
-            let exception = bad_param(minor::BAD_SCHEME);
-            return Err(because(exception, format_args!("{path}: {setting}")));
+            let cause = format_args!("{path}: {setting}");
+            return Err(bad_param(minor::BAD_SCHEME, cause));
         }
         ObjectUrl::File(path) => {
             let text = chronorb_rt::read_text(Path::new(&path));
             let text = text.map_err(|error| {
-                let exception = bad_param(minor::STRING_TO_OBJECT);
-                because(
-                    exception,
-                    format_args!("the file {path} cannot be read: {error}"),
-                )
+                let cause = format_args!("the file {path} cannot be read: {error}");
+                bad_param(minor::STRING_TO_OBJECT, cause)
             })?;
             return read(core, text.trim(), depth + 1, files);
         }
@@ -104,9 +97,15 @@ fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object,
 /// Returns the exception for a malformed text, and records its beginning and the error.
 #[cold]
 fn refused(text: &str, error: &UrlError) -> SystemException {
-    let exception = SystemException::no(SystemExceptionKind::BadParam, error.minor());
     let beginning = Text::<80>::of(text.trim());
-    because(exception, format_args!("{:?}: {error}", &*beginning))
+    bad_param(error.minor(), format_args!("{:?}: {error}", &*beginning))
+}
+
+/// Returns `BAD_PARAM`, and records its cause.
+#[cold]
+fn bad_param(minor: u32, cause: fmt::Arguments<'_>) -> SystemException {
+    let exception = SystemException::no(SystemExceptionKind::BadParam, minor);
+    because(exception, cause)
 }
 
 /// The reference of a `corbaloc:` URL, with one profile for each address.
@@ -118,7 +117,6 @@ fn corbaloc(
     addresses: &[CorbalocAddress],
     key: &[u8],
 ) -> Result<Ior, SystemException> {
-    let bad_address = || SystemException::no(SystemExceptionKind::BadParam, minor::BAD_ADDRESS);
     let profile = |address: &CorbalocAddress| {
         let protocol = core.protocols.find(&address.protocol).ok();
         // Protocols that share IIOP's profiles also handle its addresses.
@@ -132,7 +130,10 @@ fn corbaloc(
         };
         protocol
             .profile(address.version, place, key)
-            .map_err(|error| because(bad_address(), format_args!("{}: {error}", address.protocol)))
+            .map_err(|error| {
+                let cause = format_args!("{}: {error}", address.protocol);
+                bad_param(minor::BAD_ADDRESS, cause)
+            })
     };
     let profiles = addresses.iter().map(profile);
     Ok(Ior {
@@ -144,11 +145,11 @@ fn corbaloc(
 /// Returns the exception for an unknown protocol, and records which protocols there are.
 #[cold]
 fn unknown(core: &Core, scheme: &str) -> SystemException {
-    let exception = SystemException::no(SystemExceptionKind::BadParam, minor::BAD_ADDRESS);
-    match core.protocols.find(scheme) {
-        Err(problem) => because(exception, format_args!("{problem}")),
-        Ok(_) => exception,
-    }
+    let problem = core.protocols.find(scheme).err();
+    problem.map_or(
+        SystemException::no(SystemExceptionKind::BadParam, minor::BAD_ADDRESS),
+        |problem| bad_param(minor::BAD_ADDRESS, format_args!("{problem}")),
+    )
 }
 
 const NO_NAMES: &str = "corbaname: needs a naming service, which the ORB does not ask by itself: \

@@ -29,7 +29,7 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
         core.lane_ended();
     }
     client::forget_orb(core.number);
-    core.client_connections.leave();
+    core.client.leave();
     if !wait {
         return Ok(());
     }
@@ -37,7 +37,7 @@ pub(super) fn shutdown(core: &Arc<Core>, wait: bool) -> Result<(), SystemExcepti
     while core.state.get() != STOPPED {
         core.state.wait_while(STOPPING, deadline());
     }
-    core.client_connections.wait_until_ended(deadline());
+    core.client.wait_until_ended(deadline());
     #[cfg(feature = "monitor")]
     if let Some(monitor) = core.monitor.get() {
         monitor.wait_until_ended(deadline());

@@ -13,8 +13,11 @@ pub(super) fn wrap(
     protocols: &mut [PluggableProtocol],
     config: &OrbConfig,
 ) -> Result<(), ProtocolProblem> {
+    #[cfg(feature = "trace")]
     trace(protocols, config)?;
-    disturb(protocols, config)
+    #[cfg(feature = "faults")]
+    disturb(protocols, config)?;
+    Ok(())
 }
 
 #[cfg(feature = "trace")]
@@ -35,11 +38,6 @@ fn trace(protocols: &mut [PluggableProtocol], config: &OrbConfig) -> Result<(), 
     for protocol in protocols {
         protocol.wrap(|transport| Arc::new(RecordingTransport::new(transport, file.clone())));
     }
-    Ok(())
-}
-
-#[cfg(not(feature = "trace"))]
-fn trace(_: &mut [PluggableProtocol], _: &OrbConfig) -> Result<(), ProtocolProblem> {
     Ok(())
 }
 
@@ -66,11 +64,6 @@ fn disturb(protocols: &mut [PluggableProtocol], config: &OrbConfig) -> Result<()
             protocol.wrap(|transport| Arc::new(Faulty::new(transport, plan.clone())));
         }
     }
-    Ok(())
-}
-
-#[cfg(not(feature = "faults"))]
-fn disturb(_: &mut [PluggableProtocol], _: &OrbConfig) -> Result<(), ProtocolProblem> {
     Ok(())
 }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use crate::alone;
-use crate::support::asynchronous::{Alarm, STRATEGIES, begin_add, poll_for, poll_once};
+use crate::support::asynchronous::{Alarm, begin_add, poll_for, poll_once};
 use crate::support::raw_server::{Peer, object_at, raw_server};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{PATIENCE, orb_with};
 
 /// The number of calls under way at a time.

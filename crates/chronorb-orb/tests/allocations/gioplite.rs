@@ -8,9 +8,10 @@ use chronorb_giop::contexts::{GIOP_LITE, GIOP_LITE_DATA};
 use chronorb_orb::{ConnectionStrategy, Object};
 use chronorb_rt::{ThreadCounts, counts_of_others};
 
-use crate::support::asynchronous::{STRATEGIES, begin_add};
+use crate::support::asynchronous::begin_add;
 use crate::support::raw_server::{Peer, object_at, raw_server};
 use crate::support::relay::{Relay, messages};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{add, orb_with};
 use crate::{alone, set_lite};
 

@@ -9,8 +9,9 @@ use chronorb_rt::live_octets;
 
 use crate::alone;
 use crate::support::adapters::{PERSISTENT, USER, ask, hex, id_teller, site, told};
-use crate::support::asynchronous::{STRATEGIES, begin_add};
+use crate::support::asynchronous::begin_add;
 use crate::support::raw_server::{Peer, object_at, raw_server, wide_reply};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{Latch, orb_with};
 
 #[test]

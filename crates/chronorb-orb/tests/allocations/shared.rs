@@ -13,6 +13,7 @@ fn a_call_by_a_shared_connection_allocates_nothing() {
     for (strategy, own_locks, others_locks) in [
         (ConnectionStrategy::Leader, 5, 0),
         (ConnectionStrategy::Thread, 6, 1),
+        #[cfg(feature = "baselines")]
         (ConnectionStrategy::Active, 6, 6),
     ] {
         // Its threads are not counted.

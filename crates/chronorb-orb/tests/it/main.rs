@@ -17,6 +17,7 @@ mod asynchronous {
 }
 
 mod client {
+    #[cfg(feature = "baselines")]
     mod active;
     mod attempts;
     mod bands;

@@ -1,17 +1,15 @@
-//! Asynchronous calls: their requests are sent now, their replies are looked for later, by whoever wants to.
+//! Asynchronous calls: the request is sent at once, the reply is read later, by any thread.
 //!
-//! A call has a [`Slot`] of its ORB's [`Slots`]. It goes by a connection on which several requests can be under way:
-//! that of all calls, or one for asynchronous calls alone where each thread has connections of its own. Who waits
-//! for a reply reads from it as others do; for calls that nobody waits for the connection gets an
-//! [`attendant`](attendance), a thread that completes them.
+//! A call has a slot of its ORB. It uses a connection on which several requests can be under way:
+//! the connection of all calls, or one for asynchronous calls alone if those of other calls are
+//! exclusive. A thread that waits for a reply reads from it as others do. For calls that no thread
+//! waits for, the connection gets a completion thread.
 
-mod attendance;
-mod meeting;
+mod completer;
+mod completion;
 mod pending;
 mod slot;
-mod table;
 
-pub(crate) use attendance::is_in_handler;
+pub(in crate::client) use completer::AsyncCall;
+pub(crate) use completer::is_in_handler;
 pub use pending::PendingReply;
-
-pub(in crate::client) use attendance::Attended;

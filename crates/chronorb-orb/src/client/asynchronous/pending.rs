@@ -13,53 +13,54 @@ use chronorb_cdr::{CdrError, Encoder};
 use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Deadline;
 
-use super::attendance::{Attended, Then, entrust};
-use super::meeting::Meeting;
+use super::completer::{AsyncCall, Continuation, entrust};
+use super::completion::Completion;
 use super::slot::{self, Slot};
 use crate::call::{Operation, Reply};
 use crate::object::Object;
 
-/// The result of an asynchronous call, which may not be there yet: a poller in the sense of CORBA Messaging (CORBA 3.3
-/// part 1, 22.10).
+/// The result of an asynchronous call, which may not have arrived yet: a poller in the sense of
+/// CORBA Messaging (CORBA 3.3 part 1, 22.10).
 ///
-/// What a generated `begin_…` method gives. It is taken once, in one of these ways:
+/// Generated methods `begin_…` return it. The result is taken once, in one of these ways:
 ///
-/// | | who reads the reply |
+/// | | the thread that reads the reply |
 /// |---|---|
 /// | [`wait`](Self::wait), [`wait_until`](Self::wait_until) | the calling thread |
-/// | [`try_get`](Self::try_get) | the calling thread, as far as it has come |
+/// | [`try_get`](Self::try_get) | the calling thread, if the reply has arrived |
 /// | [`on_reply`](Self::on_reply) | a thread of the connection, `ami.N`, which then calls the handler |
 /// | `.await` | the same thread, which then wakes the task |
 ///
-/// It is a slot of a table that the ORB has for `-ORBMaxPending` calls. The call has as much time as every call
-/// by its reference, from the beginning; then it ends with `TIMEOUT` (OMG minor 3, completed `MAYBE`). Dropping
-/// this cancels the call: the server is told, the slot is free, and a reply that comes all the same is passed
-/// over.
+/// It has a slot of a table that the ORB has for `-ORBMaxPending` calls. The call has as much time
+/// as every call by its reference, from the beginning; then it ends with `TIMEOUT` (OMG minor 3,
+/// completed `MAYBE`). Dropping this cancels the call: the server is told, the slot is free, and a
+/// late reply is dropped.
 ///
-/// Whatever the reply says is done as with every call: after a location forward, or where the server has closed
-/// the connection without having begun, the request is sent again, by whoever has read that.
+/// Replies have the same effect as with every call: after a location forward, or if the server
+/// closed the connection without beginning the request, the thread that read this sends the request
+/// again.
 pub struct PendingReply<T, E = SystemException> {
-    stage: Stage,
+    state: PendingState,
     read: fn(Reply<'_>) -> Result<T, E>,
 }
 
-enum Stage {
-    /// Nobody else has to do with the call.
+enum PendingState {
+    /// Only this object has the call.
     Own(Box<Slot>),
-    /// An attendant completes it.
-    Attended(Arc<Meeting>),
+    /// A completion thread completes it.
+    Entrusted(Arc<Completion>),
     /// The result was taken.
     Over,
 }
 
 impl<T, E: From<SystemException>> PendingReply<T, E> {
-    /// Sends a request, whose reply `read` will read.
+    /// Sends a request, whose reply `read` reads later.
     ///
     /// Generated stubs call this.
     ///
     /// # Errors
-    /// What [`Object::invoke`] fails with before the request is sent, and `TRANSIENT` (chronorb minor 2) where as
-    /// many calls are under way as may be.
+    /// Those of [`Object::invoke`] before the request is sent, and `TRANSIENT` (chronorb minor 2)
+    /// if as many calls are under way as may be.
     #[doc(hidden)]
     pub fn begin(
         object: &Object,
@@ -68,8 +69,8 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
         read: fn(Reply<'_>) -> Result<T, E>,
     ) -> Result<Self, SystemException> {
         let slot = slot::begin(object.answering()?, operation, arguments)?;
-        let stage = Stage::Own(slot);
-        Ok(Self { stage, read })
+        let state = PendingState::Own(slot);
+        Ok(Self { state, read })
     }
 
     /// Waits for the result, as long as the call has time.
@@ -88,9 +89,9 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
     /// Waits for the result until `deadline`, or for as long as the call has time, if that is less.
     ///
     /// # Errors
-    /// Those of the operation; `TIMEOUT` with OMG minor 1, completed `MAYBE`, where the deadline passes first: the
-    /// call goes on, and may be waited for again; `OBJECT_NOT_EXIST` (OMG minor 5) where the result was taken
-    /// before.
+    /// Those of the operation; `TIMEOUT` with OMG minor 1, completed `MAYBE`, if the deadline
+    /// passes first: the call continues, and may be waited for again; `OBJECT_NOT_EXIST` (OMG
+    /// minor 5) if the result was taken before.
     pub fn wait_until(&mut self, deadline: Instant) -> Result<T, E> {
         let left = deadline.saturating_duration_since(Instant::now());
         let until = Deadline::after(left);
@@ -98,28 +99,29 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
         result.unwrap_or_else(|| Err(E::from(NOT_YET)))
     }
 
-    /// The result, if it is there; `None` where it is not there yet. Waits for nothing, but where the request has
-    /// to be sent again.
+    /// Returns the result; `None` if it has not arrived yet. Does not wait, unless the request must
+    /// be sent again.
     ///
     /// # Errors
-    /// Those of the operation; `OBJECT_NOT_EXIST` (OMG minor 5) where the result was taken before.
+    /// Those of the operation; `OBJECT_NOT_EXIST` (OMG minor 5) if the result was taken before.
     pub fn try_get(&mut self) -> Option<Result<T, E>> {
-        self.get_if(Deadline::after(Duration::ZERO), Slot::look)
+        self.get_if(Deadline::after(Duration::ZERO), Slot::poll)
     }
 
     /// Has `handler` called with the result, once: the callback model of CORBA Messaging.
     ///
-    /// It is called by a thread of the connection that the ORB makes when it is first needed, with the name
-    /// `ami.N`, at the priority that the connection is for, and the CORBA priority that the calling thread had when
-    /// the call began. Handlers of one connection are called one after the other. One that panics ends alone. Where
-    /// the result is there already, because the object is in this process or somebody has looked for it, the handler
-    /// is called at once, by the calling thread.
+    /// The handler is called by a thread of the connection, `ami.N`, which the ORB starts for the
+    /// first handler. The thread has the priority of the connection, and the CORBA priority that
+    /// the calling thread had when the call began. Handlers of one connection are called one after
+    /// the other; the panic of one does not affect the others. If the result is there already,
+    /// because the object is in this process or a thread has polled for it, the calling thread
+    /// calls the handler at once.
     ///
     /// This allocates.
     ///
     /// # Errors
-    /// `NO_RESOURCES` where that thread cannot be had; `OBJECT_NOT_EXIST` (OMG minor 5) where the result was taken
-    /// before. The call is cancelled then, and the handler never called.
+    /// `NO_RESOURCES` if that thread cannot be started; `OBJECT_NOT_EXIST` (OMG minor 5) if the
+    /// result was taken before. The call is cancelled then, and the handler never called.
     #[allow(clippy::disallowed_methods, reason = "handlers are of any size")]
     pub fn on_reply(
         mut self,
@@ -134,50 +136,53 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
         let then = Box::new(move |reply: Result<Reply<'_>, SystemException>| {
             handler(reply.map_err(E::from).and_then(read));
         });
-        match entrust(Attended::new(slot, Then::Handle(then))) {
+        match entrust(AsyncCall {
+            slot,
+            then: Continuation::Handle(then),
+        }) {
             Ok(None) => Ok(()),
             Ok(Some(ended)) => {
                 ended.finish();
                 Ok(())
             }
             Err((call, exception)) => {
-                call.cancel();
+                call.slot.cancel();
                 Err(exception)
             }
         }
     }
 
-    /// The result, if by `has_ended` the call has come to its end. Where it is just doing so, that is waited for, not
-    /// longer than `until`.
+    /// Returns the result if the call has ended by `has_ended`. Waits until `until` for a call that
+    /// is just being completed.
     fn get_if(
         &mut self,
         until: Deadline,
         has_ended: impl FnOnce(&mut Slot) -> bool,
     ) -> Option<Result<T, E>> {
-        if matches!(self.stage, Stage::Over) {
+        if matches!(self.state, PendingState::Over) {
             return Some(Err(E::from(TAKEN)));
         }
         let mut slot = self.take_slot(until)?;
         if has_ended(&mut slot) {
             return Some(self.open(slot));
         }
-        self.stage = Stage::Own(slot);
+        self.state = PendingState::Own(slot);
         None
     }
 
-    /// Takes the slot, from the attendant if that has it; `None` where there is none, or it is coming to its end and
-    /// `until` passes first.
+    /// Takes the slot, back from a completion thread if that has it; `None` if there is none, or
+    /// the call is just being completed and `until` passes first.
     fn take_slot(&mut self, until: Deadline) -> Option<Box<Slot>> {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Own(slot) => Some(slot),
-            Stage::Attended(meeting) => {
-                let slot = meeting.take_back(until);
+        match std::mem::replace(&mut self.state, PendingState::Over) {
+            PendingState::Own(slot) => Some(slot),
+            PendingState::Entrusted(completion) => {
+                let slot = completion.take_back(until);
                 if slot.is_none() {
-                    self.stage = Stage::Attended(meeting);
+                    self.state = PendingState::Entrusted(completion);
                 }
                 slot
             }
-            Stage::Over => None,
+            PendingState::Over => None,
         }
     }
 
@@ -186,34 +191,34 @@ impl<T, E: From<SystemException>> PendingReply<T, E> {
     }
 }
 
-/// Ready with the result. The request is sent when the call begins, not when this is first polled; from then on the
-/// attendant thread of the connection waits for the reply, as [`on_reply`](PendingReply::on_reply)
-/// says, and wakes the
-/// task.
+/// Ready with the result. The request is sent when the call begins, not when this is first polled.
+/// From the first poll on the completion thread of the connection waits for the reply, as
+/// [`on_reply`](PendingReply::on_reply) says, and wakes the task.
 impl<T, E: From<SystemException>> Future for PendingReply<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let ended = match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Over => return Poll::Ready(Err(E::from(TAKEN))),
-            Stage::Attended(meeting) => {
-                let ended = meeting.poll(context.waker());
+        let ended = match std::mem::replace(&mut self.state, PendingState::Over) {
+            PendingState::Over => return Poll::Ready(Err(E::from(TAKEN))),
+            PendingState::Entrusted(completion) => {
+                let ended = completion.poll(context.waker());
                 if ended.is_none() {
-                    self.stage = Stage::Attended(meeting);
+                    self.state = PendingState::Entrusted(completion);
                 }
                 ended
             }
-            Stage::Own(mut slot) => {
-                let meeting = slot.new_meeting();
-                let _ = meeting.poll(context.waker());
-                match entrust(Attended::new(slot, Then::Meet(meeting.clone()))) {
+            PendingState::Own(mut slot) => {
+                let completion = slot.new_completion();
+                let _ = completion.poll(context.waker());
+                let then = Continuation::Complete(completion.clone());
+                match entrust(AsyncCall { slot, then }) {
                     Ok(None) => {
-                        self.stage = Stage::Attended(meeting);
+                        self.state = PendingState::Entrusted(completion);
                         None
                     }
                     Ok(Some(ended)) => Some(ended.slot),
                     Err((call, exception)) => {
-                        call.cancel();
+                        call.slot.cancel();
                         return Poll::Ready(Err(E::from(exception)));
                     }
                 }
@@ -228,33 +233,33 @@ impl<T, E: From<SystemException>> Future for PendingReply<T, E> {
 
 impl<T, E> Drop for PendingReply<T, E> {
     fn drop(&mut self) {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Own(slot) => slot.cancel(),
-            Stage::Attended(meeting) => meeting.leave(),
-            Stage::Over => {}
+        match std::mem::replace(&mut self.state, PendingState::Over) {
+            PendingState::Own(slot) => slot.cancel(),
+            PendingState::Entrusted(completion) => completion.abandon(),
+            PendingState::Over => {}
         }
     }
 }
 
 impl<T, E> fmt::Debug for PendingReply<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match self.stage {
-            Stage::Own(_) => "under way",
-            Stage::Attended(_) => "attended",
-            Stage::Over => "over",
+        let state = match self.state {
+            PendingState::Own(_) => "under way",
+            PendingState::Entrusted(_) => "entrusted",
+            PendingState::Over => "over",
         };
-        f.debug_tuple("PendingReply").field(&stage).finish()
+        f.debug_tuple("PendingReply").field(&state).finish()
     }
 }
 
 /// The result was taken before.
 const TAKEN: SystemException =
     SystemException::no(SystemExceptionKind::ObjectNotExist, minor::ALREADY_REPLIED);
-/// It is not there yet.
+/// The result has not arrived yet.
 const NOT_YET: SystemException = SystemException::new(
     SystemExceptionKind::Timeout,
     minor::TIMEOUT_POLLER,
     CompletionStatus::Maybe,
 );
-/// Longer than it takes to bring a call to its end.
+/// A limit above the duration of any call.
 const LONG: Duration = Duration::from_secs(3600);

@@ -1,45 +1,46 @@
-//! The connections of an ORB's clients: how many there may be, those that threads share, and how
-//! a new one is made.
+//! The connections of an ORB's clients: their number, those that threads share, and the making of
+//! new ones.
 
+use std::any::Any;
 use std::collections::HashMap;
+#[cfg(feature = "access")]
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock, Weak};
 
 use chronorb_cdr::TextForm;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex, Scheduling, ThreadBuilder};
+use chronorb_rt::{Deadline, Monotonic, PiMutex};
 #[cfg(feature = "access")]
 use chronorb_transport::Address;
 use chronorb_transport::{ConnectError, Connection, Setup};
 
-use super::exclusive::Exclusive;
-use super::handle::ChannelKind;
-use super::member::{Member, Open};
-use super::multiplexed::{Multiplexed, Sending};
-use super::own_thread::OwnThread;
+#[cfg(feature = "baselines")]
+use super::active;
+use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
+use super::key::{ChannelKind, ConnectionKey};
 use super::permit::{Permit, Permits};
-use super::queue::SendQueue;
-use super::{ClientConnection, ConnectionKey, active, reader};
+use super::sending::SendMode;
+use super::shared::SharedConnection;
+#[cfg(feature = "baselines")]
+use super::threads::no_thread;
+use super::threads::{ConnectionThread, ConnectionThreads};
 #[cfg(feature = "access")]
 use crate::access::Judgement;
-use crate::config::ConnectionStrategy;
 use crate::core::Core;
 use crate::failure::because;
 use crate::incident::Incident;
 use crate::protocol;
-use crate::rtcorba::{Priority, request_priority};
 
-/// No connection can be had.
+/// The reason why there is no connection.
 pub(in crate::client) enum NoConnection {
-    /// The address does not answer, and why.
+    /// The address does not answer, for this reason.
     Unreachable(String),
     /// The access rules refuse the address, or the server there.
     #[cfg(feature = "access")]
     Refused,
-    /// There are as many as there may be.
+    /// The ORB has as many connections as it may have.
     TooMany,
-    /// Its thread cannot be had.
     Exception(SystemException),
 }
 
@@ -49,83 +50,86 @@ impl From<SystemException> for NoConnection {
     }
 }
 
-/// The connections that an ORB's threads have to servers.
-pub(crate) struct ClientConnections {
+/// The part of an ORB's state that calls of its threads need.
+pub(crate) struct ClientState {
+    /// Permits for connections to servers.
     permits: Permits,
-    shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<Place>>>>,
-    threads: Arc<Threads>,
+    shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
+    pub(super) threads: ConnectionThreads,
+    /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
+    /// programs without such calls do not link its destructor.
+    pub(in crate::client) slots: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
-/// Where threads look for the connection that they share. It is locked while one of them
-/// connects, so that the others wait for it.
+/// The connection of one key, if there is one. The entry is locked while a thread connects, so that
+/// the others wait for it.
 #[derive(Default)]
-struct Place {
-    open: Weak<Open>,
-    /// When connecting failed last, and why.
+struct SharedEntry {
+    owner: Weak<SharedOwner>,
+    /// The time and the reason of the last failure to connect.
     failed: Option<(Monotonic, String)>,
 }
 
-/// The threads of connections.
-#[derive(Default)]
-struct Threads {
-    started: AtomicU32,
-    running: AtomicUsize,
-    ended: Gate,
-    /// Those that go on with a call beside the thread that looks after it.
-    aside: AtomicUsize,
-}
-
-struct Running(Arc<Threads>);
-
-struct Aside(Arc<Threads>);
-
-/// A connection for the calling thread; a shared one may be there already.
+/// Opens a connection for the calling thread; a shared one may exist already.
 pub(in crate::client) fn open(
     core: &Arc<Core>,
     key: &ConnectionKey,
-    speech: (TextForm, Option<[u8; 12]>),
+    text: (TextForm, Option<[u8; 12]>),
     deadline: Deadline,
 ) -> Result<ClientConnection, NoConnection> {
-    let (text, code_sets) = speech;
-    let connected = |channel| ClientConnection::new(channel, core, &key.way, text, code_sets);
-    if core.config.client_connection == ConnectionStrategy::Exclusive && !key.shares {
+    let channel = if key.kind == ChannelKind::Exclusive {
         let (transport, permit) = connect(core, key, deadline)?;
-        let exclusive = Exclusive::new(transport, permit, &core.config);
-        return Ok(connected(ChannelKind::Exclusive(exclusive)));
-    }
+        let exclusive = ExclusiveConnection::new(transport, permit, &core.config);
+        Channel::Exclusive(exclusive)
+    } else {
+        Channel::shared(find_or_connect(core, key, text, deadline)?)
+    };
+    let (text, code_sets) = text;
+    Ok(ClientConnection::new(
+        channel, core, &key.way, text, code_sets,
+    ))
+}
+
+/// Returns the connection that threads share, which the first of them opens.
+fn find_or_connect(
+    core: &Core,
+    key: &ConnectionKey,
+    text: (TextForm, Option<[u8; 12]>),
+    deadline: Deadline,
+) -> Result<Arc<SharedOwner>, NoConnection> {
     let began = Monotonic::now();
-    let place = core.client_connections.place(key);
+    let entry = core.client.entry(key);
     let too_late = || NoConnection::Unreachable(TOO_LATE.to_owned());
     let left = deadline.remaining().ok_or_else(too_late)?;
-    let mut place = place.try_lock_for(left).ok_or_else(too_late)?;
-    let usable = |open: &Arc<Open>| !open.shared.is_closed() && open.speech == speech;
-    if let Some(open) = place.open.upgrade().filter(usable) {
-        return Ok(connected(ChannelKind::Shared(Member::new(open))));
+    let mut entry = entry.try_lock_for(left).ok_or_else(too_late)?;
+    let is_usable = |owner: &Arc<SharedOwner>| !owner.shared.link.is_closed() && owner.text == text;
+    if let Some(owner) = entry.owner.upgrade().filter(is_usable) {
+        return Ok(owner);
     }
-    if let Some((failed, why)) = &place.failed
+    if let Some((failed, why)) = &entry.failed
         && *failed >= began
     {
         // Another thread has tried while this one waited.
         return Err(NoConnection::Unreachable(why.clone()));
     }
     let (transport, permit) = connect(core, key, deadline).inspect_err(|none| {
-        // One that only had no more time says nothing to those who have.
+        // A lack of time says nothing to threads that have more.
         if let NoConnection::Unreachable(why) = none
             && !deadline.has_passed()
         {
-            place.failed = Some((Monotonic::now(), why.clone()));
+            entry.failed = Some((Monotonic::now(), why.clone()));
         }
     })?;
     let (shared, thread) = share(core, key, transport, permit)?;
-    let open = Arc::new(Open {
+    let owner = Arc::new(SharedOwner {
         shared,
         thread,
-        speech,
+        text,
         key: key.clone(),
         is_known: AtomicBool::new(false),
     });
-    place.open = Arc::downgrade(&open);
-    Ok(connected(ChannelKind::Shared(Member::new(open))))
+    entry.owner = Arc::downgrade(&owner);
+    Ok(owner)
 }
 
 fn connect(
@@ -133,7 +137,7 @@ fn connect(
     key: &ConnectionKey,
     deadline: Deadline,
 ) -> Result<(Box<dyn Connection>, Permit), NoConnection> {
-    let permit = core.client_connections.permits.take();
+    let permit = core.client.permits.take();
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let unreachable = |why: &str| NoConnection::Unreachable(why.to_owned());
     let left = deadline.remaining().ok_or_else(|| unreachable(TOO_LATE))?;
@@ -157,7 +161,7 @@ fn connect(
         let incidents = &core.incidents;
         incidents.tell(Incident::FailedConnection, &peer, errno, &error);
         match error {
-            // To go another way would be what somebody in between may want.
+            // An attacker on the path may want the client to use another address.
             ConnectError::Unacceptable { .. } => {
                 because(NO_PROTECTION, format_args!("{scheme}: {error}")).into()
             }
@@ -176,7 +180,7 @@ fn connect(
     Ok((transport, permit))
 }
 
-/// The error number of the system; 0 where there is none.
+/// The error number of the system; 0 if there is none.
 fn errno_of(error: &ConnectError) -> i64 {
     let of_system = match error {
         ConnectError::Unresolved { source, .. } | ConnectError::Refused { source, .. } => {
@@ -187,7 +191,7 @@ fn errno_of(error: &ConnectError) -> i64 {
     i64::from(of_system.unwrap_or(0))
 }
 
-/// Whether the judgement of the access rules on an address is open until a connection to it is made.
+/// Whether the judgement of the access rules on an address stays open until a connection exists.
 #[cfg(feature = "access")]
 fn permits(
     core: &Core,
@@ -203,7 +207,7 @@ fn permits(
     }
 }
 
-/// Notes an address, or a server, that the access rules refuse.
+/// Records an address, or a server, that the access rules refuse.
 #[cfg(feature = "access")]
 fn refused(core: &Core, server: &dyn fmt::Display, rule: usize) -> NoConnection {
     let incident = Incident::AddressRefused;
@@ -211,201 +215,107 @@ fn refused(core: &Core, server: &dyn fmt::Display, rule: usize) -> NoConnection 
     NoConnection::Refused
 }
 
-/// A connection for the threads of the process, with its own thread where the strategy is so.
+/// Makes a connection for the threads of the process, with a thread of its own if its kind has one.
 fn share(
     core: &Core,
     key: &ConnectionKey,
     transport: Box<dyn Connection>,
     permit: Permit,
-) -> Result<(Arc<Multiplexed>, Option<OwnThread>), NoConnection> {
-    let strategy = core.config.client_connection;
-    let has_thread = matches!(
-        strategy,
-        ConnectionStrategy::Thread | ConnectionStrategy::Active
-    );
-    let shared = |sending| {
-        Arc::new(Multiplexed::new(
-            transport,
-            permit,
-            &core.config,
-            sending,
-            has_thread,
+) -> Result<(Arc<SharedConnection>, Option<ConnectionThread>), NoConnection> {
+    let with = |sending| {
+        let (config, kind) = (&core.config, key.kind);
+        Arc::new(SharedConnection::new(
+            transport, permit, config, sending, kind,
         ))
     };
-    if strategy == ConnectionStrategy::Active {
-        let no_thread = |error| NoConnection::from(no_thread(key, error));
-        let queue = SendQueue::new().map_err(no_thread)?;
-        let queue = Arc::new(queue);
-        let shared = shared(Sending::Queued(queue.clone()));
-        let reactor = active::reactor(&shared, &queue).map_err(no_thread)?;
-        let thread = start_thread(core, key, &shared, "conn", move |shared| {
-            active::serve(shared, &queue, &reactor);
-        })?;
+    #[cfg(feature = "baselines")]
+    if key.kind == ChannelKind::Active {
+        let no_thread = |error| no_thread(key, error);
+        let queue = Arc::new(active::SendQueue::new().map_err(no_thread)?);
+        let shared = with(SendMode::Queued(queue.clone()));
+        let reactor = active::reactor(&shared.link, &queue).map_err(no_thread)?;
+        let work = move |shared: &SharedConnection| active::serve(shared, &queue, &reactor);
+        let thread = ConnectionThread::start(core, key, &shared, "conn", work)?;
         return Ok((shared, Some(thread)));
     }
-    let shared = shared(Sending::InTurn(PiMutex::new(())));
-    let thread = match has_thread {
-        true => Some(start_thread(core, key, &shared, "conn", reader::read_on)?),
-        false => None,
+    let shared = with(SendMode::InTurn(PiMutex::new(())));
+    let thread = if key.kind.has_own_thread() {
+        let work = SharedConnection::read_to_end;
+        Some(ConnectionThread::start(core, key, &shared, "conn", work)?)
+    } else {
+        None
     };
     Ok((shared, thread))
 }
 
-/// Starts a thread of a connection, at the priority that the connection is for, or that of the calling thread where
-/// that is more urgent.
-pub(in crate::client) fn start_thread(
-    core: &Core,
-    key: &ConnectionKey,
-    shared: &Arc<Multiplexed>,
-    what: &str,
-    work: impl FnOnce(&Multiplexed) + Send + 'static,
-) -> Result<OwnThread, SystemException> {
-    let priority = key.carries.network_priority().max(request_priority());
-    let scheduling = priority.map_or(Ok(Scheduling::OTHER), |p| core.rt.real_time.scheduling(p))?;
-    let threads = &core.client_connections.threads;
-    let number = threads.started.fetch_add(1, Ordering::Relaxed);
-    threads.running.fetch_add(1, Ordering::AcqRel);
-    let running = Running(threads.clone());
-    let name = format!("{what}.{number} {}", core.config.orb_id);
-    OwnThread::start(shared.clone(), name, (priority, scheduling), work, running)
-        .map_err(|error| no_thread(key, error))
-}
-
-/// Starts a thread that goes on with a call of this priority, while the one that looks after it looks after others.
-/// Returns whether there is one.
-pub(in crate::client) fn start_aside(
-    core: &Core,
-    urgency: Option<Priority>,
-    work: impl FnOnce() + Send + 'static,
-) -> bool {
-    let threads = &core.client_connections.threads;
-    let more = |aside: usize| (aside < MOST_ASIDE).then_some(aside + 1);
-    let order = Ordering::AcqRel;
-    if threads
-        .aside
-        .fetch_update(order, Ordering::Acquire, more)
-        .is_err()
-    {
-        return false;
-    }
-    threads.running.fetch_add(1, Ordering::AcqRel);
-    let ended = (Aside(threads.clone()), Running(threads.clone()));
-    let scheduling = urgency.map_or(Ok(Scheduling::OTHER), |p| core.rt.real_time.scheduling(p));
-    let Ok(scheduling) = scheduling else {
-        return false;
-    };
-    let thread = ThreadBuilder::new(format!("aside {}", core.config.orb_id));
-    let thread = thread.scheduling(scheduling).stack_size(STACK_SIZE);
-    let started = thread.spawn(move || {
-        work();
-        drop(ended);
-    });
-    started.is_ok()
-}
-
-pub(in crate::client) fn no_thread(
-    key: &ConnectionKey,
-    error: impl fmt::Display,
-) -> SystemException {
-    let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
-    let what = format_args!("connection to {}: no thread", key.way);
-    because(exception, format_args!("{what}: {error}"))
-}
-
-impl ClientConnections {
+impl ClientState {
     pub(crate) fn new(limit: u32) -> Self {
         Self {
             permits: Permits::new(limit as usize),
             shared: PiMutex::default(),
-            threads: Arc::default(),
+            threads: ConnectionThreads::default(),
+            slots: OnceLock::new(),
         }
     }
 
     /// Closes the shared connection that has been idle longest; returns whether there was one.
     pub(in crate::client) fn close_idlest(&self) -> bool {
-        let idle = self.all_shared().into_iter();
-        let idle = idle.filter_map(|open| Some((open.shared.idle_since()?, open)));
-        let mut idle: Vec<_> = idle.collect();
-        let idlest = |idle: &Vec<(Monotonic, Arc<Open>)>| {
-            let numbered = idle.iter().enumerate();
-            let idlest = numbered.min_by_key(|(_, (since, _))| *since);
-            idlest.map(|(index, _)| index)
-        };
-        while let Some(index) = idlest(&idle) {
-            let (since, open) = idle.swap_remove(index);
-            // One that is in use by now is passed over.
-            if open.shared.close_unused_since(since) {
+        let mut idle = self.all_shared();
+        loop {
+            let since = |owner: &Arc<SharedOwner>| owner.shared.idle_since();
+            let candidates = idle.iter().enumerate();
+            let candidates = candidates.filter_map(|(i, owner)| Some((since(owner)?, i)));
+            let Some((since, index)) = candidates.min() else {
+                return false;
+            };
+            // One that is in use by now is skipped.
+            if idle.swap_remove(index).shared.close_unused_since(since) {
                 return true;
             }
         }
-        false
     }
 
-    /// Closes the shared connections that nobody has used since `time`.
+    /// Closes the shared connections that no thread has used since `time`.
     pub(in crate::client) fn close_unused_since(&self, time: Monotonic) {
-        for open in self.all_shared() {
-            open.shared.close_unused_since(time);
+        for owner in self.all_shared() {
+            owner.shared.close_unused_since(time);
         }
     }
 
     /// Ends shared connections as soon as no call is under way on them.
     pub(crate) fn leave(&self) {
-        for open in self.all_shared() {
-            open.shared.leave();
+        for owner in self.all_shared() {
+            owner.shared.leave();
         }
     }
 
     /// Waits until the threads of connections have ended, with the last calls.
     pub(crate) fn wait_until_ended(&self, deadline: Deadline) {
-        let threads = &self.threads;
-        loop {
-            let seen = threads.ended.get();
-            if threads.running.load(Ordering::Acquire) == 0 || deadline.has_passed() {
-                return;
-            }
-            threads.ended.wait_while(seen, deadline);
-        }
+        self.threads.wait_until_ended(deadline);
     }
 
-    fn all_shared(&self) -> Vec<Arc<Open>> {
-        let places: Vec<_> = self.shared.lock().values().cloned().collect();
-        let present = |place: &Arc<PiMutex<Place>>| place.try_lock()?.open.upgrade();
-        places.iter().filter_map(present).collect()
+    fn all_shared(&self) -> Vec<Arc<SharedOwner>> {
+        let entries: Vec<_> = self.shared.lock().values().cloned().collect();
+        let present = |entry: &Arc<PiMutex<SharedEntry>>| entry.try_lock()?.owner.upgrade();
+        entries.iter().filter_map(present).collect()
     }
 
-    /// Where the connection is, or will be.
-    fn place(&self, key: &ConnectionKey) -> Arc<PiMutex<Place>> {
+    /// The entry of the connection.
+    fn entry(&self, key: &ConnectionKey) -> Arc<PiMutex<SharedEntry>> {
         let mut shared = self.shared.lock();
-        if let Some(place) = shared.get(key) {
-            return place.clone();
+        if let Some(entry) = shared.get(key) {
+            return entry.clone();
         }
-        // Nobody looks there, and nothing is there any more.
-        let is_left = |place: &mut Arc<PiMutex<Place>>| {
-            let place = Arc::get_mut(place);
-            place.is_none_or(|place| place.get_mut().open.strong_count() > 0)
-        };
-        shared.retain(|_, place| is_left(place));
+        // Entries that no thread uses, and whose connections have ended, are removed.
+        shared.retain(|_, entry| {
+            let entry = Arc::get_mut(entry);
+            entry.is_none_or(|entry| entry.get_mut().owner.strong_count() > 0)
+        });
         shared.entry(key.clone()).or_default().clone()
     }
 }
 
-impl Drop for Aside {
-    fn drop(&mut self) {
-        self.0.aside.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::AcqRel);
-        self.0.ended.advance();
-    }
-}
-
 const TOO_LATE: &str = "the time of the call was over before it was connected";
-/// Calls that threads go on with aside, at a time.
-const MOST_ASIDE: usize = 16;
-const STACK_SIZE: usize = 256 << 10;
 
 /// There is no connection that both sides find safe enough.
 pub(in crate::client) const NO_PROTECTION: SystemException =

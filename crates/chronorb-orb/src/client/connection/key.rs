@@ -1,9 +1,51 @@
-//! The key of a connection.
+//! The kinds of connections, and the key by which a connection is found.
 
 use chronorb_transport::SocketOptions;
 
 use crate::client::route::Carries;
+use crate::config::{ConnectionStrategy, OrbConfig};
 use crate::protocol::Way;
+
+/// The kind of a connection: which threads use it, and which thread reads from it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(in crate::client) enum ChannelKind {
+    /// One thread uses it alone.
+    Exclusive,
+    /// Threads share it, and a leader among those that wait reads for all.
+    Leader,
+    /// Threads share it, and a thread of the connection reads for all.
+    Thread,
+    /// Threads share it, and a thread of the connection sends and reads for all.
+    #[cfg(feature = "baselines")]
+    Active,
+}
+
+impl ChannelKind {
+    /// The kind for calls whose thread waits for the reply.
+    #[inline]
+    pub(in crate::client) fn of_calls(config: &OrbConfig) -> Self {
+        match config.client_connection {
+            ConnectionStrategy::Exclusive => Self::Exclusive,
+            ConnectionStrategy::Leader => Self::Leader,
+            ConnectionStrategy::Thread => Self::Thread,
+            #[cfg(feature = "baselines")]
+            ConnectionStrategy::Active => Self::Active,
+        }
+    }
+
+    /// The kind for asynchronous calls, of which several can be under way on one connection.
+    pub(in crate::client) fn of_asynchronous_calls(config: &OrbConfig) -> Self {
+        match Self::of_calls(config) {
+            Self::Exclusive => Self::Leader,
+            shared => shared,
+        }
+    }
+
+    /// Whether a thread of the connection reads from it.
+    pub(super) fn has_own_thread(self) -> bool {
+        !matches!(self, Self::Exclusive | Self::Leader)
+    }
+}
 
 /// The key of a connection: requests that differ in any part of it do not share one.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -12,9 +54,8 @@ pub(in crate::client) struct ConnectionKey {
     pub(in crate::client) orb: u64,
     pub(in crate::client) way: Way,
     pub(in crate::client) carries: Carries,
-    /// The reference that it belongs to alone.
+    /// The number of the reference that owns a private connection.
     pub(in crate::client) owner: Option<u64>,
     pub(in crate::client) options: SocketOptions,
-    /// Whether threads share it although they share no others.
-    pub(in crate::client) shares: bool,
+    pub(in crate::client) kind: ChannelKind,
 }

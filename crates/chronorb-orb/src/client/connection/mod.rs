@@ -1,45 +1,41 @@
-//! A client's connections: what all of them have in common, and the strategies by which threads
-//! have one each or share them.
+//! Connections of clients to servers: exclusive ones, and those that threads share.
 
-#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
-
+#[cfg(feature = "baselines")]
 mod active;
 mod channel;
+mod completions;
 #[allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
-    reason = "it makes connections"
+    reason = "once for each connection"
 )]
 mod directory;
+mod key;
+mod link;
+mod permit;
+mod sending;
+mod shared;
 #[cfg(test)]
 #[allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
     reason = "tests may allocate"
 )]
-pub(super) mod endless;
-mod exclusive;
-mod failure;
-mod handle;
-mod key;
-mod leader;
-mod member;
-mod multiplexed;
-#[allow(clippy::disallowed_methods, reason = "once for each connection")]
-mod own_thread;
-mod permit;
-mod queue;
-mod reader;
+pub(super) mod tests;
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod threads;
 
-pub(super) use channel::Awaited;
-pub(crate) use directory::ClientConnections;
+pub(super) use channel::{ClientConnection, SharedOwner};
+pub(super) use completions::{CompletionStep, CompletionThread};
+pub(crate) use directory::ClientState;
 #[cfg(feature = "ssliop")]
 pub(super) use directory::NO_PROTECTION;
-pub(super) use directory::{NoConnection, no_thread, open, start_aside, start_thread};
-pub(super) use exclusive::Exclusive;
-pub(super) use failure::{Failure, comm_failure, timeout};
-pub(super) use handle::ClientConnection;
-pub(super) use key::ConnectionKey;
-pub(super) use member::Open;
-pub(super) use multiplexed::{Attendant, MALFORMED, MAX_STRAYS, Multiplexed, Rest};
-pub(super) use own_thread::OwnThread;
+pub(super) use directory::{NoConnection, open};
+pub(super) use key::{ChannelKind, ConnectionKey};
+pub(super) use link::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
+pub(super) use shared::SharedConnection;
+pub(super) use threads::{ConnectionThread, no_thread, start_aside};

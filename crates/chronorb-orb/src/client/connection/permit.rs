@@ -1,17 +1,17 @@
-//! The bound of an ORB's client connections.
+//! Bounds of an ORB's client connections, and of threads for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The connections that an ORB may have, and has.
+/// The numbers of permits that exist and that are taken.
 pub(super) struct Permits {
     limit: usize,
-    open: Arc<AtomicUsize>,
+    taken: Arc<AtomicUsize>,
 }
 
-/// The right to one connection.
+/// The right to one connection or thread.
 pub(super) struct Permit {
-    open: Arc<AtomicUsize>,
+    taken: Arc<AtomicUsize>,
     is_given_back: AtomicBool,
 }
 
@@ -19,29 +19,29 @@ impl Permits {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
-            open: Arc::default(),
+            taken: Arc::default(),
         }
     }
 
     /// Returns a permit, if there is one left.
     pub(super) fn take(&self) -> Option<Permit> {
-        let more = |open: usize| (open < self.limit).then_some(open + 1);
+        let more = |taken: usize| (taken < self.limit).then_some(taken + 1);
         let order = Ordering::AcqRel;
-        self.open
+        self.taken
             .fetch_update(order, Ordering::Acquire, more)
             .ok()?;
         Some(Permit {
-            open: self.open.clone(),
+            taken: self.taken.clone(),
             is_given_back: AtomicBool::new(false),
         })
     }
 }
 
 impl Permit {
-    /// The connection is closed, and counts no more.
+    /// Gives the permit back before it is dropped.
     pub(super) fn give_back(&self) {
         if !self.is_given_back.swap(true, Ordering::AcqRel) {
-            self.open.fetch_sub(1, Ordering::AcqRel);
+            self.taken.fetch_sub(1, Ordering::AcqRel);
         }
     }
 }

@@ -10,8 +10,9 @@ use chronorb_orb::transport::{
 use chronorb_orb::{AddressForm, Endpoint, EndpointError, PluggableProtocol};
 use chronorb_rt::Deadline;
 
-use crate::support::asynchronous::{Alarm, Inbox, STRATEGIES, begin_add, block_on, poll_once};
+use crate::support::asynchronous::{Alarm, Inbox, begin_add, block_on, poll_once};
 use crate::support::raw_server::{Peer, forward, raw_server};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{Latch, PROBE_ID, orb_with};
 
 /// TCP with named hosts. Names are resolved once the latch is at 2. It is at 1 while a thread waits

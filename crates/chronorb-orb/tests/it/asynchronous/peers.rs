@@ -5,12 +5,11 @@ use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, SystemExce
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::asynchronous::{
-    Alarm, Inbox, STRATEGIES, WAYS, begin_add, block_on, poll_once,
-};
+use crate::support::asynchronous::{Alarm, Inbox, WAYS, begin_add, block_on, poll_once};
 use crate::support::raw_server::{
     CLOSE_CONNECTION, Message, Peer, RawServer, forward, object_at, raw_server, reply,
 };
+use crate::support::strategies::STRATEGIES;
 use crate::support::{Latch, PATIENCE, add, kind_and_completion, orb_with};
 
 /// Returns a client, and an object at a server on a bare socket.
@@ -106,7 +105,7 @@ fn a_call_whose_time_is_over_ends_alone() {
             assert_eq!(exception.minor, minor::TIMEOUT_REPLY_END);
             assert_eq!(exception.completed, CompletionStatus::Maybe);
             let next = begin_add(&object, 3, 4).expect("it begins");
-            assert_eq!(take(next), Ok(7), "the late reply is that of nobody");
+            assert_eq!(take(next), Ok(7), "the late reply belongs to no call");
             assert_eq!(server.connections(), 1);
             let _ = orb.shutdown(true);
         }

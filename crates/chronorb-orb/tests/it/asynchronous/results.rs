@@ -13,9 +13,10 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crate::support::asynchronous::{
-    Alarm, Inbox, STRATEGIES, begin_add, begin_nothing, block_on, poll_for, poll_once,
+    Alarm, Inbox, begin_add, begin_nothing, block_on, poll_for, poll_once,
 };
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{PATIENCE, Served, add, has_real_time, kind_and_completion, orb_with, served};
 
 /// A probe from the point of view of a client with another configuration.

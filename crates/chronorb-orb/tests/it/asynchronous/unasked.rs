@@ -8,10 +8,11 @@ use chronorb_orb::{
 };
 use chronorb_rt::PiMutex;
 
-use crate::support::asynchronous::{STRATEGIES, WAYS, begin_add, poll_for};
+use crate::support::asynchronous::{WAYS, begin_add, poll_for};
 use crate::support::raw_server::{
     Peer, RawServer, fragments, object_at, raw_server, reply, wide_reply,
 };
+use crate::support::strategies::STRATEGIES;
 use crate::support::{Latch, add, orb_with};
 
 /// The maximum number of unsolicited replies of a server.

@@ -318,7 +318,7 @@ fn a_corbaloc_key_leads_to_a_registered_object() -> Result<(), Box<dyn std::erro
     assert_eq!(add(&object, 40, 2)?, 42);
     assert_eq!(add(&object, 40, 3)?, 43, "also on the forwarded way");
 
-    let unknown = format!("corbaloc::127.0.0.1:{}/Nobody", profile.port);
+    let unknown = format!("corbaloc::127.0.0.1:{}/Missing", profile.port);
     let object = s.client.string_to_object(&unknown)?;
     let (kind, _) = kind_and_completion(add(&object, 1, 1));
     assert_eq!(kind, SystemExceptionKind::ObjectNotExist);
@@ -349,7 +349,7 @@ fn initial_references_come_from_the_configuration() -> Result<(), Box<dyn std::e
         );
     }
     assert_eq!(
-        client.resolve_initial_references("Nobody"),
+        client.resolve_initial_references("Missing"),
         Err(ResolveError::InvalidName)
     );
     Ok(())

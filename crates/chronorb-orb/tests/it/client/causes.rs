@@ -96,8 +96,8 @@ fn servers_that_are_not_there_are_told_by_address_and_error() {
     let outcome = pending.and_then(|result| result);
     assert_told(&client, ("asynchronous", outcome, Kind::Transient, refused));
 
-    let nobody = object("corbaloc::no.such.host.invalid/Object".to_owned());
-    let outcome = add(&nobody, 1, 1).map(drop);
+    let unresolvable = object("corbaloc::no.such.host.invalid/Object".to_owned());
+    let outcome = add(&unresolvable, 1, 1).map(drop);
     let parts: &[&str] = &["no.such.host.invalid", "does not resolve"];
     assert_told(&client, ("no such host", outcome, Kind::Transient, parts));
     client.shutdown(true).expect("not from a servant");
@@ -107,7 +107,7 @@ fn servers_that_are_not_there_are_told_by_address_and_error() {
 fn a_pending_brings_the_cause_to_the_thread_that_takes_its_result() {
     let s = served();
     let port = port_of(&s.object);
-    let unknown = format!("corbaloc::127.0.0.1:{port}/Nobody");
+    let unknown = format!("corbaloc::127.0.0.1:{port}/Missing");
     let unknown = s.client.string_to_object(&unknown).expect("a URL");
     let pending = begin_add(&unknown, 1, 1);
     let client = s.client.clone();

@@ -116,7 +116,7 @@ fn objects_that_are_not_there_are_the_same() {
         s.root.deactivate_object(&id).expect("it is active");
         let poa = s.poa("poa", &[USER]);
         let nobody = poa
-            .create_reference_with_id(&"nobody".into(), PROBE_ID)
+            .create_reference_with_id(&"missing".into(), PROBE_ID)
             .expect("ids are ours");
         let destroyed = s.poa("destroyed", &[]);
         let with_it = destroyed.serve(named("x")).expect("it is new");

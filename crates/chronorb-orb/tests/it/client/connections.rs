@@ -9,15 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
+use ConnectionStrategy::Exclusive;
 
 use crate::support::raw_server::{
     CLOSE_CONNECTION, Message, Peer, fragments, object_at, raw_server, reply,
 };
+use crate::support::strategies::{SHARED, STRATEGIES, WITH_THREAD};
 use crate::support::{Latch, PATIENCE, add, echo, kind_and_completion, orb_with, served};
 
-const ALL: [ConnectionStrategy; 4] = [Exclusive, Leader, Thread, Active];
-const SHARED: [ConnectionStrategy; 3] = [Leader, Thread, Active];
 const THREADS: usize = 6;
 const A_MOMENT: Duration = Duration::from_millis(60);
 
@@ -56,7 +55,7 @@ fn requests(peer: &mut Peer, count: usize) -> Vec<(u32, (i32, i32))> {
 
 #[test]
 fn each_thread_gets_its_own_replies() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let s = served();
         let client = client(strategy);
         let text = s.server.object_to_string(&s.object);
@@ -73,7 +72,7 @@ fn each_thread_gets_its_own_replies() {
 
 #[test]
 fn threads_share_a_connection_or_have_their_own() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let arrived = Arc::new(Latch::default());
         let server = raw_server(Peer::answer_all);
         let object = object_at(&client(strategy), server.address);
@@ -96,7 +95,7 @@ fn threads_share_a_connection_or_have_their_own() {
 
 #[test]
 fn replies_go_to_those_who_wait_for_them_in_whatever_order() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let batch = together(strategy, THREADS);
         let server = raw_server(move |mut peer| {
             loop {
@@ -118,7 +117,7 @@ fn replies_go_to_those_who_wait_for_them_in_whatever_order() {
 
 #[test]
 fn fragments_of_several_replies_may_alternate() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let batch = together(strategy, THREADS);
         let server = raw_server(move |mut peer| {
             let requests = requests(&mut peer, batch);
@@ -140,7 +139,7 @@ fn fragments_of_several_replies_may_alternate() {
 
 #[test]
 fn requests_in_fragments_go_whole_however_little_the_peer_takes_at_a_time() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let s = served();
         let client = client_with(strategy, |config| config.fragment_size = 1 << 10);
         let text = s.server.object_to_string(&s.object);
@@ -234,7 +233,7 @@ fn a_leader_that_gives_up_leaves_what_has_come_to_the_next() {
 
 #[test]
 fn silence_is_a_timeout_for_everybody() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let server = raw_server(Peer::until_the_end);
         let object = object_at(&client(strategy), server.address).with_timeout(A_MOMENT * 5);
         in_threads(THREADS, |n| {
@@ -249,7 +248,7 @@ fn silence_is_a_timeout_for_everybody() {
 
 #[test]
 fn a_server_that_takes_nothing_is_a_timeout_for_everybody() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let done = Arc::new(Latch::default());
         let waits = done.clone();
         let server = raw_server(move |_peer| waits.reach(1));
@@ -268,7 +267,7 @@ fn a_server_that_takes_nothing_is_a_timeout_for_everybody() {
 
 #[test]
 fn an_orderly_close_is_seen_by_nobody() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let batch = together(strategy, THREADS);
         let all_called = Arc::new(Latch::default());
         let server = raw_server(move |mut peer: Peer| {
@@ -291,7 +290,7 @@ fn an_orderly_close_is_seen_by_nobody() {
 
 #[test]
 fn a_reply_that_came_before_the_close_counts() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let server = raw_server(|mut peer: Peer| {
             if let Some((id, (a, b))) = peer.request() {
                 peer.send(&[&reply(id, a + b), CLOSE_CONNECTION].concat());
@@ -307,7 +306,7 @@ fn a_reply_that_came_before_the_close_counts() {
 
 #[test]
 fn a_connection_cut_in_a_reply_is_comm_failure_for_all_who_wait() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let batch = together(strategy, THREADS);
         let server = raw_server(move |mut peer: Peer| {
             let requests = requests(&mut peer, batch);
@@ -326,7 +325,7 @@ fn a_connection_cut_in_a_reply_is_comm_failure_for_all_who_wait() {
 
 #[test]
 fn a_goodbye_with_a_reply_in_parts_is_comm_failure() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let server = raw_server(|mut peer: Peer| {
             let (id, (a, b)) = peer.request().expect("one");
             peer.send(&fragments(&reply(id, a + b), 8)[0]);
@@ -343,7 +342,7 @@ fn a_goodbye_with_a_reply_in_parts_is_comm_failure() {
 
 #[test]
 fn after_a_failure_calls_go_on_by_a_new_connection() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let server = raw_server(|mut peer: Peer| {
             if peer.number == 0 {
                 peer.request();
@@ -359,7 +358,7 @@ fn after_a_failure_calls_go_on_by_a_new_connection() {
 
 #[test]
 fn oneway_calls_and_two_way_calls_go_together() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let s = served();
         let client = client(strategy);
         let text = s.server.object_to_string(&s.object);
@@ -392,7 +391,7 @@ fn threads_that_connect_at_once_make_one_connection() {
 
 #[test]
 fn no_thread_waits_longer_than_its_time_for_a_connection_that_another_makes() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         // Its backlog is full: connection attempts get no answer.
         let full = TcpListener::bind("127.0.0.1:0").expect("a free port");
         rustix::net::listen(&full, 0).expect("it listens already");
@@ -413,7 +412,7 @@ fn no_thread_waits_longer_than_its_time_for_a_connection_that_another_makes() {
 
 #[test]
 fn the_thread_of_a_connection_ends_with_the_orb() {
-    for strategy in [Thread, Active] {
+    for strategy in WITH_THREAD {
         the_thread_ends_with_the_orb(strategy);
     }
 }
@@ -450,7 +449,7 @@ fn the_thread_ends_with_the_orb(strategy: ConnectionStrategy) {
 
 #[test]
 fn only_a_thread_that_has_a_connection_alone_promises_one_call_at_a_time() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let server = raw_server(|mut peer: Peer| {
             while let Some((id, _)) = peer.request() {
                 let context = contexts::ONE_AT_A_TIME.to_le_bytes();
@@ -465,7 +464,7 @@ fn only_a_thread_that_has_a_connection_alone_promises_one_call_at_a_time() {
 
 #[test]
 fn a_connection_ends_with_the_last_thread_that_uses_it() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let ended = Arc::new(Latch::default());
         let ends = ended.clone();
         let server = raw_server(move |peer: Peer| {
@@ -480,7 +479,7 @@ fn a_connection_ends_with_the_last_thread_that_uses_it() {
 
 #[test]
 fn a_call_without_time_is_a_timeout_and_the_connection_stays() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let server = raw_server(Peer::answer_all);
         let object = object_at(&client(strategy), server.address);
         assert_eq!(add(&object, 1, 1), Ok(2));

@@ -48,7 +48,7 @@ const SHORT: Duration = Duration::from_millis(500);
 fn nobody_there_is_transient_and_not_completed() {
     let closed = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
     let object = object_at(&orb(), closed.expect("a free port"));
-    let exception = add(&object, 1, 1).expect_err("nobody listens");
+    let exception = add(&object, 1, 1).expect_err("no server listens");
     assert_eq!(
         exception,
         SystemException::no(Transient, minor::NO_USABLE_PROFILE)

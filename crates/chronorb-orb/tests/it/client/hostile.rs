@@ -14,21 +14,22 @@ use chronorb_orb::{CompletionStatus, Object, SystemException};
 use chronorb_rt::{Deadline, list};
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::support::asynchronous::{STRATEGIES, WAYS, begin_add};
+use crate::support::asynchronous::{WAYS, begin_add};
 use crate::support::descriptors::spawn;
 use crate::support::raw_server::{
     CLOSE_CONNECTION, Message, Peer, forward, fragments, object_at, raw_server, reply, wide_reply,
 };
+use crate::support::strategies::STRATEGIES;
 use crate::support::{PATIENCE, add, echo, name_of, orb_with};
 
 /// The expected result of the client.
-enum Told {
+enum ExpectedResult {
     /// The sum.
     Answer,
     Exception(Kind, CompletionStatus),
 }
 
-use Told::{Answer, Exception};
+use ExpectedResult::{Answer, Exception};
 
 const NO: CompletionStatus = CompletionStatus::No;
 const MAYBE: CompletionStatus = CompletionStatus::Maybe;
@@ -39,10 +40,14 @@ struct Attack {
     name: &'static str,
     requests: usize,
     acts: fn(&mut Peer, u32) -> bool,
-    told: Told,
+    told: ExpectedResult,
 }
 
-const fn attack(name: &'static str, told: Told, acts: fn(&mut Peer, u32) -> bool) -> Attack {
+const fn attack(
+    name: &'static str,
+    told: ExpectedResult,
+    acts: fn(&mut Peer, u32) -> bool,
+) -> Attack {
     Attack {
         name,
         requests: 1,

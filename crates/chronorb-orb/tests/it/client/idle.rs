@@ -6,8 +6,9 @@ use std::time::Duration;
 use chronorb_orb::rtcorba::{ClientPolicy, RebindMode, SetOverride};
 use chronorb_orb::{Object, SystemException, SystemExceptionKind};
 
-use crate::support::asynchronous::{STRATEGIES, begin_add};
+use crate::support::asynchronous::begin_add;
 use crate::support::raw_server::{Peer, RawServer, object_at, raw_server};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{Latch, PATIENCE, add, orb_with};
 
 /// Returns a server that ends its first connection after two answers, without CloseConnection. The

@@ -9,14 +9,10 @@ use chronorb_rt::Monotonic;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
-
 use crate::support::laned::{LANES, PROPAGATED, Pool, bands, corba, laned};
 use crate::support::raw_server::{Message, Peer, RawServer, object_at, raw_server};
+use crate::support::strategies::{SHARED, STRATEGIES, WITH_THREAD};
 use crate::support::{Latch, add, orb_with, served};
-
-const ALL: [ConnectionStrategy; 4] = [Exclusive, Leader, Thread, Active];
-const SHARED: [ConnectionStrategy; 3] = [Leader, Thread, Active];
 
 fn client_with(strategy: ConnectionStrategy, configure: impl FnOnce(&mut OrbConfig)) -> Orb {
     orb_with(|config| {
@@ -43,7 +39,7 @@ fn keeps_its_connection(object: &Object) -> Object {
 
 #[test]
 fn at_the_limit_the_connection_that_was_used_least_recently_is_closed() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let client = client_with(strategy, |config| config.max_client_connections = 2);
         let [(a, to_a), (b, to_b), (c, to_c)] = servers(&client);
         for object in [&to_a, &to_b, &to_a, &to_c, &to_a, &to_b] {
@@ -56,7 +52,7 @@ fn at_the_limit_the_connection_that_was_used_least_recently_is_closed() {
 
 #[test]
 fn connections_in_use_are_not_closed_for_others() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let client = client_with(strategy, |config| config.max_client_connections = 1);
         let (called, answer) = (Arc::new(Latch::default()), Arc::new(Latch::default()));
         let (calls, answers) = (called.clone(), answer.clone());
@@ -84,7 +80,7 @@ fn connections_in_use_are_not_closed_for_others() {
 
 #[test]
 fn connections_that_may_not_be_made_again_are_not_closed_for_others() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let client = client_with(strategy, |config| {
             config.max_client_connections = 1;
             config.client_idle_timeout = Some(Duration::from_nanos(1));
@@ -100,7 +96,7 @@ fn connections_that_may_not_be_made_again_are_not_closed_for_others() {
 
 #[test]
 fn idle_connections_are_closed_when_a_thread_calls() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let closed = Arc::new(Latch::default());
         let closes = closed.clone();
         let client = client_with(strategy, |config| {
@@ -119,7 +115,7 @@ fn idle_connections_are_closed_when_a_thread_calls() {
 
 #[test]
 fn without_an_idle_time_out_connections_stay() {
-    for strategy in ALL {
+    for strategy in STRATEGIES {
         let client = client_with(strategy, |_| {});
         let [(a, to_a), (b, to_b)] = servers(&client);
         for object in [&to_a, &to_b, &to_a, &to_b] {
@@ -153,15 +149,12 @@ fn connections_of_two_priorities(client: &Orb) -> usize {
 
 #[test]
 fn priorities_share_no_connection_unless_that_is_asked_for() {
-    for (strategy, share, expected) in [
-        (Exclusive, false, 4),
-        (Leader, false, 2),
-        (Thread, false, 2),
-        (Active, false, 2),
-        (Leader, true, 1),
-        (Thread, true, 1),
-        (Active, true, 1),
-    ] {
+    let unshared = STRATEGIES.map(|strategy| match strategy {
+        ConnectionStrategy::Exclusive => (strategy, false, 4),
+        _ => (strategy, false, 2),
+    });
+    let shared = SHARED.map(|strategy| (strategy, true, 1));
+    for (strategy, share, expected) in unshared.into_iter().chain(shared) {
         let client = client_with(strategy, |config| {
             config.share_connections_across_priorities = share;
         });
@@ -172,7 +165,7 @@ fn priorities_share_no_connection_unless_that_is_asked_for() {
 
 #[test]
 fn the_thread_of_a_connection_has_its_priority() {
-    for strategy in [Thread, Active] {
+    for strategy in WITH_THREAD {
         the_thread_has_its_priority(strategy);
     }
 }
@@ -202,7 +195,7 @@ fn the_thread_has_its_priority(strategy: ConnectionStrategy) {
 
 #[test]
 fn the_thread_of_a_connection_for_all_priorities_has_that_of_the_most_urgent_one() {
-    for strategy in [Thread, Active] {
+    for strategy in WITH_THREAD {
         let client = client_with(strategy, |config| {
             config.orb_id = "most".to_owned();
             config.share_connections_across_priorities = true;
@@ -243,7 +236,7 @@ fn the_thread_of_a_connection_for_all_priorities_has_that_of_the_most_urgent_one
 
 #[test]
 fn a_thread_that_becomes_more_urgent_takes_the_thread_of_its_connection_along() {
-    for strategy in [Thread, Active] {
+    for strategy in WITH_THREAD {
         let client = client_with(strategy, |config| {
             config.orb_id = "rise".to_owned();
             config.share_connections_across_priorities = true;
@@ -326,7 +319,7 @@ fn a_call_that_takes_longer_than_the_idle_time_out_is_no_idleness() {
         assert_eq!(server.connections(), 1, "{strategy:?}");
     };
     std::thread::scope(|scope| {
-        for strategy in ALL {
+        for strategy in STRATEGIES {
             scope.spawn(move || call(strategy));
         }
     });
@@ -379,7 +372,7 @@ fn a_reply_that_comes_late_is_not_taken_for_the_end_of_the_connection() {
         let object = keeps_its_connection(&object_at(&client, server.address));
         assert_eq!(add(&object, 1, 2), Ok(3));
         let hasty = object.with_timeout(Duration::from_millis(50));
-        let hasty = add(&hasty, 1, 2).expect_err("nobody answers in time");
+        let hasty = add(&hasty, 1, 2).expect_err("no answer comes in time");
         assert_eq!(hasty.kind, Timeout, "{strategy:?}");
         late.reach(1);
         // A thread that makes a new connection checks which ones have ended.

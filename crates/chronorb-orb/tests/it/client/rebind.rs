@@ -4,20 +4,20 @@ use chronorb_giop::{IiopProfile, minor};
 use chronorb_orb::SystemExceptionKind::{CommFailure, Rebind};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{ClientPolicy, ClientPolicyKind, RebindMode, SetOverride};
-use chronorb_orb::{BindError, ConnectionStrategy, Object, Orb, SystemException};
+use chronorb_orb::{BindError, Object, Orb, SystemException};
 
 use RebindMode::{NoRebind, NoReconnect, Transparent};
 
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned};
 use crate::support::raw_server::{CLOSE_CONNECTION, Message, Peer, object_at, raw_server, reply};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{add, kind_and_completion, orb_with};
 
 const MODES: [RebindMode; 3] = [Transparent, NoRebind, NoReconnect];
 
-fn clients() -> [Orb; 4] {
-    use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
+fn clients() -> Vec<Orb> {
     let client = |strategy| orb_with(|config| config.client_connection = strategy);
-    [Exclusive, Leader, Thread, Active].map(client)
+    STRATEGIES.map(client).into()
 }
 
 fn with(object: &Object, mode: RebindMode) -> Object {
@@ -123,7 +123,7 @@ fn an_explicit_binding_fails_with_what_the_server_says_and_not_with_rebind() {
         });
         let object = with(&object_at(&client, server.address), NoReconnect);
         assert_eq!(add(&object, 1, 2), Ok(3));
-        match object.validate_connection().expect_err("nobody answers") {
+        match object.validate_connection().expect_err("no server answers") {
             BindError::System(exception) => assert_eq!(exception.kind, CommFailure),
             other => panic!("{other}"),
         }

@@ -6,13 +6,11 @@ use chronorb_orb::{ConnectionStrategy, Object, Orb};
 use chronorb_rt::Scheduling;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ConnectionStrategy::{Active, Leader, Thread};
-
 use crate::support::laned::{DECLARED, LANES, PROPAGATED, Pool, corba, laned};
 use crate::support::raw_server::{Peer, RawServer, object_at, raw_server};
+use crate::support::strategies::SHARED;
 use crate::support::{Latch, add, has_real_time, orb_with};
 
-const SHARED: [ConnectionStrategy; 3] = [Leader, Thread, Active];
 const MODELS: [PriorityModel; 2] = [DECLARED, PROPAGATED];
 
 /// The origin of a calling thread's priority.

@@ -7,14 +7,8 @@ use chronorb_orb::transport::faults::FaultPlans;
 use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, OrbConfig, SystemException};
 use std::time::Duration;
 
+use crate::support::strategies::STRATEGIES;
 use crate::support::{Served, add, echo, kind_and_completion, orb_with, served, served_by};
-
-const STRATEGIES: [ConnectionStrategy; 4] = [
-    ConnectionStrategy::Exclusive,
-    ConnectionStrategy::Leader,
-    ConnectionStrategy::Thread,
-    ConnectionStrategy::Active,
-];
 
 fn plans(text: &str) -> Option<FaultPlans> {
     Some(FaultPlans::parse(text).expect("plans"))
@@ -73,7 +67,7 @@ fn octets_that_are_cut_and_late_are_the_same_octets() {
 fn a_refused_connect_is_transient_and_not_completed() {
     let s = served();
     for strategy in STRATEGIES {
-        let exception = call(&s, "refuse=1", strategy).expect_err("nobody listens");
+        let exception = call(&s, "refuse=1", strategy).expect_err("no server listens");
         assert_eq!(
             exception,
             SystemException::no(Transient, minor::NO_USABLE_PROFILE)

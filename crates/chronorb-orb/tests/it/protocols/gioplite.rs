@@ -19,12 +19,12 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
 use MessageType::{CloseConnection, MessageError, Request};
 
-use crate::support::asynchronous::{STRATEGIES, begin_add, begin_nothing};
+use crate::support::asynchronous::{begin_add, begin_nothing};
 use crate::support::raw_server::{Peer, object_at, raw_server};
 use crate::support::relay::{Relay, messages};
+use crate::support::strategies::{SHARED, STRATEGIES};
 use crate::support::{
     PATIENCE, PROBE_ID, ProbeSkeleton, REFUSED_ID, Served, add, call, echo, kind_and_completion,
     nothing, orb_with, served_by,
@@ -306,7 +306,7 @@ fn a_connection_that_is_made_again_agrees_again() {
 
 #[test]
 fn a_call_that_is_given_up_is_cancelled_by_the_protocol_of_the_connection() {
-    for strategy in [Leader, Thread, Active] {
+    for strategy in SHARED {
         let s = server(true);
         let client = client(strategy, true);
         let (relay, object) = Relay::to_object(&client, &s.object);
@@ -385,7 +385,7 @@ fn a_goodbye_is_understood_by_either_protocol() {
 fn nothing_but_giop_goes_to_a_peer_that_does_not_agree() {
     // It answers in GIOP, and ignores contexts.
     let peer = raw_server(Peer::answer_all);
-    for strategy in [Exclusive, Leader, Thread, Active] {
+    for strategy in STRATEGIES {
         let relay = Relay::to(peer.address);
         let client = client(strategy, true);
         let object = object_at(&client, relay.address);
@@ -427,7 +427,7 @@ fn an_agreement_of_another_kind_is_none() {
             peer.wait_for_octets();
         });
         let relay = Relay::to(peer.address);
-        let client = client(Exclusive, true);
+        let client = client(ConnectionStrategy::Exclusive, true);
         let object = object_at(&client, relay.address);
         assert_eq!(add(&object, 1, 2), Ok(3));
         // There is no answer to this one.

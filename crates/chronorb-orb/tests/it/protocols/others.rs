@@ -2,13 +2,14 @@
 
 use chronorb_giop::{IiopProfile, PathProfile, TAG_DIOP, TAG_UIOP};
 use chronorb_orb::{
-    CompletionStatus, ConnectionStrategy, Object, Operation, Orb, Scope, SystemException,
-    SystemExceptionKind, ThreadpoolStrategy,
+    CompletionStatus, Object, Operation, Orb, Scope, SystemException, SystemExceptionKind,
+    ThreadpoolStrategy,
 };
 use chronorb_transport::parse_endpoints;
 use std::sync::atomic::Ordering;
 
 use crate::support::descriptors::uncopied;
+use crate::support::strategies::STRATEGIES;
 use crate::support::{
     BASE_ID, PATIENCE, Probe, Served, add, call, echo, kind_and_completion, nothing, orb_with,
     served_by,
@@ -30,10 +31,9 @@ fn server(endpoint: &str) -> Orb {
     })
 }
 
-fn clients() -> [Orb; 4] {
-    use ConnectionStrategy::{Active, Exclusive, Leader, Thread};
+fn clients() -> Vec<Orb> {
     let client = |strategy| orb_with(|config| config.client_connection = strategy);
-    [Exclusive, Leader, Thread, Active].map(client)
+    STRATEGIES.map(client).into()
 }
 
 fn at(client: &Orb, s: &Served) -> Object {

@@ -8,8 +8,8 @@ use chronorb_giop::{PathProfile, TAG_PLACE, TAG_SHMIOP, TAG_TAO_ENDPOINTS, TaoPa
 use chronorb_orb::codegen::v1::{reply_error, unknown_user_exception};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::{
-    CompletionStatus, ConnectionStrategy, Operation, Orb, OrbConfig, PendingReply, Reply, Stage,
-    StageProbe, SystemExceptionKind, ThreadpoolStrategy, WaitPolicy,
+    CompletionStatus, Operation, Orb, OrbConfig, PendingReply, Reply, Stage, StageProbe,
+    SystemExceptionKind, ThreadpoolStrategy, WaitPolicy,
 };
 use chronorb_probe::{Mark, TraceError, Tracer, trace_mark};
 use chronorb_rt::{Deadline, thread_id};
@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use crate::support::descriptors::spawn;
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned_by};
+use crate::support::strategies::STRATEGIES;
 use crate::support::{
     PATIENCE, add, call, echo, kind_and_completion, name_of, nothing, orb_with, priority, served_by,
 };
@@ -161,12 +162,7 @@ fn every_lane_has_a_path_and_serves_its_priority() {
 #[test]
 fn clients_of_every_architecture_are_served() {
     let s = served_by(server(WaitPolicy::Block));
-    for strategy in [
-        ConnectionStrategy::Exclusive,
-        ConnectionStrategy::Leader,
-        ConnectionStrategy::Thread,
-        ConnectionStrategy::Active,
-    ] {
+    for strategy in STRATEGIES {
         let client = orb_with(|config| config.client_connection = strategy);
         let object = client.ior_to_object(s.object.ior().clone());
         let object = object.expect("not nil");
@@ -398,7 +394,7 @@ fn assert_nobody_is_woken(mut attempt: impl FnMut() -> Option<Vec<(String, u64)>
             return;
         }
     }
-    panic!("somebody is woken each time");
+    panic!("a thread is woken each time");
 }
 
 /// Returns a server and a caller that poll, and the thread of the server's marks.

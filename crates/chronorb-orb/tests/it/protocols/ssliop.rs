@@ -26,6 +26,7 @@ use tempfile::TempDir;
 
 use crate::certificates::Authority;
 use crate::support::laned::{LANES, PROPAGATED, Pool, connections_to, corba, laned_by};
+use crate::support::strategies::SHARED;
 use crate::support::{Probe, ProbeSkeleton, Served, add, echo, orb, orb_with, priority};
 
 /// An authority, and the settings of a server at 127.0.0.1.
@@ -357,7 +358,7 @@ fn servants_learn_who_calls() {
         client.shutdown(true).expect("it serves nothing");
     }
     assert_eq!(add(&object, 1, 1), Ok(2), "from within the process");
-    server.shutdown(true).expect("nobody waits");
+    server.shutdown(true).expect("it runs");
     let of_radar = der(radar.certificate.as_deref().expect("there is one"));
     let seen = seen.lock();
     assert_eq!(*seen, [Some(of_radar), None, None]);
@@ -404,11 +405,9 @@ fn urls_name_tls_too() {
 #[test]
 fn connections_that_threads_share_carry_tls_as_well() {
     let place = Place::new();
-    for strategy in ["leader", "thread", "active"] {
+    for strategy in SHARED {
         let client = orb_with(|config| {
-            let option = ["-ORBClientConnection".to_owned(), strategy.to_owned()];
-            let read = OrbConfig::read(&mut option.to_vec()).expect("it is one");
-            config.client_connection = read.client_connection;
+            config.client_connection = strategy;
             config.ssl = place.anonymous();
         });
         let s = served(orb_at(TLS_ONLY, &place.server), client);

@@ -11,7 +11,7 @@ use chronorb_rt::PiMutex;
 use rustix::net::sockopt::set_socket_linger;
 
 use super::ssliop::{Place, TLS_ONLY, orb_at, ssl};
-use crate::support::asynchronous::STRATEGIES;
+use crate::support::strategies::STRATEGIES;
 use crate::support::{PATIENCE, ProbeSkeleton, add, orb_with};
 
 /// The reaction of a server to the first octets of the client.

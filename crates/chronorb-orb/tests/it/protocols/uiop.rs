@@ -175,6 +175,6 @@ fn a_message_names_no_local_socket_that_is_not_proved_to_be_here() {
     let refused = relayed(&s.object, &led).expect_err("nothing in it can be used");
     assert_eq!(refused.kind, SystemExceptionKind::Transient);
     listener.set_nonblocking(true).expect("it can be so");
-    let nobody = listener.accept().expect_err("nobody has come");
+    let nobody = listener.accept().expect_err("no peer has connected");
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
 }

@@ -6,17 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use chronorb_orb::codegen::v1::{reply_error, unknown_user_exception};
-use chronorb_orb::{ConnectionStrategy, Object, Operation, PendingReply, Reply, SystemException};
+use chronorb_orb::{Object, Operation, PendingReply, Reply, SystemException};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::PATIENCE;
-
-pub(crate) const STRATEGIES: [ConnectionStrategy; 4] = [
-    ConnectionStrategy::Exclusive,
-    ConnectionStrategy::Leader,
-    ConnectionStrategy::Thread,
-    ConnectionStrategy::Active,
-];
 
 fn long(reply: Reply<'_>) -> Result<i32, SystemException> {
     match reply {

@@ -9,6 +9,7 @@ pub(crate) mod laned;
 pub(crate) mod pools;
 pub(crate) mod raw_server;
 pub(crate) mod relay;
+pub(crate) mod strategies;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

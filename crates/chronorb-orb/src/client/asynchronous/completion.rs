@@ -1,4 +1,4 @@
-//! Where a future and whoever completes its call meet.
+//! The completion of a call, for a future.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -7,60 +7,55 @@ use std::task::Waker;
 
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
-use super::attendance::Attended;
+use super::completer::AsyncCall;
 use super::slot::Slot;
-use crate::client::connection::Attendant;
+use crate::client::connection::CompletionThread;
 
-/// The reply, as soon as it is there, and who wants to be told.
+/// The ended call, as soon as it has ended, and the waker of the task that waits for it.
 #[derive(Default)]
-pub(super) struct Meeting {
-    state: PiMutex<State>,
-    /// 1 when the reply is there.
+pub(super) struct Completion {
+    state: PiMutex<CompletionState>,
+    /// 1 when the call has ended.
     is_over: Gate,
 }
 
 #[derive(Default)]
-struct State {
+struct CompletionState {
     waker: Option<Waker>,
-    /// Who looks after the call, and its request.
-    place: Option<(Arc<dyn Attendant>, u32)>,
+    /// The thread that completes the call, and the id of its request.
+    place: Option<(Arc<dyn CompletionThread>, u32)>,
     ended: Option<Box<Slot>>,
-    /// Whether nobody comes for the reply.
-    is_left: bool,
+    /// Whether the future was dropped.
+    is_abandoned: bool,
 }
 
-impl Meeting {
-    /// As it was when nobody had been there.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    /// Has the attendant look after a request by `attend`, unless nobody comes for the reply.
+impl Completion {
+    /// Has `thread` take the call over by `take_over`, unless the future was dropped.
     ///
     /// # Errors
-    /// That of `attend`.
+    /// Those of `take_over`.
     pub(super) fn entrust(
         &self,
-        attendant: &Arc<dyn Attendant>,
+        thread: &Arc<dyn CompletionThread>,
         request_id: u32,
-        call: Attended,
-        attend: impl FnOnce(Attended) -> Result<(), Attended>,
-    ) -> Result<(), Attended> {
+        call: AsyncCall,
+        take_over: impl FnOnce(AsyncCall) -> Result<(), AsyncCall>,
+    ) -> Result<(), AsyncCall> {
         let mut state = self.state.lock();
-        if state.is_left {
+        if state.is_abandoned {
             drop(state);
-            call.cancel();
+            call.slot.cancel();
             return Ok(());
         }
-        attend(call)?;
-        state.place = Some((attendant.clone(), request_id));
+        take_over(call)?;
+        state.place = Some((thread.clone(), request_id));
         Ok(())
     }
 
-    /// The call has come to its end.
-    pub(super) fn bring(self: Arc<Self>, slot: Box<Slot>) {
+    /// Stores the ended call, and wakes the task.
+    pub(super) fn complete(self: Arc<Self>, slot: Box<Slot>) {
         let mut state = self.state.lock();
-        if state.is_left {
+        if state.is_abandoned {
             drop(state);
             return slot.cancel();
         }
@@ -69,14 +64,14 @@ impl Meeting {
         let waker = state.waker.take();
         self.is_over.set(1);
         drop(state);
-        // Whoever is woken can have the place for another call.
+        // The woken task may need this object for another call.
         drop(self);
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
-    /// The ended call; if it has not ended, `waker` will be told.
+    /// Returns the call if it has ended; otherwise `waker` is woken when it has.
     pub(super) fn poll(&self, waker: &Waker) -> Option<Box<Slot>> {
         let mut state = self.state.lock();
         let ended = state.ended.take();
@@ -89,8 +84,8 @@ impl Meeting {
         ended
     }
 
-    /// Takes the call back from who looks after it, be it that it has ended. Where it is coming to its end at this
-    /// moment that is waited for; `None` where `until` passes first.
+    /// Takes the call back from the completion thread, ended or not. Waits for a call that is just
+    /// being completed; `None` if `until` passes first.
     pub(super) fn take_back(&self, until: Deadline) -> Option<Box<Slot>> {
         loop {
             let (ended, place) = {
@@ -100,7 +95,7 @@ impl Meeting {
             if ended.is_some() {
                 return ended;
             }
-            let given_back = place.and_then(|(attendant, id)| attendant.give_back(id));
+            let given_back = place.and_then(|(thread, id)| thread.give_back(id));
             if let Some(call) = given_back {
                 return Some(call.slot);
             }
@@ -110,20 +105,17 @@ impl Meeting {
         }
     }
 
-    /// Nobody comes for the reply.
-    pub(super) fn leave(&self) {
+    /// Cancels the call, because the future was dropped.
+    pub(super) fn abandon(&self) {
         let (ended, place) = {
             let mut state = self.state.lock();
-            state.is_left = true;
+            state.is_abandoned = true;
             state.waker = None;
             (state.ended.take(), state.place.take())
         };
-        if let Some(slot) = ended {
+        let given_back = || place.and_then(|(thread, id)| thread.give_back(id));
+        if let Some(slot) = ended.or_else(|| given_back().map(|call| call.slot)) {
             slot.cancel();
-        } else if let Some((attendant, id)) = place
-            && let Some(call) = attendant.give_back(id)
-        {
-            call.cancel();
         }
     }
 }

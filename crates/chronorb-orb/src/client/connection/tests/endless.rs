@@ -12,9 +12,10 @@ use chronorb_cdr::Frame;
 use chronorb_rt::{Deadline, Gate, PiMutex};
 use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
 
-use super::Awaited;
-use super::multiplexed::{Multiplexed, Sending};
-use super::permit::Permits;
+use crate::client::connection::SharedConnection;
+use crate::client::connection::key::ChannelKind;
+use crate::client::connection::permit::Permits;
+use crate::client::connection::sending::SendMode;
 use crate::config::OrbConfig;
 use crate::scope;
 
@@ -24,11 +25,12 @@ pub(in crate::client) struct Endless {
     received: Arc<AtomicUsize>,
 }
 
-/// A connection to such a peer, on which a reply is awaited by this seat, and how much was received from it.
+/// A connection to such a peer on which this waiter waits for a reply, and the number of octets
+/// that were received from it.
 pub(in crate::client) fn awaiting_endless(
     request_id: u32,
-    seat: &Arc<Gate>,
-) -> (Multiplexed, Arc<AtomicUsize>) {
+    waiter: &Arc<Gate>,
+) -> (SharedConnection, Arc<AtomicUsize>) {
     let (socket, _) = UnixStream::pair().expect("descriptors are left");
     let received = Arc::new(AtomicUsize::new(0));
     let transport = Endless {
@@ -40,19 +42,15 @@ pub(in crate::client) fn awaiting_endless(
         ..OrbConfig::default()
     };
     let permit = Permits::new(1).take();
-    let shared = Multiplexed::new(
+    let shared = SharedConnection::new(
         Box::new(transport),
         permit.expect("it is the first"),
         &config,
-        Sending::InTurn(PiMutex::new(())),
-        false,
+        SendMode::InTurn(PiMutex::new(())),
+        ChannelKind::Leader,
     );
-    let awaited = Awaited {
-        request_id,
-        urgency: None,
-    };
     let request: Frame = scope::frame();
-    assert_eq!(shared.expect(awaited, &request, seat), Ok(()));
+    assert_eq!(shared.expect(request_id, None, &request, waiter), Ok(()));
     (shared, received)
 }
 
@@ -81,7 +79,7 @@ impl Connection for Endless {
     }
 
     fn recv(&self, _: &mut [u8], _: Deadline) -> Result<usize, IoError> {
-        unreachable!("nobody waits")
+        unreachable!("no thread waits")
     }
 
     fn recv_until_interrupted(
@@ -89,7 +87,7 @@ impl Connection for Endless {
         _: &mut [u8],
         _: Option<Duration>,
     ) -> Result<Option<usize>, IoError> {
-        unreachable!("nobody waits")
+        unreachable!("no thread waits")
     }
 
     fn interrupt(&self) {}
@@ -97,11 +95,11 @@ impl Connection for Endless {
     fn resume(&self) {}
 
     fn send_all(&self, _: &[u8], _: Deadline) -> Result<(), SendError> {
-        unreachable!("nobody waits")
+        unreachable!("no thread waits")
     }
 
     fn send_both(&self, _: &[u8], _: &[u8], _: Deadline) -> Result<(), SendError> {
-        unreachable!("nobody waits")
+        unreachable!("no thread waits")
     }
 
     fn is_stale(&self) -> bool {

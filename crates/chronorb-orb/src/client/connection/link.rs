@@ -1,0 +1,370 @@
+//! The transport of a connection to a server: whole messages out, whole messages in, and the
+//! failures of both.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chronorb_cdr::{CdrError, Frame};
+use chronorb_giop::connection::{Bounds, Message, MessageReader, Negotiation, Progress, ReadError};
+use chronorb_giop::fragments::Pieces;
+use chronorb_giop::{
+    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
+    reply_id,
+};
+use chronorb_rt::{Deadline, poll_for};
+use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy};
+
+use super::permit::Permit;
+use crate::config::OrbConfig;
+use crate::room::KEPT_CAPACITY;
+use crate::scope;
+
+/// The reason why an attempt has no reply.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::client) enum Failure {
+    /// The server closed the connection in order and did not begin the request, so the request can
+    /// be sent again.
+    NotProcessed,
+    Exception(SystemException),
+}
+
+impl From<SystemException> for Failure {
+    fn from(exception: SystemException) -> Self {
+        Self::Exception(exception)
+    }
+}
+
+/// The exception for a call whose time is over.
+pub(in crate::client) fn timeout(completed: CompletionStatus) -> SystemException {
+    let minor = match completed {
+        CompletionStatus::No => minor::TIMEOUT_REQUEST_END,
+        _ => minor::TIMEOUT_REPLY_END,
+    };
+    SystemException::new(SystemExceptionKind::Timeout, minor, completed)
+}
+
+/// The exception for a connection that ended during a call.
+pub(in crate::client) fn comm_failure(completed: CompletionStatus) -> SystemException {
+    SystemException::new(
+        SystemExceptionKind::CommFailure,
+        minor::CONNECTION_LOST,
+        completed,
+    )
+}
+
+/// The failure for a message that was not sent whole. The server did not process it, since it acts
+/// on whole messages only.
+pub(super) fn not_sent(error: SendError) -> Failure {
+    match error.cause {
+        IoError::TimedOut => timeout(CompletionStatus::No).into(),
+        IoError::TooLarge => {
+            SystemException::no(SystemExceptionKind::ImpLimit, minor::MESSAGE_TOO_LARGE).into()
+        }
+        // The connection ended while it was idle; the request may use a new one.
+        IoError::Closed => Failure::NotProcessed,
+        _ if error.sent == 0 => Failure::NotProcessed,
+        _ => comm_failure(CompletionStatus::No).into(),
+    }
+}
+
+/// The transport of a connection, its state, and the message protocol that both sides agreed on.
+pub(in crate::client) struct Link {
+    transport: Box<dyn Connection>,
+    permit: Permit,
+    closed: AtomicBool,
+    negotiation: Negotiation,
+    waiting: WaitPolicy,
+    is_stream: bool,
+    /// The length above which messages are sent in fragments; 0 for never.
+    fragment_size: usize,
+}
+
+impl Link {
+    pub(super) fn new(
+        transport: Box<dyn Connection>,
+        permit: Permit,
+        config: &OrbConfig,
+        waiting: WaitPolicy,
+    ) -> Self {
+        let is_stream = transport.carriage() == Carriage::Stream;
+        Self {
+            negotiation: Negotiation::new(config.speaks_lite_on(&*transport)),
+            transport,
+            permit,
+            closed: AtomicBool::new(false),
+            waiting,
+            is_stream,
+            fragment_size: if is_stream { config.fragment_size } else { 0 },
+        }
+    }
+
+    pub(in crate::client) fn transport(&self) -> &dyn Connection {
+        &*self.transport
+    }
+
+    /// Whether all messages that are sent arrive, in order.
+    pub(in crate::client) fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
+    /// Whether messages can be sent from where their octets are.
+    pub(super) fn can_gather(&self) -> bool {
+        self.is_stream && self.fragment_size == 0
+    }
+
+    /// Whether the server takes messages of GIOPlite.
+    #[inline]
+    pub(in crate::client) fn speaks_lite(&self) -> bool {
+        cfg!(feature = "gioplite") && self.negotiation.is_lite()
+    }
+
+    /// Whether first requests ask the server for GIOPlite.
+    pub(in crate::client) fn proposes_lite(&self) -> bool {
+        cfg!(feature = "gioplite") && self.negotiation.is_proposing()
+    }
+
+    /// Whether nothing can be sent any more.
+    #[inline]
+    pub(in crate::client) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Changes only whether it counts as closed, for calls that would begin now.
+    pub(super) fn mark_closed(&self, closed: bool) {
+        self.closed.store(closed, Ordering::Release);
+    }
+
+    /// Closes the connection: nothing is sent any more. A reader finds the octets that had arrived,
+    /// and then the end.
+    pub(super) fn close(&self) {
+        self.mark_closed(true);
+        self.permit.give_back();
+        self.transport.shutdown();
+    }
+
+    /// The fault that the transport found in the server's octets, or that the server reported.
+    #[cold]
+    pub(in crate::client) fn problem(&self) -> Option<String> {
+        self.transport.problem()
+    }
+
+    /// The fragments of a message that is sent in fragments.
+    pub(super) fn pieces<'m>(&self, message: &'m [u8]) -> Option<Pieces<'m>> {
+        Pieces::of(message, self.fragment_size)
+    }
+
+    /// Sends a whole message, in fragments if it is long. Closes the connection if a part of it was
+    /// sent.
+    pub(super) fn send(&self, message: &[u8], deadline: Deadline) -> Result<(), Failure> {
+        let sent = match self.pieces(message) {
+            None => self.transport.send_all(message, deadline),
+            Some(pieces) => self.send_pieces(pieces, deadline),
+        };
+        sent.map_err(|error| self.unsent(error))
+    }
+
+    #[cold]
+    fn send_pieces(&self, pieces: Pieces<'_>, deadline: Deadline) -> Result<(), SendError> {
+        let mut before = 0;
+        for piece in pieces {
+            let sent = self.transport.send_both(piece.head(), piece.body, deadline);
+            sent.map_err(|error| SendError {
+                sent: before + error.sent,
+                ..error
+            })?;
+            before += piece.body.len();
+        }
+        Ok(())
+    }
+
+    /// Returns the failure for a message that was not sent whole, and closes the connection unless
+    /// the message has done no harm: there was no time left for it, or the transport carries no
+    /// message of its length.
+    #[cold]
+    pub(super) fn unsent(&self, error: SendError) -> Failure {
+        let is_harmless =
+            error.sent == 0 && matches!(error.cause, IoError::TimedOut | IoError::TooLarge);
+        if !is_harmless {
+            self.close();
+        }
+        not_sent(error)
+    }
+
+    /// Receives at least one octet, after polling for it as configured.
+    #[inline]
+    pub(super) fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError> {
+        if self.waiting != WaitPolicy::Block {
+            let left = deadline.remaining().unwrap_or_default();
+            let polled = poll_for(self.waiting.bound().min(left), || {
+                match self.transport.look(room) {
+                    Err(IoError::WouldBlock) => None,
+                    received => Some(received),
+                }
+            });
+            if let Some(received) = polled {
+                return received;
+            }
+        }
+        self.transport.recv(room, deadline)
+    }
+}
+
+/// The reader of a connection's messages.
+pub(in crate::client) struct ReplyReader(MessageReader);
+
+impl ReplyReader {
+    /// A reader that keeps the fragments of up to `fragmented` messages, of `octets` together.
+    pub(super) fn new(config: &OrbConfig, fragmented: usize, octets: usize) -> Self {
+        let bounds = Bounds {
+            message: config.max_message_size,
+            fragmented,
+            fragment_octets: octets,
+            skips: false,
+        };
+        Self(MessageReader::new(bounds, scope::empty_frame()))
+    }
+
+    /// The turn of a reader that must not wait: about as much as the begun message needs, and at
+    /// least [`LEAST_TURN`] octets. So a long message takes few turns, and each of them is bounded.
+    pub(in crate::client) fn turn(&self) -> ReadTurn {
+        ReadTurn {
+            left: self.0.pending().len().max(LEAST_TURN),
+        }
+    }
+
+    /// Whether received octets wait for the next call.
+    #[cfg(feature = "baselines")]
+    pub(super) fn has_surplus(&self) -> bool {
+        !self.0.pending().is_empty()
+    }
+
+    /// Receives the next whole message into `frame`, which it clears, from the octets that `read`
+    /// receives. Returns `None` if `read` would block or its time is over; the next call continues
+    /// from there.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        link: &Link,
+        frame: &mut Frame,
+        mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<Option<MessageHeader>, Failure> {
+        frame.clear();
+        loop {
+            let total = match self.0.poll(&link.negotiation, frame).map_err(unreadable)? {
+                Progress::Message(message) => {
+                    let joined = self.0.join(message, frame).map_err(unreadable)?;
+                    let Some(Message { header, .. }) = joined else {
+                        frame.clear();
+                        continue;
+                    };
+                    // A large frame that was exchanged is not kept.
+                    drop(self.0.take_spare(KEPT_CAPACITY));
+                    link.negotiation.learn(header, frame);
+                    return Ok(Some(header));
+                }
+                Progress::Missing { total } => total,
+            };
+            let Some(room) = self.0.room(frame, total).map_err(unreadable)? else {
+                continue;
+            };
+            match read(room) {
+                Ok(received) => frame.commit(received),
+                Err(error) => {
+                    // A large message waits in the frame that it was received into.
+                    let suspended = self.0.suspend(frame, frame.len() > COPIED);
+                    suspended.map_err(unreadable)?;
+                    return match error {
+                        IoError::WouldBlock | IoError::TimedOut => Ok(None),
+                        _ => Err(comm_failure(CompletionStatus::Maybe).into()),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Receives the next reply as [`receive`](Self::receive) does, with the id of its request.
+    ///
+    /// # Errors
+    /// Anything but a reply is a failure of the connection.
+    pub(in crate::client) fn receive_reply(
+        &mut self,
+        link: &Link,
+        frame: &mut Frame,
+        read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+    ) -> Result<Option<(u32, MessageHeader)>, Failure> {
+        let Some(header) = self.receive(link, frame, read)? else {
+            return Ok(None);
+        };
+        match header.kind {
+            MessageType::Reply | MessageType::LocateReply => {
+                let id = reply_id(frame.as_slice()).ok_or(MALFORMED)?;
+                Ok(Some((id, header)))
+            }
+            kind => Err(self.unexpected(kind)),
+        }
+    }
+
+    /// The failure for a message that is no reply.
+    #[cold]
+    pub(super) fn unexpected(&self, kind: MessageType) -> Failure {
+        // The server promises that it has not begun what it has not answered; a part of an answer
+        // shows that it has.
+        if kind == MessageType::CloseConnection && !self.0.has_fragments() {
+            return Failure::NotProcessed;
+        }
+        comm_failure(CompletionStatus::Maybe).into()
+    }
+}
+
+/// The octets that a reader may still take in its turn.
+pub(in crate::client) struct ReadTurn {
+    left: usize,
+}
+
+impl ReadTurn {
+    /// Receives octets that have arrived; it would block after the end of the turn.
+    pub(in crate::client) fn recv(
+        &mut self,
+        link: &Link,
+        room: &mut [u8],
+    ) -> Result<usize, IoError> {
+        if self.is_over() {
+            return Err(IoError::WouldBlock);
+        }
+        let received = link.transport.try_recv(room)?;
+        self.left = self.left.saturating_sub(received);
+        Ok(received)
+    }
+
+    pub(in crate::client) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+}
+
+#[cold]
+fn unreadable(error: ReadError) -> Failure {
+    let too_large = |error: CdrError| {
+        let exception = SystemException::from(error);
+        exception.with_completed(CompletionStatus::Maybe).into()
+    };
+    match error {
+        ReadError::TooLarge => too_large(CdrError::FrameFull),
+        ReadError::NoMemory => too_large(CdrError::OutOfMemory),
+        ReadError::Malformed => MALFORMED,
+    }
+}
+
+/// The failure of a connection whose server sends malformed messages, or too many replies to no
+/// request.
+pub(in crate::client) const MALFORMED: Failure = Failure::Exception(SystemException::new(
+    SystemExceptionKind::Marshal,
+    minor::MALFORMED_MESSAGE,
+    CompletionStatus::Maybe,
+));
+/// The most replies to no request that a connection may receive.
+pub(in crate::client) const MAX_STRAYS: usize = 1000;
+/// The fewest octets of a reader's turn.
+const LEAST_TURN: usize = 256 << 10;
+/// Octets of a begun message that are copied rather than kept in the reader's frame.
+const COPIED: usize = 8 << 10;

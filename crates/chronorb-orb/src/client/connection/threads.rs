@@ -1,0 +1,222 @@
+//! The threads of shared connections.
+//!
+//! A connection's own thread has the priority of the most urgent thread that has used the
+//! connection. Where priorities share one, urgent calls would otherwise wait for all other work of
+//! the processor.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind};
+use chronorb_rt::{
+    Deadline, Gate, PiMutex, Scheduling, ThreadBuilder, set_current, set_scheduling_of, thread_id,
+};
+
+use super::key::ConnectionKey;
+use super::link::comm_failure;
+use super::permit::Permits;
+use super::shared::SharedConnection;
+use crate::core::Core;
+use crate::failure::because;
+use crate::rtcorba::{Priority, request_priority};
+
+/// The threads of an ORB's connections.
+pub(super) struct ConnectionThreads {
+    started: AtomicU32,
+    running: Arc<RunningThreads>,
+    /// Permits for threads that continue a call beside a completion thread.
+    aside: Permits,
+}
+
+#[derive(Default)]
+struct RunningThreads {
+    number: AtomicUsize,
+    ended: Gate,
+}
+
+/// A guard that counts a thread from before its start until its end.
+struct CountGuard(Arc<RunningThreads>);
+
+impl Drop for CountGuard {
+    fn drop(&mut self) {
+        self.0.number.fetch_sub(1, Ordering::AcqRel);
+        self.0.ended.advance();
+    }
+}
+
+impl Default for ConnectionThreads {
+    fn default() -> Self {
+        Self {
+            started: AtomicU32::new(0),
+            running: Arc::default(),
+            aside: Permits::new(MAX_ASIDE),
+        }
+    }
+}
+
+impl ConnectionThreads {
+    fn count(&self) -> CountGuard {
+        self.running.number.fetch_add(1, Ordering::AcqRel);
+        CountGuard(self.running.clone())
+    }
+
+    /// Waits until all of them have ended.
+    pub(super) fn wait_until_ended(&self, deadline: Deadline) {
+        let running = &self.running;
+        loop {
+            let seen = running.ended.get();
+            if running.number.load(Ordering::Acquire) == 0 || deadline.has_passed() {
+                return;
+            }
+            running.ended.wait_while(seen, deadline);
+        }
+    }
+}
+
+/// The handle of a connection's thread.
+#[derive(Clone)]
+pub(in crate::client) struct ConnectionThread(Arc<PiMutex<ThreadState>>);
+
+struct ThreadState {
+    /// The thread's id, while it runs.
+    id: Option<u32>,
+    /// The priority of the most urgent thread that it works for.
+    priority: Option<Priority>,
+    /// The scheduling that it takes when it starts, if a more urgent thread came before that.
+    late: Option<Scheduling>,
+}
+
+impl ConnectionThread {
+    /// Starts a thread that does `work` until the connection ends, at the priority of the
+    /// connection, or of the calling thread if that is more urgent.
+    pub(in crate::client) fn start(
+        core: &Core,
+        key: &ConnectionKey,
+        shared: &Arc<SharedConnection>,
+        what: &str,
+        work: impl FnOnce(&SharedConnection) + Send + 'static,
+    ) -> Result<Self, SystemException> {
+        let priority = key.carries.network_priority().max(request_priority());
+        let scheduling = scheduling_of(core, priority)?;
+        let threads = &core.client.threads;
+        let number = threads.started.fetch_add(1, Ordering::Relaxed);
+        let counted = threads.count();
+        let this = Self(Arc::new(PiMutex::new(ThreadState {
+            id: None,
+            priority,
+            late: None,
+        })));
+        let (own, shared) = (this.clone(), shared.clone());
+        let thread = ThreadBuilder::new(format!("{what}.{number} {}", core.config.orb_id))
+            .scheduling(scheduling)
+            .stack_size(STACK_SIZE)
+            .prefault_stack(true);
+        let started = thread.spawn(move || {
+            own.begin();
+            let end = EndGuard {
+                shared: &shared,
+                thread: &own,
+            };
+            work(&shared);
+            drop(end);
+            drop(shared);
+            drop(counted);
+        });
+        started.map_err(|error| no_thread(key, error))?;
+        Ok(this)
+    }
+
+    /// Raises it to the priority of a thread that it works for from now on.
+    ///
+    /// # Errors
+    /// The priority has no native one.
+    pub(in crate::client) fn work_for(
+        &self,
+        core: &Core,
+        priority: Option<Priority>,
+    ) -> Result<(), SystemException> {
+        let Some(priority) = priority else {
+            return Ok(());
+        };
+        // The mapping is the application's code, so no lock is held.
+        let scheduling = core.rt.real_time.scheduling(priority)?;
+        let mut state = self.0.lock();
+        if state.priority < Some(priority) {
+            state.priority = Some(priority);
+            match state.id {
+                // Without the right to it, the thread works at its present priority.
+                Some(id) => {
+                    let _ = set_scheduling_of(id, scheduling);
+                }
+                None => state.late = Some(scheduling),
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&self) {
+        let mut state = self.0.lock();
+        state.id = Some(thread_id());
+        if let Some(scheduling) = state.late.take() {
+            let _ = set_current(scheduling);
+        }
+    }
+}
+
+/// A guard that ends the connection with its thread, even if that panics, so that no caller waits
+/// in vain. From then on the thread's id is not used.
+struct EndGuard<'t> {
+    shared: &'t SharedConnection,
+    thread: &'t ConnectionThread,
+}
+
+impl Drop for EndGuard<'_> {
+    fn drop(&mut self) {
+        self.shared
+            .end(comm_failure(CompletionStatus::Maybe).into());
+        self.thread.0.lock().id = None;
+    }
+}
+
+/// Starts a thread that continues a call of this priority, while the completion thread completes
+/// others. Returns whether it was started.
+pub(in crate::client) fn start_aside(
+    core: &Core,
+    urgency: Option<Priority>,
+    work: impl FnOnce() + Send + 'static,
+) -> bool {
+    let threads = &core.client.threads;
+    let permit = threads.aside.take();
+    let scheduling = scheduling_of(core, urgency);
+    let (Some(permit), Ok(scheduling)) = (permit, scheduling) else {
+        return false;
+    };
+    let guards = (permit, threads.count());
+    let thread = ThreadBuilder::new(format!("aside {}", core.config.orb_id));
+    let thread = thread.scheduling(scheduling).stack_size(STACK_SIZE_ASIDE);
+    let started = thread.spawn(move || {
+        work();
+        drop(guards);
+    });
+    started.is_ok()
+}
+
+fn scheduling_of(core: &Core, priority: Option<Priority>) -> Result<Scheduling, SystemException> {
+    priority.map_or(Ok(Scheduling::OTHER), |p| core.rt.real_time.scheduling(p))
+}
+
+/// The exception for a connection whose thread cannot be started.
+pub(in crate::client) fn no_thread(
+    key: &ConnectionKey,
+    error: impl fmt::Display,
+) -> SystemException {
+    let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
+    let what = format_args!("connection to {}: no thread", key.way);
+    because(exception, format_args!("{what}: {error}"))
+}
+
+/// The most threads that continue calls beside completion threads.
+const MAX_ASIDE: usize = 16;
+const STACK_SIZE: usize = 128 << 10;
+const STACK_SIZE_ASIDE: usize = 256 << 10;

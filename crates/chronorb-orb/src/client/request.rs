@@ -1,0 +1,376 @@
+//! The messages of calls: requests out, the outcomes in replies in.
+
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame, TextForm};
+#[cfg(feature = "gioplite")]
+use chronorb_giop::GiopLite;
+use chronorb_giop::{
+    AddressingDisposition, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
+    ResponseFlags, ServiceContext, SystemException, SystemExceptionKind, Target, Version, contexts,
+    encode_locate_request, encode_request, finish_message, minor, start_message,
+};
+
+use super::attempt::{DISCARDED, Outcome};
+use super::binding::Binding;
+use crate::call::Operation;
+use crate::gather;
+use crate::scope::ReplyBody;
+
+pub(super) use crate::gather::Write as Arguments;
+
+/// Writes a request. Returns the position of its body, and the number of octets of the body that
+/// were left out of the frame.
+pub(super) fn marshal(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+    arguments: Arguments<'_>,
+    request_id: u32,
+) -> Result<(usize, usize), SystemException> {
+    let connection = &binding.connection;
+    let announces = connection.announces();
+    let may_be_kept =
+        binding.version >= Version::V1_2 && binding.addressing.get() == AddressingDisposition::Key;
+    let prepared = if may_be_kept && !announces {
+        let is_lite = connection.link().speaks_lite();
+        let headers = &binding.prepared;
+        headers.write(operation, is_lite, request_id, frame)?
+    } else {
+        None
+    };
+    let header_end = match prepared {
+        Some(header_end) => header_end,
+        None => {
+            // Before the protocol is agreed on, the header of later requests is unknown.
+            if may_be_kept && !(announces && connection.link().proposes_lite()) {
+                // The header of later requests, which announce nothing.
+                let is_lite = connection.link().speaks_lite();
+                let header_end = write_header(binding, frame, operation, request_id, false)?;
+                binding.prepared.keep(operation, is_lite, frame, header_end);
+            }
+            write_header(binding, frame, operation, request_id, announces)?
+        }
+    };
+    let body_start = frame.len();
+    let mut encoder = encoder(binding, frame);
+    let left_out = if connection.gathering().is_some() {
+        gather::write(&mut encoder, arguments)?
+    } else {
+        arguments(&mut encoder)?;
+        0
+    };
+    if encoder.position() == body_start && left_out == 0 {
+        encoder.truncate(header_end);
+    }
+    finish_message(frame);
+    Ok((body_start, left_out))
+}
+
+/// Writes a request with the body of another one, which began at `start` and has its text in a
+/// form. Returns the position of the body.
+///
+/// # Errors
+/// `TRANSIENT` if the new target needs arguments in another form: the application may call again.
+#[cold]
+pub(super) fn marshal_again(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+    (start, body, text): (usize, &[u8], TextForm),
+    request_id: u32,
+) -> Result<usize, SystemException> {
+    let announces = binding.connection.announces();
+    let header_end = write_header(binding, frame, operation, request_id, announces)?;
+    let body_start = frame.len();
+    if body.is_empty() {
+        frame.truncate(header_end);
+    } else if text == binding.connection.text && start % 8 == body_start % 8 {
+        frame.extend_from_slice(body)?;
+    } else {
+        return Err(DISCARDED);
+    }
+    finish_message(frame);
+    Ok(body_start)
+}
+
+pub(super) fn encoder<'f>(binding: &Binding, frame: &'f mut Frame) -> Encoder<'f> {
+    Encoder::new(frame, Endian::NATIVE).with_text(binding.connection.text)
+}
+
+/// Writes the header of a request, padded for a body, with the announcements of a connection's
+/// first requests if it `announces`. Returns the position of the padding.
+#[cold]
+fn write_header(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+    request_id: u32,
+    announces: bool,
+) -> Result<usize, SystemException> {
+    let connection = &binding.connection;
+    let priority = binding
+        .propagated
+        .map(|p| contexts::encode_priority(p.value()));
+    let code_sets = connection.code_sets.filter(|_| announces);
+    let mut list = [ServiceContext { id: 0, data: &[] }; 4];
+    let mut count = 0;
+    let mut add = |id, data| {
+        list[count] = ServiceContext { id, data };
+        count += 1;
+    };
+    if let Some(data) = &code_sets {
+        add(contexts::CODE_SETS, data);
+    }
+    // Servers of older versions are other ORBs, which do not know these contexts.
+    let is_new = announces && binding.version >= Version::V1_2;
+    if is_new && connection.has_one_call_at_a_time() {
+        add(contexts::ONE_AT_A_TIME, &contexts::ONE_AT_A_TIME_DATA);
+    }
+    if is_new && connection.link().proposes_lite() {
+        add(contexts::GIOP_LITE, &contexts::GIOP_LITE_DATA);
+    }
+    if let Some(data) = &priority {
+        add(contexts::RT_CORBA_PRIORITY, data);
+    }
+    let header = RequestHeader {
+        request_id,
+        response: if operation.oneway {
+            ResponseFlags::None
+        } else {
+            ResponseFlags::SyncWithTarget
+        },
+        target: binding.target()?,
+        operation: operation.name.as_bytes(),
+        contexts: &list[..count],
+    };
+    let protocol = protocol_of(binding, &header.target, header.operation);
+    let mut encoder = start_message(frame, protocol, MessageType::Request)?;
+    encode_request(&mut encoder, protocol, &header)?;
+    let header_end = encoder.position();
+    protocol.pad_request(&mut encoder)?;
+    Ok(header_end)
+}
+
+/// Writes a locate request.
+pub(super) fn write_locate_request(
+    binding: &Binding,
+    frame: &mut Frame,
+    request_id: u32,
+) -> Result<(), SystemException> {
+    let target = binding.target()?;
+    let protocol = protocol_of(binding, &target, b"");
+    let mut e = start_message(frame, protocol, MessageType::LocateRequest)?;
+    encode_locate_request(
+        &mut e,
+        protocol,
+        &LocateRequestHeader { request_id, target },
+    )?;
+    finish_message(frame);
+    Ok(())
+}
+
+/// The message protocol of a request to the target, or of a locate request.
+#[cfg_attr(
+    not(feature = "gioplite"),
+    expect(unused_variables, reason = "there is one protocol")
+)]
+fn protocol_of(binding: &Binding, target: &Target<'_>, operation: &[u8]) -> Protocol {
+    #[cfg(feature = "gioplite")]
+    if binding.version >= Version::V1_2
+        && binding.connection.link().speaks_lite()
+        && GiopLite::can_carry(target, operation)
+    {
+        return Protocol::Lite;
+    }
+    binding.version.into()
+}
+
+/// Reads a reply up to its results; `None` if it is not the one to `request_id`.
+#[inline]
+pub(super) fn read_reply(
+    (frame, arena): (&mut Frame, &Arena),
+    message: MessageHeader,
+    text: TextForm,
+    request_id: u32,
+) -> Result<Option<Outcome>, CdrError> {
+    let d = &mut message.decoder(frame, arena).with_text(text);
+    let header = ReplyHeader::decode(d, message.protocol)?;
+    if header.request_id != request_id {
+        return Ok(None);
+    }
+    let exception = match header.status {
+        ReplyStatus::NoException => false,
+        ReplyStatus::UserException => true,
+        ReplyStatus::SystemException => {
+            return Ok(Some(Outcome::Exception(SystemException::decode(d)?)));
+        }
+        ReplyStatus::LocationForward | ReplyStatus::LocationForwardPerm => {
+            return Ok(Some(Outcome::Forward(Ior::decode(d)?)));
+        }
+        ReplyStatus::NeedsAddressingMode => {
+            let mode = AddressingDisposition::decode(d)?;
+            return Ok(Some(Outcome::Addressing(mode)));
+        }
+    };
+    Ok(Some(answer(exception, d, message, text)))
+}
+
+/// Reads a locate reply; `None` if it is not the one to `request_id`.
+#[cold]
+pub(super) fn read_locate_reply(
+    (frame, arena): (&mut Frame, &Arena),
+    message: MessageHeader,
+    text: TextForm,
+    request_id: u32,
+) -> Result<Option<Outcome>, CdrError> {
+    let d = &mut message.decoder(frame, arena).with_text(text);
+    let header = LocateReplyHeader::decode(d, message.protocol)?;
+    if header.request_id != request_id {
+        return Ok(None);
+    }
+    Ok(Some(match header.status {
+        LocateStatus::ObjectHere => answer(false, d, message, text),
+        LocateStatus::UnknownObject => Outcome::Exception(NO_SUCH_OBJECT),
+        LocateStatus::ObjectForward | LocateStatus::ObjectForwardPerm => {
+            Outcome::Forward(Ior::decode(d)?)
+        }
+        LocateStatus::SystemException => Outcome::Exception(SystemException::decode(d)?),
+        LocateStatus::NeedsAddressingMode => Outcome::Addressing(AddressingDisposition::decode(d)?),
+    }))
+}
+
+fn answer(exception: bool, d: &Decoder<'_>, message: MessageHeader, text: TextForm) -> Outcome {
+    Outcome::Answer(ReplyBody {
+        exception,
+        body: d.position(),
+        endian: message.endian,
+        text,
+    })
+}
+
+/// The headers of requests of one binding, which differ only in their ids: each is made once for
+/// each operation.
+///
+/// Memory for some is allocated with the binding, so that after an explicit binding the first call
+/// of an operation allocates nothing either.
+pub(super) struct PreparedHeaders(RefCell<HeaderTable>);
+
+struct HeaderTable {
+    by_name: HashMap<HeaderKey, PreparedHeader, BuildHasherDefault<NumberHasher>>,
+    octets: Vec<u8>,
+}
+
+/// The address of an operation's name, which is a constant, and a number made of its length and the
+/// other properties of a header.
+type HeaderKey = (usize, usize);
+
+/// A header among the octets, with the padding for a body.
+struct PreparedHeader {
+    place: Range<usize>,
+    /// The position of the padding in it.
+    end: usize,
+    /// The position of the request's id in it.
+    id_at: usize,
+}
+
+impl PreparedHeaders {
+    #[allow(clippy::disallowed_methods, reason = "once for each binding")]
+    pub(super) fn new() -> Self {
+        Self(RefCell::new(HeaderTable {
+            by_name: HashMap::with_capacity_and_hasher(USUAL_OPERATIONS, <_>::default()),
+            octets: Vec::with_capacity(USUAL_OPERATIONS * USUAL_HEADER),
+        }))
+    }
+
+    /// Writes the header of a request of GIOP 1.2, or of GIOPlite if that can be, padded for a
+    /// body. Returns the position of the padding; `None` if the header was not kept.
+    fn write(
+        &self,
+        operation: &Operation,
+        is_lite: bool,
+        request_id: u32,
+        frame: &mut Frame,
+    ) -> Result<Option<usize>, CdrError> {
+        let headers = self.0.borrow();
+        let Some(header) = headers.by_name.get(&header_key(operation, is_lite)) else {
+            return Ok(None);
+        };
+        frame.clear();
+        frame.extend_from_slice(&headers.octets[header.place.clone()])?;
+        let id = &mut frame.as_mut_slice()[header.id_at..header.id_at + 4];
+        id.copy_from_slice(&request_id.to_ne_bytes());
+        Ok(Some(header.end))
+    }
+
+    /// Keeps such a header, which is in this machine's byte order.
+    #[cold]
+    fn keep(&self, operation: &Operation, is_lite: bool, header: &Frame, end: usize) {
+        let message = Protocol::read_header(header.as_slice());
+        let id_at = message
+            .ok()
+            .and_then(|message| message.protocol.request_id_at());
+        let Some(id_at) = id_at else {
+            return;
+        };
+        let mut headers = self.0.borrow_mut();
+        let key = header_key(operation, is_lite);
+        if headers.by_name.len() >= MAX_OPERATIONS || headers.by_name.contains_key(&key) {
+            return;
+        }
+        let start = headers.octets.len();
+        headers.octets.extend_from_slice(header.as_slice());
+        let place = start..headers.octets.len();
+        let header = PreparedHeader { place, end, id_at };
+        headers.by_name.insert(key, header);
+    }
+}
+
+fn header_key(operation: &Operation, is_lite: bool) -> HeaderKey {
+    let name = operation.name;
+    // One name can belong to a call with a reply and to one without.
+    (
+        name.as_ptr().addr(),
+        name.len() * 4 + usize::from(is_lite) * 2 + usize::from(operation.oneway),
+    )
+}
+
+/// A hasher of few numbers that are distinct already: one multiplication spreads each.
+#[derive(Default)]
+pub(super) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.write_u64(u64::from(*octet));
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0 ^ n)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
+}
+
+/// The most operations of one binding whose headers are kept.
+const MAX_OPERATIONS: usize = 1024;
+/// Operations of one binding for which memory is allocated from the start.
+const USUAL_OPERATIONS: usize = 8;
+const USUAL_HEADER: usize = 128;
+const NO_SUCH_OBJECT: SystemException =
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_OBJECT);
