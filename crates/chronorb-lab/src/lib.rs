@@ -58,7 +58,7 @@ pub use comparison::{Comparison, Figures, Phase, Setup};
 pub use environment::Environment;
 pub use error::LabError;
 pub use experiment::{Experiment, Findings, Options, run};
-pub use pairs::Paired;
+pub use pairs::PairedRatio;
 pub use part::{CHILD_COMMAND, child_main};
 pub use process::ProcessError;
 pub use stats::{Point, Record, Summary};

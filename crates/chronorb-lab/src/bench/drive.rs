@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use chronorb_rt::Monotonic;
 
 use super::callers::{elapsed_ns, with_callers};
-use super::order::{Batch, Took};
+use super::order::{Batch, BatchTimes};
 use crate::error::LabError;
 use crate::process::{self, Parent, Ready};
 
@@ -50,7 +50,7 @@ pub(super) fn batches<C: Caller>(
         process::tell(&Ready {})?;
         while let Some(Batch { warm_up, calls }) = parent.hear()? {
             let latencies_ns = timed(&mut caller, warm_up, calls)?;
-            process::tell(&Took {
+            process::tell(&BatchTimes {
                 elapsed_ns: latencies_ns.iter().sum(),
                 latencies_ns,
             })?;
@@ -60,7 +60,7 @@ pub(super) fn batches<C: Caller>(
     together(threads, connect, |run| {
         process::tell(&Ready {})?;
         while let Some(batch) = parent.hear()? {
-            process::tell(&Took {
+            process::tell(&BatchTimes {
                 elapsed_ns: run(&batch)?,
                 latencies_ns: Vec::new(),
             })?;

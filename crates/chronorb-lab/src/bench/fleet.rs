@@ -7,8 +7,8 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::omniorb::{OmniOrb, Programs};
 use super::order::{
-    Arrivals, Batch, ClientKind, ClientOrder, Exchange, Medium, Operation, OrbCalling, OrbServing,
-    RawCalling, RawServing, Report, ServerKind, ServerOrder, Serving, Sizes, Took, Waits,
+    Arrivals, Batch, BatchTimes, ClientKind, ClientOrder, Exchange, Medium, Operation, OrbCalling,
+    OrbServing, RawCalling, RawServing, Report, ServerKind, ServerOrder, Serving, Sizes, Waits,
 };
 use super::place::{Cpus, Placement, Scheduled};
 use super::raw::SPIN;
@@ -215,7 +215,7 @@ impl Fleet {
         (cpus, placement): (&Cpus, Placement),
         warm_up: u32,
         calls: u32,
-    ) -> Result<Took, LabError> {
+    ) -> Result<BatchTimes, LabError> {
         let server = self.server();
         let client = &mut self.clients[client];
         cpus.place(placement, client.id(), server)?;
@@ -236,7 +236,7 @@ impl Fleet {
         place: (&Cpus, Placement),
         warm_up: u32,
         messages: u32,
-    ) -> Result<(Took, Arrivals), LabError> {
+    ) -> Result<(BatchTimes, Arrivals), LabError> {
         let took = self.run(client, place, warm_up, messages)?;
         let arrivals = self.server.arrivals(messages * threads)?;
         Ok((took, arrivals))

@@ -41,6 +41,8 @@ pub(crate) use fleet::{Fleet, OrbSettings};
 pub(crate) use idle_clients::{IDLE_CLIENTS, IdleClients, idle_clients_main};
 pub use omniorb::{OmniOrb, Programs};
 pub(crate) use orb::try_out;
+#[cfg(test)]
+pub(crate) use order::BatchTimes;
 pub(crate) use order::{Arrivals, Medium, RawServing};
 pub use order::{Operation, Sizes, Waits};
 pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};

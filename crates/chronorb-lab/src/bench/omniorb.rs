@@ -87,7 +87,13 @@ impl OmniOrb {
         }
     }
 
-    /// In a sentence.
+    /// Returns the caveat that omniORB takes no part, if that is so.
+    pub(crate) fn absence(&self) -> Option<String> {
+        let is_absent = self.version.is_none();
+        is_absent.then(|| self.sentence())
+    }
+
+    /// Returns the part that omniORB takes, as a sentence.
     pub(crate) fn sentence(&self) -> String {
         match &self.version {
             Some(version) => format!(

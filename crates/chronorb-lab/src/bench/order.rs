@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::place::Scheduled;
+use crate::stats::Record;
 
 /// To a server, as its argument.
 #[derive(Debug, Deserialize, Serialize)]
@@ -184,13 +186,27 @@ pub(super) struct Batch {
     pub(super) calls: u32,
 }
 
-/// From a client, after a batch.
+/// The times of a batch, from a client.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Took {
-    /// From the first call of the first thread to the last answer.
+pub(crate) struct BatchTimes {
+    /// The time from the first call of the first thread to the last reply.
     pub(crate) elapsed_ns: u64,
-    /// That of each call, where one thread alone calls; empty where several do.
+    /// The time of each call of a single thread; empty if several threads call.
     pub(crate) latencies_ns: Vec<u64>,
+}
+
+impl BatchTimes {
+    /// Returns the calls as a record, one after the other.
+    pub(crate) fn record(&self) -> Record {
+        let mut record = Record::new();
+        let mut at = Duration::ZERO;
+        for latency in &self.latencies_ns {
+            let latency = Duration::from_nanos(*latency);
+            record.add(at, latency);
+            at += latency;
+        }
+        record
+    }
 }
 
 /// To a server: how long were messages under way that have no answer, since it was asked last?

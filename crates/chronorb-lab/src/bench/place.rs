@@ -140,6 +140,16 @@ impl Cpus {
         self.0.len() > 1
     }
 
+    /// Returns the trials whose place has enough CPUs here.
+    pub(crate) fn possible<T>(
+        &self,
+        trials: impl IntoIterator<Item = T>,
+        place: impl Fn(&T) -> Placement,
+    ) -> Vec<T> {
+        let is_possible = |trial: &T| self.are_several() || place(trial) != Placement::AcrossCpus;
+        trials.into_iter().filter(is_possible).collect()
+    }
+
     /// Puts a client and its server in their places, with all their threads and those to come.
     pub(crate) fn place(
         &self,

@@ -1,12 +1,16 @@
 //! The parts that the reports of experiments share.
 
 pub(crate) mod folder;
+mod pooled;
+pub(crate) mod rounds;
 
 use chronorb_report::{Axis, Document, Mark, Series, Unit};
 
 use crate::environment::Environment;
 use crate::experiment::Findings;
 use crate::stats::Record;
+
+pub(crate) use pooled::PooledRecords;
 
 /// Begins the report of an experiment: the finding, its subject, caveats and claims.
 pub(crate) fn begin(findings: &impl Findings, lead: &str) -> Document {
