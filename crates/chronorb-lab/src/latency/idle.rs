@@ -8,7 +8,8 @@ use super::outcome::LatencyRow;
 use super::plan::LatencyPlan;
 use super::system::LatencySystem;
 use crate::bench::{
-    Cpus, Fleet, IdleClients, Operation, Placement, Scheduled, Waits, allow_files, check_permitted,
+    Cpus, Fleet, IdleClients, Operation, OrbSettings, Placement, Scheduled, Waits, allow_files,
+    check_permitted,
 };
 use crate::error::LabError;
 use crate::pairs::median_ratio;
@@ -75,8 +76,11 @@ pub(super) fn measure(
         Scheduled::Other
     };
     let server = |address: &str| {
-        let most = connections + OTHER_CLIENTS;
-        let mut fleet = Fleet::orb_at(address, Waits::Block, scheduled, most)?;
+        let settings = OrbSettings {
+            max_connections: connections + OTHER_CLIENTS,
+            ..OrbSettings::of(format!("iiop://{address}"))
+        };
+        let mut fleet = Fleet::orb_by(&settings, Waits::Block, scheduled)?;
         fleet.add_client(Operation::Cube, 1)?;
         Ok::<_, LabError>(fleet)
     };
