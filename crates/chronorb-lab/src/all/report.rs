@@ -15,7 +15,7 @@ pub(super) fn document(index: &ExperimentIndex) -> Document {
         .section("The experiments")
         .tiles(index.visits.iter().map(tile).collect());
     for (paper, claims) in by_paper(index) {
-        document = document.section(paper).claims_of(claims);
+        document = document.section(capitalised(paper)).claims_of(claims);
     }
     let missed = index.all_claims();
     let missed =
@@ -50,6 +50,13 @@ fn tile(visit: &Visit) -> Tile {
 /// Returns a claim with the name of its experiment.
 fn sourced((visit, claim): (&Visit, &Claim)) -> (Option<String>, Claim) {
     (Some(visit.name.to_owned()), claim.clone())
+}
+
+/// Returns a name with a capital at its beginning, for a heading.
+fn capitalised(name: &str) -> String {
+    let mut characters = name.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(characters).collect()
 }
 
 /// A paper with its claims.

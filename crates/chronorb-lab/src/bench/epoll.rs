@@ -152,7 +152,7 @@ mod tests {
             }
         });
         let connect = || {
-            raw::Calls::connect(&RawClientOrder {
+            raw::RawCalls::connect(&RawClientOrder {
                 medium: Medium::Tcp,
                 address: address.clone(),
                 waits: Waits::Block,

@@ -244,7 +244,7 @@ mod tests {
                 ] {
                     let (address, _) = serve_one(&medium, exchange, waits);
                     let calling = calling(&medium, address, waits, exchange);
-                    let mut calls = Calls::connect(&calling).unwrap();
+                    let mut calls = RawCalls::connect(&calling).unwrap();
                     for turn in 0..50 {
                         calls.call(turn).unwrap();
                     }
@@ -265,7 +265,7 @@ mod tests {
                 let exchange = exchange(Operation::Oneway(0), octets, 0);
                 let (address, recorder) = serve_one(&medium, exchange, waits);
                 let calling = calling(&medium, address, waits, exchange);
-                let mut calls = Calls::connect(&calling).unwrap();
+                let mut calls = RawCalls::connect(&calling).unwrap();
                 for turn in 0..20 {
                     calls.call(turn).unwrap();
                     assert!(arrival(&recorder) > 0, "{medium:?}");
@@ -289,7 +289,7 @@ mod tests {
         let (listener, address) = channel::listen().unwrap();
         let closer = thread::spawn(move || drop(listener.accept()));
         let exchange = exchange(Operation::Cube, 60, 28);
-        let connected = Calls::connect(&calling(&Medium::Tcp, address, Waits::Block, exchange));
+        let connected = RawCalls::connect(&calling(&Medium::Tcp, address, Waits::Block, exchange));
         closer.join().unwrap();
         assert!(matches!(connected, Err(LabError::Work { .. })));
     }
