@@ -245,7 +245,7 @@ pub(crate) mod tests {
         assert_eq!(figures["all"]["max_us"], 3600.0);
         assert_eq!(figures["cpus"][1]["cpu"], 1);
         let histogram = figures["all"]["histogram"].as_array().unwrap();
-        let count = |bucket: &serde_json::Value| bucket["wake_ups"].as_u64().unwrap();
+        let count = |bucket: &Value| bucket["wake_ups"].as_u64().unwrap();
         assert_eq!(histogram.iter().map(count).sum::<u64>(), 2000);
         let mut buckets = histogram.iter();
         let bucket = buckets.find(|bucket| bucket["from_us"] == 8).unwrap();

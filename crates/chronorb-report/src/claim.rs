@@ -117,8 +117,8 @@ impl Claim {
         self.judgement.verdict
     }
 
-    /// Returns the verdict in a word or two: claims of papers are `reproduced`, own aims `met`; both
-    /// can be `missed` or `not measured`.
+    /// Returns the verdict in a word or two: claims of papers are `reproduced`, own aims `met`;
+    /// both can be `missed` or `not measured`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match (self.verdict(), self.paper) {

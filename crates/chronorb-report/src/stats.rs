@@ -62,7 +62,8 @@ impl Record {
         self.moments.calls
     }
 
-    /// Returns the latency in µs that the share `quantile` (0.0 to 1.0) of the calls did not exceed.
+    /// Returns the latency in µs that the share `quantile` (0.0 to 1.0) of the calls did not
+    /// exceed.
     ///
     /// It is exact to three digits and never above [`max_us`](Self::max_us); 0 without calls.
     #[must_use]

@@ -131,7 +131,7 @@ impl Fleet {
         Self::omniorb_at(omniorb, None, scheduled)
     }
 
-    /// Starts a server of omniORB, if that is installed, at an endpoint in its notation, for example
+    /// Starts a server of omniORB, if that is installed, at an endpoint in its notation, as
     /// `giop:unix:/path`.
     pub(crate) fn omniorb_at(
         omniorb: &OmniOrb,
@@ -207,7 +207,7 @@ impl Fleet {
         client.tell(&Some(BatchOrder { warm_up, calls }))?;
         let took = client.hear(Deadline::after(BATCH))?;
         if self.server.system.spins() {
-            // A spinning thread goes on for a while, and would take a processor from the next batch.
+            // A spinning thread goes on for a while, and would disturb the next batch.
             sleep_until(Monotonic::now() + SPIN + SPIN / 4);
         }
         Ok(took)

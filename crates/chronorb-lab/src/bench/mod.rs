@@ -1,11 +1,12 @@
 //! The harness of the experiments: servers, clients, and the systems that are compared.
 //!
-//! Every server and client is a process of its own. `ServerSpec` and `ClientSpec` describe those of
-//! the ORB, `server` and `client` run them; `with_callers` has the threads of a client call at once.
-//! A `Fleet` is a server of one of several systems, with its clients. All clients make their calls
-//! in `drive`, and check every reply. The systems are chronorb (`orb`), raw sockets, shared memory
-//! and TLS that move as many octets as its messages have (`raw`, `epoll`, `tap`), and omniORB, whose
-//! programs are compiled if it is installed (`omniorb`), and exchange the same lines:
+//! Every server and client is a process of its own. `ServerSpec` and `ClientSpec` describe those
+//! of the ORB, `server` and `client` run them; `with_callers` has the threads of a client call at
+//! once. A `Fleet` is a server of one of several systems, with its clients. All clients make their
+//! calls in `drive`, and check every reply. The systems are chronorb (`orb`), raw sockets, shared
+//! memory and TLS that move as many octets as its messages have (`raw`, `epoll`, `tap`), and
+//! omniORB, whose programs are compiled if it is installed (`omniorb`), and exchange the same
+//! lines:
 //!
 //! | child | sends | receives |
 //! |---|---|---|

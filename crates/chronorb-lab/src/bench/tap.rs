@@ -81,8 +81,8 @@ pub(crate) fn tap_with(
     heard
 }
 
-/// Sends messages of these operations to the group of the settings, and receives them there. Returns
-/// their octets with the headers of their packets, and the number of packets.
+/// Sends messages of these operations to the group of the settings, and receives them there.
+/// Returns their octets with the headers of their packets, and the number of packets.
 pub(crate) fn tap_group(
     operations: &[Operation],
     settings: &OrbSettings,

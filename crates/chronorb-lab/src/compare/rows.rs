@@ -8,7 +8,8 @@
 //! 3. Other whole numbers are settings, and identify a row, if both files have them in common: more
 //!    than half of the values of the file with fewer values are in the other. Otherwise they are
 //!    counts, and so figures.
-//! 4. `round` is a repetition. Rows that differ by it alone are one, with the median of each figure.
+//! 4. `round` is a repetition. Rows that differ by it alone are one, with the median of each
+//!    figure.
 //! 5. If rows cannot be told apart by all that, whole numbers with a unit identify them, too, if
 //!    both files have the same values. Rows that are still the same are one, with the median of
 //!    each figure.

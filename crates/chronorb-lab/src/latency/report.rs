@@ -114,19 +114,19 @@ fn notes(outcome: &LatencyOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
-            "In each of {} rounds every system made {} calls in every place, by turns, after {} that \
-             do not count. All figures are medians of the rounds, but min and max, which are those of \
-             all calls. By raw is p50 by that of raw TCP that waits alike, in the same round. Jitter \
-             is the standard deviation. Factors of claims are ratios within a round, too: medians of \
-             the rounds.",
+            "In each of {} rounds every system made {} calls in every place, by turns, after {} \
+             that do not count. All figures are medians of the rounds, but min and max, which are \
+             those of all calls. By raw is p50 by that of raw TCP that waits alike, in the same \
+             round. Jitter is the standard deviation. Factors of claims are ratios within a round, \
+             too: medians of the rounds.",
             plan.rounds,
             units::count(plan.calls.into()),
             units::count(plan.warm_up.into()),
         ),
         format!(
-            "A call of chronorb has {} octets and its reply {}, and raw TCP moves as many. Client and \
-             server are processes of their own, on one connection over the loopback. A system that \
-             spins polls on both sides, and needs a CPU for each.",
+            "A call of chronorb has {} octets and its reply {}, and raw TCP moves as many. Client \
+             and server are processes of their own, on one connection over the loopback. A system \
+             that spins polls on both sides, and needs a CPU for each.",
             outcome.messages.request, outcome.messages.reply,
         ),
         "Same CPU is what a call costs in work: client and server take turns. Across CPUs and \
@@ -148,8 +148,8 @@ fn notes(outcome: &LatencyOutcome) -> Vec<String> {
         ));
         if idle.scheduled == Scheduled::Other {
             notes.push(
-                "The calls beside idle connections have no real-time priority: this process may not \
-                 use one."
+                "The calls beside idle connections have no real-time priority: this process may \
+                 not use one."
                     .to_owned(),
             );
         }

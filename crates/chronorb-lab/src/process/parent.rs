@@ -24,8 +24,8 @@ impl Parent {
         Self::listen(|| std::process::exit(ABANDONED))
     }
 
-    /// Listens to standard input. Calls `gone` if the input ends before the work, because the parent
-    /// closed it or died.
+    /// Listens to standard input. Calls `gone` if the input ends before the work, because the
+    /// parent closed it or died.
     pub(crate) fn listen(gone: impl FnOnce() + Send + 'static) -> Self {
         let (sender, lines) = mpsc::channel();
         let is_done = Arc::new(AtomicBool::new(false));

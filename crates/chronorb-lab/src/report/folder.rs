@@ -16,8 +16,8 @@ pub(crate) fn file(given: Option<&Path>, name: &str) -> Result<PathBuf, ReportEr
     }
 }
 
-/// Returns the folder for a set of reports, which is made: the given one, or `NAME` in the folder of
-/// reports.
+/// Returns the folder for a set of reports, which is made: the given one, or `NAME` in the folder
+/// of reports.
 pub(crate) fn folder(given: Option<&Path>, name: &str) -> Result<PathBuf, ReportError> {
     match given {
         Some(folder) => make(folder.to_owned()),

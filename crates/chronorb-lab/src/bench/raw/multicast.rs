@@ -24,8 +24,8 @@ impl Group {
         }
     }
 
-    /// Sends a message. The first octets of each datagram are replaced by the numbers of the message
-    /// and of the datagram, by which the receiver detects a loss.
+    /// Sends a message. The numbers of the message and of the datagram replace the first octets of
+    /// each datagram. The receiver detects a loss by them.
     pub(super) fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         self.message = self.message.wrapping_add(1);
         for (number, piece) in frame.chunks(DATAGRAM).enumerate() {
