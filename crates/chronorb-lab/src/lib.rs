@@ -64,7 +64,7 @@ pub use comparison::{LoadSetup, PhaseCalls, PriorityComparison};
 pub use environment::Environment;
 pub use error::LabError;
 pub use experiment::{Experiment, Findings, Options, run};
-pub use pairs::PairedRatio;
+pub use pairs::Paired;
 pub use part::{CHILD_COMMAND, child_main};
 pub use process::ProcessError;
 pub use stats::{Point, Record, Summary};

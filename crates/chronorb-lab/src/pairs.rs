@@ -6,7 +6,7 @@ use crate::stats::median;
 
 /// A comparison of two systems by their figures in the same rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PairedRatio {
+pub struct Paired {
     /// The number of rounds in which both have a figure.
     pub rounds: usize,
     /// The median over the rounds of the first figure divided by the second.
@@ -23,7 +23,7 @@ pub struct PairedRatio {
     pub chance: f64,
 }
 
-impl PairedRatio {
+impl Paired {
     /// Compares the figures of each round. Returns nothing without a round.
     pub(crate) fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b.max(LEAST)).collect();
@@ -126,7 +126,7 @@ mod tests {
         let pairs: Vec<_> = (1..=40)
             .map(|n| (f64::from(n) * 0.98, f64::from(n)))
             .collect();
-        let paired = PairedRatio::of(&pairs).unwrap();
+        let paired = Paired::of(&pairs).unwrap();
         assert!((paired.ratio - 0.98).abs() < 1e-9);
         assert!((paired.ratio_high - paired.ratio_low).abs() < 1e-9);
         assert_eq!((paired.rounds, paired.less), (40, 40));
@@ -140,7 +140,7 @@ mod tests {
         let pairs: Vec<_> = (0..40)
             .map(|n| (1.0 + f64::from(n % 2) * 0.2, 1.1))
             .collect();
-        let paired = PairedRatio::of(&pairs).unwrap();
+        let paired = Paired::of(&pairs).unwrap();
         assert!(
             paired.ratio_low < 1.0 && paired.ratio_high > 1.0,
             "{paired:?}"
@@ -153,9 +153,9 @@ mod tests {
         let pairs: Vec<_> = (1..=40)
             .map(|n| (f64::from(n % 7) + 1.0, f64::from(n % 5) + 1.0))
             .collect();
-        let paired = PairedRatio::of(&pairs).unwrap();
+        let paired = Paired::of(&pairs).unwrap();
         assert!(paired.ratio_low < paired.ratio && paired.ratio < paired.ratio_high);
-        assert_eq!(PairedRatio::of(&pairs), Some(paired));
+        assert_eq!(Paired::of(&pairs), Some(paired));
     }
 
     #[test]
@@ -167,6 +167,6 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_no_round() {
-        assert_eq!(PairedRatio::of(&[]), None);
+        assert_eq!(Paired::of(&[]), None);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::place::Scheduled;
+use crate::report::rounds;
 use crate::stats::Record;
 
 /// An order to a server, its argument.
@@ -198,14 +198,7 @@ pub(crate) struct BatchTimes {
 impl BatchTimes {
     /// Returns the calls as a record, one after the other.
     pub(crate) fn record(&self) -> Record {
-        let mut record = Record::new();
-        let mut at = Duration::ZERO;
-        for latency in &self.latencies_ns {
-            let latency = Duration::from_nanos(*latency);
-            record.add(at, latency);
-            at += latency;
-        }
-        record
+        rounds::record(&self.latencies_ns)
     }
 }
 

@@ -6,7 +6,7 @@ use super::system::System;
 use super::trial::{Cell, Trial};
 use crate::Claim;
 use crate::bench::{Placement, Waits};
-use crate::pairs::PairedRatio;
+use crate::pairs::Paired;
 use crate::stats::median;
 use crate::units;
 
@@ -131,7 +131,7 @@ fn little_more(outcome: &Outcome) -> Claim {
 }
 
 /// How many more calls GIOPlite makes over TCP, with the figures in words.
-fn gain(outcome: &Outcome, cell: Cell) -> Option<(PairedRatio, String)> {
+fn gain(outcome: &Outcome, cell: Cell) -> Option<(Paired, String)> {
     let of = |system| (Protocol::Iiop, system, cell);
     let gain = outcome
         .p50_by(of(System::GiopLite), of(System::Giop))?

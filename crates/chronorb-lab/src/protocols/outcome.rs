@@ -14,7 +14,7 @@ use crate::Claim;
 use crate::bench::{Arrivals, OmniOrb, Sizes, Tapped};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
-use crate::pairs::PairedRatio;
+use crate::pairs::Paired;
 use crate::stats::{Record, Summary, median};
 
 /// The calls, or messages without an answer, of one system in one cell in one round.
@@ -269,7 +269,7 @@ impl Outcome {
     }
 
     /// The p50 of one by that of another, in the rounds that both have.
-    pub(super) fn p50_by(&self, one: Key, other: Key) -> Option<PairedRatio> {
+    pub(super) fn p50_by(&self, one: Key, other: Key) -> Option<Paired> {
         let others: Vec<&Row> = self.arrived(other).collect();
         let pairs: Vec<_> = self
             .arrived(one)
@@ -278,11 +278,11 @@ impl Outcome {
                 Some((row.latency.p50_us, other.latency.p50_us))
             })
             .collect();
-        PairedRatio::of(&pairs)
+        Paired::of(&pairs)
     }
 
     /// That by what the protocol stands on.
-    pub(super) fn by_raw(&self, (protocol, system, cell): Key) -> Option<PairedRatio> {
+    pub(super) fn by_raw(&self, (protocol, system, cell): Key) -> Option<Paired> {
         self.p50_by((protocol, system, cell), (protocol, System::Raw, cell))
     }
 
@@ -396,5 +396,5 @@ struct Ratio {
     by: System,
     #[serde(flatten)]
     cell: Cell,
-    p50: PairedRatio,
+    p50: Paired,
 }

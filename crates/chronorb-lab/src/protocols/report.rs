@@ -11,7 +11,7 @@ use super::system::System;
 use super::trial::{Cell, Trial};
 use crate::bench::Sizes;
 use crate::experiment::Experiment;
-use crate::pairs::PairedRatio;
+use crate::pairs::Paired;
 use crate::report::{begin, curve, end, latency};
 
 pub(super) fn document(outcome: &Outcome) -> Document {
@@ -170,7 +170,7 @@ fn of_latencies(outcome: &Outcome, cell: Cell) -> Table {
 }
 
 /// What the ORB adds, and by how much it takes longer.
-fn added(by_raw: &PairedRatio) -> [String; 2] {
+fn added(by_raw: &Paired) -> [String; 2] {
     let added = match by_raw.difference {
         less if less < 0.0 => format!("-{}", units::time(-less)),
         more => units::time(more),
@@ -203,7 +203,7 @@ fn of_clients(outcome: &Outcome, cell: Cell) -> Table {
                 Some((rate, *raw))
             })
             .collect();
-        let by_raw = PairedRatio::of(&pairs).filter(|_| system != System::Raw);
+        let by_raw = Paired::of(&pairs).filter(|_| system != System::Raw);
         cells.push(by_raw.map_or_else(String::new, |by_raw| format!("{:.2}", by_raw.ratio)));
         Some((system.name(protocol), cells))
     });

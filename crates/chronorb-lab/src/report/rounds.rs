@@ -1,6 +1,20 @@
-//! Figures of several rounds as one.
+//! Rounds of the same calls: their records, and their figures as one.
 
-use crate::stats::{Summary, median};
+use std::time::Duration;
+
+use crate::stats::{Record, Summary, median};
+
+/// Records the calls of a round, one after the other.
+pub(crate) fn record(latencies_ns: &[u64]) -> Record {
+    let mut record = Record::new();
+    let mut at = Duration::ZERO;
+    for latency in latencies_ns {
+        let latency = Duration::from_nanos(*latency);
+        record.add(at, latency);
+        at += latency;
+    }
+    record
+}
 
 /// Summarises rounds of the same calls: the number of all calls, the longest of them, and the
 /// medians of all other figures. Returns nothing without a round.

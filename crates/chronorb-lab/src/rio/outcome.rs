@@ -13,7 +13,7 @@ use crate::Claim;
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures, plain_data};
 use crate::inversion::{Class, Mode};
-use crate::pairs::PairedRatio;
+use crate::pairs::Paired;
 use crate::stats::{Record, Summary, median};
 
 /// All that was found.
@@ -138,13 +138,13 @@ impl Outcome {
         part: Part,
         [one, other]: [Way; 2],
         figure: impl Fn(&EchoRow) -> f64,
-    ) -> Option<PairedRatio> {
+    ) -> Option<Paired> {
         let pairs = self.turns(part, one).filter_map(|row| {
             let mut others = self.turns(part, other);
             let match_of = others.find(|other| other.round == row.round)?;
             Some((figure(row), figure(match_of)))
         });
-        PairedRatio::of(&pairs.collect::<Vec<_>>())
+        Paired::of(&pairs.collect::<Vec<_>>())
     }
 
     /// The median of a figure over the rounds.
