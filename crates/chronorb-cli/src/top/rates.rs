@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use chronorb_orb::monitor::{Doing, LaneReport, Report, SchedulingReport, Strategy, ThreadReport};
+use chronorb_orb::monitor::{
+    LaneReport, Report, SchedulingReport, Strategy, ThreadActivity, ThreadReport,
+};
 use serde::Serialize;
 
 /// An ORB at the end of an interval, and its activity within. `--json` prints it.
@@ -64,7 +66,7 @@ pub(super) struct ThreadView {
     pub(super) tid: u32,
     pub(super) scheduling: SchedulingReport,
     pub(super) cpus: Vec<usize>,
-    pub(super) activity: Doing,
+    pub(super) activity: ThreadActivity,
     pub(super) requests_per_s: f64,
 }
 
@@ -140,7 +142,9 @@ impl LaneView {
             endpoints: after.endpoints.clone(),
             connections: after.connections,
             seats: after.seats,
-            threads_busy: busy.filter(|t| t.activity != Doing::Waiting).count(),
+            threads_busy: busy
+                .filter(|t| t.activity != ThreadActivity::Waiting)
+                .count(),
             queued: after.queued,
             requests_per_s: rate(|lane| lane.served),
             refused_per_s: rate(|lane| lane.refused),

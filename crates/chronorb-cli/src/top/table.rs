@@ -1,6 +1,6 @@
 //! The activity of an ORB as lines of text.
 
-use chronorb_orb::monitor::{Doing, PolicyReport, SchedulingReport, Strategy};
+use chronorb_orb::monitor::{PolicyReport, SchedulingReport, Strategy, ThreadActivity};
 
 use super::rates::{LaneView, ThreadView, View};
 use super::text::{count, cut, cut_front, number, plain, ranges, time};
@@ -205,7 +205,10 @@ impl Columns {
         };
         let busy = format!("{}/{}", lane.threads_busy, lane.threads.len());
         let when = |is: bool, look: Look| if is { look } else { Look::Plain };
-        let serving = lane.threads.iter().filter(|t| t.activity == Doing::Serving);
+        let serving = lane
+            .threads
+            .iter()
+            .filter(|t| t.activity == ThreadActivity::Serving);
         let is_full = serving.count() >= lane.seats as usize;
         let times = [lane.p50_us, lane.p99_us, lane.max_us]
             .map(|us| us.map_or_else(|| "-".to_owned(), time));
@@ -272,13 +275,13 @@ fn thread_line(thread: &ThreadView, layout: Layout, serves: bool) -> Line {
         .saturating_sub(2 + 9 + 8 + 9 + 11 + 8)
         .clamp(12, 32);
     let (look, activity) = match thread.activity {
-        Doing::Waiting => (Look::Faint, "waiting"),
-        Doing::Reading => (Look::Busy, "reading"),
-        Doing::Serving => (Look::Busy, "serving"),
-        Doing::Blocked => (Look::Waits, "blocked"),
-        Doing::Monitoring => (Look::Plain, "monitoring"),
-        Doing::Running => (Look::Busy, "running"),
-        Doing::Sleeping => (Look::Faint, "sleeping"),
+        ThreadActivity::Waiting => (Look::Faint, "waiting"),
+        ThreadActivity::Reading => (Look::Busy, "reading"),
+        ThreadActivity::Serving => (Look::Busy, "serving"),
+        ThreadActivity::Blocked => (Look::Waits, "blocked"),
+        ThreadActivity::Monitoring => (Look::Plain, "monitoring"),
+        ThreadActivity::Running => (Look::Busy, "running"),
+        ThreadActivity::Sleeping => (Look::Faint, "sleeping"),
         _ => (Look::Plain, "?"),
     };
     let rate = if serves {

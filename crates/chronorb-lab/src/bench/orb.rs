@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chronorb::prelude::*;
-use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, Waiting, parse_endpoints};
+use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, WaitPolicy, parse_endpoints};
 use chronorb_rt::Deadline;
 
 use super::drive::Caller;
@@ -108,10 +108,10 @@ pub(super) fn config(endpoints: &str, options: &[String]) -> Result<OrbConfig, L
 }
 
 /// Returns the ORB's way to wait. Spinning lasts through a ping-pong, and ends after it.
-pub(crate) const fn waiting(waits: Waits) -> Waiting {
+pub(crate) const fn waiting(waits: Waits) -> WaitPolicy {
     match waits {
-        Waits::Block => Waiting::Block,
-        Waits::Spin => Waiting::Spin(SPIN),
+        Waits::Block => WaitPolicy::Block,
+        Waits::Spin => WaitPolicy::Spin(SPIN),
     }
 }
 

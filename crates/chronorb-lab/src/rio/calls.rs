@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::process;
 
 use chronorb_net::Undo;
-use chronorb_rio::kernel::{Kept, Ways};
+use chronorb_rio::kernel::{EnforcedPlan, Ways};
 use chronorb_testnet::{Host, TestHost};
 use rustix::fs::{self, MemfdFlags};
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ impl<'a> Server<'a> {
         let plan = plan.map_err(|error| error.to_string())?;
         // Whatever becomes of this process, the network ends with it.
         let untold = &mut |_: &Undo| Ok(());
-        let keep = || Kept::keep(&plan.interface, &plan.classes, Ways::Out, untold);
+        let keep = || EnforcedPlan::keep(&plan.interface, &plan.classes, Ways::Out, untold);
         let kept = self.host.enter(keep).map_err(|error| error.to_string())?;
         // In memory, so that nothing of it is left however this process ends.
         let file = fs::memfd_create("plan", MemfdFlags::CLOEXEC);
@@ -192,7 +192,7 @@ impl<'a> Server<'a> {
 
 /// A host whose kernel keeps a plan.
 struct Prepared {
-    kept: Kept,
+    kept: EnforcedPlan,
     /// What it keeps, for the server.
     file: File,
 }

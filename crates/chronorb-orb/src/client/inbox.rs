@@ -5,8 +5,8 @@
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::connection::{Bounds, Message, MessageReader, Negotiation, Progress, ReadError};
 use chronorb_giop::{CompletionStatus, MessageHeader, SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Deadline, look_for};
-use chronorb_transport::{Connection, IoError, Waiting};
+use chronorb_rt::{Deadline, poll_for};
+use chronorb_transport::{Connection, IoError, WaitPolicy};
 
 use super::connection::{Failure, comm_failure, timeout};
 use crate::config::OrbConfig;
@@ -15,7 +15,7 @@ use crate::scope;
 
 /// The receiving half of a connection to a server.
 pub(super) struct Inbox {
-    waiting: Waiting,
+    waiting: WaitPolicy,
     reader: MessageReader,
 }
 
@@ -28,14 +28,14 @@ impl Inbox {
 
     /// The inbox of a connection on which replies to several requests arrive, and parts of them in
     /// any order.
-    pub(super) fn shared(config: &OrbConfig, waiting: Waiting) -> Self {
+    pub(super) fn shared(config: &OrbConfig, waiting: WaitPolicy) -> Self {
         let max_octets = config.max_buffered_octets;
         Self::with(config, waiting, MAX_PARTIAL_REPLIES, max_octets)
     }
 
     fn with(
         config: &OrbConfig,
-        waiting: Waiting,
+        waiting: WaitPolicy,
         fragmented: usize,
         fragment_octets: usize,
     ) -> Self {
@@ -193,14 +193,14 @@ impl From<Unreceived> for Failure {
 fn wait(
     transport: &dyn Connection,
     room: &mut [u8],
-    waiting: Waiting,
+    waiting: WaitPolicy,
     deadline: Deadline,
 ) -> Result<usize, IoError> {
-    if waiting != Waiting::Block {
+    if waiting != WaitPolicy::Block {
         let bound = waiting
             .bound()
             .min(deadline.remaining().unwrap_or_default());
-        let looked = look_for(bound, || match transport.look(room) {
+        let looked = poll_for(bound, || match transport.look(room) {
             Err(IoError::WouldBlock) => None,
             received => Some(received),
         });

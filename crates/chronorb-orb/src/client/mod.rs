@@ -12,7 +12,7 @@ mod outbox;
 mod prepared;
 mod route;
 
-pub use asynchronous::Pending;
+pub use asynchronous::PendingReply;
 pub(crate) use asynchronous::is_in_handler;
 pub(crate) use binding::forget_orb;
 pub(crate) use collocated::direct;

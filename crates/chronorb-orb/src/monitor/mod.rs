@@ -19,8 +19,8 @@ mod thread;
 pub use client::{Client, ClientError};
 pub use place::{SocketError, directories, directories_of};
 pub use report::{
-    Doing, LaneReport, PolicyReport, PoolReport, ReadError, Report, SchedulingReport, Strategy,
-    ThreadReport, TimesReport, VERSION,
+    LaneReport, PolicyReport, PoolReport, ReadError, Report, SchedulingReport, Strategy,
+    ThreadActivity, ThreadReport, TimesReport, VERSION,
 };
 pub(crate) use thread::Monitor;
 pub use thread::MonitorError;

@@ -122,7 +122,7 @@ pub struct ThreadReport {
     /// The CPUs on which it may run, by number.
     pub cpus: Vec<usize>,
     /// The present activity.
-    pub activity: Doing,
+    pub activity: ThreadActivity,
     /// Requests that it has served; 0 for a thread that belongs to no lane.
     pub served: u64,
 }
@@ -131,7 +131,7 @@ pub struct ThreadReport {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Doing {
+pub enum ThreadActivity {
     /// A lane's thread waits for something to do.
     Waiting,
     /// A lane's thread accepts connections, or reads.
@@ -342,7 +342,7 @@ impl From<ThreadSnapshot> for ThreadReport {
 impl ThreadReport {
     fn of_other(thread: ThreadInfo) -> Self {
         let activity = if thread.tid == chronorb_rt::thread_id() {
-            Doing::Monitoring
+            ThreadActivity::Monitoring
         } else {
             doing_of(thread.tid)
         };
@@ -358,18 +358,18 @@ impl ThreadReport {
 }
 
 /// Returns the activity of a thread of this process as the kernel reports it, proc_pid_stat(5).
-fn doing_of(tid: u32) -> Doing {
+fn doing_of(tid: u32) -> ThreadActivity {
     let path = format!("/proc/self/task/{tid}/stat");
     let stat = std::fs::read(Path::new(&path)).unwrap_or_default();
     // The name is in parentheses, and may contain some itself.
     let name_end = stat.iter().rposition(|&octet| octet == b')');
     match name_end.and_then(|end| stat.get(end + 2)) {
-        Some(b'R') => Doing::Running,
-        _ => Doing::Sleeping,
+        Some(b'R') => ThreadActivity::Running,
+        _ => ThreadActivity::Sleeping,
     }
 }
 
-impl From<Activity> for Doing {
+impl From<Activity> for ThreadActivity {
     fn from(activity: Activity) -> Self {
         match activity {
             Activity::Waiting => Self::Waiting,
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_waits_sleeps_and_one_that_asks_runs() {
-        assert_eq!(doing_of(chronorb_rt::thread_id()), Doing::Running);
-        assert_eq!(doing_of(u32::MAX), Doing::Sleeping);
+        assert_eq!(doing_of(chronorb_rt::thread_id()), ThreadActivity::Running);
+        assert_eq!(doing_of(u32::MAX), ThreadActivity::Sleeping);
     }
 }

@@ -14,7 +14,7 @@ use super::dispatch;
 use super::end::End;
 use super::lane::Lane;
 use super::queued::DispatchTarget;
-use crate::config::{Filtered, FilteredRequest};
+use crate::config::{FilterDecision, FilteredRequest};
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
@@ -59,8 +59,8 @@ pub(super) fn target_of(
         octets,
     });
     Ok(match said {
-        Filtered::PassOn => Ok(at_lane_of(priority, None)),
-        Filtered::ServeAt(at) => Ok(at_lane_of(Some(at), Some(at))),
-        Filtered::Refuse(exception) => Err(exception),
+        FilterDecision::PassOn => Ok(at_lane_of(priority, None)),
+        FilterDecision::ServeAt(at) => Ok(at_lane_of(Some(at), Some(at))),
+        FilterDecision::Refuse(exception) => Err(exception),
     })
 }

@@ -14,10 +14,10 @@ use std::time::Duration;
 use chronorb_giop::connection::empty_message;
 use chronorb_giop::{MessageType, SystemException};
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Slots, Text, Wake, log,
-    look_unless_wanted,
+    Deadline, Gate, Key, Monotonic, PiMutex, ReleaseOutcome, RemoveOutcome, Slots, Text, Wake, log,
+    poll_unless_contended,
 };
-use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
+use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, WaitPolicy};
 #[cfg(feature = "miop")]
 use chronorb_transport::{Address, Endpoint};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -90,7 +90,7 @@ pub(crate) struct Lane {
     /// The number of the next thread, for its name.
     numbers: AtomicU32,
     strategy: LaneStrategy,
-    waiting: Waiting,
+    waiting: WaitPolicy,
     watch: LaneWatch,
     probe: Option<StageProbe>,
 }
@@ -346,10 +346,10 @@ impl Lane {
     /// Waits on the reactor.
     fn wait(&self, time_out: Option<Duration>, called: bool) -> io::Result<Option<Event>> {
         // A thread that may be called by a kick has to be in the wait that the kick ends.
-        if self.waiting != Waiting::Block && !called {
+        if self.waiting != WaitPolicy::Block && !called {
             let bound = self.waiting.bound().min(time_out.unwrap_or(Duration::MAX));
             // Threads that poll a connection of their own take precedence: their poll is cheaper.
-            let looked = look_unless_wanted(bound, || {
+            let looked = poll_unless_contended(bound, || {
                 let event = self.reactor.wait(Some(Duration::ZERO));
                 event.transpose()
             });
@@ -434,7 +434,7 @@ impl Lane {
                 input.closed = true;
                 connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
-            } else if matches!(input.release(), Released::Again(_)) {
+            } else if matches!(input.release(), ReleaseOutcome::Again(_)) {
                 self.rearm(&connection, key);
             }
         }
@@ -460,7 +460,7 @@ impl Lane {
     /// Ends a connection after the messages in progress.
     pub(super) fn end(&self, key: Key) {
         let removed = self.connections.remove(key);
-        if let (Removed::InUse, Some(affinity)) = (removed, self.strategy.affinity()) {
+        if let (RemoveOutcome::InUse, Some(affinity)) = (removed, self.strategy.affinity()) {
             // Otherwise a thread that waits on the connection would go on waiting.
             affinity.call_from(&self.connections, key);
         }

@@ -35,7 +35,7 @@ mod worker;
 
 pub(crate) use endpoints::PublishedEndpoint;
 pub(crate) use lane::Lane;
-pub use listening::{Listening, ListeningEndpoint, PeerProof};
+pub use listening::{ListeningEndpoint, ListeningEndpoints, PeerProof};
 pub(crate) use listening::{listening, log_listening};
 pub(crate) use main_thread::MainThread;
 pub(crate) use outlet::Outlet;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use chronorb_cdr::{Arena, Frame};
 use chronorb_giop::{MessageHeader, MessageType, SystemException};
-use chronorb_rt::{Key, Stayer};
+use chronorb_rt::{AffineThread, Key};
 use chronorb_transport::Event;
 
 use super::at::At;
@@ -66,7 +66,7 @@ pub(super) struct Worker {
     /// Set while the thread has the priority of another lane.
     raised: bool,
     /// The entry of the thread among those that can be called back from a connection.
-    stayer: Option<Arc<Stayer>>,
+    stayer: Option<Arc<AffineThread>>,
     /// Set if the thread may wait on the connection of the last request.
     may_stay: bool,
 }

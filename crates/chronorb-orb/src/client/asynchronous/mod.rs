@@ -12,6 +12,6 @@ mod slot;
 mod table;
 
 pub(crate) use attendance::is_in_handler;
-pub use pending::Pending;
+pub use pending::PendingReply;
 
 pub(in crate::client) use attendance::Attended;

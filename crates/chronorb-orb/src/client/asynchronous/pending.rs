@@ -38,7 +38,7 @@ use crate::object::Object;
 ///
 /// Whatever the reply says is done as with every call: after a location forward, or where the server has closed
 /// the connection without having begun, the request is sent again, by whoever has read that.
-pub struct Pending<T, E = SystemException> {
+pub struct PendingReply<T, E = SystemException> {
     stage: Stage,
     read: fn(Reply<'_>) -> Result<T, E>,
 }
@@ -52,7 +52,7 @@ enum Stage {
     Over,
 }
 
-impl<T, E: From<SystemException>> Pending<T, E> {
+impl<T, E: From<SystemException>> PendingReply<T, E> {
     /// Sends a request, whose reply `read` will read.
     ///
     /// Generated stubs call this.
@@ -187,9 +187,9 @@ impl<T, E: From<SystemException>> Pending<T, E> {
 }
 
 /// Ready with the result. The request is sent when the call begins, not when this is first polled; from then on the
-/// attendant thread of the connection waits for the reply, as [`on_reply`](Pending::on_reply) says, and wakes the
+/// attendant thread of the connection waits for the reply, as [`on_reply`](PendingReply::on_reply) says, and wakes the
 /// task.
-impl<T, E: From<SystemException>> Future for Pending<T, E> {
+impl<T, E: From<SystemException>> Future for PendingReply<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -225,7 +225,7 @@ impl<T, E: From<SystemException>> Future for Pending<T, E> {
     }
 }
 
-impl<T, E> Drop for Pending<T, E> {
+impl<T, E> Drop for PendingReply<T, E> {
     fn drop(&mut self) {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Own(slot) => slot.cancel(),
@@ -235,14 +235,14 @@ impl<T, E> Drop for Pending<T, E> {
     }
 }
 
-impl<T, E> fmt::Debug for Pending<T, E> {
+impl<T, E> fmt::Debug for PendingReply<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match self.stage {
             Stage::Own(_) => "under way",
             Stage::Attended(_) => "attended",
             Stage::Over => "over",
         };
-        f.debug_tuple("Pending").field(&stage).finish()
+        f.debug_tuple("PendingReply").field(&stage).finish()
     }
 }
 

@@ -21,7 +21,7 @@ use chronorb_giop::{
     SystemExceptionKind, Version, minor, reply_id,
 };
 use chronorb_rt::{Deadline, Gate, Monotonic, PiMutex};
-use chronorb_transport::{Carriage, Connection, IoError, Waiting};
+use chronorb_transport::{Carriage, Connection, IoError, WaitPolicy};
 
 pub(in crate::client) use self::attended::{Attendant, Rest};
 pub(super) use self::sending::Sending;
@@ -108,7 +108,7 @@ impl Multiplexed {
     ) -> Self {
         // A thread that waits all the time would never let its processor go.
         let waiting = match has_reader {
-            true => Waiting::Block,
+            true => WaitPolicy::Block,
             false => config.client_wait,
         };
         let is_stream = transport.carriage() == Carriage::Stream;

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use chronorb_giop::MessageType;
-use chronorb_rt::{Key, Released};
+use chronorb_rt::{Key, ReleaseOutcome};
 
 use super::Lane;
 use super::origin::Origin;
@@ -79,7 +79,7 @@ impl Lane {
                 connection.say_goodbye(MessageType::CloseConnection);
             }
             Some(input) => {
-                if matches!(input.release(), Released::Again(_)) {
+                if matches!(input.release(), ReleaseOutcome::Again(_)) {
                     self.rearm(&connection, key);
                 }
                 return false;
@@ -121,7 +121,7 @@ impl Lane {
                 self.incidents.note(Incident::Silent, &*connection, 0);
                 connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
-            } else if matches!(input.release(), Released::Again(_)) {
+            } else if matches!(input.release(), ReleaseOutcome::Again(_)) {
                 self.rearm(&connection, key);
             }
         }

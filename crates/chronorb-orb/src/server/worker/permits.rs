@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use chronorb_cdr::Frame;
 use chronorb_giop::{MessageHeader, MessageType};
-use chronorb_rt::{Risen, set_current};
+use chronorb_rt::{WakeReason, set_current};
 use chronorb_transport::Event;
 
 use super::{Worker, thread_of};
@@ -255,8 +255,8 @@ impl Worker {
     pub(in crate::server) fn rise(&mut self, scheduler: &PoolScheduler) -> bool {
         let crew = scheduler.crew(self.lane.index());
         let risen = self.member.map(|member| crew.rise(member));
-        self.raised |= risen == Some(Risen::Raised);
-        matches!(risen, Some(Risen::Called | Risen::Raised))
+        self.raised |= risen == Some(WakeReason::Raised);
+        matches!(risen, Some(WakeReason::Called | WakeReason::Raised))
     }
 
     /// Returns to its own priority, if it was raised for another lane.

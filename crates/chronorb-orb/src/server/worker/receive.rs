@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{CdrError, Frame};
 use chronorb_giop::connection::Message;
 use chronorb_giop::{MessageHeader, MessageProtocol, MessageType};
-use chronorb_rt::Released;
+use chronorb_rt::ReleaseOutcome;
 use chronorb_transport::Event;
 
 use super::Worker;
@@ -73,8 +73,8 @@ impl Worker {
                     return Ok(None);
                 }
                 match input.release() {
-                    Released::Done => return Ok(None),
-                    Released::Again(again) => {
+                    ReleaseOutcome::Done => return Ok(None),
+                    ReleaseOutcome::Again(again) => {
                         input = again;
                         input.unread = true;
                         input.hung_up = connection.is_hung_up();
@@ -107,7 +107,7 @@ impl Worker {
             let work = connection.begin_work();
             input.settle(true);
             // The input is released before the upcall in any case: the next thread reads it.
-            let again = matches!(input.release(), Released::Again(_));
+            let again = matches!(input.release(), ReleaseOutcome::Again(_));
             if more || again {
                 // Promotes a follower: it gets an event for this connection at once.
                 at.rearm();
