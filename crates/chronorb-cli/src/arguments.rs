@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chronorb_lab::demo::Options;
-use chronorb_lab::{CHILD_COMMAND, Setup};
+use chronorb_lab::demo::DemoOptions;
+use chronorb_lab::{CHILD_COMMAND, LoadSetup};
 use clap::{Args, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
 
@@ -101,14 +101,14 @@ pub(crate) struct DemoArguments {
     report: Option<PathBuf>,
 
     /// The length of each of the two phases, 1 to 3600 seconds.
-    #[arg(long, value_name = "N", default_value_t = Setup::default().phase.as_secs(),
+    #[arg(long, value_name = "N", default_value_t = LoadSetup::default().phase.as_secs(),
           value_parser = value_parser!(u64).range(1..=3600))]
     seconds: u64,
 }
 
 impl Default for DemoArguments {
     fn default() -> Self {
-        let options = Options::default();
+        let options = DemoOptions::default();
         Self {
             json: options.json,
             report: options.report,
@@ -117,14 +117,14 @@ impl Default for DemoArguments {
     }
 }
 
-impl From<DemoArguments> for Options {
+impl From<DemoArguments> for DemoOptions {
     fn from(arguments: DemoArguments) -> Self {
         Self {
             json: arguments.json,
             report: arguments.report,
-            setup: Setup {
+            setup: LoadSetup {
                 phase: Duration::from_secs(arguments.seconds),
-                ..Setup::default()
+                ..LoadSetup::default()
             },
         }
     }

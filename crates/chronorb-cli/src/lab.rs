@@ -290,7 +290,7 @@ fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(all::names())
 }
 
-impl From<AllArguments> for all::Options {
+impl From<AllArguments> for all::AllOptions {
     fn from(arguments: AllArguments) -> Self {
         Self {
             json: arguments.json,
@@ -336,7 +336,7 @@ pub(crate) struct CompareArguments {
 
 impl CompareArguments {
     fn run(self) -> ExitCode {
-        status(compare::run(&compare::Options {
+        status(compare::run(&compare::CompareOptions {
             first: self.first,
             second: self.second,
             json: self.json,

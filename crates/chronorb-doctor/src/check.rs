@@ -20,13 +20,13 @@ pub(crate) struct Check {
     /// The remedy where the machine could not be read: how to find out.
     look: String,
     /// Reads the states of the machine.
-    read: fn(&Machine) -> Reading,
+    read: fn(&Machine) -> ReadStates,
     /// The judgements and remedies by state.
     pub(crate) rules: Vec<Rule>,
 }
 
 /// The states of the machine: several for a check that looks at each network interface.
-pub(crate) type Reading = Result<Vec<State>, Unreadable>;
+pub(crate) type ReadStates = Result<Vec<State>, Unreadable>;
 
 /// A state of the machine, with the words that a rule quotes.
 #[derive(Debug)]
@@ -56,12 +56,12 @@ impl State {
 }
 
 /// A reading of one state.
-pub(crate) fn one<const N: usize>(name: &str, words: [&dyn Display; N]) -> Reading {
+pub(crate) fn one<const N: usize>(name: &str, words: [&dyn Display; N]) -> ReadStates {
     Ok(vec![State::new(name, words)])
 }
 
 /// Reads the state that a file names.
-pub(crate) fn told(machine: &Machine, path: &str) -> Reading {
+pub(crate) fn told(machine: &Machine, path: &str) -> ReadStates {
     Ok(vec![State::told(path, &machine.read(path)?)])
 }
 
@@ -90,7 +90,7 @@ impl Check {
     /// Parses the texts of the checks, which describe their format at the beginning.
     pub(crate) fn parse(
         text: &'static str,
-        reader: fn(&str) -> fn(&Machine) -> Reading,
+        reader: fn(&str) -> fn(&Machine) -> ReadStates,
     ) -> Vec<Self> {
         let mut checks: Vec<Self> = Vec::new();
         for (key, title, text) in entries(text) {

@@ -1,11 +1,11 @@
 //! The diagnosis: all findings, and the measurement.
 
 use chronorb_report::units;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::finding::{Finding, Verdict};
-use crate::wake_ups::{self, WakeUps};
+use crate::wake_ups::WakeUps;
 
 /// The findings of all checks, and the measurement.
 #[derive(Clone, Debug)]
@@ -77,21 +77,13 @@ impl Diagnosis {
 
     /// Returns the figures for programs.
     #[must_use]
-    pub fn figures(&self) -> Figures<'_> {
-        Figures {
-            environment: &self.environment,
-            findings: &self.findings,
-            measurement: self.measurement.as_ref().map(WakeUps::figures),
-        }
+    pub fn figures(&self) -> Value {
+        json!({
+            "environment": self.environment,
+            "findings": self.findings,
+            "measurement": self.measurement.as_ref().map(WakeUps::figures),
+        })
     }
-}
-
-/// A [`Diagnosis`] for programs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figures<'a> {
-    environment: &'a Environment,
-    findings: &'a [Finding],
-    measurement: Option<wake_ups::Figures>,
 }
 
 #[cfg(test)]
@@ -157,7 +149,7 @@ pub(crate) mod tests {
     #[test]
     fn figures_for_programs_have_the_documented_shape() {
         let mut diagnosis = diagnosis();
-        let figures = serde_json::to_value(diagnosis.figures()).unwrap();
+        let figures = diagnosis.figures();
         assert!(figures["environment"]["kernel"].is_string());
         assert!(figures["measurement"].is_null());
         assert_eq!(
@@ -175,7 +167,7 @@ pub(crate) mod tests {
         assert_eq!(figures["findings"][3]["verdict"], "missing");
         assert!(figures["findings"][0]["remedy"].is_null());
         diagnosis.measurement = Some(wake_ups());
-        let figures = serde_json::to_value(diagnosis.figures()).unwrap();
+        let figures = diagnosis.figures();
         assert!(figures["measurement"].is_object());
     }
 }

@@ -50,6 +50,33 @@ pub struct Environment {
     pub stolen_percent: Vec<f64>,
 }
 
+/// A measurement under way, on a machine that was probed before it.
+#[derive(Clone, Debug)]
+pub struct EnvironmentWatch {
+    environment: Environment,
+    start: ProcessorTime,
+}
+
+impl EnvironmentWatch {
+    /// Probes the machine, and begins to observe its processors.
+    #[must_use]
+    pub fn start() -> Self {
+        Self {
+            environment: Environment::probe(),
+            start: ProcessorTime::now(),
+        }
+    }
+
+    /// Returns the machine, with the share of the processors' time that the hypervisor gave to
+    /// other guests since the start.
+    #[must_use]
+    pub fn finish(mut self) -> Environment {
+        let stolen = self.start.stolen_percent(ProcessorTime::now());
+        self.environment.stolen_percent = vec![stolen];
+        self.environment
+    }
+}
+
 impl Environment {
     /// Describes this machine and the rights of this process.
     #[must_use]

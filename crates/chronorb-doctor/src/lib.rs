@@ -37,7 +37,7 @@ use checks::CHECKS;
 use environment::ProcessorTime;
 use machine::Machine;
 
-pub use diagnosis::{Diagnosis, Figures};
+pub use diagnosis::Diagnosis;
 pub use environment::Environment;
 pub use error::DoctorError;
 pub use finding::{Finding, Verdict};
@@ -104,8 +104,7 @@ fn print(options: &Options, diagnosis: &Diagnosis) -> io::Result<()> {
         for caveat in diagnosis.measurement.iter().flat_map(WakeUps::caveats) {
             eprintln!("{caveat}");
         }
-        serde_json::to_writer(&mut out, &diagnosis.figures())?;
-        writeln!(out)?;
+        writeln!(out, "{}", diagnosis.figures())?;
         eprint!("{path}");
     } else {
         // What to do first stays the last line.

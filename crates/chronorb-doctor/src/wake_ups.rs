@@ -7,7 +7,7 @@ use chronorb_report::stats::Record;
 use chronorb_rt::{
     MemoryLock, Monotonic, Rights, Scheduling, ThreadBuilder, lock_all, sleep_until,
 };
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::error::DoctorError;
 use crate::machine::Machine;
@@ -75,22 +75,40 @@ impl WakeUps {
         caveats
     }
 
-    pub(crate) fn figures(&self) -> Figures {
-        Figures {
-            real_time: self.is_real_time(),
-            scheduling: self.scheduling.to_string(),
-            memory_locked: self.memory_locked,
-            period_us: self.period.as_micros() as u64,
-            seconds: self.length.as_secs_f64(),
-            all: Lateness::new(&self.all()),
-            cpus: (self.cpus.iter())
-                .map(|cpu| CpuFigures {
-                    cpu: cpu.cpu,
-                    late: Lateness::new(&cpu.late),
-                })
-                .collect(),
-        }
+    /// Returns the measurement for programs.
+    pub(crate) fn figures(&self) -> Value {
+        let cpus = self.cpus.iter().map(|cpu| {
+            let mut figures = lateness_figures(&cpu.late);
+            figures["cpu"] = cpu.cpu.into();
+            figures
+        });
+        json!({
+            "real_time": self.is_real_time(),
+            "scheduling": self.scheduling.to_string(),
+            "memory_locked": self.memory_locked,
+            "period_us": self.period.as_micros() as u64,
+            "seconds": self.length.as_secs_f64(),
+            "all": lateness_figures(&self.all()),
+            "cpus": cpus.collect::<Vec<_>>(),
+        })
     }
+}
+
+/// Returns the figures of a record, with a histogram by powers of two.
+fn lateness_figures(record: &Record) -> Value {
+    let summary = record.summary();
+    let counts = record.by_powers_of_two().into_iter().enumerate();
+    let buckets = counts.map(|(power, count)| {
+        json!({"from_us": from_us(power), "below_us": 1_u64 << power, "wake_ups": count})
+    });
+    json!({
+        "wake_ups": summary.calls,
+        "p50_us": summary.p50_us,
+        "p99_us": summary.p99_us,
+        "p999_us": summary.p999_us,
+        "max_us": summary.max_us,
+        "histogram": buckets.collect::<Vec<_>>(),
+    })
 }
 
 /// Measures wake-ups on each CPU that the process may use: a thread at the highest permitted
@@ -172,63 +190,6 @@ fn watch(start: Monotonic, length: Duration) {
     sleep_until(end);
 }
 
-/// The figures for programs.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Figures {
-    real_time: bool,
-    scheduling: String,
-    memory_locked: bool,
-    period_us: u64,
-    seconds: f64,
-    all: Lateness,
-    cpus: Vec<CpuFigures>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct CpuFigures {
-    cpu: usize,
-    #[serde(flatten)]
-    late: Lateness,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Lateness {
-    wake_ups: u64,
-    p50_us: f64,
-    p99_us: f64,
-    p999_us: f64,
-    max_us: f64,
-    histogram: Vec<Bucket>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Bucket {
-    from_us: u64,
-    below_us: u64,
-    wake_ups: u64,
-}
-
-impl Lateness {
-    fn new(record: &Record) -> Self {
-        let summary = record.summary();
-        let counts = record.by_powers_of_two().into_iter().enumerate();
-        Self {
-            wake_ups: summary.calls,
-            p50_us: summary.p50_us,
-            p99_us: summary.p99_us,
-            p999_us: summary.p999_us,
-            max_us: summary.max_us,
-            histogram: counts
-                .map(|(power, wake_ups)| Bucket {
-                    from_us: from_us(power),
-                    below_us: 1 << power,
-                    wake_ups,
-                })
-                .collect(),
-        }
-    }
-}
-
 /// Returns the lower bound of a bucket of [`Record::by_powers_of_two`].
 pub(crate) fn from_us(power: usize) -> u64 {
     if power == 0 { 0 } else { 1 << (power - 1) }
@@ -276,7 +237,7 @@ pub(crate) mod tests {
 
     #[test]
     fn figures_for_programs_hold_every_wake_up() {
-        let figures = serde_json::to_value(wake_ups().figures()).unwrap();
+        let figures = wake_ups().figures();
         assert_eq!(figures["real_time"], true);
         assert_eq!(figures["scheduling"], "fifo 98");
         assert_eq!(figures["period_us"], 1000);
@@ -284,7 +245,7 @@ pub(crate) mod tests {
         assert_eq!(figures["all"]["max_us"], 3600.0);
         assert_eq!(figures["cpus"][1]["cpu"], 1);
         let histogram = figures["all"]["histogram"].as_array().unwrap();
-        let count = |bucket: &serde_json::Value| bucket["wake_ups"].as_u64().unwrap();
+        let count = |bucket: &Value| bucket["wake_ups"].as_u64().unwrap();
         assert_eq!(histogram.iter().map(count).sum::<u64>(), 2000);
         let mut buckets = histogram.iter();
         let bucket = buckets.find(|bucket| bucket["from_us"] == 8).unwrap();

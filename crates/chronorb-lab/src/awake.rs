@@ -1,4 +1,4 @@
-//! Threads that compute without end: to keep processors from sleeping, and to compete.
+//! Busy threads that keep processors from sleeping, or compete for them.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use rustix::process::setpriority_process;
 
 use crate::usage;
 
-/// Threads that do nothing but keep a processor each awake, with what nobody else wants of it, until this is dropped.
+/// Busy threads, one on each of several processors, that run until this is dropped.
 ///
-/// Where a processor sleeps as soon as nobody has anything to do, waking it up can take longer than a call does, above
-/// all on a virtual machine. Then a client that calls seldom would be slower than one that calls often, whatever
-/// their priorities.
+/// An idle processor goes to sleep, and waking it can take longer than a call, above all on a
+/// virtual machine. Then a client with few calls would be slower than one with many, whatever their
+/// priorities.
 #[derive(Debug)]
 pub(crate) struct Awake {
     is_over: Arc<AtomicBool>,
-    /// Each with its processor.
+    /// The threads with their processors.
     threads: Vec<(usize, Thread<()>)>,
 }
 
 impl Awake {
-    /// With what nobody else wants of these processors.
+    /// Starts threads of the lowest urgency, which run only while no other thread wants to.
     pub(crate) fn on(cpus: impl Iterator<Item = usize>) -> Result<Self, SpawnError> {
         Self::with_niceness(cpus, MOST_NICE)
     }
 
-    /// With as much as any other ordinary thread has of these processors.
+    /// Starts threads that compete with ordinary threads for these processors.
     pub(crate) fn competing_on(cpus: impl Iterator<Item = usize>) -> Result<Self, SpawnError> {
         Self::with_niceness(cpus, 0)
     }
 
-    /// How long nobody else has wanted this processor by now; nothing where that is not known.
+    /// Returns the time that no other thread has wanted of a processor so far, if it is known.
     pub(crate) fn unwanted(&self, cpu: usize) -> Option<Duration> {
         let (_, thread) = self.threads.iter().find(|(of, _)| *of == cpu)?;
         usage::of_own_thread(thread.tid())
@@ -50,7 +50,7 @@ impl Awake {
                 .scheduling(Scheduling::OTHER)
                 .affinity(&[cpu])
                 .spawn(move || {
-                    // Where it is refused, others share with this thread.
+                    // Without the right to this, other threads share with this one.
                     let _ = setpriority_process(None, niceness);
                     while !is_over.load(Ordering::Relaxed) {
                         spin_loop();
@@ -66,7 +66,7 @@ impl Drop for Awake {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         for (_, thread) in self.threads.drain(..) {
-            // It cannot panic.
+            // The thread cannot panic.
             let _ = thread.join();
         }
     }

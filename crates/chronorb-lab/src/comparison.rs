@@ -1,27 +1,27 @@
-//! The outcome of a demonstration: the same load without priorities and with them.
+//! The result of the demonstration: the same load without priorities and with them.
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::environment::Environment;
-use crate::stats::{Record, Summary};
+use crate::stats::Record;
 use crate::units;
 
-/// How the demonstration loads the server.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Setup {
-    /// How long each of the two phases lasts.
+/// The load of the demonstration.
+#[derive(Clone, Debug)]
+pub struct LoadSetup {
+    /// The length of each of the two phases.
     pub phase: Duration,
     /// The time from one call of the high-priority client to its next.
     pub period: Duration,
     /// The number of low-priority client processes.
     pub low_clients: u32,
-    /// The threads of each of them; each calls, waits for the answer, and calls again.
+    /// The threads of each of these clients; each thread calls back to back.
     pub threads_per_low_client: u32,
-    /// The number of server threads that serve low-priority requests when there are priorities.
+    /// The number of server threads for low-priority requests in the phase with priorities.
     pub low_lane_threads: u32,
-    /// The number of server threads that serve high-priority requests when there are priorities.
+    /// The number of server threads for high-priority requests in the phase with priorities.
     pub high_lane_threads: u32,
     /// The computing time of one low-priority call.
     pub low_work: Duration,
@@ -29,7 +29,7 @@ pub struct Setup {
     pub high_work: Duration,
 }
 
-impl Default for Setup {
+impl Default for LoadSetup {
     fn default() -> Self {
         Self {
             phase: Duration::from_secs(10),
@@ -46,41 +46,45 @@ impl Default for Setup {
 
 /// The calls of both classes in one phase.
 #[derive(Clone, Debug, Default)]
-pub struct Phase {
-    /// The calls of the high-priority client, from the moment when each was due.
+pub struct PhaseCalls {
+    /// The calls of the high-priority client, timed from when each was due.
     pub high: Record,
-    /// The calls of all low-priority clients, from the moment when each was sent.
+    /// The calls of all low-priority clients, timed from when each was sent.
     pub low: Record,
 }
 
-/// The same load twice.
+/// The same load without priorities and with them.
 #[derive(Clone, Debug)]
-pub struct Comparison {
-    /// Whether the threads really had real-time priorities in the second phase.
+pub struct PriorityComparison {
+    /// Whether the threads had real-time priorities in the second phase.
     pub real_time: bool,
-    /// What was run.
-    pub setup: Setup,
-    /// With one shared pool and no priorities.
-    pub without_priorities: Phase,
-    /// With priorities from the client's thread to the servant.
-    pub with_priorities: Phase,
-    /// Where it was run.
+    /// The load.
+    pub setup: LoadSetup,
+    /// The phase with one shared pool and no priorities.
+    pub without_priorities: PhaseCalls,
+    /// The phase with priorities from the client's thread to the servant.
+    pub with_priorities: PhaseCalls,
+    /// The machine.
     pub environment: Environment,
 }
 
-impl Comparison {
-    /// The figures for programs; its JSON is the output of `chronorb demo --json`.
+impl PriorityComparison {
+    /// Returns the figures for programs, the output of `chronorb demo --json`.
     #[must_use]
-    pub fn figures(&self) -> Figures<'_> {
-        Figures {
-            real_time: self.real_time,
-            without_priorities: self.without_priorities.figures(),
-            with_priorities: self.with_priorities.figures(),
-            environment: &self.environment,
-        }
+    pub fn figures(&self) -> Value {
+        let phase = |phase: &PhaseCalls| {
+            let (high, low) = (phase.high.summary(), phase.low.summary());
+            json!({"high": high, "low": low})
+        };
+        json!({
+            "real_time": self.real_time,
+            "without_priorities": phase(&self.without_priorities),
+            "with_priorities": phase(&self.with_priorities),
+            "environment": self.environment,
+        })
     }
 
-    /// The outcome as a headline, in one line.
+    /// Returns the result in one line.
     #[must_use]
     pub fn headline(&self) -> String {
         let (without, with) = self.high_p99_us();
@@ -92,7 +96,7 @@ impl Comparison {
         )
     }
 
-    /// One sentence that says what the figures mean.
+    /// Returns the meaning of the figures in a sentence.
     #[must_use]
     pub fn meaning(&self) -> String {
         let (without, with) = self.high_p99_us();
@@ -100,36 +104,36 @@ impl Comparison {
             self.without_priorities.low.calls(),
             self.with_priorities.low.calls(),
         );
-        if with < without {
+        let helps = with < without;
+        let (with, without) = (units::time(with), units::time(without));
+        if helps {
+            let threads = self.setup.low_clients * self.setup.threads_per_low_client;
             format!(
-                "While {} low-priority threads kept the server saturated, 99 of 100 high-priority calls \
-                 were answered within {} when priorities held from the client's thread to the servant, \
-                 and within {} when they did not; the low-priority clients made {low}.",
-                self.setup.low_clients * self.setup.threads_per_low_client,
-                units::time(with),
-                units::time(without),
+                "While {threads} low-priority threads kept the server saturated, 99 of 100 \
+                 high-priority calls were answered within {with} when priorities held from the \
+                 client's thread to the servant, and within {without} when they did not; the \
+                 low-priority clients made {low}."
             )
         } else {
             format!(
-                "Priorities did not help here: 99 of 100 high-priority calls were answered within {} with \
-                 priorities and within {} without; the low-priority clients made {low}.",
-                units::time(with),
-                units::time(without),
+                "Priorities did not help here: 99 of 100 high-priority calls were answered within \
+                 {with} with priorities and within {without} without; the low-priority clients \
+                 made {low}."
             )
         }
     }
 
-    /// What has to be known beside the figures, a sentence each; nothing in the best case.
+    /// Returns the restrictions of the figures, a sentence each; nothing in the best case.
     ///
-    /// The figures may not be those of real-time threads, or a hypervisor may have disturbed them.
+    /// The threads may have had no real-time priorities, or a hypervisor may have disturbed them.
     #[must_use]
     pub fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
         if !self.real_time {
             caveats.push(
-                "These figures are not real-time: this process may not use real-time priorities, so \
-                 the threads of both phases ran under the ordinary scheduler, and only the lanes \
-                 kept the classes apart."
+                "These figures are not real-time: this process may not use real-time priorities, \
+                 so the threads of both phases ran under the ordinary scheduler, and only the \
+                 lanes kept the classes apart."
                     .to_owned(),
             );
         }
@@ -137,9 +141,9 @@ impl Comparison {
             && without.max(with) >= NOTABLE_PERCENT
         {
             caveats.push(format!(
-                "This is a virtual machine, and its host took the processors away for {without:.1} % \
-                 of the time without priorities and {with:.1} % with them: no thread in here runs \
-                 then, whatever its priority.",
+                "This is a virtual machine, and its host took the processors away for \
+                 {without:.1} % of the time without priorities and {with:.1} % with them: no \
+                 thread in here runs then, whatever its priority.",
             ));
         }
         caveats
@@ -150,30 +154,6 @@ impl Comparison {
             self.without_priorities.high.quantile_us(0.99),
             self.with_priorities.high.quantile_us(0.99),
         )
-    }
-}
-
-/// The figures of a [`Comparison`] for programs.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Figures<'a> {
-    real_time: bool,
-    without_priorities: PhaseFigures,
-    with_priorities: PhaseFigures,
-    environment: &'a Environment,
-}
-
-#[derive(Clone, Copy, Debug, Serialize)]
-struct PhaseFigures {
-    high: Summary,
-    low: Summary,
-}
-
-impl Phase {
-    fn figures(&self) -> PhaseFigures {
-        PhaseFigures {
-            high: self.high.summary(),
-            low: self.low.summary(),
-        }
     }
 }
 
@@ -201,25 +181,25 @@ fn throughput_change(before: u64, after: u64) -> String {
     }
 }
 
-/// Stolen time that may show in the 99th percentile.
+/// The stolen time that may show in the 99th percentile.
 const NOTABLE_PERCENT: f64 = 0.5;
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn comparison(high_without_us: u64, high_with_us: u64) -> Comparison {
-        Comparison {
+    pub(crate) fn comparison(high_without_us: u64, high_with_us: u64) -> PriorityComparison {
+        PriorityComparison {
             real_time: true,
-            setup: Setup::default(),
+            setup: LoadSetup::default(),
             without_priorities: phase(high_without_us, 20_000),
             with_priorities: phase(high_with_us, 21_000),
             environment: Environment::example(),
         }
     }
 
-    fn phase(high_us: u64, low_us: u64) -> Phase {
-        let mut phase = Phase::default();
+    fn phase(high_us: u64, low_us: u64) -> PhaseCalls {
+        let mut phase = PhaseCalls::default();
         for n in 0..200 {
             phase.high.add(
                 Duration::from_millis(50 * n),
@@ -245,7 +225,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn priorities_that_do_not_help_are_said_not_to_help() {
+    fn the_meaning_says_whether_priorities_help() {
         let comparison = comparison(100, 300);
         assert!(comparison.headline().ends_with("3.0 times higher"));
         assert!(comparison.meaning().starts_with("Priorities did not help"));
@@ -265,7 +245,7 @@ pub(crate) mod tests {
 
     #[test]
     fn figures_for_programs_have_the_documented_shape() {
-        let figures = serde_json::to_value(comparison(10_000, 100).figures()).unwrap();
+        let figures = comparison(10_000, 100).figures();
         assert_eq!(figures["real_time"], true);
         assert!(figures["environment"].is_object());
         for phase in ["without_priorities", "with_priorities"] {

@@ -16,7 +16,7 @@ use chronorb_report::ReportError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// A process failed, or it and its parent did not understand each other.
+    /// A process failed, or a message between it and its parent could not be decoded.
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// A process of a trial failed.
@@ -38,7 +38,7 @@ pub enum LabError {
     /// A reply was wrong.
     #[error("a wrong answer: {0}")]
     WrongAnswer(String),
-    /// The process may not use the real-time priority that was asked for.
+    /// The process may not use the requested real-time priority.
     #[error("SCHED_FIFO {priority} cannot be had: {source}")]
     Scheduling {
         /// The priority.
@@ -51,16 +51,16 @@ pub enum LabError {
     Network {
         /// The cause.
         source: NetworkError,
-        /// The alternative, where there is one.
+        /// The alternative, if there is one.
         hint: &'static str,
     },
     /// An ORB could not start: a setting is wrong, or a right is missing.
     #[error(transparent)]
     Init(#[from] InitError),
-    /// Something was asked for that does not exist, or does not fit the rest.
+    /// The request names something that does not exist, or contradicts itself.
     #[error("{0}")]
     Request(String),
-    /// All was done, and its outcome is a failure.
+    /// The run is complete, and its result is a failure.
     #[error("{0}")]
     Outcome(String),
     /// The report could not be written.

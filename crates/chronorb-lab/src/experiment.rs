@@ -1,6 +1,7 @@
-//! What all experiments have in common: how they are run, and how they tell what they found.
+//! The common frame of experiments: plan, measurement, findings and files.
 
 use std::env;
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,88 +15,106 @@ use crate::report::folder;
 
 /// An experiment of the laboratory.
 pub trait Experiment {
-    /// Its name on the command line, in its figures and in the names of its files.
+    /// The name on the command line, in figures and in the names of files.
     const NAME: &'static str;
 
-    /// What it measures, in a few words, for people.
+    /// The subject in a few words, for people.
     const TITLE: &'static str;
 
-    /// What is run, and how much of it.
+    /// The amount of work.
     type Plan;
 
-    /// What was found.
+    /// The result.
     type Findings: Findings;
 
-    /// All of it.
+    /// Returns the plan whose figures can be quoted.
     fn full() -> Self::Plan;
 
-    /// As much as shows the same in little time.
+    /// Returns a plan that shows the same in little time.
     fn short() -> Self::Plan;
 
-    /// Runs it. Progress goes to standard error.
+    /// Runs the experiment. Progress goes to standard error.
     ///
     /// # Errors
-    /// As the experiment says. All processes that were started have ended when this returns.
+    ///
+    /// The experiment documents its errors. All processes that were started have ended when this
+    /// returns.
     fn measure(plan: &Self::Plan) -> Result<Self::Findings, LabError>;
 }
 
-/// What an experiment found.
+/// The result of an experiment.
 pub trait Findings {
-    /// The finding, in one line.
+    /// Returns the main result in one line.
     fn headline(&self) -> String;
 
-    /// What has to be known beside the figures, a sentence each; nothing in the best case.
+    /// Returns the restrictions of the figures, a sentence each; nothing in the best case.
     fn caveats(&self) -> Vec<String>;
 
-    /// What papers claim, and what chronorb aims at, held against the figures.
+    /// Returns the claims of papers and the aims of chronorb, judged by the figures.
     fn claims(&self) -> Vec<Claim>;
 
-    /// The figures for programs: an object with `experiment` (its name), `environment`, `rows` (flat objects, with
-    /// units in their names) and `claims`, and what else there is to say.
+    /// Returns the figures for programs: an object with `experiment` (its name), `environment`,
+    /// `rows` (flat objects, with units in their names), `claims`, and what the experiment adds.
     fn figures(&self) -> Value;
 
-    /// The report.
+    /// Returns the report.
     fn document(&self) -> Document;
 
-    /// The report as text.
+    /// Returns the report as text.
     fn text(&self) -> String {
         self.document().text(Target::Plain)
     }
 
-    /// The report as one HTML page.
+    /// Returns the report as one HTML page.
     fn html(&self) -> String {
         self.document().html()
     }
 }
 
-/// What an experiment was asked to do.
+/// The settings of one run of an experiment.
 #[derive(Clone, Debug)]
 pub struct Options<P> {
-    /// Print one JSON object instead of the tables.
+    /// Whether one JSON object is printed instead of the tables.
     pub json: bool,
-    /// Where the report goes; its figures go beside it, to the same name with `.json`. Without it,
-    /// to `chronorb/reports/NAME.html` in the user's folder for state (`XDG_STATE_HOME`, or
+    /// The file of the report; its figures go beside it, to the same name with `.json`. Without
+    /// it, `chronorb/reports/NAME.html` in the user's folder for state (`XDG_STATE_HOME`, or
     /// `.local/state` in `HOME`), where it replaces that of the run before.
     pub report: Option<PathBuf>,
-    /// What is run.
+    /// The amount of work.
     pub plan: P,
 }
 
-/// Runs an experiment, writes its report with its figures beside it, and prints what was found on standard output.
+/// Runs an experiment, writes its report with its figures beside it, and prints the result on
+/// standard output.
 ///
-/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON object. A claim that
-/// does not hold is no failure: it is said.
+/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON
+/// object. A claim that does not hold is reported, and is no error.
 ///
 /// # Errors
-/// [`LabError`]. Whether the report can be written is found out before anything is measured.
+///
+/// [`LabError`]. A report that cannot be written is an error before anything is measured.
 pub fn run<E: Experiment>(options: &Options<E::Plan>) -> Result<E::Findings, LabError> {
     let report = folder::file(options.report.as_deref(), E::NAME)?;
     let (findings, figures) = measure_and_write::<E>(&options.plan, &report)?;
-    print(options.json, &report, &findings, &figures).map_err(LabError::Output)?;
+    let colours = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none();
+    let target = if colours {
+        Target::Terminal
+    } else {
+        Target::Plain
+    };
+    let data = beside(&report);
+    let files = [("Report with plots", &*report), ("Its figures", &*data)];
+    if options.json {
+        print_json(&figures, &findings.caveats(), &files[..1])
+    } else {
+        print_text(findings.document().text(target) + "\n", &files)
+    }
+    .map_err(LabError::Output)?;
     Ok(findings)
 }
 
-/// Runs an experiment, and writes its report with its figures beside it: [`run`] without a word on standard output.
+/// Runs an experiment, and writes its report with its figures beside it, without a word on
+/// standard output.
 pub(crate) fn measure_and_write<E: Experiment>(
     plan: &E::Plan,
     report: &Path,
@@ -110,13 +129,13 @@ pub(crate) fn measure_and_write<E: Experiment>(
     Ok((findings, figures))
 }
 
-/// Where the figures of a report are.
+/// Returns the file of the figures of a report.
 fn beside(report: &Path) -> PathBuf {
     report.with_extension("json")
 }
 
-/// Returns the figures of an outcome for programs: the name of its experiment, its fields, its claims, and what else
-/// there is to say.
+/// Returns the figures of an outcome for programs: the name of its experiment, its fields, its
+/// claims, and more.
 pub(crate) fn figures<F: Findings + Serialize>(
     experiment: &str,
     outcome: &F,
@@ -125,37 +144,52 @@ pub(crate) fn figures<F: Findings + Serialize>(
     let mut figures = plain_data(outcome);
     figures["experiment"] = experiment.into();
     figures["claims"] = plain_data(&outcome.claims());
-    if let Value::Object(more) = more {
-        for (name, value) in more {
-            figures[name] = value;
-        }
-    }
+    merge(&mut figures, more);
     figures
 }
 
-/// Figures, which are plain data, as JSON.
+/// Adds the members of another object to an object.
+pub(crate) fn merge(object: &mut Value, more: Value) {
+    if let Value::Object(more) = more {
+        for (name, value) in more {
+            object[name] = value;
+        }
+    }
+}
+
+/// Returns figures, which are plain data, as JSON.
 pub(crate) fn plain_data(figures: &impl Serialize) -> Value {
     serde_json::to_value(figures).expect("figures are numbers, words, and names for them")
 }
 
-fn print(json: bool, report: &Path, findings: &impl Findings, figures: &Value) -> io::Result<()> {
-    let shown = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (report, data) = (shown(report), shown(&beside(report)));
-    let mut out = io::stdout().lock();
-    if json {
-        for caveat in findings.caveats() {
-            eprintln!("{caveat}");
-        }
-        writeln!(out, "{figures}")?;
-        eprintln!("Report with plots: {}", report.display());
-    } else {
-        let colours = out.is_terminal() && env::var_os("NO_COLOR").is_none();
-        match colours {
-            true => writeln!(out, "{}", findings.document().text(Target::Terminal))?,
-            false => writeln!(out, "{}", findings.text())?,
-        }
-        writeln!(out, "Report with plots: {}", report.display())?;
-        writeln!(out, "Its figures: {}", data.display())?;
+/// Prints figures on standard output as one JSON object, and caveats and files on standard error.
+pub(crate) fn print_json(
+    figures: &Value,
+    caveats: &[impl Display],
+    files: &[(&str, &Path)],
+) -> io::Result<()> {
+    for caveat in caveats {
+        eprintln!("{caveat}");
     }
+    let mut out = io::stdout().lock();
+    writeln!(out, "{figures}")?;
+    out.flush()?;
+    eprint!("{}", file_lines(files));
+    Ok(())
+}
+
+/// Prints a report, and the files that were written, on standard output.
+pub(crate) fn print_text(report: String, files: &[(&str, &Path)]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    write!(out, "{report}{}", file_lines(files))?;
     out.flush()
+}
+
+/// Returns a line for each file: its meaning and its path.
+fn file_lines(files: &[(&str, &Path)]) -> String {
+    let lines = files.iter().map(|(meaning, path)| {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        format!("{meaning}: {}\n", path.display())
+    });
+    lines.collect()
 }

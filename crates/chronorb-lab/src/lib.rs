@@ -1,18 +1,27 @@
 //! The laboratory of chronorb: experiments that show whether priorities hold, and what
 //! calls cost.
 //!
-//! An experiment runs the real thing, describes the machine ([`Environment`]) and reports what it
-//! found, for people and for programs. [`demo`] runs a server and clients, and measures each call
-//! ([`Record`], [`Comparison`]); [`demux`] measures, within one process, what it costs to find the
-//! target of a request; [`hostile`] measures what a client notices of attacks on its server; [`overtake`] measures calls of high priority while all lower lanes are
-//! saturated; [`inversion`] compares architectures of ORBs by how they invert priorities; [`latency`] and
-//! [`throughput`] measure what calls take beside raw sockets and omniORB, by what is in [`mod@bench`], and
-//! [`peer`] takes part in comparisons that others make; [`protocols`] measures what the ORB adds to what its protocols
-//! stand on, and what GIOPlite spares; [`thread_pools`] compares the strategies of thread
-//! pools; [`waits`] measures, on raw sockets, the ways in which a server's thread can wait for a request;
-//! [`timeprobes`] finds out where the time of a call goes; [`whitebox`] counts what calls do inside; [`os`] varies how the operating system schedules the ORB;
-//! [`all`] runs every experiment, and
-//! [`compare`] holds two runs of one against each other.
+//! An experiment ([`Experiment`]) runs real servers and clients, describes the machine
+//! ([`Environment`]) and reports its findings for people and for programs ([`Findings`]).
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`demo`] | the demonstration: the same load without priorities and with them |
+//! | [`demux`] | the cost of finding the target of a request, within one process |
+//! | [`hostile`] | the effect of attacks on a server, as its clients see it |
+//! | [`inversion`] | priority inversion in several architectures of ORBs |
+//! | [`latency`], [`throughput`] | calls and data, beside raw sockets and omniORB |
+//! | [`os`] | the scheduling of the ORB by the operating system |
+//! | [`overtake`] | calls of high priority while all lower lanes are saturated |
+//! | [`protocols`] | the ORB's addition to its transports, and the savings of GIOPlite |
+//! | [`rio`] | the real-time I/O subsystem, beside the kernel's TCP |
+//! | [`thread_pools`] | strategies of thread pools |
+//! | [`timeprobes`] | the time that a call spends in each layer |
+//! | [`waits`] | ways in which a thread waits for a request, on raw sockets |
+//! | [`whitebox`] | the operations inside a call: allocations, locks, system calls |
+//!
+//! [`all`] runs every experiment, and [`compare`] compares two runs of one. [`peer`] takes part in
+//! comparisons of other ORBs. [`mod@bench`] has the servers and clients.
 
 pub mod all;
 pub mod bench;
@@ -34,7 +43,6 @@ pub mod waits;
 pub mod whitebox;
 
 mod awake;
-
 mod comparison;
 mod error;
 mod experiment;
@@ -45,9 +53,7 @@ mod part;
 mod process;
 mod report;
 mod schedule;
-
 mod usage;
-
 mod watch;
 mod work;
 mod xdg;
@@ -55,11 +61,11 @@ mod xdg;
 use chronorb_doctor::environment;
 pub use chronorb_report::{Claim, Verdict};
 use chronorb_report::{progress, stats, units};
-pub use comparison::{Comparison, Figures, Phase, Setup};
+pub use comparison::{LoadSetup, PhaseCalls, PriorityComparison};
 pub use environment::Environment;
 pub use error::LabError;
 pub use experiment::{Experiment, Findings, Options, run};
-pub use pairs::Paired;
+pub use pairs::PairedRatio;
 pub use part::{CHILD_COMMAND, child_main};
 pub use process::ProcessError;
 pub use stats::{Point, Record, Summary};

@@ -1,31 +1,30 @@
-//! Figures of two who had their turns in the same rounds, held against each other.
+//! Ratios between the figures of two systems that took turns in the same rounds.
 
 use serde::Serialize;
 
 use crate::stats::median;
 
-/// How the figures of one are to those of another in the same rounds.
+/// A comparison of two systems by their figures in the same rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Paired {
-    /// The rounds in which both have a figure.
+pub struct PairedRatio {
+    /// The number of rounds in which both have a figure.
     pub rounds: usize,
-    /// One by the other: the median of the rounds.
+    /// The median over the rounds of the first figure divided by the second.
     pub ratio: f64,
-    /// The least and the greatest that this median is likely to be: 95 of a hundred times it is between them, by a
-    /// bootstrap over the rounds.
+    /// The lower end of the 95 % confidence interval of the ratio, by a bootstrap over the rounds.
     pub ratio_low: f64,
-    /// See [`ratio_low`](Self::ratio_low).
+    /// The upper end of that interval.
     pub ratio_high: f64,
-    /// One minus the other: the median of the rounds.
+    /// The median over the rounds of the first figure minus the second.
     pub difference: f64,
-    /// In how many rounds the one is less.
+    /// The number of rounds in which the first figure is less.
     pub less: usize,
-    /// How likely so uneven a number of rounds is where both are alike (sign test, two-sided).
+    /// The probability of so uneven a result if both were alike (two-sided sign test).
     pub chance: f64,
 }
 
-impl Paired {
-    /// Of the figures of each round; nothing where there is none.
+impl PairedRatio {
+    /// Compares the figures of each round. Returns nothing without a round.
     pub(crate) fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b.max(LEAST)).collect();
         let ratio = median(ratios.iter().copied())?;
@@ -43,20 +42,19 @@ impl Paired {
         })
     }
 
-    /// That of the other by the one.
+    /// Returns the comparison of the second system with the first.
     pub(crate) fn inverse(&self) -> Self {
-        let ties_aside = |less| self.rounds.saturating_sub(less);
         Self {
             ratio: 1.0 / self.ratio,
             ratio_low: 1.0 / self.ratio_high,
             ratio_high: 1.0 / self.ratio_low,
             difference: -self.difference,
-            less: ties_aside(self.less),
+            less: self.rounds.saturating_sub(self.less),
             ..*self
         }
     }
 
-    /// The ratio, and between what it is likely to be: `1.08 (1.06 to 1.10)`.
+    /// Formats the ratio with its interval: `1.080 (1.060 to 1.100)`.
     pub(crate) fn text(&self) -> String {
         format!(
             "{:.3} ({:.3} to {:.3})",
@@ -65,7 +63,23 @@ impl Paired {
     }
 }
 
-/// Between what the median is in 95 of a hundred samples of these values.
+/// Returns the median over the rounds of a figure of one system divided by that of another in the
+/// same round.
+pub(crate) fn median_ratio<'a, R: 'a>(
+    rows: impl IntoIterator<Item = &'a R>,
+    others: impl IntoIterator<Item = &'a R>,
+    round: impl Fn(&R) -> u32,
+    figure: impl Fn(&R) -> f64,
+) -> Option<f64> {
+    let others: Vec<&R> = others.into_iter().collect();
+    median(rows.into_iter().filter_map(|row| {
+        let mut others = others.iter();
+        let other = others.find(|other| round(other) == round(row))?;
+        Some(figure(row) / figure(other).max(LEAST))
+    }))
+}
+
+/// Returns the 95 % confidence interval of the median of these values.
 fn bootstrap(values: &[f64]) -> (f64, f64) {
     // Seeded, so that the same figures have the same interval in each run.
     let mut random = fastrand::Rng::with_seed(SEED);
@@ -82,12 +96,12 @@ fn bootstrap(values: &[f64]) -> (f64, f64) {
     (at(0.025), at(0.975))
 }
 
-/// How likely it is that of `a + b` throws of a coin as many or more fall on the side of the greater number, or on
-/// the other one.
+/// Returns the probability that `a + b` throws of a fair coin are divided as unevenly as `a` to
+/// `b`, or more so.
 fn sign_test(a: usize, b: usize) -> f64 {
     let throws = a + b;
     let extreme = a.max(b);
-    // By logarithms: the numbers are beyond what a float holds.
+    // Factorials exceed the range of a float, their logarithms do not.
     let log_factorial = |n: usize| (1..=n).map(|n| (n as f64).ln()).sum::<f64>();
     let tail: f64 = (extreme..=throws)
         .map(|heads| {
@@ -100,7 +114,7 @@ fn sign_test(a: usize, b: usize) -> f64 {
 
 const SAMPLES: usize = 1_000;
 const SEED: u64 = 1;
-/// The clock tells no less than a nanosecond, and figures are in microseconds.
+/// The resolution of the clock in µs, the unit of the figures.
 const LEAST: f64 = 1e-3;
 
 #[cfg(test)]
@@ -112,7 +126,7 @@ mod tests {
         let pairs: Vec<_> = (1..=40)
             .map(|n| (f64::from(n) * 0.98, f64::from(n)))
             .collect();
-        let paired = Paired::of(&pairs).unwrap();
+        let paired = PairedRatio::of(&pairs).unwrap();
         assert!((paired.ratio - 0.98).abs() < 1e-9);
         assert!((paired.ratio_high - paired.ratio_low).abs() < 1e-9);
         assert_eq!((paired.rounds, paired.less), (40, 40));
@@ -126,7 +140,7 @@ mod tests {
         let pairs: Vec<_> = (0..40)
             .map(|n| (1.0 + f64::from(n % 2) * 0.2, 1.1))
             .collect();
-        let paired = Paired::of(&pairs).unwrap();
+        let paired = PairedRatio::of(&pairs).unwrap();
         assert!(
             paired.ratio_low < 1.0 && paired.ratio_high > 1.0,
             "{paired:?}"
@@ -139,9 +153,9 @@ mod tests {
         let pairs: Vec<_> = (1..=40)
             .map(|n| (f64::from(n % 7) + 1.0, f64::from(n % 5) + 1.0))
             .collect();
-        let paired = Paired::of(&pairs).unwrap();
+        let paired = PairedRatio::of(&pairs).unwrap();
         assert!(paired.ratio_low < paired.ratio && paired.ratio < paired.ratio_high);
-        assert_eq!(Paired::of(&pairs), Some(paired));
+        assert_eq!(PairedRatio::of(&pairs), Some(paired));
     }
 
     #[test]
@@ -153,6 +167,6 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_no_round() {
-        assert_eq!(Paired::of(&[]), None);
+        assert_eq!(PairedRatio::of(&[]), None);
     }
 }

@@ -6,14 +6,15 @@ use crate::{inversion, process::ProcessError};
 
 /// The hidden command of a child process; its arguments are a part and an order.
 ///
-/// A program that runs experiments hands this command on to [`child_main`].
+/// A program that runs experiments passes the arguments of this command to [`child_main`].
 pub const CHILD_COMMAND: &str = "lab-child";
 
-/// Does a part of an experiment, and exchanges lines of JSON with the parent by standard input and
-/// output.
+/// Runs a part of an experiment, which exchanges lines of JSON with the parent over standard input
+/// and output.
 ///
 /// # Errors
-/// [`LabError::Process`] when there is no such part or the order cannot be read, otherwise the
+///
+/// [`LabError::Process`] if there is no such part or the order cannot be read, otherwise the
 /// failure of the part.
 pub fn child_main(part: &str, order: &str) -> Result<(), LabError> {
     let known = PARTS.iter().find(|(name, _)| *name == part);
@@ -55,8 +56,8 @@ mod tests {
                 assert!(matches!(error, LabError::Process(_)), "{part}: {error}");
             }
         }
-        let error = child_main("nobody", "{}").expect_err("it is no part");
-        assert!(error.to_string().contains("\"nobody\""), "{error}");
+        let error = child_main("nothing", "{}").expect_err("it is no part");
+        assert!(error.to_string().contains("\"nothing\""), "{error}");
     }
 
     #[test]

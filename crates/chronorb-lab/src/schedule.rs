@@ -1,4 +1,4 @@
-//! When a client calls, and from when its latency counts.
+//! The times at which a client calls, and from which its latencies count.
 
 use std::time::Duration;
 
@@ -35,9 +35,9 @@ impl Clock for SystemClock {
 
 /// Makes a call at each multiple of `period`.
 ///
-/// The times are fixed beforehand, and a latency counts from the time when its call was due: a
-/// call that is late because the one before it was slow is charged for the wait. Otherwise a slow
-/// server would hide the calls that it held up ("coordinated omission").
+/// The times are fixed beforehand, and a latency counts from the time when its call was due: a call
+/// that is late because the one before it was slow includes the wait. Otherwise a slow server would
+/// hide the delay of later calls ("coordinated omission").
 pub(crate) fn periodic<E>(
     clock: &impl Clock,
     window: Window,
@@ -55,7 +55,7 @@ pub(crate) fn periodic<E>(
     Ok(record)
 }
 
-/// Makes a call as soon as the one before it is answered.
+/// Makes each call as soon as the one before it is answered.
 pub(crate) fn closed_loop<E>(
     clock: &impl Clock,
     window: Window,

@@ -9,14 +9,14 @@ use crate::environment::value_of;
 
 /// The processor time and the context switches of the threads that a process has.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Used {
+pub(crate) struct ProcessUsage {
     /// The processor time, in nanoseconds.
     pub(crate) cpu_ns: u64,
     /// The context switches, voluntary or not.
     pub(crate) switches: u64,
 }
 
-impl Used {
+impl ProcessUsage {
     /// Returns the usage since an earlier one.
     pub(crate) const fn since(self, before: Self) -> Self {
         Self {
@@ -27,9 +27,9 @@ impl Used {
 }
 
 /// Returns the usage of all threads that a process has now; none for a process that is gone.
-pub(crate) fn of(process: u32) -> Used {
+pub(crate) fn of(process: u32) -> ProcessUsage {
     let threads = fs::read_dir(format!("/proc/{process}/task"));
-    let mut used = Used::default();
+    let mut used = ProcessUsage::default();
     for thread in threads.into_iter().flatten().flatten() {
         let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
         used.cpu_ns += run_ns(&read("schedstat"));
@@ -38,33 +38,34 @@ pub(crate) fn of(process: u32) -> Used {
     used
 }
 
-/// Returns the processor time of a thread of this process, where it is known.
+/// Returns the processor time of a thread of this process, if it is known.
 pub(crate) fn of_own_thread(tid: u32) -> Option<Duration> {
     let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
     Some(Duration::from_nanos(run_ns(&text)))
 }
 
-/// The time that all threads of a process have computed so far, those that have ended too; nothing when it is gone.
+/// Returns the processor time of all threads of a process so far, with those that have ended; zero
+/// for a process that is gone.
 pub(crate) fn computed(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let ticks = ticks(&stat).unwrap_or(0);
     Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second() as f64)
 }
 
-/// The resident memory of a process in bytes; 0 where it cannot be read.
+/// Returns the resident memory of a process in bytes; 0 if it cannot be read.
 pub(crate) fn resident(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let kib = value_of(&status, "VmRSS").and_then(|value| value.split_whitespace().next());
     kib.and_then(|kib| kib.parse().ok()).unwrap_or(0_u64) * 1024
 }
 
-/// The first word of `/proc/PID/task/TID/schedstat`: the time that it has run, in nanoseconds.
+/// Parses the run time in nanoseconds, the first word of `/proc/PID/task/TID/schedstat`.
 fn run_ns(schedstat: &str) -> u64 {
     let first = schedstat.split_whitespace().next();
     first.and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
-/// The context switches of `/proc/PID/task/TID/status`, of both kinds.
+/// Parses the context switches of `/proc/PID/task/TID/status`, voluntary or not.
 fn switches(status: &str) -> u64 {
     let lines = status
         .lines()
@@ -74,8 +75,8 @@ fn switches(status: &str) -> u64 {
         .sum()
 }
 
-/// `utime` and `stime` of `/proc/PID/stat`, proc(5): the 14th and the 15th word. The second is a name in parentheses,
-/// which may have spaces and parentheses itself.
+/// Adds `utime` and `stime` of `/proc/PID/stat`, proc(5): the 14th and the 15th word. The second
+/// word is a name in parentheses, which may have spaces and parentheses itself.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, words) = stat.rsplit_once(')')?;
     let mut words = words.split_whitespace().skip(11);
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_counts_is_read() {
+    fn run_times_and_switches_are_parsed() {
         assert_eq!(run_ns("1500 20 3\n"), 1500);
         assert_eq!(run_ns(""), 0);
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n";
@@ -116,6 +117,6 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_has_used_nothing() {
         assert_eq!(computed(u32::MAX), Duration::ZERO);
-        assert_eq!(of(u32::MAX), Used::default());
+        assert_eq!(of(u32::MAX), ProcessUsage::default());
     }
 }

@@ -1,4 +1,4 @@
-//! How far the experiment is.
+//! The progress of an experiment.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use chronorb_rt::Monotonic;
 
 use crate::progress::Progress;
 
-/// The progress of all parts, by what each of them is expected to take.
+/// The progress of all parts by their expected lengths.
 #[derive(Debug)]
 pub(crate) struct Watch {
     progress: Progress,
@@ -14,7 +14,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Announces an experiment of this length.
+    /// Announces an experiment of this length, and starts its clock.
     pub(crate) fn start(title: &str, length: Duration) -> Self {
         Self {
             progress: Progress::start_timed(title, length),

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use chronorb_rt::Monotonic;
 
-/// How fast this machine works.
+/// The speed of this machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speed {
-    /// What [`CALIBRATION_STEPS`] take.
+    /// The time of [`CALIBRATION_STEPS`].
     calibration: Duration,
 }
 
 impl Speed {
-    /// Finds out how long a step takes on this machine.
+    /// Measures the time of a step on this machine.
     pub(crate) fn measure() -> Self {
-        // The quickest of several runs is the one that nobody interrupted.
+        // The shortest of several runs is the one without interruptions.
         let calibration = (0..CALIBRATION_RUNS)
             .map(|_| {
                 let start = Monotonic::now();
@@ -27,7 +27,7 @@ impl Speed {
         Self { calibration }
     }
 
-    /// How many steps take so long.
+    /// Returns the number of steps that take so long.
     pub(crate) fn steps(self, work: Duration) -> u32 {
         let runs = work.as_secs_f64() / self.calibration.as_secs_f64().max(1e-9);
         // The cast saturates, and a call always works a little.
@@ -35,11 +35,11 @@ impl Speed {
     }
 }
 
-/// Computes for `steps` steps; returns the cube of `value`.
+/// Computes for so many steps, and returns the cube of `value`.
 pub(crate) fn cube(value: u8, steps: u32) -> i32 {
     let mut state = u64::from(value);
     for _ in 0..steps {
-        // Keeps the compiler from finding out the end without going the way.
+        // Keeps the compiler from computing the result without the steps.
         state = black_box(
             state
                 .wrapping_mul(0x5851_f42d_4c95_7f2d)

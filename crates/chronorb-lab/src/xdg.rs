@@ -4,13 +4,13 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Returns chronorb's folder for what can be made again; nothing where the environment names none.
+/// Returns chronorb's folder for caches; nothing if the environment names none.
 pub(crate) fn cache() -> Option<PathBuf> {
     folder(env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"), ".cache")
 }
 
-/// Returns chronorb's folder for what is kept between runs, and belongs to this machine; nothing
-/// where the environment names none.
+/// Returns chronorb's folder for state of this machine that is kept between runs; nothing if the
+/// environment names none.
 pub(crate) fn state() -> Option<PathBuf> {
     folder(
         env::var_os("XDG_STATE_HOME"),
@@ -19,7 +19,8 @@ pub(crate) fn state() -> Option<PathBuf> {
     )
 }
 
-/// Relative paths are ignored, as the specification demands.
+/// Returns chronorb's folder below a base, or below a folder of the home. Relative paths are
+/// ignored, as the specification demands.
 fn folder(base: Option<OsString>, home: Option<OsString>, in_home: &str) -> Option<PathBuf> {
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|p| p.is_absolute());
     let base = absolute(base).or_else(|| Some(absolute(home)?.join(in_home)))?;

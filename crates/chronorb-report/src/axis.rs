@@ -38,7 +38,8 @@ impl Axis {
         Self::of(name, Scale::Logarithmic, unit)
     }
 
-    /// An axis of percentiles, given as numbers of nines: each step to the right is ten times rarer.
+    /// An axis of percentiles, given as numbers of nines: each step to the right is ten times
+    /// rarer.
     #[must_use]
     pub fn percentiles(name: impl Into<String>) -> Self {
         Self::of(name, Scale::Percentiles, Unit::Number)
@@ -66,7 +67,7 @@ impl Axis {
         self.unit
     }
 
-    /// The name of a value.
+    /// Returns the name of a value.
     pub(crate) fn value(&self, value: f64) -> String {
         match &self.scale {
             Scale::Linear | Scale::Logarithmic => self.unit.format(value),
@@ -75,7 +76,7 @@ impl Axis {
         }
     }
 
-    /// The least and the greatest value that the axis shows.
+    /// Returns the least and the greatest value that the axis shows.
     fn range(&self, values: impl Iterator<Item = f64>, begins_below: bool) -> (f64, f64) {
         let ends = |values: &mut dyn Iterator<Item = f64>| {
             values.fold((f64::MAX, f64::MIN), |(least, most), value| {
@@ -108,7 +109,7 @@ impl Axis {
         }
     }
 
-    /// The marks within a range, each with its text.
+    /// Returns the marks within a range, each with its text.
     fn marks(&self, (least, most): (f64, f64)) -> Vec<(f64, String)> {
         match &self.scale {
             Scale::Linear => {
@@ -145,7 +146,7 @@ impl Axis {
         }
     }
 
-    /// The share of the way along the axis at which a value stands.
+    /// Returns the place of a value as a share of the length of the axis.
     fn share(&self, (least, most): (f64, f64), value: f64) -> f64 {
         let share = match &self.scale {
             Scale::Logarithmic if value <= 0.0 => 0.0,
@@ -156,8 +157,7 @@ impl Axis {
     }
 }
 
-/// The next of 1, 2 and 5 by a power of ten that is not above a positive value, or minus the next
-/// that is not below a negative one's.
+/// Rounds a value down to 1, 2 or 5 by a power of ten.
 fn below(value: f64) -> f64 {
     let size = value.abs();
     let power = 10_f64.powf(size.log10().floor());
@@ -173,7 +173,7 @@ fn below(value: f64) -> f64 {
     }
 }
 
-/// 0 nines is the minimum, 1 is 90 %, 2 is 99 %.
+/// Formats a number of nines: 0 is the minimum, 1 is 90 %, 2 is 99 %.
 fn percentile(nines: f64) -> String {
     match nines.round() as usize {
         0 => "0".to_owned(),
@@ -183,7 +183,7 @@ fn percentile(nines: f64) -> String {
     }
 }
 
-/// A round distance of marks, of which about six cover a range.
+/// Returns a round distance of marks, of which about six cover a range.
 fn step(range: f64) -> f64 {
     if range.is_nan() || range <= 0.0 {
         return 1.0;
@@ -224,17 +224,17 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The place of a value on the horizontal axis.
+    /// Returns the place of a value on the horizontal axis.
     pub(crate) fn x(&self, value: f64) -> f64 {
         self.left + self.x.0.share(self.x.1, value) * (Self::RIGHT - self.left)
     }
 
-    /// The place of a value on the vertical axis.
+    /// Returns the place of a value on the vertical axis.
     pub(crate) fn y(&self, value: f64) -> f64 {
         Self::BOTTOM - self.y.0.share(self.y.1, value) * (Self::BOTTOM - Self::TOP)
     }
 
-    /// How far to the right of a group's centre a slot stands, and its width.
+    /// Returns the distance of a slot from the centre of its group, and its width.
     pub(crate) fn slot(&self, slot: usize, slots: usize) -> (f64, f64) {
         let Scale::Groups(names) = &self.x.0.scale else {
             return (0.0, 24.0);

@@ -120,7 +120,7 @@ impl Chart {
         self
     }
 
-    /// Whether there is nothing to draw.
+    /// Whether the chart has nothing to draw.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.series.is_empty()
@@ -192,7 +192,7 @@ impl Chart {
         svg
     }
 
-    /// The place beside others in a group and the colour of each series. Lines have no place.
+    /// Returns the place within a group and the colour of each series. Lines have no place.
     fn places(&self) -> Vec<(Option<usize>, usize)> {
         let mut slots = 0;
         let mut names = 0;
@@ -210,7 +210,7 @@ impl Chart {
         self.series.iter().map(place).collect()
     }
 
-    /// The values on the vertical axis; those of stacked bars are sums.
+    /// Returns the values on the vertical axis; those of stacked bars are sums.
     fn heights(&self) -> Vec<f64> {
         let mut heights: Vec<f64> = Vec::new();
         let mut sums: Vec<f64> = Vec::new();
@@ -326,7 +326,7 @@ impl Chart {
     }
 }
 
-/// Puts a part on those of its group; returns where it begins and ends.
+/// Puts a part on those of its group, and returns its beginning and its end.
 fn stack(sums: &mut Vec<f64>, group: f64, height: f64) -> (f64, f64) {
     let group = group as usize;
     if sums.len() <= group {
@@ -337,7 +337,7 @@ fn stack(sums: &mut Vec<f64>, group: f64, height: f64) -> (f64, f64) {
     (from, sums[group])
 }
 
-/// More would touch each other.
+/// The number of dots that fit on a line without touching.
 const MOST_DOTS_ON_A_LINE: usize = 30;
 
 #[cfg(test)]
@@ -346,7 +346,7 @@ mod tests {
     use crate::units::Unit;
 
     fn groups() -> Axis {
-        Axis::groups("who", ["one & all".to_owned(), "other".to_owned()])
+        Axis::groups("name", ["one & all".to_owned(), "other".to_owned()])
     }
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
         for text in [
             "one &amp; all",
             "other",
-            "who",
+            "name",
             "time",
             "first",
             "second",

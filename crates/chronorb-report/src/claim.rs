@@ -1,32 +1,32 @@
-//! What papers say, or chronorb aims at, and whether it is so here.
+//! Claims of papers and aims of chronorb, judged by figures.
 
 use serde::{Serialize, Serializer};
 
 use crate::units;
 use crate::verdict::Verdict;
 
-/// Something that should be true, held against the figures of an experiment.
+/// A statement that should be true, judged by the figures of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
-    /// The paper that says so, and where: `RTAS 1998, figure 7`; what chronorb itself aims at has none.
+    /// The source in a paper: `RTAS 1998, figure 7`; nothing for an aim of chronorb.
     #[serde(serialize_with = "paper_or_own")]
     pub paper: Option<&'static str>,
-    /// What should be true.
+    /// The statement.
     pub claim: String,
-    /// What the paper found, in its own units; empty where it gives no figure.
+    /// The result of the paper in its own units; empty if it gives no figure.
     pub published: String,
-    /// The figures that say whether it is so here; empty where they were not measured.
+    /// The figures by which it is judged; empty if they were not measured.
     pub measured: String,
-    /// The figure of interest by what it is compared with, where that is one number.
+    /// The ratio by which it is judged, if that is one number.
     pub ratio: Option<f64>,
-    /// Whether it is true, as in data files.
+    /// The verdict, as in data files.
     #[serde(serialize_with = "recorded", rename = "verdict")]
     judgement: Judgement,
-    /// Why it is not so here, as far as that is known; empty where it is.
+    /// The known reasons why it is not true here; empty if it is true.
     pub why: String,
 }
 
-/// A verdict, and whose words it is given in.
+/// A verdict, and the kind of the claim, which decides its word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Judgement {
     verdict: Verdict,
@@ -34,7 +34,7 @@ struct Judgement {
 }
 
 impl Claim {
-    /// What a paper says, and where: its name with a figure, table or section.
+    /// A claim of a paper: the name of the paper with a figure, table or section.
     pub fn of_paper(paper: &'static str, claim: impl Into<String>) -> Self {
         Self {
             paper: Some(paper),
@@ -43,7 +43,7 @@ impl Claim {
         .with(Verdict::NotMeasured)
     }
 
-    /// What chronorb aims at.
+    /// An aim of chronorb.
     pub fn aim(claim: impl Into<String>) -> Self {
         Self {
             paper: None,
@@ -59,13 +59,13 @@ impl Claim {
         }
     }
 
-    /// What the paper found.
+    /// Adds the result of the paper.
     pub fn published(mut self, published: impl Into<String>) -> Self {
         self.published = published.into();
         self
     }
 
-    /// Whether it is so, by one number that `holds`, and the figures in words.
+    /// Judges the claim by one number, with the figures in words.
     pub fn by_ratio(
         mut self,
         measured: Option<(f64, String)>,
@@ -78,7 +78,7 @@ impl Claim {
         self.holds(Some((holds(ratio), measured)))
     }
 
-    /// Judges the claim by the ratio of two times in µs. Each `{}` in `words` stands for one of them.
+    /// Judges the claim by the ratio of two times in µs, which replace the two `{}` of `words`.
     #[must_use]
     pub fn times(
         self,
@@ -94,7 +94,7 @@ impl Claim {
         self.by_ratio(measured, holds)
     }
 
-    /// Whether it is so, and the figures in words.
+    /// Judges the claim, with the figures in words.
     pub fn holds(mut self, measured: Option<(bool, String)>) -> Self {
         let Some((holds, measured)) = measured else {
             return self;
@@ -103,7 +103,7 @@ impl Claim {
         self.with(Verdict::of(holds))
     }
 
-    /// Why it is not so, where it is not.
+    /// Adds the reason why it is not true, if it is not.
     pub fn because(mut self, why: impl Into<String>) -> Self {
         if self.verdict() == Verdict::Missed {
             self.why = why.into();
@@ -111,14 +111,14 @@ impl Claim {
         self
     }
 
-    /// Whether it is true.
+    /// Returns the verdict.
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         self.judgement.verdict
     }
 
-    /// The verdict in a word or two: claims of papers are `reproduced`, own aims `met`; both can
-    /// be `missed` or `not measured`.
+    /// Returns the verdict in a word or two: claims of papers are `reproduced`, own aims `met`;
+    /// both can be `missed` or `not measured`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match (self.verdict(), self.paper) {
@@ -129,7 +129,7 @@ impl Claim {
         }
     }
 
-    /// What the paper says, what is so here, and why it is not so: a line each.
+    /// Returns the result of the paper, that here, and the reason of a difference, a line each.
     pub(crate) fn lines(&self) -> Vec<String> {
         let paper = self.paper.map(|paper| match self.published.as_str() {
             "" => paper.to_owned(),
@@ -154,7 +154,7 @@ impl Claim {
     }
 }
 
-/// The words of data files, which readers of older files know.
+/// The words of data files, which stay for the readers of older files.
 impl Judgement {
     const fn recorded(self) -> &'static str {
         match (self.verdict, self.of_paper) {
@@ -180,17 +180,17 @@ fn recorded<S: Serializer>(judgement: &Judgement, serializer: S) -> Result<S::Ok
 /// The numbers of claims by their verdicts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Score {
-    /// Claims of papers that are true here.
+    /// The claims of papers that are true here.
     pub reproduced: usize,
-    /// Claims of papers that are not.
+    /// The claims of papers that are not true here.
     pub not_reproduced: usize,
-    /// Claims of papers that were not measured.
+    /// The claims of papers that were not measured.
     pub not_measured: usize,
-    /// Own aims that are met.
+    /// The own aims that are met.
     pub aims_passed: usize,
-    /// Own aims that are missed.
+    /// The own aims that are missed.
     pub aims_missed: usize,
-    /// Own aims that were not measured.
+    /// The own aims that were not measured.
     pub aims_not_measured: usize,
 }
 
@@ -212,7 +212,7 @@ impl Score {
         score
     }
 
-    /// The verdicts on claims of papers, in words; empty without such claims.
+    /// Returns the verdicts on claims of papers, in words; empty without such claims.
     #[must_use]
     pub fn of_papers(&self) -> String {
         words(&[
@@ -222,7 +222,7 @@ impl Score {
         ])
     }
 
-    /// The verdicts on own aims, in words; empty without aims.
+    /// Returns the verdicts on own aims, in words; empty without aims.
     #[must_use]
     pub fn of_aims(&self) -> String {
         words(&[
@@ -232,7 +232,7 @@ impl Score {
         ])
     }
 
-    /// The numbers that are not zero, each with its word.
+    /// Returns the numbers that are not zero, each with its word.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, &'static str)> {
         let counts = [
             (self.reproduced, REPRODUCED),
@@ -250,7 +250,7 @@ fn words(counts: &[(usize, &str)]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Less than any time that is measured.
+/// A time below all that are measured.
 const LEAST_US: f64 = 1e-3;
 const REPRODUCED: &str = "reproduced";
 const MET: &str = "met";
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_without_figures_is_neither_true_nor_false() {
+    fn a_claim_without_figures_is_not_measured() {
         let claim = Claim::aim("quick").by_ratio(None, |_| true);
         assert_eq!(claim.verdict(), Verdict::NotMeasured);
         assert!(claim.lines().is_empty());

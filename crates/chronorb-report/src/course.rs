@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 /// One point of the course: a call, or the longest of several neighbouring ones.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Point {
-    /// When the call was due, in ns after the start of the measurement.
+    /// The time when the call was due, in ns after the start of the measurement.
     pub at_ns: u64,
-    /// How long it took, in ns.
+    /// The latency of the call, in ns.
     pub latency_ns: u64,
 }
 
 /// A course of at most [`CAPACITY`] points.
 ///
-/// When it is full, each two neighbours become one, the longer one: peaks are never lost.
+/// When it is full, each two neighbours become one, the longer one, so peaks are never lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     points: Vec<Point>,

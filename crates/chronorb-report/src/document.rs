@@ -45,11 +45,11 @@ pub struct Tile {
     pub finding: Result<String, String>,
     /// The verdicts on its claims.
     pub score: Score,
-    /// How long it took, in words.
+    /// The time that it took, in words.
     pub took: String,
 }
 
-/// Whether text is for a file or for a terminal that shows colours.
+/// The kind of output for which text is rendered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Target {
     /// Text without control characters.
@@ -74,7 +74,7 @@ impl Document {
         self.with([Block::Lead(text.into())])
     }
 
-    /// Adds what has to be known beside the figures, a paragraph each.
+    /// Adds restrictions of the figures, a paragraph each.
     #[must_use]
     pub fn caveats(self, texts: impl IntoIterator<Item = String>) -> Self {
         self.with(texts.into_iter().map(Block::Caveat))
@@ -104,7 +104,7 @@ impl Document {
         self.claims_of(claims.into_iter().map(|claim| (None, claim)))
     }
 
-    /// Adds claims that other reports have the figures of, each with the name of its report.
+    /// Adds claims whose figures are in other reports, each with the name of its report.
     #[must_use]
     pub fn claims_of(self, claims: impl IntoIterator<Item = (Option<String>, Claim)>) -> Self {
         let claims: Vec<_> = claims.into_iter().collect();
@@ -194,7 +194,7 @@ impl Document {
         document(&self.title, &body)
     }
 
-    /// The list of sections, where there are several.
+    /// Returns the list of sections; empty if there are few.
     fn contents(&self) -> String {
         let headings = self.blocks.iter().filter_map(|block| match block {
             Block::Section(heading) => Some(heading.as_str()),
@@ -320,7 +320,7 @@ impl Tile {
                 format!("<a href=\"{name}.html\">{name}</a>"),
                 format!("<p>{}</p>", escape(finding)),
             ),
-            // It has left no page.
+            // A failed experiment has left no page.
             Err(failure) => (
                 name.into_owned(),
                 format!(
@@ -337,7 +337,7 @@ impl Tile {
         score_html(body, &self.score);
         let _ = writeln!(
             body,
-            "{finding}<small>{}</small></article>",
+            "{finding}<small>took {}</small></article>",
             escape(&self.took)
         );
     }
@@ -391,6 +391,9 @@ fn claims_html(body: &mut String, claims: &[(Option<String>, Claim)]) {
 }
 
 fn score_html(body: &mut String, score: &Score) {
+    if score.counts().next().is_none() {
+        return;
+    }
     body.push_str("<div class=\"score\">");
     for (count, word) in score.counts() {
         let _ = write!(
@@ -410,7 +413,7 @@ fn facts_html(rows: &[(String, String)]) -> String {
     format!("<div class=\"wide\">{}</div>\n", pairs(&rows))
 }
 
-/// Breaks a text into lines behind `begin`, which leaves as much room before the others.
+/// Wraps a text behind `begin`. The other lines are indented by its length.
 fn wrapped(text: &str, begin: &str) -> String {
     let indent = if begin.trim().is_empty() {
         begin.len()
@@ -433,7 +436,7 @@ fn wrapped(text: &str, begin: &str) -> String {
     lines + line.trim_end()
 }
 
-/// Keeps the contents of files from moving the cursor of a terminal.
+/// Replaces control characters, which would move the cursor of a terminal.
 fn clean(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' => '\n',
@@ -473,9 +476,9 @@ fn coloured(text: String, target: Target) -> String {
     lines.collect()
 }
 
-const WHERE: &str = "Where";
-const AGAIN: &str = "To repeat it";
-/// Fewer are seen without a list.
+const WHERE: &str = "The machine";
+const AGAIN: &str = "How to repeat it";
+/// The least number of sections that have a list of contents.
 const FEWEST_IN_CONTENTS: usize = 6;
 const COLUMNS: usize = 100;
 

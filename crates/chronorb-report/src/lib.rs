@@ -1,8 +1,8 @@
 //! Reports of measurements as HTML pages and text.
 //!
 //! A [`Document`] consists of blocks: text, [`Table`]s, [`Chart`]s, [`Claim`]s. [`units`] formats
-//! quantities, [`stats`] keeps latencies in records of bounded size, and [`progress`] shows how far a
-//! measurement is. The crate knows nothing of CORBA or of any experiment.
+//! quantities, [`stats`] keeps latencies in records of bounded size, and [`progress`] shows the
+//! progress of a measurement. The crate knows nothing of CORBA or of any experiment.
 
 mod axis;
 pub mod chart;

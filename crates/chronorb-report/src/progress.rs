@@ -12,20 +12,20 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Announces a part of so many steps.
+    /// Announces a part with a number of steps.
     #[must_use]
     pub fn start(name: &str, steps: u64) -> Self {
         Self::announce(name, &steps.to_string(), steps)
     }
 
-    /// Announces a part of a length.
+    /// Announces a part with a length.
     #[must_use]
     pub fn start_timed(name: &str, length: Duration) -> Self {
         let seconds = format!("{} s", length.as_secs_f64());
         Self::announce(name, &seconds, millis(length))
     }
 
-    /// Shows that so many further steps are done.
+    /// Shows that further steps are done.
     pub fn advance(&self, steps: u64) {
         self.bar.inc(steps);
     }
@@ -35,7 +35,7 @@ impl Progress {
         self.bar.set_position(millis(passed));
     }
 
-    /// Names the present step of a part that has a length, with the time left where there is no bar.
+    /// Names the present step of a part that has a length, with the time left if there is no bar.
     pub fn say(&self, what: &str) {
         if self.bar.is_hidden() {
             let left = self.bar.length().unwrap_or(0);

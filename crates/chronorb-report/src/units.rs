@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The kind of a quantity, which decides how it is formatted.
+/// The kind of a quantity, which decides its format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unit {
     /// A time in µs.
@@ -11,7 +11,7 @@ pub enum Unit {
     Count,
     /// A number of bytes.
     Bytes,
-    /// Hundredths.
+    /// A number of hundredths.
     Percent,
     /// A ratio or another number without a unit.
     Number,
@@ -55,10 +55,13 @@ impl Unit {
             ("_us", Self::Time, 1.0),
             ("_ns", Self::Time, 1e-3),
             ("_ms", Self::Time, 1e3),
-            ("_per_s", Self::Count, 1.0),
+            ("mib_per_s", Self::Of("MiB/s"), 1.0),
+            ("_per_s", Self::Number, 1.0),
             ("_s", Self::Time, 1e6),
             ("_percent", Self::Percent, 1.0),
             ("_octets", Self::Bytes, 1.0),
+            ("_bytes", Self::Bytes, 1.0),
+            ("_kib", Self::Bytes, 1024.0),
         ];
         let mut units = units.into_iter();
         let found = units.find(|(end, ..)| name.ends_with(end));
@@ -235,6 +238,8 @@ mod tests {
         assert_eq!(format("p50_ns", 12.5), "12.5 ns");
         assert_eq!(format("cpu_us_per_request", 3.0), "3.00 µs");
         assert_eq!(format("calls_per_s", 2_000.0), "2\u{a0}000");
+        assert_eq!(format("calls_per_s", 1.5), "1.50");
+        assert_eq!(format("mib_per_s", 812.0), "812 MiB/s");
         assert_eq!(format("resident_octets", 2_097_152.0), "2.00 MiB");
         assert_eq!(format("counted_by_expected", 1.0), "1.00");
     }

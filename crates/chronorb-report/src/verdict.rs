@@ -1,23 +1,23 @@
-//! Whether what is claimed of the figures of an experiment is true.
+//! The verdict on a claim.
 
 use serde::Serialize;
 
-/// Whether a claim is true.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub enum Verdict {
-    /// It is.
+    /// The claim is true.
     #[serde(rename = "PASS")]
     Pass,
-    /// It is not.
+    /// The claim is not true.
     #[serde(rename = "MISSED")]
     Missed,
-    /// What would tell was not measured.
+    /// The figures that decide were not measured.
     #[serde(rename = "NOT MEASURED")]
     NotMeasured,
 }
 
 impl Verdict {
-    /// The word of data files.
+    /// Returns the word of data files.
     pub(crate) const fn recorded(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -26,7 +26,7 @@ impl Verdict {
         }
     }
 
-    /// That of a claim that was measured.
+    /// Returns the verdict on a claim that was measured.
     #[must_use]
     pub const fn of(holds: bool) -> Self {
         if holds { Self::Pass } else { Self::Missed }

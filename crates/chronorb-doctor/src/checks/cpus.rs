@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Reading, one};
+use crate::check::{ReadStates, one};
 use crate::cpu_list::CpuList;
 use crate::machine::{Machine, Unreadable, value_of};
 
 /// Reads the numbers of CPUs that are online, and that this process may use.
-pub(super) fn number(machine: &Machine) -> Reading {
+pub(super) fn number(machine: &Machine) -> ReadStates {
     let (online, allowed) = (online(machine)?, machine.allowed_cpus()?);
     let state = match (online.len(), allowed.len()) {
         (_, 2..) => "several",
@@ -18,7 +18,7 @@ pub(super) fn number(machine: &Machine) -> Reading {
 }
 
 /// Reads whether the kernel runs as a guest.
-pub(super) fn virtual_machine(machine: &Machine) -> Reading {
+pub(super) fn virtual_machine(machine: &Machine) -> ReadStates {
     if let Ok(kind) = machine.read("/sys/hypervisor/type") {
         return one("guest", [&format!("/sys/hypervisor/type: {kind}")]);
     }
@@ -37,7 +37,7 @@ pub(super) fn virtual_machine(machine: &Machine) -> Reading {
 }
 
 /// Reads the isolated CPUs.
-pub(super) fn isolated_cpus(machine: &Machine) -> Reading {
+pub(super) fn isolated_cpus(machine: &Machine) -> ReadStates {
     let isolated = isolated(machine)?;
     if !isolated.is_empty() {
         return one("some", [&isolated]);
@@ -52,12 +52,12 @@ pub(super) fn isolated_cpus(machine: &Machine) -> Reading {
 }
 
 /// Reads which isolated CPUs have the tick.
-pub(super) fn tick(machine: &Machine) -> Reading {
+pub(super) fn tick(machine: &Machine) -> ReadStates {
     freed(machine, &machine.cpus(NOHZ_FULL)?)
 }
 
 /// Reads which isolated CPUs run deferred work of the kernel.
-pub(super) fn callbacks(machine: &Machine) -> Reading {
+pub(super) fn callbacks(machine: &Machine) -> ReadStates {
     let listed = match machine.boot_option("rcu_nocbs")?.as_deref() {
         None => CpuList::default(),
         Some("all") => online(machine)?,
@@ -90,7 +90,7 @@ fn candidates(machine: &Machine) -> Result<CpuList, Unreadable> {
 }
 
 /// Compares the CPUs that are free of a kind of kernel work with the isolated ones.
-fn freed(machine: &Machine, free: &CpuList) -> Reading {
+fn freed(machine: &Machine, free: &CpuList) -> ReadStates {
     let isolated = isolated(machine)?;
     let left = isolated.without(free);
     if !free.is_empty() && left.is_empty() {
@@ -109,7 +109,7 @@ fn freed(machine: &Machine, free: &CpuList) -> Reading {
 }
 
 /// Reads the frequency governors.
-pub(super) fn governors(machine: &Machine) -> Reading {
+pub(super) fn governors(machine: &Machine) -> ReadStates {
     let mut governors = BTreeMap::<String, CpuList>::new();
     for cpu in cpu_folders(machine)?.iter() {
         let path = format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor");
@@ -134,7 +134,7 @@ pub(super) fn governors(machine: &Machine) -> Reading {
 }
 
 /// Reads the deepest idle state of any CPU.
-pub(super) fn idle_states(machine: &Machine) -> Reading {
+pub(super) fn idle_states(machine: &Machine) -> ReadStates {
     let mut deepest: Option<(u64, String)> = None;
     for cpu in cpu_folders(machine)?.iter() {
         let folder = format!("{CPUS}/cpu{cpu}/cpuidle");

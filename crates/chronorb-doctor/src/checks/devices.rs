@@ -1,11 +1,11 @@
 //! The CPUs that serve devices.
 
 use super::cpus::{isolated, online};
-use crate::check::{Reading, one};
+use crate::check::{ReadStates, one};
 use crate::machine::{Machine, Unreadable};
 
 /// Reads which interrupts may be served where urgent threads run.
-pub(super) fn affinity(machine: &Machine) -> Reading {
+pub(super) fn affinity(machine: &Machine) -> ReadStates {
     let isolated = isolated(machine)?;
     let interrupts = machine.list(INTERRUPTS)?;
     let interrupts = interrupts.iter().filter(|name| name.parse::<u32>().is_ok());
@@ -39,7 +39,7 @@ pub(super) fn affinity(machine: &Machine) -> Reading {
 }
 
 /// Looks for the process that moves interrupts.
-pub(super) fn balancer(machine: &Machine) -> Reading {
+pub(super) fn balancer(machine: &Machine) -> ReadStates {
     // The kernel's threads are visible only where all processes are.
     let kthreadd = machine.read("/proc/2/comm")?;
     if kthreadd != "kthreadd" {

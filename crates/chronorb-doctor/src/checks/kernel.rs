@@ -1,10 +1,10 @@
 //! The kernel's scheduling, clocks and timers.
 
-use crate::check::{Reading, State, one};
+use crate::check::{ReadStates, State, one};
 use crate::machine::{Machine, Unreadable, marked};
 
 /// Reads whether the kernel is built for real time.
-pub(super) fn real_time(machine: &Machine) -> Reading {
+pub(super) fn real_time(machine: &Machine) -> ReadStates {
     if is_real_time(machine)? {
         return one("PREEMPT_RT", []);
     }
@@ -12,7 +12,7 @@ pub(super) fn real_time(machine: &Machine) -> Reading {
 }
 
 /// Reads the share of each period that real-time threads may use.
-pub(super) fn throttling(machine: &Machine) -> Reading {
+pub(super) fn throttling(machine: &Machine) -> ReadStates {
     let runtime: i64 = machine.value("/proc/sys/kernel/sched_rt_runtime_us")?;
     if runtime < 0 {
         return one("off", []);
@@ -26,7 +26,7 @@ pub(super) fn throttling(machine: &Machine) -> Reading {
 }
 
 /// Reads the resolution of timers.
-pub(super) fn timer_resolution(machine: &Machine) -> Reading {
+pub(super) fn timer_resolution(machine: &Machine) -> ReadStates {
     let step = machine.timer_resolution;
     // Without high-resolution timers the step is a tick, never below 100 µs.
     let state = if step.as_micros() < 1 { "fine" } else { "tick" };
@@ -34,7 +34,7 @@ pub(super) fn timer_resolution(machine: &Machine) -> Reading {
 }
 
 /// Reads the slack of sleeps.
-pub(super) fn timer_slack(machine: &Machine) -> Reading {
+pub(super) fn timer_slack(machine: &Machine) -> ReadStates {
     let ns: u64 = machine.value("/proc/self/timerslack_ns")?;
     let state = match machine.rights.max_fifo {
         _ if ns <= 1_000 => "small",
@@ -45,7 +45,7 @@ pub(super) fn timer_slack(machine: &Machine) -> Reading {
 }
 
 /// Reads which preemption model the kernel uses.
-pub(super) fn preemption_model(machine: &Machine) -> Reading {
+pub(super) fn preemption_model(machine: &Machine) -> ReadStates {
     if is_real_time(machine)? {
         return one("PREEMPT_RT", []);
     }
@@ -110,7 +110,7 @@ fn configured_model(machine: &Machine) -> Option<&'static str> {
 }
 
 /// Reads the share of ordinary threads on a CPU that real-time threads keep busy.
-pub(super) fn fair_server(machine: &Machine) -> Reading {
+pub(super) fn fair_server(machine: &Machine) -> ReadStates {
     let release = machine.read(RELEASE)?;
     let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
@@ -130,7 +130,7 @@ pub(super) fn fair_server(machine: &Machine) -> Reading {
     one(state, [&format!("{:.1}", most * 100.0)])
 }
 
-pub(super) fn clock_source(machine: &Machine) -> Reading {
+pub(super) fn clock_source(machine: &Machine) -> ReadStates {
     let source = machine.read(&format!("{CLOCKS}/current_clocksource"))?;
     let available = machine.read(&format!("{CLOCKS}/available_clocksource"));
     let has_tsc = available.is_ok_and(|names| names.split_whitespace().any(|name| name == "tsc"));

@@ -1,10 +1,10 @@
 //! The kernel's changes to memory that programs use.
 
-use crate::check::{Reading, State, one};
+use crate::check::{ReadStates, State, one};
 use crate::machine::{Machine, Unreadable, marked};
 
 /// Reads when the kernel makes huge pages.
-pub(super) fn huge_pages(machine: &Machine) -> Reading {
+pub(super) fn huge_pages(machine: &Machine) -> ReadStates {
     let path = "/sys/kernel/mm/transparent_hugepage/enabled";
     let text = machine.read(path)?;
     let mode = marked(&text, ['[', ']']).unwrap_or(&text);
@@ -12,7 +12,7 @@ pub(super) fn huge_pages(machine: &Machine) -> Reading {
 }
 
 /// Reads where the kernel puts evicted pages.
-pub(super) fn swap(machine: &Machine) -> Reading {
+pub(super) fn swap(machine: &Machine) -> ReadStates {
     let text = machine.read("/proc/swaps")?;
     let mut lines = text.lines();
     let header = lines.next().unwrap_or_default();

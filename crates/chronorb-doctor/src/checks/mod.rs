@@ -9,7 +9,7 @@ mod rights;
 
 use std::sync::LazyLock;
 
-use crate::check::{Check, Reading, told};
+use crate::check::{Check, ReadStates, told};
 use crate::machine::Machine;
 
 /// All checks, by their cost at worst.
@@ -17,7 +17,7 @@ pub(crate) static CHECKS: LazyLock<Vec<Check>> =
     LazyLock::new(|| Check::parse(include_str!("../checks.txt"), reader));
 
 /// Returns the function that reads the machine for a check.
-fn reader(id: &str) -> fn(&Machine) -> Reading {
+fn reader(id: &str) -> fn(&Machine) -> ReadStates {
     match id {
         "busy-poll" => network::busy_poll,
         "clock-source" => kernel::clock_source,

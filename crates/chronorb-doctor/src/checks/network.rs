@@ -1,11 +1,11 @@
 //! The treatment of packets by interfaces and the kernel.
 
-use crate::check::{Reading, State, one};
+use crate::check::{ReadStates, State, one};
 use crate::machine::{Link, Machine, Unreadable};
 
 /// Reads the states of each interface that counts: those that are up, without the loopback; of
 /// these, if any has a device, those with a device.
-pub(super) fn each(machine: &Machine, read: impl Fn(&Machine, &str) -> Reading) -> Reading {
+pub(super) fn each(machine: &Machine, read: impl Fn(&Machine, &str) -> ReadStates) -> ReadStates {
     let mut up = Vec::new();
     for name in machine.list(NET)? {
         let path = format!("{NET}/{name}/operstate");
@@ -31,7 +31,7 @@ pub(super) fn each(machine: &Machine, read: impl Fn(&Machine, &str) -> Reading) 
 }
 
 /// Reads which packets an interface merges or cuts.
-pub(super) fn offloads(machine: &Machine, name: &str) -> Reading {
+pub(super) fn offloads(machine: &Machine, name: &str) -> ReadStates {
     let link = machine.links.get(name).map(|link| &link.offloads);
     let offloads = match link {
         Some(Ok(offloads)) => offloads,
@@ -53,7 +53,7 @@ pub(super) fn offloads(machine: &Machine, name: &str) -> Reading {
 }
 
 /// Reads how long interrupts are held back, by the interface and by the kernel.
-pub(super) fn coalescing(machine: &Machine, name: &str) -> Reading {
+pub(super) fn coalescing(machine: &Machine, name: &str) -> ReadStates {
     let flush: u64 = machine.value(&format!("{NET}/{name}/gro_flush_timeout"))?;
     let link: Option<&Link> = machine.links.get(name);
     let state = match link.map(|link| &link.coalescing) {
@@ -76,7 +76,7 @@ fn untold<T>(name: &str, asked: Option<&Result<T, String>>) -> State {
 }
 
 /// Reads whether an interface receives in threads.
-pub(super) fn threaded(machine: &Machine, name: &str) -> Reading {
+pub(super) fn threaded(machine: &Machine, name: &str) -> ReadStates {
     let path = format!("{NET}/{name}/threaded");
     let mode = match machine.read(&path) {
         Err(error) if error.absent().is_some() => {
@@ -91,14 +91,14 @@ pub(super) fn threaded(machine: &Machine, name: &str) -> Reading {
 }
 
 /// Reads how packets wait to be sent.
-pub(super) fn queueing(machine: &Machine) -> Reading {
+pub(super) fn queueing(machine: &Machine) -> ReadStates {
     match &machine.disciplines {
         Ok(all) => each(machine, |machine, name| queueing_of(machine, name, all)),
         Err(error) => one("unlisted", [error]),
     }
 }
 
-fn queueing_of(machine: &Machine, name: &str, disciplines: &[(u32, String)]) -> Reading {
+fn queueing_of(machine: &Machine, name: &str, disciplines: &[(u32, String)]) -> ReadStates {
     let index: u32 = machine.value(&format!("{NET}/{name}/ifindex"))?;
     let kinds = disciplines
         .iter()
@@ -120,7 +120,7 @@ fn queueing_of(machine: &Machine, name: &str, disciplines: &[(u32, String)]) -> 
 }
 
 /// Reads whether receivers poll for packets.
-pub(super) fn busy_poll(machine: &Machine) -> Reading {
+pub(super) fn busy_poll(machine: &Machine) -> ReadStates {
     let read: u32 = machine.value("/proc/sys/net/core/busy_read")?;
     let poll: u32 = machine.value("/proc/sys/net/core/busy_poll")?;
     let state = if read > 0 && poll > 0 { "on" } else { "off" };

@@ -5,11 +5,11 @@ use std::io;
 use chronorb_rio::PacketAccess;
 use chronorb_rt::{MemoryLock, PriorityRefusal, Rights};
 
-use crate::check::{Reading, one};
+use crate::check::{ReadStates, one};
 use crate::machine::{Machine, Unreadable, value_of};
 
 /// Reads the right to real-time priorities.
-pub(super) fn priorities(machine: &Machine) -> Reading {
+pub(super) fn priorities(machine: &Machine) -> ReadStates {
     let max = machine.rights.max_fifo;
     let granted = max.map_or_else(
         || "SCHED_FIFO refused".to_owned(),
@@ -24,7 +24,7 @@ pub(super) fn priorities(machine: &Machine) -> Reading {
 }
 
 /// Reads the right to lock memory.
-pub(super) fn memory_lock(machine: &Machine) -> Reading {
+pub(super) fn memory_lock(machine: &Machine) -> ReadStates {
     let (state, octets) = match machine.rights.memory_lock {
         MemoryLock::Unlimited => ("unlimited", 0),
         MemoryLock::Limited(octets) => ("limited", octets),
@@ -58,7 +58,7 @@ fn reasons(machine: &Machine) -> String {
 }
 
 /// Reads the budget of the control group, where the kernel has `RT_GROUP_SCHED`.
-pub(super) fn group_budget(machine: &Machine) -> Reading {
+pub(super) fn group_budget(machine: &Machine) -> ReadStates {
     let Some(folder) = cpu_group(machine)? else {
         return match (machine.rights.max_fifo, machine.rights.refusal) {
             (Some(_), _) => one("granted", []),
@@ -105,7 +105,7 @@ fn cpu_group(machine: &Machine) -> Result<Option<String>, Unreadable> {
 }
 
 /// Reads which drivers of RIO can be opened.
-pub(super) fn packet_rights(machine: &Machine) -> Reading {
+pub(super) fn packet_rights(machine: &Machine) -> ReadStates {
     use PacketAccess::{Denied, Granted};
 
     let packets = machine.packets;

@@ -1,19 +1,18 @@
-//! What all experiments found.
+//! The results of all experiments.
 
 use std::time::Duration;
 
 use chronorb_report::{Document, Score};
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::report;
 use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Findings, plain_data};
+use crate::experiment::{Findings, merge, plain_data};
 
-/// The experiments that were run, and what came of them.
+/// The experiments that were run, and their results.
 #[derive(Clone, Debug)]
-pub(super) struct Index {
+pub(super) struct ExperimentIndex {
     pub(super) environment: Environment,
     /// Whether the short plans were run.
     pub(super) short: bool,
@@ -26,84 +25,85 @@ pub(super) struct Visit {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) took: Duration,
-    /// What it found, or why it failed.
-    pub(super) outcome: Result<Told, String>,
+    /// The result, or the reason of the failure.
+    pub(super) outcome: Result<ResultSummary, String>,
 }
 
-/// What an experiment found, as far as the index tells it.
+/// The part of an experiment's result that the index shows.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct ResultSummary {
     pub(super) headline: String,
     pub(super) caveats: Vec<String>,
     pub(super) claims: Vec<Claim>,
 }
 
 impl Visit {
-    /// What it claims, and whether that is so; nothing where it failed.
+    /// Returns the claims of the experiment; none if it failed.
     pub(super) fn claims(&self) -> &[Claim] {
-        self.outcome.as_ref().map_or(&[], |told| &told.claims)
+        let summary = self.outcome.as_ref();
+        summary.map_or(&[], |summary| &summary.claims)
+    }
+
+    /// Returns the visit for programs.
+    fn figures(&self) -> Value {
+        let summary = self.outcome.as_ref();
+        let mut figures = plain_data(&Score::of(self.claims()));
+        let more = json!({
+            "name": self.name,
+            "title": self.title,
+            "headline": summary.ok().map(|summary| &summary.headline),
+            "failure": summary.err(),
+            "caveats": summary.map_or(&[][..], |summary| &summary.caveats),
+            "took_s": (self.took.as_secs_f64() * 10.0).round() / 10.0,
+            "report": format!("{}.html", self.name),
+            "figures": format!("{}.json", self.name),
+        });
+        merge(&mut figures, more);
+        figures
     }
 }
 
-impl Index {
-    /// The experiments that failed, by name.
+impl ExperimentIndex {
+    /// Returns the names of the experiments that failed.
     pub(super) fn failed(&self) -> Vec<&'static str> {
         let failed = self.visits.iter().filter(|visit| visit.outcome.is_err());
         failed.map(|visit| visit.name).collect()
     }
 
-    /// All claims, each with the experiment that makes it.
+    /// Returns all claims, each with its experiment.
     pub(super) fn all_claims(&self) -> impl Iterator<Item = (&Visit, &Claim)> {
         let of = |visit| Visit::claims(visit).iter().map(move |claim| (visit, claim));
         self.visits.iter().flat_map(of)
     }
 
-    /// What became of all claims.
-    pub(super) fn score(&self) -> Score {
-        Score::of(self.all_claims().map(|(_, claim)| claim))
-    }
-
-    /// What is run to repeat it.
-    pub(super) fn command(&self) -> String {
-        format!("chronorb lab all{}", self.flag())
-    }
-
-    /// The argument of an experiment's command.
+    /// Returns the argument of an experiment's command.
     pub(super) const fn flag(&self) -> &'static str {
         if self.short { " --short" } else { "" }
     }
 }
 
-impl Findings for Index {
+impl Findings for ExperimentIndex {
     fn headline(&self) -> String {
-        let score = self.score();
-        let told =
-            |what: &str, became: String| (!became.is_empty()).then(|| format!("{what}: {became}"));
-        let failed = self.failed();
-        let parts = [
-            told("claims of the papers", score.of_papers()),
-            told("aims of chronorb", score.of_aims()),
-            (!failed.is_empty()).then(|| format!("failed: {}", failed.join(", "))),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let score = Score::of(self.all_claims().map(|(_, claim)| claim));
         let experiments = match self.visits.len() {
             1 => "1 experiment".to_owned(),
             count => format!("{count} experiments"),
         };
-        match parts.is_empty() {
-            true => experiments,
-            false => format!("{experiments}; {}", parts.join("; ")),
-        }
+        let parts = [
+            ("claims of the papers", score.of_papers()),
+            ("aims of chronorb", score.of_aims()),
+            ("failed", self.failed().join(", ")),
+        ];
+        let parts = parts.into_iter().filter(|(_, text)| !text.is_empty());
+        parts.fold(experiments, |line, (name, text)| {
+            format!("{line}; {name}: {text}")
+        })
     }
 
     fn caveats(&self) -> Vec<String> {
-        let short = "These were short runs, with few calls of each kind: enough to see what is so, and not for figures \
-                     that are quoted.";
-        let short = self.short.then(|| short.to_owned());
-        short
-            .into_iter()
-            .chain(self.environment.stolen_caveat())
-            .collect()
+        let short = self.short.then(|| SHORT.to_owned());
+        let stolen = self.environment.stolen_caveat();
+        short.into_iter().chain(stolen).collect()
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -111,16 +111,17 @@ impl Findings for Index {
     }
 
     fn figures(&self) -> Value {
-        let claims = self.all_claims().map(|(visit, claim)| ClaimFigures {
-            of: visit.name,
-            claim,
+        let claims = self.all_claims().map(|(visit, claim)| {
+            let mut figures = plain_data(claim);
+            figures["of"] = visit.name.into();
+            figures
         });
-        plain_data(&Figures {
-            experiment: "all",
-            environment: &self.environment,
-            short: self.short,
-            experiments: self.visits.iter().map(VisitFigures::of).collect(),
-            claims: claims.collect(),
+        json!({
+            "experiment": "all",
+            "environment": self.environment,
+            "short": self.short,
+            "experiments": self.visits.iter().map(Visit::figures).collect::<Vec<_>>(),
+            "claims": claims.collect::<Vec<_>>(),
         })
     }
 
@@ -129,61 +130,15 @@ impl Findings for Index {
     }
 }
 
-/// The index for programs.
-#[derive(Serialize)]
-struct Figures<'a> {
-    experiment: &'static str,
-    environment: &'a Environment,
-    short: bool,
-    experiments: Vec<VisitFigures<'a>>,
-    claims: Vec<ClaimFigures<'a>>,
-}
-
-#[derive(Serialize)]
-struct VisitFigures<'a> {
-    name: &'static str,
-    title: &'static str,
-    headline: Option<&'a str>,
-    failure: Option<&'a str>,
-    caveats: &'a [String],
-    took_s: f64,
-    report: String,
-    figures: String,
-    #[serde(flatten)]
-    score: Score,
-}
-
-#[derive(Serialize)]
-struct ClaimFigures<'a> {
-    /// The experiment.
-    of: &'static str,
-    #[serde(flatten)]
-    claim: &'a Claim,
-}
-
-impl<'a> VisitFigures<'a> {
-    fn of(visit: &'a Visit) -> Self {
-        let told = visit.outcome.as_ref();
-        Self {
-            name: visit.name,
-            title: visit.title,
-            headline: told.ok().map(|told| told.headline.as_str()),
-            failure: told.err().map(String::as_str),
-            caveats: told.map_or(&[], |told| &told.caveats),
-            took_s: (visit.took.as_secs_f64() * 10.0).round() / 10.0,
-            report: format!("{}.html", visit.name),
-            figures: format!("{}.json", visit.name),
-            score: Score::of(visit.claims()),
-        }
-    }
-}
+const SHORT: &str = "These were short runs, with few calls of each kind: their verdicts are \
+                     indications, and their figures are not for quotation.";
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
 
-    /// Two that ran, of which one claims what papers do, and one that failed.
-    pub(in super::super) fn index() -> Index {
+    /// Returns two experiments with results and one that failed.
+    pub(in super::super) fn index() -> ExperimentIndex {
         let claims = vec![
             Claim::of_paper("RTAS 1998, figure 7", "inverted")
                 .published("7 times")
@@ -200,7 +155,7 @@ pub(super) mod tests {
             took: Duration::from_millis(seconds),
             outcome,
         };
-        let told = |headline: &str, claims| Told {
+        let summary = |headline: &str, claims| ResultSummary {
             headline: headline.to_owned(),
             caveats: Vec::new(),
             claims,
@@ -209,23 +164,27 @@ pub(super) mod tests {
             Claim::aim("quick").holds(Some((true, "1 µs".to_owned()))),
             Claim::aim("quicker").holds(Some((false, "2 µs".to_owned()))),
         ];
-        Index {
+        ExperimentIndex {
             environment: Environment::example(),
             short: true,
             visits: vec![
-                visit("inversion", 61_000, Ok(told("Nothing is inverted", claims))),
-                visit("latency", 3_210, Ok(told("Calls are quick", aims))),
+                visit(
+                    "inversion",
+                    61_000,
+                    Ok(summary("Nothing is inverted", claims)),
+                ),
+                visit("latency", 3_210, Ok(summary("Calls are quick", aims))),
                 visit("waits", 40, Err("no <socket> can be had".to_owned())),
             ],
         }
     }
 
     #[test]
-    fn the_headline_counts_what_became_of_all_claims() {
+    fn the_headline_counts_all_verdicts() {
         assert_eq!(
             index().headline(),
-            "3 experiments; claims of the papers: 1 reproduced, 1 missed, 1 not measured; aims of chronorb: \
-             1 met, 1 missed; failed: waits"
+            "3 experiments; claims of the papers: 1 reproduced, 1 missed, 1 not measured; aims of \
+             chronorb: 1 met, 1 missed; failed: waits"
         );
         let mut index = index();
         index.visits.truncate(1);

@@ -1,14 +1,13 @@
-//! `chronorb lab all`: every experiment, one after the other, and an index of what they found.
+//! `chronorb lab all`: every experiment, one after the other, and an index of the results.
 //!
-//! Each leaves its report and its figures in one directory, as if it had been run by itself. The index says of each
-//! what it found, and puts what the papers claim beside what is so here. An experiment that fails is told, and does
-//! not stop the others.
+//! Each experiment leaves its report and its figures in one folder, as in a run of its own. The
+//! index shows the result of each, and the claims of the papers beside the figures here. A failed
+//! experiment is reported, and does not stop the others.
 
 mod index;
 mod registry;
 mod report;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,60 +16,60 @@ use chronorb_rt::Monotonic;
 
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Findings;
+use crate::experiment::{Findings, print_json, print_text};
 use crate::report::folder;
 use crate::units;
 
-use index::{Index, Visit};
-use registry::{EXPERIMENTS, Entry};
+use index::{ExperimentIndex, Visit};
+use registry::{EXPERIMENTS, RegistryEntry};
 
-/// What `chronorb lab all` was asked to do.
+/// The settings of `chronorb lab all`.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Print the index as one JSON object instead of tables.
+pub struct AllOptions {
+    /// Whether the index is printed as one JSON object instead of tables.
     pub json: bool,
-    /// Where reports, figures and the index go. Without it, to `chronorb/reports/all` in the user's
+    /// The folder of reports, figures and index. Without it, `chronorb/reports/all` in the user's
     /// folder for state (`XDG_STATE_HOME`, or `.local/state` in `HOME`).
     pub out: Option<PathBuf>,
-    /// Run the short plan of each experiment.
+    /// Whether each experiment runs its short plan.
     pub short: bool,
-    /// Which experiments, by their names; all where it is empty.
+    /// The names of the experiments that run; all if it is empty.
     pub only: Vec<String>,
-    /// Which are left out.
+    /// The names of experiments that are left out.
     pub skip: Vec<String>,
 }
 
-/// The names of all experiments, in the order in which they run.
+/// Returns the names of all experiments, in the order in which they run.
 pub fn names() -> impl Iterator<Item = &'static str> {
     EXPERIMENTS.iter().map(|entry| entry.name)
 }
 
 /// Runs experiments, writes their reports and an index, and prints the index on standard output.
 ///
-/// Progress goes to standard error. With [`Options::json`], standard output gets exactly one JSON object. A claim that
-/// does not hold is no failure: it is said.
+/// Progress goes to standard error. With [`AllOptions::json`], standard output gets exactly one
+/// JSON object. A claim that does not hold is reported, and is no error.
 ///
-/// The program that calls this hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// The program that calls this passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).
 ///
 /// # Errors
 ///
 /// [`LabError::Request`] before anything is measured, [`LabError::Outcome`] after an experiment
 /// failed and all others were measured, and otherwise the reason why nothing can be written.
-pub fn run(options: &Options) -> Result<(), LabError> {
+pub fn run(options: &AllOptions) -> Result<(), LabError> {
     let chosen = choose(&options.only, &options.skip)?;
     let out = folder::folder(options.out.as_deref(), "all")?;
     let page = out.join("index.html");
     check_writable(&page)?;
     let before = ProcessorTime::now();
-    let mut index = Index {
+    let mut index = ExperimentIndex {
         environment: Environment::probe(),
         short: options.short,
         visits: Vec::new(),
     };
     for (at, entry) in chosen.iter().enumerate() {
         announce(&chosen, at, options.short);
-        let begun = Monotonic::now();
+        let start = Monotonic::now();
         let report = out.join(format!("{}.html", entry.name));
         let outcome = entry.run(options.short, &report);
         if let Err(failure) = &outcome {
@@ -79,48 +78,52 @@ pub fn run(options: &Options) -> Result<(), LabError> {
         index.visits.push(Visit {
             name: entry.name,
             title: entry.title,
-            took: Monotonic::now().since(begun),
+            took: Monotonic::now().since(start),
             outcome,
         });
         index.environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        // Whoever loses patience has an index of what there is.
+        // The index is complete so far, also if the user interrupts the rest.
         write_page(&index.html(), &page)?;
     }
-    print(options, &index, &page).map_err(LabError::Output)?;
-    match index.failed() {
-        failed if failed.is_empty() => Ok(()),
-        failed => Err(LabError::Outcome(format!(
-            "not all experiments could be measured: {} failed",
-            failed.join(", ")
-        ))),
+    let files = [("Index of the reports", page.as_path())];
+    if options.json {
+        print_json(&index.figures(), &index.caveats(), &files)
+    } else {
+        print_text(index.text() + "\n", &files)
     }
+    .map_err(LabError::Output)?;
+    let failed = index.failed();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let failed = failed.join(", ");
+    Err(LabError::Outcome(format!(
+        "not all experiments could be measured: {failed} failed"
+    )))
 }
 
-/// The experiments that were asked for, each once, in the order in which they run.
-fn choose(only: &[String], skip: &[String]) -> Result<Vec<&'static Entry>, LabError> {
-    for name in only.iter().chain(skip) {
-        if !names().any(|known| known == name) {
-            let known = names().collect::<Vec<_>>().join(", ");
-            return Err(LabError::Request(format!(
-                "no experiment is called {name:?}; there are {known}"
-            )));
-        }
+/// Returns the chosen experiments, each once, in the order in which they run.
+fn choose(only: &[String], skip: &[String]) -> Result<Vec<&'static RegistryEntry>, LabError> {
+    let mut asked = only.iter().chain(skip);
+    if let Some(name) = asked.find(|name| !names().any(|known| known == *name)) {
+        let known = names().collect::<Vec<_>>().join(", ");
+        return Err(LabError::Request(format!(
+            "no experiment is called {name:?}; there are {known}"
+        )));
     }
-    let names = |list: &[String], entry: &Entry| list.iter().any(|name| name == entry.name);
-    let chosen: Vec<_> = EXPERIMENTS
-        .iter()
-        .filter(|entry| (only.is_empty() || names(only, entry)) && !names(skip, entry))
-        .collect();
-    match chosen.is_empty() {
-        true => Err(LabError::Request(
-            "there is no experiment to run: all that were asked for are to be skipped".to_owned(),
-        )),
-        false => Ok(chosen),
+    let is_in = |list: &[String], entry: &RegistryEntry| list.iter().any(|of| of == entry.name);
+    let is_chosen =
+        |entry: &&RegistryEntry| (only.is_empty() || is_in(only, entry)) && !is_in(skip, entry);
+    let chosen: Vec<_> = EXPERIMENTS.iter().filter(is_chosen).collect();
+    if chosen.is_empty() {
+        let none = "there is no experiment to run: all that were asked for are to be skipped";
+        return Err(LabError::Request(none.to_owned()));
     }
+    Ok(chosen)
 }
 
-/// Says which experiment begins, and how long the rest takes.
-fn announce(chosen: &[&Entry], at: usize, short: bool) {
+/// Announces an experiment, with its length and that of the rest.
+fn announce(chosen: &[&RegistryEntry], at: usize, short: bool) {
     let entry = chosen[at];
     let left: Duration = chosen[at..].iter().map(|entry| entry.length(short)).sum();
     eprintln!(
@@ -132,22 +135,6 @@ fn announce(chosen: &[&Entry], at: usize, short: bool) {
         units::span(entry.length(short)),
         units::span(left),
     );
-}
-
-fn print(options: &Options, index: &Index, page: &std::path::Path) -> io::Result<()> {
-    let page = page.canonicalize().unwrap_or_else(|_| page.to_owned());
-    let mut out = io::stdout().lock();
-    if options.json {
-        for caveat in index.caveats() {
-            eprintln!("{caveat}");
-        }
-        writeln!(out, "{}", index.figures())?;
-        eprintln!("Index of the reports: {}", page.display());
-    } else {
-        writeln!(out, "{}", index.text())?;
-        writeln!(out, "Index of the reports: {}", page.display())?;
-    }
-    out.flush()
 }
 
 #[cfg(test)]
@@ -165,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_for_is_everything() {
+    fn all_experiments_are_the_default() {
         assert_eq!(chosen(&[], &[]).unwrap(), names().collect::<Vec<_>>());
     }
 
@@ -178,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_has_is_refused_with_those_that_there_are() {
+    fn an_unknown_name_is_refused_with_the_known_ones() {
         for (only, skip) in [(&["demux", "nothing"][..], &[][..]), (&[], &["nothing"])] {
             let error = chosen(only, skip).unwrap_err().to_string();
             assert!(

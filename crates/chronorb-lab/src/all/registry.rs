@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::index::Told;
+use super::index::ResultSummary;
 use crate::demux::Demux;
 use crate::experiment::{Experiment, Findings, measure_and_write};
 use crate::hostile::Hostile;
@@ -19,34 +19,35 @@ use crate::timeprobes::TimeProbes;
 use crate::waits::WaitsExperiment;
 use crate::whitebox::Whitebox;
 
-/// Every experiment, with about how many seconds its short and its full plan take. They run in this order.
-pub(super) const EXPERIMENTS: &[Entry] = &[
-    Entry::of::<Demux>(10, 60),
-    Entry::of::<Hostile>(60, 260),
-    Entry::of::<Inversion>(210, 1_260),
-    Entry::of::<Latency>(15, 120),
-    Entry::of::<OperatingSystem>(60, 300),
-    Entry::of::<Overtake>(20, 360),
-    Entry::of::<Protocols>(90, 720),
-    Entry::of::<RealTimeIo>(120, 900),
-    Entry::of::<ThreadPools>(60, 1_200),
-    Entry::of::<Throughput>(20, 240),
-    Entry::of::<TimeProbes>(10, 30),
-    Entry::of::<WaitsExperiment>(30, 240),
-    Entry::of::<Whitebox>(15, 50),
+/// All experiments in the order in which they run, with the approximate seconds of their short and
+/// full plans.
+pub(super) const EXPERIMENTS: &[RegistryEntry] = &[
+    RegistryEntry::of::<Demux>(10, 60),
+    RegistryEntry::of::<Hostile>(60, 260),
+    RegistryEntry::of::<Inversion>(210, 1_260),
+    RegistryEntry::of::<Latency>(15, 120),
+    RegistryEntry::of::<OperatingSystem>(60, 300),
+    RegistryEntry::of::<Overtake>(20, 360),
+    RegistryEntry::of::<Protocols>(90, 720),
+    RegistryEntry::of::<RealTimeIo>(120, 900),
+    RegistryEntry::of::<ThreadPools>(60, 1_200),
+    RegistryEntry::of::<Throughput>(20, 240),
+    RegistryEntry::of::<TimeProbes>(10, 30),
+    RegistryEntry::of::<WaitsExperiment>(30, 240),
+    RegistryEntry::of::<Whitebox>(15, 50),
 ];
 
 /// An experiment without its types.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct RegistryEntry {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     short: Duration,
     full: Duration,
-    run: fn(bool, &Path) -> Result<Told, String>,
+    run: fn(bool, &Path) -> Result<ResultSummary, String>,
 }
 
-impl Entry {
+impl RegistryEntry {
     const fn of<E: Experiment>(short_s: u64, full_s: u64) -> Self {
         Self {
             name: E::NAME,
@@ -57,21 +58,22 @@ impl Entry {
         }
     }
 
-    /// How long it takes, about.
+    /// Returns the approximate length.
     pub(super) const fn length(&self, short: bool) -> Duration {
         if short { self.short } else { self.full }
     }
 
-    /// Runs it, and writes its report with its figures beside it; or says why that cannot be.
-    pub(super) fn run(&self, short: bool, report: &Path) -> Result<Told, String> {
+    /// Runs the experiment, and writes its report with its figures beside it. Returns the reason of
+    /// a failure.
+    pub(super) fn run(&self, short: bool, report: &Path) -> Result<ResultSummary, String> {
         (self.run)(short, report)
     }
 }
 
-fn run<E: Experiment>(short: bool, report: &Path) -> Result<Told, String> {
+fn run<E: Experiment>(short: bool, report: &Path) -> Result<ResultSummary, String> {
     let plan = if short { E::short() } else { E::full() };
     let (findings, _) = measure_and_write::<E>(&plan, report).map_err(|error| error.to_string())?;
-    Ok(Told {
+    Ok(ResultSummary {
         headline: findings.headline(),
         caveats: findings.caveats(),
         claims: findings.claims(),

@@ -2,20 +2,20 @@
 
 use chronorb_report::{Document, Score, Tile, units};
 
-use super::index::{Index, Visit};
+use super::index::{ExperimentIndex, Visit};
 use crate::Claim;
 use crate::Verdict;
 use crate::experiment::Findings;
 
-/// The index, whose links are those to the reports beside it.
-pub(super) fn document(index: &Index) -> Document {
+/// Returns the index, with links to the reports beside it.
+pub(super) fn document(index: &ExperimentIndex) -> Document {
     let mut document = Document::new(index.headline())
         .lead(LEAD)
         .caveats(index.caveats())
         .section("The experiments")
         .tiles(index.visits.iter().map(tile).collect());
     for (paper, claims) in by_paper(index) {
-        document = document.section(paper).claims_of(claims);
+        document = document.section(capitalised(paper)).claims_of(claims);
     }
     let missed = index.all_claims();
     let missed =
@@ -26,13 +26,12 @@ pub(super) fn document(index: &Index) -> Document {
             .section("Aims of chronorb that are missed here")
             .claims_of(missed);
     }
-    let mut commands = index.command();
-    for visit in &index.visits {
-        commands += &format!("\nchronorb lab {}{}", visit.name, index.flag());
-    }
+    let names = index.visits.iter().map(|visit| visit.name);
+    let commands = ["all"].into_iter().chain(names);
+    let commands = commands.map(|name| format!("chronorb lab {name}{}", index.flag()));
     document
         .environment(index.environment.rows())
-        .commands(commands)
+        .commands(commands.collect::<Vec<_>>().join("\n"))
 }
 
 fn tile(visit: &Visit) -> Tile {
@@ -41,23 +40,30 @@ fn tile(visit: &Visit) -> Tile {
         name: visit.name.to_owned(),
         title: visit.title.to_owned(),
         finding: outcome
-            .map(|told| told.headline.clone())
+            .map(|summary| summary.headline.clone())
             .map_err(Clone::clone),
         score: Score::of(visit.claims()),
         took: units::span(visit.took),
     }
 }
 
-/// A claim, and the experiment that has its figures.
+/// Returns a claim with the name of its experiment.
 fn sourced((visit, claim): (&Visit, &Claim)) -> (Option<String>, Claim) {
     (Some(visit.name.to_owned()), claim.clone())
+}
+
+/// Returns a name with a capital at its beginning, for a heading.
+fn capitalised(name: &str) -> String {
+    let mut characters = name.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(characters).collect()
 }
 
 /// A paper with its claims.
 type Paper = (&'static str, Vec<(Option<String>, Claim)>);
 
-/// The papers in the order of their first claims.
-fn by_paper(index: &Index) -> Vec<Paper> {
+/// Returns the papers in the order of their first claims.
+fn by_paper(index: &ExperimentIndex) -> Vec<Paper> {
     let mut papers: Vec<Paper> = Vec::new();
     for (visit, claim) in index.all_claims() {
         // `RTAS 1998, figure 7` is a paper and a place in it.
@@ -73,8 +79,9 @@ fn by_paper(index: &Index) -> Vec<Paper> {
     papers
 }
 
-const LEAD: &str = "The experiments of the papers on real-time CORBA, and some more, run on this machine: the \
-                    claims of the papers beside the figures here, and a report of each.";
+const LEAD: &str = "The experiments of the papers on real-time CORBA, and some more, run on this \
+                    machine: the claims of the papers beside the figures here, and a report of \
+                    each.";
 
 #[cfg(test)]
 mod tests {

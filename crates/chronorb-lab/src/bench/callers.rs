@@ -7,7 +7,7 @@ use chronorb_rt::Monotonic;
 
 use crate::error::LabError;
 
-/// Threads that are connected, and do at once what they are told.
+/// Connected threads that run an order at the same time.
 pub(crate) struct Callers<R, T> {
     orders: Vec<Sender<R>>,
     results: Receiver<(usize, Result<T, LabError>)>,

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory with an authority, a certificate for `127.0.0.1` and `localhost` that it vouches for, and the key of
-/// that. Dropping it removes them.
+/// A directory with an authority, its certificate for `127.0.0.1` and `localhost`, and the key of
+/// that. It is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     directory: PathBuf,
 }
 
 impl Certificates {
-    /// Makes them, or says why not and what to do about it.
+    /// Makes the certificates. The error names the remedy.
     pub(crate) fn make() -> Result<Self, String> {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("chronorb-lab-{}-tls-{number}", process::id());
@@ -26,15 +26,16 @@ impl Certificates {
         made.map_err(explain)?;
         let made = Self { directory };
         made.run(&format!(
-            "{AUTHORITY_OF} -keyout authority.key -out {AUTHORITY}"
+            "{REQUEST} /CN=laboratory -keyout authority.key -out {AUTHORITY}"
         ))?;
         made.run(&format!(
-            "{SERVER_OF} -CA {AUTHORITY} -CAkey authority.key -keyout {KEY} -out {CERTIFICATE}"
+            "{REQUEST} /CN=localhost {OF_SERVER} -CA {AUTHORITY} -CAkey authority.key \
+             -keyout {KEY} -out {CERTIFICATE}"
         ))?;
         Ok(made)
     }
 
-    /// Where they are.
+    /// Returns the directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
@@ -47,33 +48,36 @@ impl Certificates {
         let output = command
             .output()
             .map_err(|error| format!("openssl cannot be run: {error}. {REMEDY}"))?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(format!(
-                "openssl cannot make certificates: {}",
-                String::from_utf8_lossy(&output.stderr).trim_end()
-            )),
+        if output.status.success() {
+            return Ok(());
         }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        Err(format!(
+            "openssl cannot make certificates: {}",
+            errors.trim_end()
+        ))
     }
 }
 
 impl Drop for Certificates {
     fn drop(&mut self) {
-        // Who cannot remove them leaves a directory of temporary files, and nothing else.
+        // A failure leaves a temporary directory behind, and nothing else.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// The files.
+/// The names of the files.
 pub(crate) const AUTHORITY: &str = "authority.pem";
 pub(crate) const CERTIFICATE: &str = "server.pem";
 pub(crate) const KEY: &str = "server.key";
 
-/// How many were made in this process.
+/// The number of directories that this process has made.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-const AUTHORITY_OF: &str = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=laboratory";
-const SERVER_OF: &str = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=IP:127.0.0.1,DNS:localhost";
+const REQUEST: &str =
+    "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj";
+const OF_SERVER: &str = "-addext basicConstraints=critical,CA:FALSE -addext \
+                         subjectAltName=IP:127.0.0.1,DNS:localhost";
 const REMEDY: &str = "On Debian or Ubuntu: apt-get install openssl";
 
 #[cfg(test)]

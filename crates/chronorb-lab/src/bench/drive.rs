@@ -1,26 +1,26 @@
-//! Making calls, and taking their times: the same for every system.
+//! Timed calls, the same for every system.
 
 use std::sync::Barrier;
 
 use chronorb_rt::Monotonic;
 
 use super::callers::{elapsed_ns, with_callers};
-use super::order::{Batch, Took};
+use super::order::{BatchOrder, BatchTimes};
 use crate::error::LabError;
 use crate::process::{self, Parent, Ready};
 
-/// One who calls again and again, on a connection of its own.
+/// A caller with a connection of its own.
 pub(crate) trait Caller {
-    /// Makes one call and checks its answer. What is asked follows from `turn`.
+    /// Makes one call, whose argument follows from `turn`, and checks its reply.
     fn call(&mut self, turn: u32) -> Result<(), LabError>;
 
-    /// The same before the time counts.
+    /// Makes one call that is not timed.
     fn warm_up(&mut self, turn: u32) -> Result<(), LabError> {
         self.call(turn)
     }
 }
 
-/// The time of each call, in ns.
+/// Makes calls after others that warm up. Returns the time of each, in ns.
 pub(crate) fn timed(
     caller: &mut impl Caller,
     warm_up: u32,
@@ -39,7 +39,7 @@ pub(crate) fn timed(
     Ok(latencies)
 }
 
-/// Makes the batches that the parent asks for.
+/// Runs the batches that the parent orders.
 pub(super) fn batches<C: Caller>(
     parent: &Parent,
     threads: u32,
@@ -48,9 +48,9 @@ pub(super) fn batches<C: Caller>(
     if threads == 1 {
         let mut caller = connect()?;
         process::tell(&Ready {})?;
-        while let Some(Batch { warm_up, calls }) = parent.hear()? {
+        while let Some(BatchOrder { warm_up, calls }) = parent.hear()? {
             let latencies_ns = timed(&mut caller, warm_up, calls)?;
-            process::tell(&Took {
+            process::tell(&BatchTimes {
                 elapsed_ns: latencies_ns.iter().sum(),
                 latencies_ns,
             })?;
@@ -60,7 +60,7 @@ pub(super) fn batches<C: Caller>(
     together(threads, connect, |run| {
         process::tell(&Ready {})?;
         while let Some(batch) = parent.hear()? {
-            process::tell(&Took {
+            process::tell(&BatchTimes {
                 elapsed_ns: run(&batch)?,
                 latencies_ns: Vec::new(),
             })?;
@@ -69,24 +69,26 @@ pub(super) fn batches<C: Caller>(
     })
 }
 
-/// How long the calls of so many threads take together, each with a caller of its own.
+/// Makes calls with several threads, each with a caller of its own. Returns the time that they take
+/// together, in ns.
 pub(crate) fn elapsed<C: Caller>(
     threads: u32,
     connect: impl Fn() -> Result<C, LabError> + Sync,
     warm_up: u32,
     calls: u32,
 ) -> Result<u64, LabError> {
-    together(threads, connect, |run| run(&Batch { warm_up, calls }))
+    together(threads, connect, |run| run(&BatchOrder { warm_up, calls }))
 }
 
-/// Connects a caller for each thread; `course` runs batches, and gets the time that each takes.
+/// Connects a caller for each thread. `course` gets a function that runs a batch and returns its
+/// time.
 fn together<C: Caller, X>(
     threads: u32,
     connect: impl Fn() -> Result<C, LabError> + Sync,
-    course: impl FnOnce(&dyn Fn(&Batch) -> Result<u64, LabError>) -> Result<X, LabError>,
+    course: impl FnOnce(&dyn Fn(&BatchOrder) -> Result<u64, LabError>) -> Result<X, LabError>,
 ) -> Result<X, LabError> {
     let start = Barrier::new(threads as usize);
-    let call = |caller: &mut C, _: usize, batch: &Batch| {
+    let call = |caller: &mut C, _: usize, batch: &BatchOrder| {
         let warmed = (0..batch.warm_up).try_for_each(|turn| caller.warm_up(turn));
         start.wait();
         let first = Monotonic::now();
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_answer_ends_it_whoever_gets_it() {
+    fn a_wrong_answer_ends_the_batch() {
         assert!(matches!(
             elapsed(3, || Ok(Wrong), 0, 1),
             Err(LabError::WrongAnswer(_))
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_cannot_connect_ends_it() {
+    fn a_failed_connection_ends_the_batch() {
         let outcome = elapsed(
             2,
             || Err::<Wrong, _>(LabError::work("connecting")("refused")),

@@ -1,4 +1,4 @@
-//! A raw server as those are that serve many: epoll sets, and threads that wait on them.
+//! A raw server for many clients: threads that wait on epoll sets.
 
 use std::io;
 use std::net::TcpStream;
@@ -14,8 +14,8 @@ use super::order::Exchange;
 use super::raw;
 use crate::error::LabError;
 
-/// Serves with `threads` threads, each of which has an epoll set and its share of the connections,
-/// until the parent closes standard input.
+/// Serves with several threads, each with an epoll set and its share of the connections, until the
+/// parent closes standard input.
 pub(super) fn serve(exchange: Exchange, threads: u32) -> Result<(), LabError> {
     let listener = raw::listen()?;
     let mut shares: Vec<Share> = (0..threads.max(1))
@@ -31,7 +31,7 @@ pub(super) fn serve(exchange: Exchange, threads: u32) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The connections of a thread, as the one sees them that accepts.
+/// The connections of a thread, as the accepting thread sees them.
 struct Share {
     set: Arc<OwnedFd>,
     newcomers: Sender<Arc<TcpStream>>,
@@ -54,7 +54,7 @@ impl Share {
     fn take(&mut self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let stream = Arc::new(stream);
-        // The thread has it before there can be an event, and ends with the process only.
+        // The thread has the stream before its first event, and lives as long as the process.
         let _ = self.newcomers.send(Arc::clone(&stream));
         let number = epoll::EventData::new_u64(self.taken);
         epoll::add(&*self.set, &*stream, number, epoll::EventFlags::IN)?;
@@ -63,25 +63,25 @@ impl Share {
     }
 }
 
-/// One connection, and what has come of its next request.
-struct Connection {
+/// One connection, with the beginning of its next request.
+struct EpollConnection {
     stream: Arc<TcpStream>,
     frame: Vec<u8>,
     filled: usize,
 }
 
 fn serve_share(set: &OwnedFd, exchange: Exchange, incoming: &Receiver<Arc<TcpStream>>) {
-    let mut connections: Vec<Option<Connection>> = Vec::new();
+    let mut connections: Vec<Option<EpollConnection>> = Vec::new();
     let mut events = Vec::with_capacity(EVENTS);
     loop {
         events.clear();
-        // A signal interrupts the wait, and nothing else can go wrong with it.
+        // The only possible error is an interruption by a signal.
         let _ = epoll::wait(set, rustix::buffer::spare_capacity(&mut events), None);
         for event in &events {
             let number = event.data.u64() as usize;
             if number >= connections.len() {
                 connections.extend(incoming.try_iter().map(|stream| {
-                    Some(Connection {
+                    Some(EpollConnection {
                         stream,
                         frame: raw::frame(exchange),
                         filled: 0,
@@ -101,8 +101,8 @@ fn serve_share(set: &OwnedFd, exchange: Exchange, incoming: &Receiver<Arc<TcpStr
     }
 }
 
-impl Connection {
-    /// Takes in what is there, and answers if that completes a request.
+impl EpollConnection {
+    /// Receives the available octets, and answers a complete request.
     fn serve(&mut self, exchange: Exchange) -> io::Result<()> {
         let request = &mut self.frame[self.filled..exchange.sizes.request];
         match recv(&*self.stream, request, RecvFlags::DONTWAIT) {
@@ -131,7 +131,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::super::drive::Caller;
-    use super::super::order::{Medium, Operation, RawCalling, Sizes, Waits};
+    use super::super::order::{Medium, Operation, RawClientOrder, Sizes, Waits};
     use super::*;
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
             }
         });
         let connect = || {
-            raw::Calls::connect(&RawCalling {
+            raw::RawCalls::connect(&RawClientOrder {
                 medium: Medium::Tcp,
                 address: address.clone(),
                 waits: Waits::Block,

@@ -7,8 +7,9 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::omniorb::{OmniOrb, Programs};
 use super::order::{
-    Arrivals, Batch, ClientKind, ClientOrder, Exchange, Medium, Operation, OrbCalling, OrbServing,
-    RawCalling, RawServing, Report, ServerKind, ServerOrder, Serving, Sizes, Took, Waits,
+    Arrivals, BatchOrder, BatchTimes, ClientKind, Exchange, Medium, ObjectAddresses, Operation,
+    OrbClientOrder, OrbServerOrder, RawClientOrder, RawServerMode, Report, ServerKind, Sizes,
+    SystemClientOrder, SystemServerOrder, Waits,
 };
 use super::place::{Cpus, Placement, Scheduled};
 use super::raw::SPIN;
@@ -23,93 +24,76 @@ pub(crate) struct Fleet {
     clients: Vec<Child>,
 }
 
-/// A server that runs.
+/// A running server.
 struct Server {
     child: Child,
-    serving: Serving,
-    system: System,
+    serving: ObjectAddresses,
+    system: FleetSystem,
     scheduled: Scheduled,
 }
 
-/// Which system, and what its clients have to know of it.
-enum System {
+/// The system of a server, with the settings of its clients.
+enum FleetSystem {
     Orb(Waits, Vec<String>),
     OmniOrb(Programs),
     Raw(Medium, Waits, Exchange),
 }
 
-/// How an ORB is set up, beyond how it waits.
+/// The settings of an ORB, except its way to wait.
 #[derive(Clone, Debug)]
 pub(crate) struct OrbSettings {
-    /// Where the server listens, as `-ORBListenEndpoints` has it.
+    /// The endpoint of the server, in the form of `-ORBListenEndpoints`.
     pub(crate) endpoints: String,
-    /// Other options of the server.
+    /// The other options of the server.
     pub(crate) server: Vec<String>,
-    /// Options of the client.
+    /// The options of the client.
     pub(crate) client: Vec<String>,
-    /// The group by which messages go that have no answer, as a URL; without it they go to the object.
+    /// The URL of the group that oneway messages go to; without it they go to the object.
     pub(crate) group: Option<String>,
+    /// The connections that the server accepts.
+    pub(crate) max_connections: u32,
 }
 
 impl OrbSettings {
-    /// No other options.
+    /// Settings without options.
     pub(crate) const fn of(endpoints: String) -> Self {
         Self {
             endpoints,
             server: Vec::new(),
             client: Vec::new(),
             group: None,
+            max_connections: MAX_CONNECTIONS,
         }
     }
 }
 
 impl Fleet {
-    /// A server of chronorb.
+    /// Starts a server of chronorb on the loopback.
     pub(crate) fn orb(waits: Waits, scheduled: Scheduled) -> Result<Self, LabError> {
         let settings = OrbSettings::of(LOOPBACK.to_owned());
         Self::orb_by(&settings, waits, scheduled)
     }
 
-    /// The same with settings.
+    /// Starts a server of chronorb with settings.
     pub(crate) fn orb_by(
         settings: &OrbSettings,
         waits: Waits,
         scheduled: Scheduled,
     ) -> Result<Self, LabError> {
-        Self::start_orb(settings, waits, scheduled, MAX_CONNECTIONS)
-    }
-
-    /// The same at an address, for many connections.
-    pub(crate) fn orb_at(
-        address: &str,
-        waits: Waits,
-        scheduled: Scheduled,
-        max_connections: u32,
-    ) -> Result<Self, LabError> {
-        let settings = OrbSettings::of(format!("iiop://{address}"));
-        Self::start_orb(&settings, waits, scheduled, max_connections)
-    }
-
-    fn start_orb(
-        settings: &OrbSettings,
-        waits: Waits,
-        scheduled: Scheduled,
-        max_connections: u32,
-    ) -> Result<Self, LabError> {
-        let kind = ServerKind::Orb(OrbServing {
+        let kind = ServerKind::Orb(OrbServerOrder {
             endpoints: settings.endpoints.clone(),
             options: settings.server.clone(),
             group: settings.group.clone(),
             waits,
-            max_connections,
+            max_connections: settings.max_connections,
         });
-        let system = System::Orb(waits, settings.client.clone());
+        let system = FleetSystem::Orb(waits, settings.client.clone());
         Self::start("chronorb server", kind, system, scheduled)
     }
 
-    /// A server with nothing but TCP sockets.
+    /// Starts a raw server of TCP sockets.
     pub(crate) fn raw(
-        how: RawServing,
+        how: RawServerMode,
         operation: Operation,
         sizes: Sizes,
         scheduled: Scheduled,
@@ -117,29 +101,29 @@ impl Fleet {
         Self::raw_by(&Medium::Tcp, how, operation, sizes, scheduled)
     }
 
-    /// A server with nothing but a medium.
+    /// Starts a raw server of a medium.
     pub(crate) fn raw_by(
         medium: &Medium,
-        how: RawServing,
+        how: RawServerMode,
         operation: Operation,
         sizes: Sizes,
         scheduled: Scheduled,
     ) -> Result<Self, LabError> {
         let exchange = Exchange { operation, sizes };
         let waits = match how {
-            RawServing::Threads(waits) => waits,
-            RawServing::Epoll { .. } => Waits::Block,
+            RawServerMode::Threads(waits) => waits,
+            RawServerMode::Epoll { .. } => Waits::Block,
         };
         let kind = ServerKind::Raw {
             medium: medium.clone(),
             how,
             exchange,
         };
-        let system = System::Raw(medium.clone(), waits, exchange);
+        let system = FleetSystem::Raw(medium.clone(), waits, exchange);
         Self::start("raw server", kind, system, scheduled)
     }
 
-    /// A server of omniORB, where its programs are.
+    /// Starts a server of omniORB, if that is installed.
     pub(crate) fn omniorb(
         omniorb: &OmniOrb,
         scheduled: Scheduled,
@@ -147,7 +131,8 @@ impl Fleet {
         Self::omniorb_at(omniorb, None, scheduled)
     }
 
-    /// The same at an endpoint of its own kind, for example `giop:unix:/path`, and not on TCP.
+    /// Starts a server of omniORB, if that is installed, at an endpoint in its notation, as
+    /// `giop:unix:/path`.
     pub(crate) fn omniorb_at(
         omniorb: &OmniOrb,
         endpoint: Option<&str>,
@@ -166,7 +151,7 @@ impl Fleet {
             server: Server {
                 child,
                 serving,
-                system: System::OmniOrb(programs),
+                system: FleetSystem::OmniOrb(programs),
                 scheduled,
             },
             clients: Vec::new(),
@@ -176,10 +161,10 @@ impl Fleet {
     fn start(
         name: &str,
         kind: ServerKind,
-        system: System,
+        system: FleetSystem,
         scheduled: Scheduled,
     ) -> Result<Self, LabError> {
-        let order = ServerOrder { kind, scheduled };
+        let order = SystemServerOrder { kind, scheduled };
         let (child, serving) = Child::start(name, SYSTEM_SERVER, &order)?;
         Ok(Self {
             server: Server {
@@ -192,12 +177,12 @@ impl Fleet {
         })
     }
 
-    /// The process of the server.
+    /// Returns the process of the server.
     pub(crate) fn server(&self) -> u32 {
         self.server.child.id()
     }
 
-    /// Adds a client that makes such calls with `threads` threads. Returns its number.
+    /// Adds a client that makes such calls with several threads. Returns its number.
     pub(crate) fn add_client(
         &mut self,
         operation: Operation,
@@ -208,35 +193,35 @@ impl Fleet {
         Ok(self.clients.len() - 1)
     }
 
-    /// Has a client make calls, in their place.
+    /// Has a client make calls in a place.
     pub(crate) fn run(
         &mut self,
         client: usize,
         (cpus, placement): (&Cpus, Placement),
         warm_up: u32,
         calls: u32,
-    ) -> Result<Took, LabError> {
+    ) -> Result<BatchTimes, LabError> {
         let server = self.server();
         let client = &mut self.clients[client];
         cpus.place(placement, client.id(), server)?;
-        client.tell(&Some(Batch { warm_up, calls }))?;
+        client.tell(&Some(BatchOrder { warm_up, calls }))?;
         let took = client.hear(Deadline::after(BATCH))?;
         if self.server.system.spins() {
-            // Who spins goes on for a while, and would take a processor from the next.
+            // A spinning thread goes on for a while, and would disturb the next batch.
             sleep_until(Monotonic::now() + SPIN + SPIN / 4);
         }
         Ok(took)
     }
 
-    /// Has a client with so many threads send messages that have no answer, in their place. Returns what sending took,
-    /// and what has come of those that count.
+    /// Has a client with so many threads send oneway messages in a place. Returns the times of
+    /// sending, and the messages that arrived.
     pub(crate) fn run_oneway(
         &mut self,
         (client, threads): (usize, u32),
         place: (&Cpus, Placement),
         warm_up: u32,
         messages: u32,
-    ) -> Result<(Took, Arrivals), LabError> {
+    ) -> Result<(BatchTimes, Arrivals), LabError> {
         let took = self.run(client, place, warm_up, messages)?;
         let arrivals = self.server.arrivals(messages * threads)?;
         Ok((took, arrivals))
@@ -253,7 +238,7 @@ impl Fleet {
 }
 
 impl Server {
-    /// What comes of so many messages: until all are there, or no further one comes.
+    /// Waits until so many messages have arrived, or no further one arrives.
     fn arrivals(&mut self, sent: u32) -> Result<Arrivals, LabError> {
         let mut arrivals = self.report()?;
         let mut silent = Monotonic::now();
@@ -268,7 +253,7 @@ impl Server {
         Ok(arrivals)
     }
 
-    /// What has come since it was asked last.
+    /// Returns the messages that arrived since the last report.
     fn report(&mut self) -> Result<Arrivals, LabError> {
         self.child.tell(&Report {})?;
         Ok(self.child.hear(Deadline::after(BATCH))?)
@@ -277,7 +262,7 @@ impl Server {
     fn client(&self, operation: Operation, threads: u32) -> Result<Child, LabError> {
         let place = self.serving.of(operation).to_owned();
         let (name, kind) = match &self.system {
-            System::OmniOrb(programs) => {
+            FleetSystem::OmniOrb(programs) => {
                 let (operation, octets) = match operation {
                     Operation::Cube => ("cube", 0),
                     Operation::Octets(octets) => ("octets", octets),
@@ -285,7 +270,7 @@ impl Server {
                     Operation::Structs(octets) => ("structs", octets),
                     Operation::Oneway(_) | Operation::Flood => {
                         return Err(LabError::work("calling omniORB")(
-                            "its programs have nothing without an answer",
+                            "its programs have no oneway messages",
                         ));
                     }
                 };
@@ -296,18 +281,18 @@ impl Server {
                 let Ready {} = client.hear(Deadline::after(START_UP))?;
                 return Ok(client);
             }
-            System::Orb(waits, options) => (
+            FleetSystem::Orb(waits, options) => (
                 "chronorb client",
-                ClientKind::Orb(OrbCalling {
+                ClientKind::Orb(OrbClientOrder {
                     reference: place,
                     options: options.clone(),
                     waits: *waits,
                     operation,
                 }),
             ),
-            System::Raw(medium, waits, exchange) => (
+            FleetSystem::Raw(medium, waits, exchange) => (
                 "raw client",
-                ClientKind::Raw(RawCalling {
+                ClientKind::Raw(RawClientOrder {
                     medium: medium.clone(),
                     address: place,
                     waits: *waits,
@@ -315,7 +300,7 @@ impl Server {
                 }),
             ),
         };
-        let order = ClientOrder {
+        let order = SystemClientOrder {
             kind,
             threads,
             scheduled: self.scheduled,
@@ -325,7 +310,7 @@ impl Server {
     }
 }
 
-impl System {
+impl FleetSystem {
     const fn spins(&self) -> bool {
         matches!(
             self,
@@ -334,7 +319,7 @@ impl System {
     }
 }
 
-/// What omniORB's programs are told of scheduling.
+/// Adds the scheduling to the arguments of a program of omniORB.
 fn scheduling(command: &mut Command, scheduled: Scheduled) -> &mut Command {
     match scheduled.priority() {
         Some(priority) => command.args(["--fifo", &priority.to_string()]),
@@ -342,13 +327,13 @@ fn scheduling(command: &mut Command, scheduled: Scheduled) -> &mut Command {
     }
 }
 
-/// More than there are clients.
+/// More connections than any plan has.
 const MAX_CONNECTIONS: u32 = 1024;
 /// The time that a program of omniORB may take to start and to connect.
 const START_UP: Duration = Duration::from_secs(30);
-/// How long a batch may take.
+/// The time that a batch may take.
 const BATCH: Duration = Duration::from_secs(300);
-/// Longer than a message is under way: what has not come after that is lost.
+/// The time after which a message is lost; longer than any is under way.
 const ARRIVAL: Duration = Duration::from_millis(20);
-/// How long processes may take to end.
+/// The time that processes may take to end.
 const WIND_DOWN: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! Many connections that do nothing.
+//! Many idle connections.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -11,24 +11,24 @@ use super::place;
 use crate::error::LabError;
 use crate::process::{self, Child, Parent, Ready};
 
-/// Processes that hold connections and do nothing with them.
+/// Processes that hold idle connections.
 pub(crate) struct IdleClients {
     processes: Vec<Child>,
 }
 
-/// The connections of one process.
+/// The order to one process.
 #[derive(Debug, Deserialize, Serialize)]
-struct Connections {
+struct IdleOrder {
     /// The address of the server.
     address: String,
     /// The number of connections.
     count: u32,
-    /// The request that each makes once, so that the server has fully set it up.
+    /// The request that each connection makes once, so that the server completes its set-up.
     request: Vec<u8>,
 }
 
 impl IdleClients {
-    /// Connects them all; `tick` hears of each part of them.
+    /// Makes all connections. `tick` gets the number of each part of them.
     pub(crate) fn connect(
         address: &str,
         connections: u32,
@@ -39,7 +39,7 @@ impl IdleClients {
         let mut left = connections;
         while left > 0 {
             let part = left.min(EACH);
-            let order = Connections {
+            let order = IdleOrder {
                 address: address.to_owned(),
                 count: part,
                 request: request.to_owned(),
@@ -62,9 +62,9 @@ impl IdleClients {
     }
 }
 
-/// Connects, and holds the connections until the parent ends the input.
+/// Makes connections, and holds them until the parent ends the input.
 pub(crate) fn idle_clients_main(order: &str) -> Result<(), LabError> {
-    let order: Connections = process::order(order)?;
+    let order: IdleOrder = process::order(order)?;
     place::allow_files(u64::from(order.count) + OTHER_FILES);
     let parent = Parent::or_exit();
     let connections: Vec<TcpStream> = (0..order.count)
@@ -76,8 +76,8 @@ pub(crate) fn idle_clients_main(order: &str) -> Result<(), LabError> {
     Ok(())
 }
 
-/// A connection on which a call was made.
-fn connect(order: &Connections) -> io::Result<TcpStream> {
+/// Makes a connection, and one call on it.
+fn connect(order: &IdleOrder) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect(&order.address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(&order.request)?;
@@ -96,7 +96,7 @@ fn connect(order: &Connections) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The connections of a process.
+/// The number of connections of a process.
 const EACH: u32 = 2_500;
 const OTHER_FILES: u64 = 32;
 const LONGEST_REPLY: u32 = 4096;

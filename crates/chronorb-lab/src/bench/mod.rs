@@ -1,18 +1,18 @@
 //! The harness of the experiments: servers, clients, and the systems that are compared.
 //!
-//! Every server and client is a process of its own. `ServerSpec` and `ClientSpec` describe
-//! those of the ORB, `server` and `client` run them; `with_callers` has the threads of a client
-//! call at once. A `Fleet` is a server of one of several systems, with its clients: all of them
-//! make their calls in `drive`, whatever they call, and check every reply. The systems are chronorb
-//! (`orb`), raw sockets, shared memory and TLS that move as many octets as its messages have
-//! (`raw`, `epoll`, `tap`), and omniORB, whose programs are compiled where it is installed (`omniorb`) and
-//! speak the same lines:
+//! Every server and client is a process of its own. `ServerSpec` and `ClientSpec` describe those
+//! of the ORB, `server` and `client` run them; `with_callers` has the threads of a client call at
+//! once. A `Fleet` is a server of one of several systems, with its clients. All clients make their
+//! calls in `drive`, and check every reply. The systems are chronorb (`orb`), raw sockets, shared
+//! memory and TLS that move as many octets as its messages have (`raw`, `epoll`, `tap`), and
+//! omniORB, whose programs are compiled if it is installed (`omniorb`), and exchange the same
+//! lines:
 //!
-//! | child | says | hears |
+//! | child | sends | receives |
 //! |---|---|---|
-//! | server | its references, and in a fleet the messages that have come | in a fleet to report that; the end of its input: end |
-//! | client | that it is connected, then the calls of each run or batch | each run or batch; at last, to end |
-//! | idle clients | that all connections are there | the end of its input: end |
+//! | server | its references; in a fleet, reports of arrived messages | in a fleet, orders to report; the end of its input, on which it ends |
+//! | client | `Ready` when it is connected; the calls of each run or batch | each run or batch; at last, nothing, on which it ends |
+//! | idle clients | `Ready` when all are connected | the end of its input, on which it ends |
 
 mod callers;
 pub(crate) mod certificates;
@@ -41,7 +41,9 @@ pub(crate) use fleet::{Fleet, OrbSettings};
 pub(crate) use idle_clients::{IDLE_CLIENTS, IdleClients, idle_clients_main};
 pub use omniorb::{OmniOrb, Programs};
 pub(crate) use orb::try_out;
-pub(crate) use order::{Arrivals, Medium, RawServing};
+#[cfg(test)]
+pub(crate) use order::BatchTimes;
+pub(crate) use order::{Arrivals, Medium, RawServerMode};
 pub use order::{Operation, Sizes, Waits};
 pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};
 pub use place::{Placement, Scheduled};
@@ -49,16 +51,17 @@ pub(crate) use server::{
     Model, OBJECT, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec, Serving, options,
     orb as start_orb, priority, real_time_options, serve, server_main,
 };
-pub(crate) use tap::{Tapped, tap, tap_group, tap_with};
+pub(crate) use tap::{TapResult, tap, tap_group, tap_with};
 
-use order::{ClientKind, ClientOrder, ServerKind, ServerOrder};
+use order::{ClientKind, ServerKind, SystemClientOrder, SystemServerOrder};
 
 /// Runs a server of a system.
 ///
 /// # Errors
-/// [`LabError::Process`] when the order cannot be read, otherwise the failure of the server.
+///
+/// [`LabError::Process`] if the order cannot be decoded, otherwise the failure of the server.
 pub(crate) fn system_server_main(order: &str) -> Result<(), LabError> {
-    let order: ServerOrder = process::order(order)?;
+    let order: SystemServerOrder = process::order(order)?;
     place::schedule_this_thread(order.scheduled)?;
     match order.kind {
         ServerKind::Orb(serving) => orb::serve(&serving, order.scheduled),
@@ -67,8 +70,8 @@ pub(crate) fn system_server_main(order: &str) -> Result<(), LabError> {
             how,
             exchange,
         } => match how {
-            RawServing::Epoll { threads } => epoll::serve(exchange, threads),
-            RawServing::Threads(waits) => raw::serve(&medium, exchange, waits),
+            RawServerMode::Epoll { threads } => epoll::serve(exchange, threads),
+            RawServerMode::Threads(waits) => raw::serve(&medium, exchange, waits),
         },
     }
 }
@@ -76,9 +79,10 @@ pub(crate) fn system_server_main(order: &str) -> Result<(), LabError> {
 /// Runs a client of a system.
 ///
 /// # Errors
-/// [`LabError::Process`] when the order cannot be read, otherwise the failure of a call.
+///
+/// [`LabError::Process`] if the order cannot be decoded, otherwise the failure of a call.
 pub(crate) fn system_client_main(order: &str) -> Result<(), LabError> {
-    let order: ClientOrder = process::order(order)?;
+    let order: SystemClientOrder = process::order(order)?;
     place::schedule_this_thread(order.scheduled)?;
     let parent = Parent::or_exit();
     match &order.kind {
@@ -88,7 +92,7 @@ pub(crate) fn system_client_main(order: &str) -> Result<(), LabError> {
             drive::batches(&parent, order.threads, connect)
         }
         ClientKind::Raw(calling) => {
-            drive::batches(&parent, order.threads, || raw::Calls::connect(calling))
+            drive::batches(&parent, order.threads, || raw::RawCalls::connect(calling))
         }
     }
 }

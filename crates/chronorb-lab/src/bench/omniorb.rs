@@ -1,4 +1,4 @@
-//! omniORB, where it is installed: its programs are compiled once and kept.
+//! omniORB, if it is installed: its programs are compiled once and kept.
 
 use std::env;
 use std::fs;
@@ -11,24 +11,24 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic};
 use serde::{Deserialize, Serialize};
 
-use super::order::Serving;
+use super::order::ObjectAddresses;
 use crate::process::Child;
 use crate::progress::Progress;
 use crate::xdg;
 
-/// What there is of omniORB on this machine.
+/// The installation of omniORB on this machine.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct OmniOrb {
-    /// Its version; nothing where it takes no part.
+    /// The version; nothing if it takes no part.
     pub version: Option<String>,
-    /// Why it takes no part, and what to do about it; empty where it does.
+    /// The reason why it takes no part, with the remedy; empty if it takes part.
     pub missing: String,
-    /// Where its programs are.
+    /// The folder of its programs.
     #[serde(skip)]
     pub(crate) programs: Option<PathBuf>,
 }
 
-/// Where a server and a client are, as files that can be run.
+/// The executable files of a server and its client.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Programs {
     /// The server.
@@ -40,7 +40,7 @@ pub struct Programs {
 impl OmniOrb {
     /// Looks for omniORB and compiles its programs, unless they are there from an earlier time.
     ///
-    /// That it is not there is no error, and neither is that its programs cannot be compiled.
+    /// A missing installation is no error, and neither is a failure to compile.
     #[must_use]
     pub fn find() -> Self {
         let found = version().and_then(|version| {
@@ -58,14 +58,14 @@ impl OmniOrb {
         }
     }
 
-    /// The programs that calls of several priorities are measured with; nothing where omniORB takes
-    /// no part. What they take, hear and say is written at the head of their sources.
+    /// Returns the programs that measure calls of several priorities; nothing if omniORB takes no
+    /// part. The heads of their sources describe arguments, input and output.
     #[must_use]
     pub fn inversion(&self) -> Option<Programs> {
         self.pair(INVERSION)
     }
 
-    /// The programs of `latency` and `throughput`.
+    /// Returns the programs of `latency` and `throughput`.
     pub(crate) fn contest(&self) -> Option<Programs> {
         self.pair(CONTEST)
     }
@@ -78,7 +78,7 @@ impl OmniOrb {
         })
     }
 
-    /// It takes no part, for this reason.
+    /// Returns an omniORB that takes no part, for this reason.
     pub(crate) const fn without(missing: String) -> Self {
         Self {
             version: None,
@@ -87,19 +87,25 @@ impl OmniOrb {
         }
     }
 
-    /// In a sentence.
+    /// Returns the caveat that omniORB takes no part, if that is so.
+    pub(crate) fn absence(&self) -> Option<String> {
+        let is_absent = self.version.is_none();
+        is_absent.then(|| self.sentence())
+    }
+
+    /// Returns the part that omniORB takes, as a sentence.
     pub(crate) fn sentence(&self) -> String {
         match &self.version {
             Some(version) => format!(
-                "omniORB {version} has a thread for each connection on the server, and a connection \
-                 for each calling thread."
+                "omniORB {version} has a thread for each connection on the server, and a \
+                 connection for each calling thread."
             ),
             None => format!("omniORB takes no part: {}", self.missing),
         }
     }
 }
 
-/// The version of the library whose headers the compiler finds.
+/// Returns the version of the library whose headers the compiler finds.
 fn version() -> Result<String, String> {
     for program in ["omniidl", "g++"] {
         if !is_installed(program) {
@@ -124,7 +130,7 @@ fn version() -> Result<String, String> {
     ))
 }
 
-/// Where the compiled programs are.
+/// Returns the folder of the compiled programs.
 fn programs(version: &str) -> Result<PathBuf, String> {
     let folder = xdg::cache().unwrap_or_else(|| env::temp_dir().join("chronorb"));
     let folder = folder.join(format!("omniorb-lab-{:016x}", fingerprint(version)));
@@ -141,17 +147,17 @@ fn programs(version: &str) -> Result<PathBuf, String> {
     if compiled.is_ok() && fs::rename(&unfinished, &folder).is_err() && !folder.is_dir() {
         return Err(explain(io::Error::other("it cannot be renamed")));
     }
-    // Nothing is left of it when it was renamed.
+    // After a successful rename there is nothing to remove.
     let _ = fs::remove_dir_all(&unfinished);
     compiled.map(|()| folder)
 }
 
-/// Sees whether the server runs: its library may have gone since it was compiled.
+/// Checks that the server runs: its library may be gone since it was compiled.
 fn try_out(programs: &Path) -> Result<(), String> {
     let soon = Deadline::after(START_UP);
     Child::run("omniORB server", &mut Command::new(programs.join("server")))
         .and_then(|mut server| {
-            let Serving { .. } = server.hear(soon)?;
+            let ObjectAddresses { .. } = server.hear(soon)?;
             server.stop(soon)
         })
         .map_err(|error| format!("it does not run: {error}"))
@@ -170,17 +176,15 @@ fn compile(folder: &Path) -> Result<(), String> {
         let output = command.current_dir(folder).output();
         let output = output.map_err(|error| error.to_string())?;
         progress.advance(1);
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(format!(
-                "its programs cannot be compiled: {}",
-                String::from_utf8_lossy(&output.stderr)
-                    .lines()
-                    .take(5)
-                    .collect::<Vec<_>>()
-                    .join(" ")
-            )),
+        if output.status.success() {
+            return Ok(());
         }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let errors: Vec<_> = errors.lines().take(5).collect();
+        Err(format!(
+            "its programs cannot be compiled: {}",
+            errors.join(" ")
+        ))
     };
     let compiler = || {
         let mut compiler = Command::new("g++");
@@ -201,7 +205,7 @@ fn compile(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What the programs depend on.
+/// Returns a hash of all that the programs depend on.
 fn fingerprint(version: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (version, SOURCES).hash(&mut hasher);
@@ -229,7 +233,7 @@ fn all_programs() -> impl Iterator<Item = &'static str> {
     [CONTEST, INVERSION].into_iter().flatten()
 }
 
-/// A server and its client, each of the source with its name.
+/// A server and its client; each has a source of its name.
 const CONTEST: [&str; 2] = ["server", "client"];
 const INVERSION: [&str; 2] = ["inversion_server", "inversion_client"];
 
@@ -250,7 +254,7 @@ const SOURCES: [(&str, &str); 8] = [
     ("work.h", include_str!("../../omniorb/work.h")),
 ];
 
-/// How long the server may take to start.
+/// The time that the server may take to start.
 const START_UP: Duration = Duration::from_secs(20);
 const REMEDY: &str = "On Debian or Ubuntu: apt-get install g++ omniidl libomniorb4-dev";
 
@@ -259,14 +263,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_said_with_its_remedy() {
+    fn a_missing_compiler_is_reported_with_its_remedy() {
         assert!(!is_installed("no-such-compiler-anywhere"));
         let sentence = OmniOrb::without(format!("g++ is not installed. {REMEDY}")).sentence();
         assert!(sentence.contains("takes no part") && sentence.contains("apt-get install"));
     }
 
     #[test]
-    fn programs_are_there_only_where_it_takes_part() {
+    fn programs_need_an_installation() {
         let mut omniorb = OmniOrb::without("it is not installed".to_owned());
         assert_eq!((omniorb.contest(), omniorb.inversion()), (None, None));
         omniorb.programs = Some(PathBuf::from("/kept"));

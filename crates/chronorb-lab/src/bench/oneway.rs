@@ -1,4 +1,4 @@
-//! Messages that have no answer: how long they are under way, by the one clock of the machine.
+//! Oneway messages: their time under way, by the clock that both processes share.
 
 use std::mem;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use chronorb_rt::{Monotonic, PiMutex, sleep_until};
 use super::order::{Arrivals, Operation, Report, Waits};
 use crate::process::{self, Parent};
 
-/// When messages may follow each other: each shall find the way free, but those of a flood.
+/// The pace of oneway messages. Each finds empty buffers, except in a flood.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct SendPace {
     waits: Waits,
     period: Duration,
     due: Monotonic,
@@ -20,7 +20,7 @@ pub(super) struct Pace {
     counts: bool,
 }
 
-impl Pace {
+impl SendPace {
     pub(super) fn of(operation: Operation, waits: Waits) -> Self {
         let period = match operation {
             Operation::Flood => Duration::ZERO,
@@ -35,22 +35,23 @@ impl Pace {
         }
     }
 
-    /// The next message does not count.
+    /// Excludes the next message from the figures.
     pub(super) const fn leave_out_next(&mut self) {
         self.counts = false;
     }
 
-    /// The time, as a message tells it: 0 where it does not count.
+    /// Returns the time stamp of the next message: 0 if the message is excluded.
     pub(super) fn begin(&mut self) -> u64 {
         let now = Monotonic::now();
         self.due = now + self.period;
-        match mem::replace(&mut self.counts, true) {
-            true => now.as_nanos(),
-            false => 0,
+        if mem::replace(&mut self.counts, true) {
+            now.as_nanos()
+        } else {
+            0
         }
     }
 
-    /// Waits until the next message may be sent; who spins does not leave its processor.
+    /// Waits until the next message may be sent. A spinning sender keeps its processor.
     pub(super) fn keep(&self) {
         match self.waits {
             _ if self.period.is_zero() => {}
@@ -60,16 +61,16 @@ impl Pace {
     }
 }
 
-/// Where messages that have no answer arrive.
+/// The record of arriving oneway messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recorder(Arc<PiMutex<Arrivals>>);
 
 impl Recorder {
-    /// Lets the parent ask.
+    /// Answers the requests of the parent for a report.
     pub(super) fn report_to(&self, parent: Parent) {
         let recorder = self.clone();
         thread::spawn(move || {
-            // The parent is gone when there is nothing more to hear.
+            // An error means that the parent is gone.
             while let Ok(Report {}) = parent.hear() {
                 if process::tell(&recorder.taken()).is_err() {
                     break;
@@ -78,7 +79,7 @@ impl Recorder {
         });
     }
 
-    /// A message has come that was sent at this time.
+    /// Adds a message that was sent at this time and comes now.
     pub(super) fn take(&self, sent_ns: u64) {
         if sent_ns == 0 {
             return;
@@ -87,26 +88,27 @@ impl Recorder {
         self.0.lock().add(sent_ns, came_ns);
     }
 
-    /// What has come since it was asked last.
+    /// Returns the messages since the last call.
     pub(super) fn taken(&self) -> Arrivals {
         mem::take(&mut self.0.lock())
     }
 }
 
-/// The time that a raw message tells: its end.
+/// Reads the time stamp at the end of a raw message.
 pub(super) fn stamp_of(message: &[u8]) -> u64 {
     message.last_chunk().copied().map_or(0, u64::from_ne_bytes)
 }
 
-/// Has a raw message tell the time.
+/// Writes a time stamp to the end of a raw message.
 pub(super) fn put_stamp(message: &mut [u8], sent_ns: u64) {
     if let Some(end) = message.last_chunk_mut() {
         *end = sent_ns.to_ne_bytes();
     }
 }
 
-/// Longer than one is under way where nothing disturbs it.
+/// The time between messages, which is longer than an undisturbed message takes.
 const PERIOD: Duration = Duration::from_micros(100);
-/// The same for those that carry much.
+/// The time between large messages.
 const LONG_PERIOD: Duration = Duration::from_millis(1);
+/// The octets of a large message.
 const MUCH: u32 = 1 << 15;

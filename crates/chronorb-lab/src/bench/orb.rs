@@ -8,8 +8,8 @@ use chronorb_rt::Deadline;
 
 use super::drive::Caller;
 use super::fleet::OrbSettings;
-use super::oneway::{Pace, Recorder};
-use super::order::{Operation, OrbCalling, OrbServing, Serving, Waits};
+use super::oneway::{Recorder, SendPace};
+use super::order::{ObjectAddresses, Operation, OrbClientOrder, OrbServerOrder, Waits};
 use super::place::{Scheduled, schedule_orb_threads};
 use super::raw::SPIN;
 use super::server::LOOPBACK;
@@ -21,7 +21,7 @@ use crate::idl::peers::{
 use crate::process::{self, Parent};
 
 /// Serves until the parent closes standard input.
-pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), LabError> {
+pub(super) fn serve(serving: &OrbServerOrder, scheduled: Scheduled) -> Result<(), LabError> {
     let mut config = config(&serving.endpoints, &serving.options)?;
     config.max_connections = serving.max_connections;
     config.server_wait = waiting(serving.waits);
@@ -35,7 +35,7 @@ pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), La
     schedule_orb_threads(scheduled)?;
     let stopped = orb.clone();
     let parent = Parent::listen(move || {
-        // Without its parent the server has nobody to tell why it could not stop in order.
+        // Without its parent the server cannot report why it did not stop in order.
         let _ = stopped.shutdown(false);
     });
     process::tell(&objects)?;
@@ -44,14 +44,14 @@ pub(super) fn serve(serving: &OrbServing, scheduled: Scheduled) -> Result<(), La
     Ok(())
 }
 
-/// An ORB for a client.
+/// Starts an ORB for a client.
 pub(super) fn client(waits: Waits, options: &[String]) -> Result<Orb, LabError> {
     let mut config = config(LOOPBACK, options)?;
     config.client_wait = waiting(waits);
     Orb::with_config(config).map_err(LabError::work("starting the ORB"))
 }
 
-/// Finds out whether calls can be made with these settings.
+/// Checks that calls can be made with these settings.
 pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), LabError> {
     let server = Orb::with_config(config(&settings.endpoints, &settings.server)?)
         .map_err(LabError::work("starting the ORB"))?;
@@ -73,7 +73,7 @@ pub(crate) fn try_out(settings: &OrbSettings) -> Result<(), LabError> {
     called.and(stopped)
 }
 
-/// Sends to a group until a message comes.
+/// Sends to a group until a message arrives.
 fn send_until_heard(orb: &Orb, group: &str, recorder: &Recorder) -> Result<(), LabError> {
     let mut messages = Calls::of(orb, group, Operation::Oneway(0))?;
     let deadline = Deadline::after(ARRIVAL);
@@ -92,7 +92,7 @@ fn stop(orb: &Orb) -> Result<(), LabError> {
         .map_err(LabError::work("ending the ORB"))
 }
 
-/// The settings of all: ordinary scheduling, this machine alone, and calls that are always remote.
+/// Returns the common settings: ordinary scheduling, and calls that are always remote.
 pub(super) fn config(endpoints: &str, options: &[String]) -> Result<OrbConfig, LabError> {
     let mut config = OrbConfig::default();
     if !options.is_empty() {
@@ -107,7 +107,7 @@ pub(super) fn config(endpoints: &str, options: &[String]) -> Result<OrbConfig, L
     Ok(config)
 }
 
-/// Looking again for so long that it never sleeps in a ping-pong, but does when that is over.
+/// Returns the ORB's way to wait. Spinning lasts through a ping-pong, and ends after it.
 pub(crate) const fn waiting(waits: Waits) -> WaitPolicy {
     match waits {
         Waits::Block => WaitPolicy::Block,
@@ -119,20 +119,20 @@ pub(crate) const fn waiting(waits: Waits) -> WaitPolicy {
 pub(super) fn offer(
     orb: &Orb,
     recorder: &Recorder,
-) -> Result<Serving, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<ObjectAddresses, Box<dyn std::error::Error + Send + Sync>> {
     let root = orb.root_poa()?;
     let power = root.serve(PowerSkeleton::new(Cuber))?;
     let data = root.serve(DataSkeleton::new(Mirror))?;
     let clock = root.serve(ClockSkeleton::new(Watcher(recorder.clone())))?;
     root.manager().activate()?;
-    Ok(Serving {
+    Ok(ObjectAddresses {
         power: orb.object_to_string(&power),
         data: orb.object_to_string(&data),
         clock: orb.object_to_string(&clock),
     })
 }
 
-/// Lets a group lead to an object that takes the time of messages.
+/// Makes a group lead to an object that records messages.
 fn join(
     orb: &Orb,
     recorder: &Recorder,
@@ -145,9 +145,9 @@ fn join(
     Ok(())
 }
 
-/// The same for others: the references of those that cube and give back data, a line each.
+/// Activates the objects that cube and echo data, and returns their references, a line each.
 pub(crate) fn offer_lines(orb: &Orb) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
-    let Serving { power, data, .. } = offer(orb, &Recorder::default())?;
+    let ObjectAddresses { power, data, .. } = offer(orb, &Recorder::default())?;
     Ok(format!("{power}\n{data}\n"))
 }
 
@@ -185,7 +185,7 @@ impl DataServant for Mirror {
     }
 }
 
-/// Takes the time of messages that have no answer.
+/// The servant that records oneway messages.
 #[derive(Debug)]
 struct Watcher(Recorder);
 
@@ -205,29 +205,29 @@ impl ClockServant for Watcher {
     }
 }
 
-/// A client's calls.
+/// The calls of a client of chronorb.
 pub(crate) struct Calls {
     object: Callee,
     scope: Scope,
 }
 
-/// What is called, and what is sent.
+/// The object that is called, with the argument.
 enum Callee {
     Power(Power),
     Octets(Data, Vec<u8>),
     Doubles(Data, Vec<f64>),
     Structs(Data, Vec<Sample>),
-    /// With what is sent beside the time.
-    Clock(Clock, Vec<u8>, Pace),
+    /// The clock, with the load beside the time stamp.
+    Clock(Clock, Vec<u8>, SendPace),
 }
 
 impl Calls {
-    /// Finds the object, with everything on the way there.
-    pub(super) fn connect(orb: &Orb, calling: &OrbCalling) -> Result<Self, LabError> {
+    /// Connects to the object of an order.
+    pub(super) fn connect(orb: &Orb, calling: &OrbClientOrder) -> Result<Self, LabError> {
         Self::paced(orb, &calling.reference, calling.operation, calling.waits)
     }
 
-    /// The same by the parts of the order.
+    /// Connects to an object with a reference.
     pub(crate) fn of(orb: &Orb, reference: &str, operation: Operation) -> Result<Self, LabError> {
         Self::paced(orb, reference, operation, Waits::Block)
     }
@@ -258,7 +258,7 @@ impl Calls {
                     _ => 0,
                 };
                 let clock = Clock::unchecked_narrow(&object);
-                Callee::Clock(clock, vec![0; octets], Pace::of(operation, waits))
+                Callee::Clock(clock, vec![0; octets], SendPace::of(operation, waits))
             }
         };
         let mut calls = Self {
@@ -269,7 +269,7 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Waits until the server has taken all that was sent; only where nothing has an answer.
+    /// Waits until the server has received all oneway messages.
     pub(super) fn settle(&self) -> Result<(), LabError> {
         match &self.object {
             Callee::Clock(clock, ..) => clock.settle().map_err(LabError::work(CALLING)),
@@ -277,7 +277,7 @@ impl Calls {
         }
     }
 
-    /// Makes one call and looks at all of the answer.
+    /// Makes one call and checks the whole reply.
     fn check_all(&mut self) -> Result<(), LabError> {
         let scope = &mut self.scope;
         let same = match &self.object {
@@ -285,14 +285,14 @@ impl Calls {
             Callee::Octets(data, v) => data.echo_octets_in(scope, v).map(|echo| echo == v),
             Callee::Doubles(data, v) => data.echo_doubles_in(scope, v).map(|echo| echo == v),
             Callee::Structs(data, v) => data.echo_samples_in(scope, v).map(|echo| echo == v),
-            // It does not count.
+            // Time 0 excludes the message from the figures.
             Callee::Clock(clock, load, _) => tell(clock, 0, load).map(|()| true),
         };
-        match same.map_err(LabError::work(CALLING))? {
-            true => Ok(()),
-            false => Err(LabError::WrongAnswer(
-                "what came back is not what was sent".to_owned(),
-            )),
+        if same.map_err(LabError::work(CALLING))? {
+            Ok(())
+        } else {
+            let wrong = "what came back is not what was sent";
+            Err(LabError::WrongAnswer(wrong.to_owned()))
         }
     }
 }
@@ -311,9 +311,10 @@ impl Caller for Calls {
             Callee::Power(power) => {
                 let value = turn as u8;
                 let cube = power.cube(value).map_err(LabError::work(CALLING))?;
-                match cube == i32::from(value).pow(3) {
-                    true => Ok(()),
-                    false => Err(LabError::WrongAnswer(format!("{value}³ is not {cube}"))),
+                if cube == i32::from(value).pow(3) {
+                    Ok(())
+                } else {
+                    Err(LabError::WrongAnswer(format!("{value}³ is not {cube}")))
                 }
             }
             Callee::Octets(data, v) => same_ends(v, data.echo_octets_in(scope, v)),
@@ -328,28 +329,27 @@ impl Caller for Calls {
     }
 }
 
-/// Tells the time, with a load where there is one.
+/// Sends a time stamp, with a load if there is one.
 fn tell(clock: &Clock, sent_ns: u64, load: &[u8]) -> Result<(), SystemException> {
-    match load.is_empty() {
-        true => clock.send(sent_ns),
-        false => clock.carry(sent_ns, load),
+    if load.is_empty() {
+        clock.send(sent_ns)
+    } else {
+        clock.carry(sent_ns, load)
     }
 }
 
-/// Compares length, first and last element: to compare all would take longer than the call.
+/// Compares length, first and last element, since comparing all would take longer than the call.
 fn same_ends<T: PartialEq>(
     sent: &[T],
     echo: Result<&[T], SystemException>,
 ) -> Result<(), LabError> {
     let echo = echo.map_err(LabError::work(CALLING))?;
-    match sent.len() == echo.len() && sent.first() == echo.first() && sent.last() == echo.last() {
-        true => Ok(()),
-        false => Err(LabError::WrongAnswer(format!(
-            "{} elements went, and {} others came back",
-            sent.len(),
-            echo.len()
-        ))),
+    if sent.len() == echo.len() && sent.first() == echo.first() && sent.last() == echo.last() {
+        return Ok(());
     }
+    let (sent, echo) = (sent.len(), echo.len());
+    let wrong = format!("{sent} elements went, and {echo} others came back");
+    Err(LabError::WrongAnswer(wrong))
 }
 
 fn data(object: &Object) -> Data {
@@ -368,8 +368,8 @@ fn sample(n: u32) -> Sample {
 
 const CALLING: &str = "calling the server";
 const JOINING: &str = "joining the group";
-/// Longer than a message is under way on any machine.
+/// The time that the first message to a group may take.
 const ARRIVAL: Duration = Duration::from_secs(5);
-/// Octets of a sample on the wire, with the padding up to the next.
+/// The octets of a sample on the wire, with the padding up to the next.
 const SAMPLE: u32 = 24;
 const ARENA: usize = 1 << 20;

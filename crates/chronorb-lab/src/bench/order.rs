@@ -1,4 +1,4 @@
-//! What parent and children say to each other.
+//! The messages between parent and children.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -6,69 +6,71 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::place::Scheduled;
+use crate::report::rounds;
+use crate::stats::Record;
 
-/// To a server, as its argument.
+/// An order to a server, its argument.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ServerOrder {
+pub(super) struct SystemServerOrder {
     pub(super) kind: ServerKind,
     pub(super) scheduled: Scheduled,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) enum ServerKind {
-    Orb(OrbServing),
+    Orb(OrbServerOrder),
     Raw {
         medium: Medium,
-        how: RawServing,
+        how: RawServerMode,
         exchange: Exchange,
     },
 }
 
-/// A server of chronorb.
+/// An order to a server of chronorb.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) struct OrbServing {
-    /// As `-ORBListenEndpoints` has them.
+pub(super) struct OrbServerOrder {
+    /// The endpoints, in the form of `-ORBListenEndpoints`.
     pub(super) endpoints: String,
-    /// Other options of the ORB.
+    /// The other options of the ORB.
     pub(super) options: Vec<String>,
-    /// The group that leads to the object that takes the time of messages, as a URL.
+    /// The URL of the group that leads to the object that records oneway messages.
     pub(super) group: Option<String>,
     pub(super) waits: Waits,
     pub(super) max_connections: u32,
 }
 
-/// What carries octets, with nothing above it.
+/// A medium of raw octets.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) enum Medium {
     Tcp,
     /// Streams of Unix-domain sockets.
     Unix,
     Udp,
-    /// Datagrams to a group; they go one way.
+    /// Oneway datagrams to a group.
     Multicast,
     /// Shared memory.
     Memory,
-    /// TLS over TCP, with the certificates that are in this directory.
+    /// TLS over TCP, with the certificates in this directory.
     Tls(PathBuf),
 }
 
-/// How a raw server waits, and with how many threads.
+/// The threads of a raw server, and their way to wait.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(crate) enum RawServing {
+pub(crate) enum RawServerMode {
     /// A thread for each connection.
     Threads(Waits),
-    /// So many threads, each with an epoll set and its share of the connections.
+    /// A number of threads, each with an epoll set and its share of the connections.
     Epoll { threads: u32 },
 }
 
-/// How a thread waits for octets.
+/// The way in which a thread waits for octets.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
-    /// It sleeps until it is woken.
+    /// The thread blocks.
     #[default]
     Block,
-    /// It looks again and again throughout a ping-pong, and sleeps when it is over.
+    /// The thread polls throughout a ping-pong, and blocks after it.
     Spin,
 }
 
@@ -84,54 +86,54 @@ impl FromStr for Waits {
     }
 }
 
-/// What is called.
+/// An operation that is called.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
-    /// An octet, and its cube as the answer.
+    /// An octet, with its cube as the reply.
     Cube,
-    /// So many octets, and the same as the answer.
+    /// A number of octets, with the same octets as the reply.
     Octets(u32),
-    /// The same in doubles.
+    /// A number of octets in doubles, with the same doubles as the reply.
     Doubles(u32),
-    /// The same in small structs with padding.
+    /// A number of octets in small structs with padding, with the same structs as the reply.
     Structs(u32),
-    /// The time, one way, and so many octets with it.
+    /// A oneway message of a time stamp and a number of octets.
     Oneway(u32),
-    /// The time, one way, as fast as it can be sent.
+    /// Oneway time stamps, sent as fast as possible.
     Flood,
 }
 
-/// How many octets a call has on the wire.
+/// The octets of a call on the wire.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Sizes {
-    /// From client to server.
+    /// The octets from client to server.
     pub request: usize,
-    /// Back.
+    /// The octets from server to client.
     pub reply: usize,
 }
 
-/// What a raw server and its clients exchange.
+/// The messages between a raw server and its clients.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Exchange {
     pub(super) operation: Operation,
     pub(super) sizes: Sizes,
 }
 
-/// From a server, when it serves.
+/// The addresses of objects, from a server that is ready.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) struct Serving {
-    /// The object that cubes: `IOR:…`, or the address of a raw server.
+pub(super) struct ObjectAddresses {
+    /// The object that cubes, as `IOR:…` or the address of a raw server.
     pub(super) power: String,
-    /// The object that gives back data: the same.
+    /// The object that echoes data, in the same form.
     pub(super) data: String,
-    /// The object that takes the time of messages that have no answer; nothing where there is none.
+    /// The object that records oneway messages; empty if there is none.
     #[serde(default)]
     pub(super) clock: String,
 }
 
-impl Serving {
-    /// The object with this operation.
+impl ObjectAddresses {
+    /// Returns the object with this operation.
     pub(super) fn of(&self, operation: Operation) -> &str {
         match operation {
             Operation::Cube => &self.power,
@@ -141,75 +143,82 @@ impl Serving {
     }
 }
 
-/// To a client, as its argument.
+/// An order to a client, its argument.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct ClientOrder {
+pub(super) struct SystemClientOrder {
     pub(super) kind: ClientKind,
-    /// How many call at a time, each on a connection of its own.
+    /// The number of calling threads, each with a connection of its own.
     pub(super) threads: u32,
     pub(super) scheduled: Scheduled,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) enum ClientKind {
-    Orb(OrbCalling),
-    Raw(RawCalling),
+    Orb(OrbClientOrder),
+    Raw(RawClientOrder),
 }
 
-/// A client of chronorb.
+/// An order to a client of chronorb.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct OrbCalling {
+pub(super) struct OrbClientOrder {
     pub(super) reference: String,
-    /// Options of the ORB.
+    /// The options of the ORB.
     pub(super) options: Vec<String>,
     pub(super) waits: Waits,
     pub(super) operation: Operation,
 }
 
-/// A client with nothing but a socket.
+/// An order to a raw client.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct RawCalling {
+pub(super) struct RawClientOrder {
     pub(super) medium: Medium,
     pub(super) address: String,
     pub(super) waits: Waits,
     pub(super) exchange: Exchange,
 }
 
-/// To a client; the end of its work is `None`.
+/// An order for a batch to a client; `None` ends its work.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Batch {
-    /// By each thread, before the time counts.
+pub(super) struct BatchOrder {
+    /// The calls of each thread that are not timed.
     pub(super) warm_up: u32,
-    /// By each thread.
+    /// The calls of each thread after them.
     pub(super) calls: u32,
 }
 
-/// From a client, after a batch.
+/// The times of a batch, from a client.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Took {
-    /// From the first call of the first thread to the last answer.
+pub(crate) struct BatchTimes {
+    /// The time from the first call of the first thread to the last reply.
     pub(crate) elapsed_ns: u64,
-    /// That of each call, where one thread alone calls; empty where several do.
+    /// The time of each call of a single thread; empty if several threads call.
     pub(crate) latencies_ns: Vec<u64>,
 }
 
-/// To a server: how long were messages under way that have no answer, since it was asked last?
+impl BatchTimes {
+    /// Returns the calls as a record, one after the other.
+    pub(crate) fn record(&self) -> Record {
+        rounds::record(&self.latencies_ns)
+    }
+}
+
+/// An order to a server to report the oneway messages since the last report.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Report {}
 
-/// From a server: the messages that have come.
+/// The oneway messages that arrived, from a server.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Arrivals {
-    /// How long each was under way, in the order in which they came.
+    /// The time of each message under way, in the order of arrival.
     pub(crate) latencies_ns: Vec<u64>,
-    /// When the first was sent; 0 where none came.
+    /// The time when the first was sent; 0 without a message.
     pub(super) first_sent_ns: u64,
-    /// When the last came; 0 where none did.
+    /// The time when the last arrived; 0 without a message.
     pub(super) last_came_ns: u64,
 }
 
 impl Arrivals {
-    /// A message that was sent and came at these times.
+    /// Adds a message that was sent and arrived at these times.
     pub(crate) fn add(&mut self, sent_ns: u64, came_ns: u64) {
         self.merge(Self {
             latencies_ns: Vec::new(),
@@ -219,7 +228,7 @@ impl Arrivals {
         self.latencies_ns.push(came_ns.saturating_sub(sent_ns));
     }
 
-    /// Those that came later.
+    /// Adds messages that arrived later.
     pub(super) fn merge(&mut self, later: Self) {
         self.first_sent_ns = match self.first_sent_ns {
             0 => later.first_sent_ns,
@@ -230,12 +239,12 @@ impl Arrivals {
         self.latencies_ns.extend(later.latencies_ns);
     }
 
-    /// How many came.
+    /// Returns the number of messages.
     pub(crate) fn count(&self) -> u32 {
         u32::try_from(self.latencies_ns.len()).unwrap_or(u32::MAX)
     }
 
-    /// From the first that was sent to the last that came.
+    /// Returns the time from the first sending to the last arrival.
     pub(crate) const fn elapsed_ns(&self) -> u64 {
         self.last_came_ns.saturating_sub(self.first_sent_ns)
     }

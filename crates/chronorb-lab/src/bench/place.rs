@@ -1,4 +1,4 @@
-//! Where processes run, how their threads are scheduled, and how many files they may have open.
+//! The CPUs and the scheduling of processes, and their limit of open files.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 
-/// On which CPUs a client and its server run.
+/// The CPUs of a client and its server.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
@@ -19,15 +19,15 @@ pub enum Placement {
     SameCpu,
     /// The client on the first, the server on the last.
     AcrossCpus,
-    /// Wherever the kernel puts them.
+    /// The kernel chooses.
     Unpinned,
 }
 
 impl Placement {
-    /// All of them.
+    /// All placements.
     pub const ALL: [Self; 3] = [Self::SameCpu, Self::AcrossCpus, Self::Unpinned];
 
-    /// In words.
+    /// Returns the name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl FromStr for Placement {
     }
 }
 
-/// How the threads of clients and servers are scheduled, all alike.
+/// The scheduling of all threads of clients and servers.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduled {
@@ -63,7 +63,7 @@ pub enum Scheduled {
 }
 
 impl Scheduled {
-    /// In words.
+    /// Returns the name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Scheduled {
         }
     }
 
-    /// The native real-time priority, if that is one.
+    /// Returns the native real-time priority, if there is one.
     pub(super) const fn priority(self) -> Option<u8> {
         match self {
             Self::Other => None,
@@ -81,11 +81,11 @@ impl Scheduled {
     }
 }
 
-/// Schedules the calling thread, and those that it will make.
+/// Schedules the calling thread, and the threads that it will start.
 ///
 /// # Errors
 ///
-/// [`LabError::Scheduling`] where the process has not got the right.
+/// [`LabError::Scheduling`] if the process has no right to do so.
 pub(crate) fn schedule_this_thread(scheduled: Scheduled) -> Result<(), LabError> {
     match scheduled {
         Scheduled::Other => Ok(()),
@@ -93,7 +93,7 @@ pub(crate) fn schedule_this_thread(scheduled: Scheduled) -> Result<(), LabError>
     }
 }
 
-/// Schedules the threads that the ORB has made, which declare their own scheduling.
+/// Schedules the threads of the ORB, which declare their own scheduling at their start.
 pub(super) fn schedule_orb_threads(scheduled: Scheduled) -> Result<(), LabError> {
     match scheduled {
         Scheduled::Other => Ok(()),
@@ -103,7 +103,7 @@ pub(super) fn schedule_orb_threads(scheduled: Scheduled) -> Result<(), LabError>
     }
 }
 
-/// Finds out whether this process may schedule like that.
+/// Checks that this process may schedule threads in this way.
 pub(crate) fn check_permitted(scheduled: Scheduled) -> Result<(), LabError> {
     let trial = std::thread::spawn(move || schedule_this_thread(scheduled));
     trial
@@ -123,24 +123,34 @@ fn refused(source: chronorb_rt::SchedulingError) -> LabError {
 pub(crate) struct Cpus(Vec<usize>);
 
 impl Cpus {
-    /// Those of this process.
+    /// Returns the CPUs of this process.
     pub(crate) fn of_this_process() -> Result<Self, LabError> {
         let set = sched_getaffinity(None).map_err(LabError::work("asking for the CPUs"))?;
         let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
         Ok(Self(cpus.collect()))
     }
 
-    /// Their numbers.
+    /// Returns the numbers of the CPUs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         self.0.iter().copied()
     }
 
-    /// Whether there are several.
+    /// Whether there are several CPUs.
     pub(crate) fn are_several(&self) -> bool {
         self.0.len() > 1
     }
 
-    /// Puts a client and its server in their places, with all their threads and those to come.
+    /// Returns the trials whose place has enough CPUs here.
+    pub(crate) fn possible<T>(
+        &self,
+        trials: impl IntoIterator<Item = T>,
+        place: impl Fn(&T) -> Placement,
+    ) -> Vec<T> {
+        let is_possible = |trial: &T| self.are_several() || place(trial) != Placement::AcrossCpus;
+        trials.into_iter().filter(is_possible).collect()
+    }
+
+    /// Pins a client and its server to their CPUs, with all their present and future threads.
     pub(crate) fn place(
         &self,
         placement: Placement,
@@ -160,7 +170,7 @@ impl Cpus {
     }
 }
 
-/// Lets all threads of a process run on these CPUs alone.
+/// Pins all threads of a process to these CPUs.
 fn pin(process: u32, cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus {
@@ -172,7 +182,7 @@ fn pin(process: u32, cpus: &[usize]) -> io::Result<()> {
             continue;
         };
         match sched_setaffinity(Some(thread), &set) {
-            // It has ended meanwhile.
+            // The thread has ended meanwhile.
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
             Err(error) => return Err(error.into()),
         }
@@ -180,8 +190,8 @@ fn pin(process: u32, cpus: &[usize]) -> io::Result<()> {
     Ok(())
 }
 
-/// Raises the number of files that this process and its children may have open to `wanted`, or to
-/// what is permitted. Returns how many that is.
+/// Raises the limit of open files of this process and its children to `wanted`, or to the hard
+/// limit. Returns the new limit.
 pub(crate) fn allow_files(wanted: u64) -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let (now, most) = (
@@ -201,9 +211,10 @@ pub(crate) fn allow_files(wanted: u64) -> u64 {
     }
 }
 
-/// Raises the number of files that this process may have open for so many connections.
+/// Raises the limit of open files of this process for so many connections.
 ///
 /// # Errors
+///
 /// The system permits fewer.
 pub(crate) fn allow_connections(connections: u32) -> io::Result<()> {
     let needed = u64::from(connections) + OTHER_FILES;
@@ -223,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_of_a_process_are_pinned_and_let_go_again() {
+    fn processes_are_pinned_and_unpinned() {
         let cpus = Cpus::of_this_process().unwrap();
         let mut child = std::process::Command::new("sleep")
             .arg("1000")

@@ -16,7 +16,7 @@ use crate::process::{self, Parent};
 /// A server: the options of its ORB, its thread pools and its objects.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ServerSpec {
-    /// The options of the ORB; without an endpoint it listens on the loopback.
+    /// The options of the ORB; the default endpoint is on the loopback.
     pub(crate) options: Vec<String>,
     /// The thread pools.
     pub(crate) pools: Vec<PoolSpec>,
@@ -52,7 +52,7 @@ pub(crate) struct ObjectSpec {
     pub(crate) name: String,
     /// The pool that serves it, with its priority model; without it, the root POA serves it.
     pub(crate) pool: Option<(usize, Model)>,
-    /// Its servant.
+    /// The servant.
     pub(crate) servant: ServantSpec,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn server_main(order: &str) -> Result<(), LabError> {
     serve(&orb, &serving)
 }
 
-/// Starts an ORB with these options; without an endpoint it listens on the loopback.
+/// Starts an ORB with these options; the default endpoint is on the loopback.
 pub(crate) fn orb(options: &[impl AsRef<str>]) -> Result<Orb, LabError> {
     let mut args = vec!["lab".to_owned()];
     args.extend(options.iter().map(|option| option.as_ref().to_owned()));
@@ -101,7 +101,7 @@ pub(crate) fn orb(options: &[impl AsRef<str>]) -> Result<Orb, LabError> {
     Orb::init(&mut args).map_err(LabError::work("starting the ORB"))
 }
 
-/// Tells the parent where the objects are, and serves until the parent ends the input.
+/// Reports the objects to the parent, and serves until the parent ends the input.
 pub(crate) fn serve(orb: &Orb, serving: &impl Serialize) -> Result<(), LabError> {
     let stopped = orb.clone();
     let _parent = Parent::listen(move || {
@@ -114,7 +114,7 @@ pub(crate) fn serve(orb: &Orb, serving: &impl Serialize) -> Result<(), LabError>
 }
 
 impl ServerSpec {
-    /// A server with one pool and one object, which is called "object".
+    /// Returns a server with one pool and one object, which is called "object".
     pub(crate) fn of_work(options: Vec<String>, pool: PoolSpec, model: Model) -> Self {
         Self {
             options,
@@ -158,7 +158,7 @@ impl ServerSpec {
 }
 
 impl PoolSpec {
-    /// A pool with these lanes, which neither borrow nor buffer.
+    /// Returns a pool with these lanes, which neither borrow nor buffer.
     pub(crate) fn lanes(lanes: impl Into<Vec<(i16, u32)>>) -> Self {
         Self::Lanes {
             lanes: lanes.into(),
@@ -219,7 +219,7 @@ pub(crate) fn options(of: &[&str]) -> Vec<String> {
     of.iter().map(|option| (*option).to_owned()).collect()
 }
 
-/// Returns options of an ORB that uses real-time priorities where it may.
+/// Returns options of an ORB that uses real-time priorities if it may.
 pub(crate) fn real_time_options(lock_memory: bool) -> Vec<String> {
     let lock_memory = if lock_memory { "yes" } else { "no" };
     options(&["-ORBRealTime", "preferred", "-ORBLockMemory", lock_memory])

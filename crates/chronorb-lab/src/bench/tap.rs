@@ -1,4 +1,4 @@
-//! How many octets the ORB's messages have, found out by listening to them.
+//! The sizes of the ORB's messages, measured by a proxy.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
@@ -15,34 +15,34 @@ use super::drive::Caller;
 use super::fleet::OrbSettings;
 use super::oneway::Recorder;
 use super::orb::{self, Calls};
-use super::order::{Operation, Serving, Sizes, Waits};
+use super::order::{ObjectAddresses, Operation, Sizes, Waits};
 use super::raw;
 use crate::error::LabError;
 
-/// What was heard of one call.
+/// The messages of one call.
 #[derive(Clone, Debug)]
-pub(crate) struct Tapped {
+pub(crate) struct TapResult {
     pub(crate) sizes: Sizes,
-    /// The end of the request, up to [`KEPT`] octets: a short one is there as a whole.
+    /// The end of the request, at most [`KEPT`] octets; the whole of a short one.
     pub(crate) request: Vec<u8>,
 }
 
-/// Makes calls of these operations, in steady state, and listens to them.
-pub(crate) fn tap(operations: &[Operation]) -> Result<Vec<Tapped>, LabError> {
+/// Makes calls of these operations in steady state, and measures their messages.
+pub(crate) fn tap(operations: &[Operation]) -> Result<Vec<TapResult>, LabError> {
     tap_with(operations, &[])
 }
 
-/// The same of ORBs with these options.
+/// Makes calls between ORBs with these options, and measures their messages.
 pub(crate) fn tap_with(
     operations: &[Operation],
     options: &[String],
-) -> Result<Vec<Tapped>, LabError> {
+) -> Result<Vec<TapResult>, LabError> {
     let mut attempts = ATTEMPTS;
     let (tap, server, serving) = loop {
         attempts -= 1;
         match offer_behind_tap(options) {
             Ok(offered) => break offered,
-            // Another process has that port at the other address.
+            // Another process has the port at the other address.
             Err(_) if attempts > 0 => {}
             Err(error) => return Err(error),
         }
@@ -53,7 +53,7 @@ pub(crate) fn tap_with(
         .map(|operation| {
             let mut calls = Calls::of(&client, serving.of(*operation), *operation)?;
             calls.call(1)?;
-            // What has no answer was heard when what follows it has one.
+            // A oneway message has been counted when a later call has its reply.
             let listen = |calls: &mut Calls, makes_call: bool| {
                 let before = tap.heard();
                 if makes_call {
@@ -65,7 +65,7 @@ pub(crate) fn tap_with(
             };
             listen(&mut calls, false)?;
             let (other, call) = (listen(&mut calls, false)?, listen(&mut calls, true)?);
-            Ok(Tapped {
+            Ok(TapResult {
                 sizes: Sizes {
                     request: (call.0 - other.0) as usize,
                     reply: (call.1 - other.1) as usize,
@@ -81,8 +81,8 @@ pub(crate) fn tap_with(
     heard
 }
 
-/// Sends messages of these operations to the group of the settings, and listens there: how many octets they have with the
-/// headers of their packets, and how many packets those are.
+/// Sends messages of these operations to the group of the settings, and receives them there.
+/// Returns their octets with the headers of their packets, and the number of packets.
 pub(crate) fn tap_group(
     operations: &[Operation],
     settings: &OrbSettings,
@@ -95,7 +95,7 @@ pub(crate) fn tap_group(
     let socket = raw::receiver_at(address).map_err(LabError::work(LISTENING))?;
     let client = orb::client(Waits::Block, &settings.client)?;
     let heard = operations.iter().map(|operation| {
-        // Its first message comes with it.
+        // Connecting sends the first message.
         let _calls = Calls::of(&client, group, *operation)?;
         whole_message(&socket).map_err(LabError::work(LISTENING))
     });
@@ -106,7 +106,7 @@ pub(crate) fn tap_group(
     heard
 }
 
-/// Listens until a message is whole.
+/// Receives one whole message.
 fn whole_message(socket: &UdpSocket) -> io::Result<(Sizes, u32)> {
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut datagram = vec![0; 1 << 16];
@@ -126,8 +126,8 @@ fn whole_message(socket: &UdpSocket) -> io::Result<(Sizes, u32)> {
     }
 }
 
-/// A server that is reached through a tap.
-fn offer_behind_tap(options: &[String]) -> Result<(Tap, Orb, Serving), LabError> {
+/// Starts a server behind a tap.
+fn offer_behind_tap(options: &[String]) -> Result<(Tap, Orb, ObjectAddresses), LabError> {
     let tap = Tap::open().map_err(LabError::work(LISTENING))?;
     let endpoint = format!("iiop://{BEHIND}:{}/hostname_in_ior={BEFORE}", tap.port);
     let config = orb::config(&endpoint, options)?;
@@ -137,22 +137,22 @@ fn offer_behind_tap(options: &[String]) -> Result<(Tap, Orb, Serving), LabError>
     Ok((tap, server, serving))
 }
 
-/// Hands on what clients and a server say, and counts.
+/// A proxy between clients and a server that counts octets.
 struct Tap {
     port: u16,
-    requests: Arc<Heard>,
-    replies: Arc<Heard>,
+    requests: Arc<TapCounter>,
+    replies: Arc<TapCounter>,
 }
 
-/// What was said in one direction.
+/// The octets in one direction.
 #[derive(Default)]
-struct Heard {
+struct TapCounter {
     octets: AtomicU64,
     last: PiMutex<Vec<u8>>,
 }
 
 impl Tap {
-    /// Listens where the references of the server will point to: same port, other address.
+    /// Listens at the address of the server's references: the same port at another address.
     fn open() -> io::Result<Self> {
         let listener = TcpListener::bind((BEFORE, 0))?;
         let tap = Self {
@@ -181,7 +181,7 @@ impl Tap {
     }
 
     fn heard(&self) -> (u64, u64) {
-        let octets = |heard: &Heard| heard.octets.load(Ordering::SeqCst);
+        let octets = |heard: &TapCounter| heard.octets.load(Ordering::SeqCst);
         (octets(&self.requests), octets(&self.replies))
     }
 }
@@ -189,19 +189,19 @@ impl Tap {
 fn join(
     client: TcpStream,
     server: TcpStream,
-    requests: Arc<Heard>,
-    replies: Arc<Heard>,
+    requests: Arc<TapCounter>,
+    replies: Arc<TapCounter>,
 ) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let back = (server.try_clone()?, client.try_clone()?);
-    thread::spawn(move || hand_on(client, server, &requests));
-    thread::spawn(move || hand_on(back.0, back.1, &replies));
+    thread::spawn(move || forward(client, server, &requests));
+    thread::spawn(move || forward(back.0, back.1, &replies));
     Ok(())
 }
 
-/// Counts before it hands on: who has an answer finds it counted.
-fn hand_on(mut from: TcpStream, mut to: TcpStream, heard: &Heard) {
+/// Copies octets, and counts them first, so that a caller with a reply finds it counted.
+fn forward(mut from: TcpStream, mut to: TcpStream, heard: &TapCounter) {
     let mut buffer = vec![0; 1 << 20];
     while let Ok(octets @ 1..) = from.read(&mut buffer) {
         heard.octets.fetch_add(octets as u64, Ordering::SeqCst);
@@ -211,17 +211,17 @@ fn hand_on(mut from: TcpStream, mut to: TcpStream, heard: &Heard) {
             break;
         }
     }
-    // The other direction ends too, if it has not.
+    // The other direction ends, too.
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// Where references point to.
+/// The address in references.
 const BEFORE: &str = "127.0.0.2";
-/// Where the server is.
+/// The address of the server.
 const BEHIND: &str = "127.0.0.1";
 const ATTEMPTS: u32 = 4;
 const LISTENING: &str = "listening to the ORB's messages";
-/// Longer than a message is under way.
+/// The time that a message may be under way.
 const PATIENCE: Duration = Duration::from_secs(5);
 const KEPT: usize = 4096;
 
@@ -237,7 +237,7 @@ mod tests {
         settings.client = ["-ORBMulticast", "interface=lo&ttl=0"]
             .map(str::to_owned)
             .to_vec();
-        settings.group = Some(format!("corbaloc:miop:1.0@1.0-Tapped-1/{free}"));
+        settings.group = Some(format!("corbaloc:miop:1.0@1.0-TapResult-1/{free}"));
         let operations = [
             Operation::Oneway(0),
             Operation::Oneway(1 << 16),

@@ -1,4 +1,4 @@
-//! The servants that work as their callers want, and calls of them.
+//! Servants whose work follows from each call, and calls of them.
 
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ impl PowerServant for PowerWorker {
     }
 }
 
-/// Works until an instant: computes, rests, and so on. Returns the longest time for which this
-/// thread was kept from computing.
+/// Computes and rests by turns until an instant. Returns the longest time for which this thread was
+/// kept from computing.
 pub(crate) fn work_until(until: Monotonic, compute: Duration, rest: Duration) -> Duration {
     let mut longest = Duration::ZERO;
     let mut seen = Monotonic::now();
@@ -113,9 +113,9 @@ fn micros(us: u32) -> Duration {
     Duration::from_micros(us.into())
 }
 
-/// The number that is given where any would do.
+/// The argument of calls whose argument does not matter.
 pub(crate) const VALUE: u8 = 11;
-/// Steps that take a few microseconds: the resolution of what keeps [`work_until`] from working.
+/// Steps that take a few microseconds, the resolution of [`work_until`].
 const STEPS: u32 = 2_000;
 /// The limit of what a client can ask for.
 const LONGEST: Duration = Duration::from_secs(60);

@@ -1,25 +1,26 @@
 //! One figure in both runs.
 
-use chronorb_report::Unit;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 
-use super::rows::{Key, Kind};
+use chronorb_report::Unit;
+use serde_json::{Value, json};
+
+use super::rows::{FigureKind, RowKey};
 
 /// A figure of a row that both runs have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
-    pub(super) row: Key,
+    pub(super) row: RowKey,
     pub(super) figure: String,
-    /// In the first run.
+    /// The figure in the first run.
     pub(super) a: f64,
-    /// In the second.
+    /// The figure in the second run.
     pub(super) b: f64,
 }
 
 impl Change {
-    /// The figure of the second run by that of the first; nothing where that says nothing: where only one of them is
-    /// zero, or only one is negative.
+    /// Returns the ratio of the second figure to the first; nothing if only one of them is zero or
+    /// negative.
     pub(super) fn ratio(&self) -> Option<f64> {
         if self.a == self.b {
             return Some(1.0);
@@ -28,36 +29,50 @@ impl Change {
         (ratio.is_finite() && ratio > 0.0).then_some(ratio)
     }
 
-    /// How much it changed, up or down alike: 0 for nothing, infinite where there is no ratio.
+    /// Returns the size of the change, the same up and down: 0 without a change, and infinite
+    /// without a ratio.
     pub(super) fn size(&self) -> f64 {
         self.ratio().map_or(f64::INFINITY, |ratio| ratio.ln().abs())
     }
 
-    /// Whether it changed by more than so many hundredths, of the lesser of both.
+    /// Whether the change is greater than so many hundredths of the lesser figure.
     pub(super) fn exceeds(&self, percent: f64) -> bool {
         self.size() > (1.0 + percent / 100.0).ln()
     }
 
-    /// By how many hundredths it is worse; negative where it is better, and nothing where neither is.
+    /// Returns the deterioration in hundredths, which is negative for an improvement; nothing for a
+    /// figure that has no better direction.
     pub(super) fn worse_by_percent(&self) -> Option<f64> {
-        let (from, to) = match Kind::of(&self.figure) {
-            Kind::Time | Kind::Memory => (self.a, self.b),
-            Kind::Rate => (self.b, self.a),
-            Kind::Share | Kind::Other => return None,
+        let (from, to) = match FigureKind::of(&self.figure) {
+            FigureKind::Time | FigureKind::Memory => (self.a, self.b),
+            FigureKind::Rate => (self.b, self.a),
+            FigureKind::Share | FigureKind::Other => return None,
         };
-        match from == to {
-            true => Some(0.0),
-            // From zero on, anything is infinitely more.
-            false => Some((to / from - 1.0) * 100.0).filter(|percent| !percent.is_nan()),
+        if from == to {
+            return Some(0.0);
+        }
+        // From zero on, anything is infinitely more.
+        let percent = (to / from - 1.0) * 100.0;
+        (!percent.is_nan()).then_some(percent)
+    }
+
+    /// Returns the identity of the row for people: words by themselves, numbers with their names.
+    pub(super) fn row_name(&self) -> String {
+        let parts = self.row.iter().map(|(name, value)| match value.as_str() {
+            "true" => name.clone(),
+            "false" => format!("not {name}"),
+            number if number.parse::<f64>().is_ok() => format!("{name} {number}"),
+            word => word.to_owned(),
+        });
+        let parts: Vec<_> = parts.collect();
+        if parts.is_empty() {
+            "all".to_owned()
+        } else {
+            parts.join(", ")
         }
     }
 
-    /// What identifies the row, for people.
-    pub(super) fn row_name(&self) -> String {
-        row_name(&self.row)
-    }
-
-    /// Both figures, and the second by the first.
+    /// Returns both figures with their unit, and the ratio of the second to the first.
     pub(super) fn cells(&self) -> [String; 3] {
         let ratio = self.ratio();
         [
@@ -66,49 +81,31 @@ impl Change {
             ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
         ]
     }
-}
 
-impl Serialize for Change {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        let row: std::collections::BTreeMap<_, _> = self.row.iter().cloned().collect();
-        map.serialize_entry("row", &row)?;
-        map.serialize_entry("figure", &self.figure)?;
-        map.serialize_entry("a", &self.a)?;
-        map.serialize_entry("b", &self.b)?;
-        map.serialize_entry("ratio", &self.ratio())?;
-        map.serialize_entry(
-            "worse",
-            &self.worse_by_percent().map(|percent| percent > 0.0),
-        )?;
-        map.end()
+    /// Returns the change for programs.
+    pub(super) fn figures(&self) -> Value {
+        json!({
+            "row": self.row.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "figure": self.figure,
+            "a": self.a,
+            "b": self.b,
+            "ratio": self.ratio(),
+            "worse": self.worse_by_percent().map(|percent| percent > 0.0),
+        })
     }
 }
 
-/// What identifies a row: words stand for themselves, numbers with their names.
-fn row_name(row: &Key) -> String {
-    let told = row.iter().map(|(name, value)| match value.as_str() {
-        "true" => name.clone(),
-        "false" => format!("not {name}"),
-        number if number.parse::<f64>().is_ok() => format!("{name} {number}"),
-        word => word.to_owned(),
-    });
-    match row.is_empty() {
-        true => "all".to_owned(),
-        false => told.collect::<Vec<_>>().join(", "),
-    }
-}
-
-/// A figure with its unit.
+/// Formats a figure with the unit in its name.
 fn value(name: &str, number: f64) -> String {
     let (unit, factor) = Unit::of_figure(name);
-    match number.abs() < MOST {
-        true => unit.format(number * factor),
-        false => format!("{number:e}"),
+    if number.abs() < MOST {
+        unit.format(number * factor)
+    } else {
+        format!("{number:e}")
     }
 }
 
-/// More would be a row of digits.
+/// The limit above which a number has an exponent.
 const MOST: f64 = 1e15;
 
 #[cfg(test)]
@@ -152,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_told_in_their_units() {
+    fn figures_have_their_units() {
         assert_eq!(
             change("p99_us", 1_500.0, 12.0).cells(),
             ["1.50 ms", "12.0 µs", "0.01"]

@@ -1,29 +1,29 @@
-//! Claims whose verdict is another one in the second run.
+//! Claims that have another verdict in the second run.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a file says of a claim.
+/// A claim of a file of figures.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Said {
+pub(super) struct RecordedClaim {
     paper: String,
     claim: String,
     verdict: String,
 }
 
-/// A claim of which both runs say something else.
+/// A claim on which the runs have different verdicts.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub(super) struct Turned {
+pub(super) struct ChangedVerdict {
     pub(super) paper: String,
     pub(super) claim: String,
     /// The verdict of the first run.
     pub(super) a: String,
-    /// That of the second.
+    /// The verdict of the second run.
     pub(super) b: String,
 }
 
-impl Said {
-    /// Reads a claim; nothing where it is none.
+impl RecordedClaim {
+    /// Reads a claim; returns nothing for another value.
     pub(super) fn parse(value: &Value) -> Option<Self> {
         let text = |name: &str| value[name].as_str().map(str::to_owned);
         Some(Self {
@@ -34,19 +34,23 @@ impl Said {
     }
 }
 
-/// The claims that both runs make, and judge otherwise.
-pub(super) fn turned(first: &[Said], second: &[Said]) -> Vec<Turned> {
-    let turned = first.iter().filter_map(|said| {
-        let is_same = |other: &&Said| (&other.paper, &other.claim) == (&said.paper, &said.claim);
+/// Returns the claims of both runs with different verdicts.
+pub(super) fn changed_verdicts(
+    first: &[RecordedClaim],
+    second: &[RecordedClaim],
+) -> Vec<ChangedVerdict> {
+    let changed = first.iter().filter_map(|claim| {
+        let is_same =
+            |other: &&RecordedClaim| other.paper == claim.paper && other.claim == claim.claim;
         let other = second.iter().find(is_same)?;
-        (other.verdict != said.verdict).then(|| Turned {
-            paper: said.paper.clone(),
-            claim: said.claim.clone(),
-            a: said.verdict.clone(),
+        (other.verdict != claim.verdict).then(|| ChangedVerdict {
+            paper: claim.paper.clone(),
+            claim: claim.claim.clone(),
+            a: claim.verdict.clone(),
             b: other.verdict.clone(),
         })
     });
-    turned.collect()
+    changed.collect()
 }
 
 #[cfg(test)]
@@ -55,34 +59,37 @@ mod tests {
 
     use super::*;
 
-    fn said(claim: &str, verdict: &str) -> Said {
+    fn claim(claim: &str, verdict: &str) -> RecordedClaim {
         let value = json!({"paper": "chronorb", "claim": claim, "verdict": verdict});
-        Said::parse(&value).unwrap()
+        RecordedClaim::parse(&value).unwrap()
     }
 
     #[test]
-    fn only_what_is_judged_otherwise_is_told() {
+    fn claims_with_another_verdict_are_found() {
         let first = [
-            said("quick", "PASS"),
-            said("small", "PASS"),
-            said("old", "PASS"),
+            claim("quick", "PASS"),
+            claim("small", "PASS"),
+            claim("old", "PASS"),
         ];
         let second = [
-            said("small", "MISSED"),
-            said("quick", "PASS"),
-            said("new", "MISSED"),
+            claim("small", "MISSED"),
+            claim("quick", "PASS"),
+            claim("new", "MISSED"),
         ];
-        let turned = turned(&first, &second);
-        assert_eq!(turned.len(), 1);
+        let changed = changed_verdicts(&first, &second);
+        assert_eq!(changed.len(), 1);
         assert_eq!(
-            (turned[0].claim.as_str(), turned[0].b.as_str()),
+            (changed[0].claim.as_str(), changed[0].b.as_str()),
             ("small", "MISSED")
         );
     }
 
     #[test]
-    fn what_is_no_claim_is_left_out() {
-        assert_eq!(Said::parse(&json!({"claim": 3, "verdict": "PASS"})), None);
-        assert_eq!(Said::parse(&json!("quick")), None);
+    fn other_values_are_no_claims() {
+        assert_eq!(
+            RecordedClaim::parse(&json!({"claim": 3, "verdict": "PASS"})),
+            None
+        );
+        assert_eq!(RecordedClaim::parse(&json!("quick")), None);
     }
 }

@@ -1,58 +1,57 @@
-//! Two runs, compared.
+//! The comparison of two runs.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::change::Change;
-use super::claims::{Turned, turned};
+use super::claims::{ChangedVerdict, changed_verdicts};
 use super::rows::matched;
-use super::run::{Fields, Run};
+use super::run::{Fields, RecordedRun};
 use crate::error::LabError;
-use crate::experiment::plain_data;
 
 /// Two runs of one experiment, side by side.
 #[derive(Clone, Debug)]
-pub(super) struct Comparison {
-    pub(super) first: Run,
-    pub(super) second: Run,
-    /// What changed by more than so many hundredths is told one by one.
+pub(super) struct RunComparison {
+    pub(super) first: RecordedRun,
+    pub(super) second: RecordedRun,
+    /// The change, in hundredths, above which a figure is listed by itself.
     pub(super) threshold: f64,
-    /// Every figure that both have, the greatest change first.
+    /// The figures that both runs have, the greatest change first.
     pub(super) changes: Vec<Change>,
-    /// How many rows both have.
+    /// The number of rows that both runs have.
     pub(super) rows: usize,
-    /// How many rows only the first has, and only the second.
+    /// The numbers of rows that only the first run has, and only the second.
     pub(super) unmatched: [usize; 2],
-    /// The claims of which both say something else.
-    pub(super) claims: Vec<Turned>,
-    /// In what the plans differ.
+    /// The claims with different verdicts.
+    pub(super) claims: Vec<ChangedVerdict>,
+    /// The differences of the plans.
     pub(super) plan: Vec<Difference>,
-    /// In what the machines, and their states, differ.
+    /// The differences of the machines and their states.
     pub(super) environment: Vec<Difference>,
 }
 
-/// A setting that is another one in the second run.
+/// A setting that differs between the runs.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct Difference {
     pub(super) name: String,
-    /// In the first run; nothing where it has none.
+    /// The value in the first run, if it has the setting.
     pub(super) a: Option<String>,
-    /// In the second.
+    /// The value in the second run, if it has the setting.
     pub(super) b: Option<String>,
 }
 
-impl Comparison {
-    /// Compares these figures, or all where none is named.
+impl RunComparison {
+    /// Compares these figures, or all if none is named.
     ///
     /// # Errors
     ///
     /// [`LabError::Request`] for files of different experiments, and for a figure that is in no row
     /// of both.
     pub(super) fn new(
-        first: Run,
-        second: Run,
+        first: RecordedRun,
+        second: RecordedRun,
         figures: &[String],
         threshold: f64,
     ) -> Result<Self, LabError> {
@@ -84,13 +83,16 @@ impl Comparison {
                 "no row of both files has a figure {name:?}; there are {known}"
             )));
         }
-        changes.retain(|change| match figures.is_empty() {
-            true => change.figure != STOLEN,
-            false => figures.contains(&change.figure),
+        changes.retain(|change| {
+            if figures.is_empty() {
+                change.figure != STOLEN
+            } else {
+                figures.contains(&change.figure)
+            }
         });
         changes.sort_by(|one, other| other.size().total_cmp(&one.size()));
         Ok(Self {
-            claims: turned(&first.claims, &second.claims),
+            claims: changed_verdicts(&first.claims, &second.claims),
             plan: differences(&first.plan, &second.plan),
             environment: differences(&first.environment, &second.environment),
             unmatched: [only_first, b.len()],
@@ -102,14 +104,14 @@ impl Comparison {
         })
     }
 
-    /// The changes that are told one by one.
+    /// Returns the changes above the threshold.
     pub(super) fn notable(&self) -> &[Change] {
         let notable = self.changes.iter();
         let count = notable.take_while(|change| change.exceeds(self.threshold));
         &self.changes[..count.count()]
     }
 
-    /// The outcome in one line.
+    /// Returns the result in one line.
     pub(super) fn headline(&self) -> String {
         let notable = self.notable();
         let judged = |worse: fn(f64) -> bool| {
@@ -127,7 +129,7 @@ impl Comparison {
         )
     }
 
-    /// What has to be known beside the figures, a sentence each.
+    /// Returns the restrictions of the comparison, a sentence each.
     pub(super) fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
         if self.rows == 0 {
@@ -137,38 +139,39 @@ impl Comparison {
             && first + second > 0
         {
             caveats.push(format!(
-                "{} rows are in both files, {first} in the first alone, and {second} in the second alone.",
+                "{} rows are in both files, {first} in the first alone, and {second} in the second \
+                 alone.",
                 self.rows
             ));
         }
         if !self.plan.is_empty() {
-            caveats.push("Both runs had other plans.".to_owned());
+            caveats.push("The runs had different plans.".to_owned());
         }
         caveats
     }
 
-    /// The comparison for programs.
+    /// Returns the comparison for programs.
     pub(super) fn figures(&self) -> Value {
-        plain_data(&Figures {
-            comparison: &self.first.experiment,
-            a: &self.first.name,
-            b: &self.second.name,
-            threshold_percent: self.threshold,
-            rows: self.rows,
-            rows_only_in_a: self.unmatched[0],
-            rows_only_in_b: self.unmatched[1],
-            figures: &self.changes,
-            claims: &self.claims,
-            plan: &self.plan,
-            environment: &self.environment,
+        json!({
+            "comparison": self.first.experiment,
+            "a": self.first.name,
+            "b": self.second.name,
+            "threshold_percent": self.threshold,
+            "rows": self.rows,
+            "rows_only_in_a": self.unmatched[0],
+            "rows_only_in_b": self.unmatched[1],
+            "figures": self.changes.iter().map(Change::figures).collect::<Vec<_>>(),
+            "claims": self.claims,
+            "plan": self.plan,
+            "environment": self.environment,
         })
     }
 
-    /// Whether nothing is worse by more than so many hundredths.
+    /// Checks that no figure is worse by more than so many hundredths.
     ///
     /// # Errors
     ///
-    /// [`LabError::Outcome`] if something is, or if nothing could be compared.
+    /// [`LabError::Outcome`] if a figure is worse, or if there was nothing to compare.
     pub(super) fn check(&self, percent: f64) -> Result<(), LabError> {
         if self.changes.is_empty() {
             return Err(LabError::Outcome(
@@ -178,19 +181,17 @@ impl Comparison {
         }
         let is_worse = |change: &&Change| change.worse_by_percent().is_some_and(|by| by > percent);
         let worse: Vec<&Change> = self.changes.iter().filter(is_worse).collect();
-        match worse.first() {
-            None => Ok(()),
-            Some(worst) => {
-                let [a, b, _] = worst.cells();
-                Err(LabError::Outcome(format!(
-                    "figures that are worse by more than {percent} %: {}, most of all {} of {}: \
-                     {a}, then {b}",
-                    worse.len(),
-                    worst.figure,
-                    worst.row_name()
-                )))
-            }
-        }
+        let Some(worst) = worse.first() else {
+            return Ok(());
+        };
+        let [a, b, _] = worst.cells();
+        Err(LabError::Outcome(format!(
+            "figures that are worse by more than {percent} %: {}, most of all {} of {}: {a}, then \
+             {b}",
+            worse.len(),
+            worst.figure,
+            worst.row_name()
+        )))
     }
 }
 
@@ -206,23 +207,8 @@ fn differences(first: &Fields, second: &Fields) -> Vec<Difference> {
         .collect()
 }
 
-#[derive(Serialize)]
-struct Figures<'a> {
-    comparison: &'a str,
-    a: &'a str,
-    b: &'a str,
-    threshold_percent: f64,
-    rows: usize,
-    rows_only_in_a: usize,
-    rows_only_in_b: usize,
-    figures: &'a [Change],
-    claims: &'a [Turned],
-    plan: &'a [Difference],
-    environment: &'a [Difference],
-}
-
-/// What a host took from a trial. From zero to next to nothing is no change that matters, so that it is told only
-/// where it is asked for.
+/// The share of time that the hypervisor took. A change from zero to hardly more does not matter,
+/// so it is compared only by request.
 const STOLEN: &str = "stolen_percent";
 
 #[cfg(test)]
@@ -231,27 +217,33 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A run whose calls of high priority take so many µs, of a machine with this name.
-    pub(in super::super) fn run(name: &str, high_us: f64, machine: &str, verdict: &str) -> Run {
+    /// Returns a run whose calls of high priority take so many µs, on a machine with this name.
+    pub(in super::super) fn run(
+        name: &str,
+        high_us: f64,
+        machine: &str,
+        verdict: &str,
+    ) -> RecordedRun {
+        let low_per_s = 300_000.0 / (high_us + 50.0);
         let value = json!({
             "experiment": "overtake",
             "environment": {"cpu": machine, "cpus": 2},
             "plan": {"rounds": 3},
             "rows": [
                 {"class": "high", "p50_us": 50.0, "p99_us": high_us, "calls_per_s": 2_000.0},
-                {"class": "low", "p50_us": 90.0, "p99_us": 100.5, "calls_per_s": 300_000.0 / (high_us + 50.0)},
+                {"class": "low", "p50_us": 90.0, "p99_us": 100.5, "calls_per_s": low_per_s},
                 {"class": machine, "p50_us": 1.5},
             ],
             "claims": [{"paper": "chronorb", "claim": "<quick>", "verdict": verdict}],
         });
-        Run::parse(name, &value).unwrap()
+        RecordedRun::parse(name, &value).unwrap()
     }
 
-    /// The second run is slower in one figure, and its rate lower in another.
-    pub(in super::super) fn comparison() -> Comparison {
+    /// Returns a comparison with one slower latency and one lower rate.
+    pub(in super::super) fn comparison() -> RunComparison {
         let first = run("a.json", 100.0, "<b>old</b>", "PASS");
         let second = run("b.json", 150.0, "new", "MISSED");
-        Comparison::new(first, second, &[], 10.0).unwrap()
+        RunComparison::new(first, second, &[], 10.0).unwrap()
     }
 
     #[test]
@@ -276,11 +268,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_worse_is_a_failure_where_that_was_asked_for() {
+    fn a_worse_figure_fails_the_check() {
         let comparison = comparison();
         assert!(comparison.check(51.0).is_ok());
         let error = comparison.check(49.0).unwrap_err().to_string();
-        let worst = "figures that are worse by more than 49 %: 1, most of all p99_us of high: 100 µs, then 150 µs";
+        let worst = "figures that are worse by more than 49 %: 1, most of all p99_us of high: \
+                     100 µs, then 150 µs";
         assert_eq!(error, worst);
 
         let mut nothing = comparison;
@@ -294,7 +287,7 @@ pub(super) mod tests {
         let with = |figure: &str| {
             let runs = ["a", "b"].map(|name| run(name, 100.0, "m", "PASS"));
             let [first, second] = runs;
-            Comparison::new(first, second, &[figure.to_owned()], 10.0)
+            RunComparison::new(first, second, &[figure.to_owned()], 10.0)
         };
         let comparison = with("p50_us").unwrap();
         assert_eq!(comparison.changes.len(), 3);
@@ -310,7 +303,7 @@ pub(super) mod tests {
     fn different_experiments_are_not_compared() {
         let mut other = run("b.json", 1.0, "m", "PASS");
         other.experiment = "waits".to_owned();
-        let error = Comparison::new(run("a", 1.0, "m", "PASS"), other, &[], 10.0).unwrap_err();
+        let error = RunComparison::new(run("a", 1.0, "m", "PASS"), other, &[], 10.0).unwrap_err();
         let text = "the files are of different experiments, \"overtake\" and \"waits\"";
         assert_eq!(error.to_string(), text);
     }

@@ -1,8 +1,9 @@
 //! `chronorb lab compare`: the figures of two runs of one experiment, side by side.
 //!
-//! Rows of both files are matched by what identifies them (`rows` has the rule), and their figures told with their
-//! ratios, what changed most first; then claims that became true or false, and in what the runs differ. What stands in
-//! the files is not trusted: any names and numbers can be told.
+//! Rows of both files are matched by their identity (`rows` has the rule). Their figures are shown
+//! with their ratios, the greatest change first; then claims with another verdict, and differences
+//! of the plans and machines. The contents of the files are not trusted: any names and numbers can
+//! be shown.
 
 mod change;
 mod claims;
@@ -11,74 +12,68 @@ mod report;
 mod rows;
 mod run;
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chronorb_report::{Target, check_writable, write_page};
 
 use crate::error::LabError;
-use comparison::Comparison;
-use run::Run;
+use crate::experiment::{print_json, print_text};
+use comparison::RunComparison;
+use run::RecordedRun;
 
-/// What `chronorb lab compare` was asked to do.
+/// The settings of `chronorb lab compare`.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CompareOptions {
     /// The figures of one run.
     pub first: PathBuf,
-    /// Those of the other, which are told by those of the first.
+    /// The figures of the other run, which are divided by those of the first.
     pub second: PathBuf,
-    /// Print one JSON object instead of tables.
+    /// Whether one JSON object is printed instead of tables.
     pub json: bool,
-    /// Where the HTML report goes; nowhere if nothing.
+    /// The file of the HTML report, if there is to be one.
     pub report: Option<PathBuf>,
-    /// Which figures are compared, by their names; all where it is empty.
+    /// The names of the figures that are compared; all if it is empty.
     pub figures: Vec<String>,
-    /// What changed by more than so many hundredths is told one by one.
+    /// The change, in hundredths, above which a figure is listed by itself.
     pub threshold: f64,
-    /// Fail where a figure is worse by more than so many hundredths.
+    /// The deterioration of a figure, in hundredths, above which the comparison fails.
     pub fail_if_worse: Option<f64>,
 }
 
-/// Compares, prints the comparison on standard output and writes the report if asked to.
+/// Compares two runs, prints the comparison on standard output, and writes the report if there is
+/// to be one.
 ///
 /// # Errors
 ///
-/// [`LabError`]; [`LabError::Outcome`] only with [`Options::fail_if_worse`], after all was told.
-pub fn run(options: &Options) -> Result<(), LabError> {
+/// [`LabError`]; [`LabError::Outcome`] only with [`CompareOptions::fail_if_worse`], after the
+/// comparison was printed.
+pub fn run(options: &CompareOptions) -> Result<(), LabError> {
     if let Some(report) = &options.report {
         check_writable(report)?;
     }
-    let comparison = Comparison::new(
-        Run::read(&options.first)?,
-        Run::read(&options.second)?,
+    let comparison = RunComparison::new(
+        RecordedRun::read(&options.first)?,
+        RecordedRun::read(&options.second)?,
         &options.figures,
         options.threshold,
     )?;
     if let Some(report) = &options.report {
         write_page(&report::document(&comparison, usize::MAX).html(), report)?;
     }
-    print(options, &comparison).map_err(LabError::Output)?;
-    match options.fail_if_worse {
-        Some(percent) => comparison.check(percent),
-        None => Ok(()),
-    }
-}
-
-fn print(options: &Options, comparison: &Comparison) -> io::Result<()> {
-    let path = options.report.as_ref().map(|report| {
-        let path = report.canonicalize();
-        format!("Report: {}\n", path.as_ref().unwrap_or(report).display())
-    });
-    let report_line = path.unwrap_or_default();
-    let mut out = io::stdout().lock();
+    let files = options.report.iter();
+    let files: Vec<(&str, &Path)> = files.map(|file| ("Report", file.as_path())).collect();
     if options.json {
-        writeln!(out, "{}", comparison.figures())?;
-        eprint!("{report_line}");
+        print_json(&comparison.figures(), &[""; 0], &files)
     } else {
-        let text = report::document(comparison, MOST).text(Target::Plain);
-        write!(out, "{text}{report_line}")?;
+        print_text(
+            report::document(&comparison, MOST).text(Target::Plain),
+            &files,
+        )
     }
-    out.flush()
+    .map_err(LabError::Output)?;
+    options
+        .fail_if_worse
+        .map_or(Ok(()), |percent| comparison.check(percent))
 }
 
 /// The changes that a terminal shows.

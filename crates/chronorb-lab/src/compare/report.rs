@@ -1,14 +1,14 @@
-//! The report.
+//! The report of a comparison.
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit};
 
 use super::change::Change;
-use super::comparison::{Comparison, Difference};
-use super::rows::Kind;
+use super::comparison::{Difference, RunComparison};
+use super::rows::FigureKind;
 
-/// The report, with at most so many changes.
-pub(super) fn document(comparison: &Comparison, most: usize) -> Document {
+/// Returns the report, with at most so many changes.
+pub(super) fn document(comparison: &RunComparison, most: usize) -> Document {
     let lead = format!(
         "A is {}, and B is {}. Changes are B by A: a time above 1 is longer in B.",
         comparison.first.name, comparison.second.name,
@@ -16,18 +16,21 @@ pub(super) fn document(comparison: &Comparison, most: usize) -> Document {
     let rest = comparison.notable().len().saturating_sub(most);
     let rest =
         (rest > 0).then(|| format!("{rest} more changes are in the page and the JSON object."));
-    let turned = comparison.claims.iter().map(|turned| {
-        let verdicts = vec![word(&turned.a).to_owned(), word(&turned.b).to_owned()];
-        (format!("{}: {}", turned.paper, turned.claim), verdicts)
+    let claims = comparison.claims.iter().map(|changed| {
+        let verdicts = [&changed.a, &changed.b].map(|verdict| word(verdict).to_owned());
+        (
+            format!("{}: {}", changed.paper, changed.claim),
+            verdicts.to_vec(),
+        )
     });
-    let turned = Table::new("Claim", ["A", "B"], turned);
+    let claims = Table::new("Claim", ["A", "B"], claims);
     Document::new(comparison.headline())
         .lead(lead)
         .caveats(comparison.caveats())
         .chart(ratios(comparison))
         .tables([changes(comparison, most)])
         .notes(rest)
-        .part("Claims that are judged otherwise", [], [turned])
+        .part("Claims that are judged otherwise", [], [claims])
         .part(
             "Differences of the runs",
             [],
@@ -38,7 +41,7 @@ pub(super) fn document(comparison: &Comparison, most: usize) -> Document {
         )
 }
 
-/// The word for a verdict of a data file.
+/// Returns the word of reports for a verdict of a file.
 fn word(verdict: &str) -> &str {
     match verdict {
         "PASS" => "met",
@@ -48,12 +51,12 @@ fn word(verdict: &str) -> &str {
     }
 }
 
-/// The ratios of all rows, a column for each figure: those that changed most.
-fn ratios(comparison: &Comparison) -> Chart {
-    let caption = "Each figure of each row in B by that in A: a dot for each row. On the line nothing \
-                   changed.";
+/// Returns the ratios of all rows, a column for each of the figures that changed most.
+fn ratios(comparison: &RunComparison) -> Chart {
+    let caption = "Each figure of each row in B by that in A: a dot for each row. On the line \
+                   nothing changed.";
     let mut columns: Vec<&str> = Vec::new();
-    // They come with the greatest change first.
+    // The greatest changes come first.
     for change in &comparison.changes {
         if change.ratio().is_some() && !columns.contains(&change.figure.as_str()) {
             columns.push(&change.figure);
@@ -66,13 +69,17 @@ fn ratios(comparison: &Comparison) -> Chart {
         drawn[column] += 1;
         let ratio = change.ratio()?.clamp(1.0 / FURTHEST, FURTHEST);
         let point = (beside(column, drawn[column]), ratio);
-        Some((point, Kind::of(&change.figure)))
+        Some((point, FigureKind::of(&change.figure)))
     });
     let points: Vec<_> = points.collect();
     let series = [
-        ("less is better", 0, &[Kind::Time, Kind::Memory][..]),
-        ("more is better", 1, &[Kind::Rate]),
-        ("neither", NEUTRAL, &[Kind::Share, Kind::Other]),
+        (
+            "less is better",
+            0,
+            &[FigureKind::Time, FigureKind::Memory][..],
+        ),
+        ("more is better", 1, &[FigureKind::Rate]),
+        ("neither", NEUTRAL, &[FigureKind::Share, FigureKind::Other]),
     ]
     .map(|(name, colour, kinds)| {
         let of = points.iter().filter(|(_, kind)| kinds.contains(kind));
@@ -80,25 +87,23 @@ fn ratios(comparison: &Comparison) -> Chart {
     });
     let figures = Axis::groups("figure", columns.iter().copied());
     let chart = Chart::new(caption, figures, Axis::log("B by A", Unit::Number));
-    match points.is_empty() {
-        true => chart,
-        false => {
-            let ends = [(-0.5, 1.0), (columns.len() as f64 - 0.5, 1.0)];
-            let line = Series::new(Mark::Dashes, "unchanged", ends).colour(NEUTRAL);
-            chart.series(series).series([line])
-        }
+    if points.is_empty() {
+        return chart;
     }
+    let ends = [(-0.5, 1.0), (columns.len() as f64 - 0.5, 1.0)];
+    let line = Series::new(Mark::Dashes, "unchanged", ends).colour(NEUTRAL);
+    chart.series(series).series([line])
 }
 
-/// Where the dots of a column are, the first in the middle, so that few hide behind others.
+/// Returns the horizontal place of a dot: the first in the middle of its column, others beside it.
 fn beside(column: usize, count: u32) -> f64 {
     let step = f64::from(count / 2 % STEPS) / f64::from(STEPS) * WIDEST;
     let side = if count.is_multiple_of(2) { 1.0 } else { -1.0 };
     column as f64 + side * step
 }
 
-/// The greatest changes.
-fn changes(comparison: &Comparison, most: usize) -> Table {
+/// Returns the table of the greatest changes.
+fn changes(comparison: &RunComparison, most: usize) -> Table {
     let line = |change: &Change| {
         let worse = change.worse_by_percent();
         let worse = worse.map_or("", |by| if by > 0.0 { "worse" } else { "better" });
@@ -110,19 +115,20 @@ fn changes(comparison: &Comparison, most: usize) -> Table {
     Table::new("The greatest changes", ["A", "B", "B by A", ""], lines)
 }
 
-/// The differences of both runs.
+/// Returns the table of the differences of the runs.
 fn differing(what: &str, differences: &[Difference]) -> Table {
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let line = |of: &Difference| (of.name.clone(), vec![shown(&of.a), shown(&of.b)]);
     Table::new(what, ["A", "B"], differences.iter().map(line))
 }
 
-/// The dots of a column go so far to either side, in so many steps.
+/// The greatest distance of a dot from the middle of its column.
 const WIDEST: f64 = 0.3;
+/// The number of places of dots on each side.
 const STEPS: u32 = 12;
-/// As many as have room for their names.
+/// The number of columns that have room for their names.
 const MOST_COLUMNS: usize = 8;
-/// A factor of a thousand: greater ones stand at the edge.
+/// The greatest ratio of the axis; greater ones stand at its end.
 const FURTHEST: f64 = 1e3;
 
 #[cfg(test)]
@@ -165,7 +171,7 @@ mod tests {
                 row.insert(format!("{MARKUP}_us"), figure);
             }
         }
-        let comparison = Comparison::new(first, second, &[], 0.0).unwrap();
+        let comparison = RunComparison::new(first, second, &[], 0.0).unwrap();
         let document = document(&comparison, 40);
         let (page, text) = (document.html(), document.text(Target::Plain));
         assert!(!page.contains("<script") && !page.contains("<b>"), "{page}");
@@ -176,7 +182,7 @@ mod tests {
     fn runs_without_a_common_row_can_be_reported() {
         let mut other = run("b.json", 1.0, "new", "PASS");
         other.rows.clear();
-        let comparison = Comparison::new(run("a", 1.0, "m", "PASS"), other, &[], 10.0).unwrap();
+        let comparison = RunComparison::new(run("a", 1.0, "m", "PASS"), other, &[], 10.0).unwrap();
         let page = document(&comparison, 40).html();
         assert!(page.contains("No row of one file has a match") && !page.contains("<svg"));
     }

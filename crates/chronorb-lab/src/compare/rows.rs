@@ -1,32 +1,36 @@
-//! Which rows of two files belong together, and what their figures are.
+//! The matching of the rows of two files, and their figures.
 //!
 //! The rule, for the fields of all rows of both files:
 //!
-//! 1. Words and truths identify a row. Lists are left out.
-//! 2. Numbers whose names end in a unit (`_us`, `_percent`, `_per_s` …) and numbers that are not whole are figures.
-//! 3. Other whole numbers are settings, and identify, where both files have them in common: where more than half of
-//!    the values of the file that has fewer are in the other. Otherwise they count what happened, and are figures.
-//! 4. `round` is a repetition. Rows that differ by it alone are one, with the median of each figure.
-//! 5. Where rows cannot be told apart by all that, whole numbers with a unit, of which both files have the same
-//!    values, identify too. What is still the same is one row, with the median of each figure.
+//! 1. Words and truth values identify a row. Lists are ignored.
+//! 2. Numbers with a unit at the end of their names (`_us`, `_percent`, `_per_s` …) and fractions
+//!    are figures.
+//! 3. Other whole numbers are settings, and identify a row, if both files have them in common: more
+//!    than half of the values of the file with fewer values are in the other. Otherwise they are
+//!    counts, and so figures.
+//! 4. `round` is a repetition. Rows that differ by it alone are one, with the median of each
+//!    figure.
+//! 5. If rows cannot be told apart by all that, whole numbers with a unit identify them, too, if
+//!    both files have the same values. Rows that are still the same are one, with the median of
+//!    each figure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::run::{Field, Fields};
 use crate::stats::median;
 
-/// What identifies a row: names, and what is said there.
-pub(super) type Key = Vec<(String, String)>;
+/// The identity of a row: names, and their values as text.
+pub(super) type RowKey = Vec<(String, String)>;
 
 /// The figures of a row, by name.
-pub(super) type Figures = BTreeMap<String, f64>;
+pub(super) type RowFigures = BTreeMap<String, f64>;
 
-/// The rows of both files, each with its figures.
-pub(super) fn matched(first: &[Fields], second: &[Fields]) -> [BTreeMap<Key, Figures>; 2] {
+/// Returns the rows of both files, each with its figures.
+pub(super) fn matched(first: &[Fields], second: &[Fields]) -> [BTreeMap<RowKey, RowFigures>; 2] {
     let mut settings: BTreeSet<String> = BTreeSet::new();
     let mut with_unit = Vec::new();
     for (name, [a, b]) in whole_numbers(first, second) {
-        if Kind::of(&name) != Kind::Other {
+        if FigureKind::of(&name) != FigureKind::Other {
             if a == b {
                 with_unit.push(name);
             }
@@ -50,23 +54,23 @@ pub(super) fn matched(first: &[Fields], second: &[Fields]) -> [BTreeMap<Key, Fig
     [first, second].map(|rows| summarised(rows, &settings))
 }
 
-/// What a figure is, by the end of its name.
+/// The kind of a figure, by the end of its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum FigureKind {
     /// A time: less is better.
     Time,
     /// An amount of memory: less is better.
     Memory,
-    /// How often, or how much, in a second: more is better.
+    /// A number or an amount in a second: more is better.
     Rate,
-    /// A share, of which nothing is better.
+    /// A share: neither is better.
     Share,
-    /// Anything else, of which nothing is better.
+    /// Any other figure: neither is better.
     Other,
 }
 
-impl Kind {
-    /// That of a name.
+impl FigureKind {
+    /// Returns the kind of a figure with this name.
     pub(super) fn of(name: &str) -> Self {
         if name.ends_with("_per_s") {
             return Self::Rate;
@@ -80,14 +84,15 @@ impl Kind {
     }
 }
 
-/// The fields, `round` left out, that hold nothing but whole numbers, each with its values in both files.
+/// Returns the fields, except `round`, that have only whole numbers, each with its values in both
+/// files.
 fn whole_numbers(first: &[Fields], second: &[Fields]) -> BTreeMap<String, [BTreeSet<u64>; 2]> {
     let mut columns: BTreeMap<String, [BTreeSet<u64>; 2]> = BTreeMap::new();
     let mut others = BTreeSet::from([ROUND]);
     for (file, rows) in [first, second].into_iter().enumerate() {
         for (name, field) in rows.iter().flatten() {
             match field {
-                // The bits, since numbers are only to be compared for being the same.
+                // The bits suffice to compare for equality.
                 Field::Number(number, true) => {
                     columns.entry(name.clone()).or_default()[file].insert(number.to_bits());
                 }
@@ -101,7 +106,7 @@ fn whole_numbers(first: &[Fields], second: &[Fields]) -> BTreeMap<String, [BTree
     columns
 }
 
-fn key(row: &Fields, settings: &BTreeSet<String>) -> Key {
+fn key(row: &Fields, settings: &BTreeSet<String>) -> RowKey {
     let identifies = |(name, field): &(&String, &Field)| match field {
         Field::Word(_) => true,
         Field::Number(..) => settings.contains(*name),
@@ -113,8 +118,8 @@ fn key(row: &Fields, settings: &BTreeSet<String>) -> Key {
         .collect()
 }
 
-fn summarised(rows: &[Fields], settings: &BTreeSet<String>) -> BTreeMap<Key, Figures> {
-    let mut gathered: BTreeMap<Key, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
+fn summarised(rows: &[Fields], settings: &BTreeSet<String>) -> BTreeMap<RowKey, RowFigures> {
+    let mut gathered: BTreeMap<RowKey, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
     for row in rows {
         let figures = gathered.entry(key(row, settings)).or_default();
         for (name, field) in row {
@@ -145,31 +150,31 @@ const ROUND: &str = "round";
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::run::Run;
+    use super::super::run::RecordedRun;
     use super::*;
 
     fn rows(rows: &Value) -> Vec<Fields> {
-        Run::parse("a.json", &json!({"experiment": "x", "rows": rows}))
+        RecordedRun::parse("a.json", &json!({"experiment": "x", "rows": rows}))
             .unwrap()
             .rows
     }
 
-    fn compared(first: &Value, second: &Value) -> [BTreeMap<Key, Figures>; 2] {
+    fn compared(first: &Value, second: &Value) -> [BTreeMap<RowKey, RowFigures>; 2] {
         matched(&rows(first), &rows(second))
     }
 
     /// The keys of a file, as text.
-    fn keys(rows: &BTreeMap<Key, Figures>) -> Vec<String> {
-        let told = |key: &Key| {
+    fn keys(rows: &BTreeMap<RowKey, RowFigures>) -> Vec<String> {
+        let text = |key: &RowKey| {
             key.iter()
                 .map(|(n, v)| format!("{n}={v}"))
                 .collect::<Vec<_>>()
         };
-        rows.keys().map(|key| told(key).join(" ")).collect()
+        rows.keys().map(|key| text(key).join(" ")).collect()
     }
 
     #[test]
-    fn words_truths_and_common_whole_numbers_identify() {
+    fn words_and_common_whole_numbers_identify() {
         let first = json!([
             {"class": "high", "loaded": true, "low_clients": 1, "p99_us": 10.5},
             {"class": "high", "loaded": true, "low_clients": 10, "p99_us": 11.5},
@@ -188,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_does_not_identify() {
+    fn counts_do_not_identify() {
         let of = |base: u32| {
             json!([
                 {"case": "a", "calls": base, "refused_requests": base + 7, "p50_us": 1.5},
@@ -243,15 +248,15 @@ mod tests {
             "us",
         ];
         assert_eq!(
-            kinds.map(Kind::of),
+            kinds.map(FigureKind::of),
             [
-                Kind::Time,
-                Kind::Rate,
-                Kind::Share,
-                Kind::Other,
-                Kind::Other,
-                Kind::Memory,
-                Kind::Time
+                FigureKind::Time,
+                FigureKind::Rate,
+                FigureKind::Share,
+                FigureKind::Other,
+                FigureKind::Other,
+                FigureKind::Memory,
+                FigureKind::Time
             ]
         );
     }

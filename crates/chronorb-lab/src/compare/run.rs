@@ -6,36 +6,36 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::claims::Said;
+use super::claims::RecordedClaim;
 use crate::error::LabError;
 
-/// What a file says of one run.
+/// The contents of a file of figures.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct RecordedRun {
     /// The name of the file.
     pub(super) name: String,
     pub(super) experiment: String,
     pub(super) rows: Vec<Fields>,
-    pub(super) claims: Vec<Said>,
+    pub(super) claims: Vec<RecordedClaim>,
     pub(super) environment: Fields,
     pub(super) plan: Fields,
 }
 
-/// Fields by their names. Those of an object within have its name and a dot before theirs.
+/// Fields by their names. Those of an inner object have its name and a dot before theirs.
 pub(super) type Fields = BTreeMap<String, Field>;
 
-/// What a field holds; one that holds nothing (`null`) is left out.
+/// The value of a field. Fields with `null` are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Field {
     /// A number, and whether it is whole.
     Number(f64, bool),
-    /// A text or a truth.
+    /// A text or a truth value.
     Word(String),
     /// A list, as JSON.
     List(String),
 }
 
-impl Run {
+impl RecordedRun {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, LabError> {
         let name = path.display().to_string();
@@ -66,7 +66,7 @@ impl Run {
             name: name.to_owned(),
             experiment: experiment.to_owned(),
             rows: rows.iter().map(fields).collect(),
-            claims: claims.filter_map(Said::parse).collect(),
+            claims: claims.filter_map(RecordedClaim::parse).collect(),
             environment: fields(&value["environment"]),
             plan: fields(&value["plan"]),
         })
@@ -74,7 +74,7 @@ impl Run {
 }
 
 impl Field {
-    /// For people.
+    /// Formats the value for people.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Number(number, _) => number.to_string(),
@@ -83,7 +83,7 @@ impl Field {
     }
 }
 
-/// All that an object holds.
+/// Returns all fields of an object, with those of inner objects.
 fn fields(value: &Value) -> Fields {
     let mut fields = Fields::new();
     gather(&mut fields, "", value);
@@ -121,12 +121,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_within_are_flattened_and_nothing_is_left_out() {
-        let run = Run::parse(
+    fn inner_objects_are_flattened() {
+        let run = RecordedRun::parse(
             "a.json",
             &json!({
                 "experiment": "whitebox",
-                "rows": [{"case": "twoway", "system_calls": {"sendto": 1.0, "more": {"deep": 2}}, "none": null}],
+                "rows": [{
+                    "case": "twoway",
+                    "system_calls": {"sendto": 1.0, "more": {"deep": 2}},
+                    "none": null,
+                }],
                 "plan": {"sizes": [1, 10]},
             }),
         )
@@ -147,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_an_experiment_is_said_to_be_so() {
+    fn files_of_no_experiment_are_refused() {
         for (value, part) in [
             (json!([1, 2]), "\"experiment\" is no text"),
             (
@@ -157,7 +161,9 @@ mod tests {
             (json!({"experiment": "waits"}), "\"rows\" are no list"),
             (json!({"experiment": "waits", "rows": [1]}), "are objects"),
         ] {
-            let error = Run::parse("x.json", &value).unwrap_err().to_string();
+            let error = RecordedRun::parse("x.json", &value)
+                .unwrap_err()
+                .to_string();
             assert!(
                 error.starts_with("x.json has no figures") && error.contains(part),
                 "{error}"
@@ -166,14 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_none_or_no_json_is_named() {
+    fn errors_name_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.json");
-        let error = Run::read(&path).unwrap_err();
+        let error = RecordedRun::read(&path).unwrap_err();
         assert!(error.to_string().contains("cannot be read"), "{error}");
         for rubbish in [&b"{\"experiment\": "[..], b"\xff\xfe", b"", b"[[1e999]]"] {
             fs::write(&path, rubbish).unwrap();
-            let error = Run::read(&path).unwrap_err();
+            let error = RecordedRun::read(&path).unwrap_err();
             assert!(error.to_string().contains("no JSON"), "{error}");
             assert!(error.to_string().contains("a.json"), "{error}");
         }

@@ -1,12 +1,12 @@
-//! The report.
+//! The report of the demonstration.
 
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, counted, units};
 
-use crate::comparison::{Comparison, Setup};
+use crate::comparison::{LoadSetup, PriorityComparison};
 use crate::report::{curve, end, in_time, latency};
 use crate::stats::Record;
 
-pub(super) fn document(comparison: &Comparison) -> Document {
+pub(super) fn document(comparison: &PriorityComparison) -> Document {
     let document = Document::new(comparison.headline())
         .lead(comparison.meaning())
         .caveats(comparison.caveats())
@@ -18,8 +18,8 @@ pub(super) fn document(comparison: &Comparison) -> Document {
     end(document, notes, &comparison.environment, commands)
 }
 
-/// The figures of each class in each phase.
-pub(super) fn table(comparison: &Comparison) -> Table {
+/// Returns the figures of each class in each phase.
+pub(super) fn table(comparison: &PriorityComparison) -> Table {
     let setup = &comparison.setup;
     let high = format!("high, {:.0} Hz", 1.0 / setup.period.as_secs_f64());
     let threads = setup.low_clients * setup.threads_per_low_client;
@@ -41,10 +41,10 @@ pub(super) fn table(comparison: &Comparison) -> Table {
     Table::new("Class", columns, lines.collect::<Vec<_>>())
 }
 
-/// Latency by percentile: both classes, without and with priorities.
-fn by_percentile(comparison: &Comparison) -> Chart {
-    let caption = "Latency by percentile. To the right each step is ten times rarer. A line ends at the \
-                   longest call; the flatter it is, the more predictable the calls.";
+/// Returns the latency of both classes by percentile, without and with priorities.
+fn by_percentile(comparison: &PriorityComparison) -> Chart {
+    let caption = "Latency by percentile. To the right each step is ten times rarer. A line ends \
+                   at the longest call; the flatter it is, the more predictable the calls.";
     let (without, with) = (&comparison.without_priorities, &comparison.with_priorities);
     let percentiles = Axis::percentiles("percentile of the calls");
     Chart::new(caption, percentiles, latency()).series([
@@ -55,8 +55,8 @@ fn by_percentile(comparison: &Comparison) -> Chart {
     ])
 }
 
-/// The latency of each high-priority call over time, without and with priorities.
-fn over_time(comparison: &Comparison) -> Chart {
+/// Returns the latency of each high-priority call over time, without and with priorities.
+fn over_time(comparison: &PriorityComparison) -> Chart {
     let caption = "Each call of the high-priority client, from the moment when it was due.";
     let (without, with) = (&comparison.without_priorities, &comparison.with_priorities);
     let time = Axis::linear("time since the start of the phase", Unit::Of("s"));
@@ -66,15 +66,16 @@ fn over_time(comparison: &Comparison) -> Chart {
     ])
 }
 
-/// Notes on the measurement, in sentences.
-fn notes(setup: &Setup, real_time: bool) -> Vec<String> {
+/// Returns the conditions of the measurement, in sentences.
+fn notes(setup: &LoadSetup, real_time: bool) -> Vec<String> {
     let scheduling = if real_time {
-        "The threads of the high class, in the client and in the server, run under SCHED_FIFO. Those of \
-         the low class stay under SCHED_OTHER: work that saturates the processors does not belong into \
-         SCHED_FIFO, where the kernel's throttling stops it, and whatever else is real-time with it."
+        "The threads of the high class, in the client and in the server, run under SCHED_FIFO. \
+         Those of the low class stay under SCHED_OTHER: work that saturates the processors does \
+         not belong into SCHED_FIFO, where the kernel's throttling stops it together with all \
+         other real-time threads."
     } else {
-        "All threads run under SCHED_OTHER, since real-time priorities are not permitted: only the lanes \
-         and connections are apart."
+        "All threads run under SCHED_OTHER, since real-time priorities are not permitted: only \
+         the lanes and connections are apart."
     };
     let (clients, per_client) = (setup.low_clients, setup.threads_per_low_client);
     let [low, high, period, phase] =
@@ -83,29 +84,33 @@ fn notes(setup: &Setup, real_time: bool) -> Vec<String> {
     let threads = low_lane + high_lane;
     vec![
         format!(
-            "One server process, one high-priority client process and {clients} low-priority client \
-         processes on this machine, over TCP. Each low-priority client has {per_client} threads; each \
-         calls, waits for the answer and calls again, so the server is saturated."
+            "One server process, one high-priority client process and {clients} low-priority \
+             client processes on this machine, over TCP. Each low-priority client has \
+             {per_client} threads; each calls, waits for the answer and calls again, so the \
+             server is saturated."
         ),
         format!(
-            "A low-priority call makes the server compute for {low}, a high-priority call for {high}."
+            "A low-priority call makes the server compute for {low}, a high-priority call for \
+             {high}."
         ),
         format!(
-            "The high-priority client sends a call every {period}, at times fixed beforehand. Its latency \
-         counts from the moment when the call was due, not from when it was sent: a call that had to wait \
-         for the one before it is charged for the wait (no coordinated omission)."
+            "The high-priority client sends a call every {period}, at times fixed beforehand. Its \
+             latency counts from the moment when the call was due, not from when it was sent: a \
+             call that had to wait for the one before it is charged for the wait (no coordinated \
+             omission)."
         ),
         format!(
-            "Without priorities: one pool of {threads} threads serves everyone; all threads run under \
-         SCHED_OTHER."
+            "Without priorities: one pool of {threads} threads serves all clients; all threads \
+             run under SCHED_OTHER."
         ),
         format!(
-            "With priorities: the same {threads} threads in two lanes, {low_lane} low and {high_lane} high, \
-         each with its own connections; the client's priority goes with each request. {scheduling}"
+            "With priorities: the same {threads} threads in two lanes, {low_lane} low and \
+             {high_lane} high, each with its own connections; the client's priority goes with \
+             each request. {scheduling}"
         ),
         format!(
-            "Each phase lasted {phase}. Jitter is the standard deviation. With fewer than 1000 calls, \
-         p99.9 is the longest."
+            "Each phase lasted {phase}. Jitter is the standard deviation. With fewer than 1000 \
+             calls, p99.9 is the longest."
         ),
     ]
 }
@@ -118,7 +123,7 @@ mod tests {
     use chronorb_report::Target;
 
     use super::*;
-    use crate::comparison::Phase;
+    use crate::comparison::PhaseCalls;
     use crate::comparison::tests::comparison;
 
     #[test]
@@ -137,8 +142,8 @@ mod tests {
     #[test]
     fn a_phase_without_calls_can_be_reported() {
         let mut comparison = comparison(10_000, 100);
-        comparison.without_priorities = Phase::default();
-        comparison.with_priorities = Phase::default();
+        comparison.without_priorities = PhaseCalls::default();
+        comparison.with_priorities = PhaseCalls::default();
         comparison.real_time = false;
         let text = document(&comparison).text(Target::Plain);
         assert!(text.contains("not real-time"), "{text}");

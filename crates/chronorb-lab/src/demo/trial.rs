@@ -8,22 +8,26 @@ use crate::bench::{
     CLIENT, ClientSpec, Measured, Model, OBJECT, ObjectSpec, Pace, PacedRun, PoolSpec, SERVER,
     ServantSpec, ServerSpec, Serving, options,
 };
-use crate::comparison::{Phase, Setup};
+use crate::comparison::{LoadSetup, PhaseCalls};
 use crate::error::LabError;
 use crate::process::{Child, Ready};
 use crate::watch::Watch;
 use crate::work::Speed;
 
-/// The calls of a phase.
+/// The result of a phase.
 #[derive(Debug)]
-pub(super) struct Outcome {
-    pub(super) calls: Phase,
+pub(super) struct PhaseOutcome {
+    pub(super) calls: PhaseCalls,
     /// Whether the threads of the high-priority client had real-time priorities.
     pub(super) real_time: bool,
 }
 
 /// Runs a phase of the demonstration, with priorities or without.
-pub(super) fn run(setup: &Setup, speed: Speed, priorities: bool) -> Result<Outcome, LabError> {
+pub(super) fn run(
+    setup: &LoadSetup,
+    speed: Speed,
+    priorities: bool,
+) -> Result<PhaseOutcome, LabError> {
     let (mut server, serving): (_, Serving) =
         Child::start("server", SERVER, &server_spec(setup, priorities))?;
     let launch = |name: String, threads, priority: i16| {
@@ -64,8 +68,8 @@ pub(super) fn run(setup: &Setup, speed: Speed, priorities: bool) -> Result<Outco
     })?;
 
     let end = Deadline::at(start + setup.phase + WIND_DOWN);
-    let mut outcome = Outcome {
-        calls: Phase::default(),
+    let mut outcome = PhaseOutcome {
+        calls: PhaseCalls::default(),
         real_time: false,
     };
     for (index, mut client) in clients.into_iter().enumerate() {
@@ -87,7 +91,7 @@ pub(super) fn run(setup: &Setup, speed: Speed, priorities: bool) -> Result<Outco
 }
 
 /// Returns the server: a lane for each priority, or one pool for all calls.
-fn server_spec(setup: &Setup, priorities: bool) -> ServerSpec {
+fn server_spec(setup: &LoadSetup, priorities: bool) -> ServerSpec {
     let mut options = options(&["-ORBRealTime", real_time(priorities)]);
     if priorities {
         let lanes = [
@@ -115,7 +119,7 @@ const fn real_time(priorities: bool) -> &'static str {
 
 /// Shows the progress of a phase until it is over, and stops when a process fails.
 fn watch(
-    setup: &Setup,
+    setup: &LoadSetup,
     priorities: bool,
     start: Monotonic,
     mut check: impl FnMut() -> Result<(), LabError>,

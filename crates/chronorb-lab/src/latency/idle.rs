@@ -1,50 +1,50 @@
-//! What many idle connections cost.
+//! The cost of many idle connections.
 
 use std::net::TcpListener;
 
 use serde::Serialize;
 
-use super::outcome::{self, Row};
-use super::plan::Plan;
-use super::system::System;
+use super::outcome::LatencyRow;
+use super::plan::LatencyPlan;
+use super::system::LatencySystem;
 use crate::bench::{
-    Cpus, Fleet, IdleClients, Operation, Placement, Scheduled, Waits, allow_files, check_permitted,
+    Cpus, Fleet, IdleClients, Operation, OrbSettings, Placement, Scheduled, Waits, allow_files,
+    check_permitted,
 };
 use crate::error::LabError;
+use crate::pairs::median_ratio;
 use crate::progress::Progress;
-use crate::stats::median;
 use crate::usage::resident;
 
-/// What was found of a server with many idle connections, beside one without.
+/// A comparison of a server that has many idle connections with one that has none.
 #[derive(Clone, Debug, Serialize)]
 pub struct IdleConnections {
-    /// How many it was to have.
+    /// The planned number of idle connections.
     pub wanted: u32,
-    /// How many it had, besides that of the client.
+    /// The number that the server had, besides that of the client.
     pub connections: u32,
-    /// Why it had fewer; empty where it had all.
+    /// The reason why it had fewer; empty if it had all.
     pub fewer_because: String,
-    /// How client and server were scheduled: `SCHED_FIFO` where that is permitted.
+    /// The scheduling of client and server: `SCHED_FIFO` if that is permitted.
     pub scheduled: Scheduled,
-    /// The client's calls of a server that has no other connection, round by round.
-    pub alone: Vec<Row>,
-    /// Those of one that has all of these.
-    pub among_idle: Vec<Row>,
-    /// The memory of the server before they came, in octets, as far as it is resident.
+    /// The calls of the server without other connections, a row for each round.
+    pub alone: Vec<LatencyRow>,
+    /// The calls of the server with the idle connections, a row for each round.
+    pub among_idle: Vec<LatencyRow>,
+    /// The resident memory of the server before the idle connections, in octets.
     pub resident_before: u64,
-    /// With them.
+    /// The resident memory of the server with them, in octets.
     pub resident_with: u64,
 }
 
 impl IdleConnections {
-    /// A figure of the server with idle connections by that of the one without: the median of the
+    /// Returns the ratio of a figure with idle connections to that without: the median of the
     /// rounds.
-    pub(super) fn ratio(&self, of: impl Fn(&Row) -> f64) -> Option<f64> {
-        let pairs = self.among_idle.iter().zip(&self.alone);
-        median(pairs.map(|(among, alone)| of(among) / of(alone).max(1e-3)))
+    pub(super) fn ratio(&self, of: impl Fn(&LatencyRow) -> f64) -> Option<f64> {
+        median_ratio(&self.among_idle, &self.alone, |row| row.round, of)
     }
 
-    /// Octets of the server's memory for each connection.
+    /// Returns the octets of the server's memory for each connection.
     pub(super) fn octets_each(&self) -> f64 {
         let more = self.resident_with.saturating_sub(self.resident_before);
         more as f64 / f64::from(self.connections.max(1))
@@ -53,7 +53,7 @@ impl IdleConnections {
 
 /// Measures two servers of chronorb by turns, one of which has the idle connections.
 pub(super) fn measure(
-    plan: &Plan,
+    plan: &LatencyPlan,
     cpus: &Cpus,
     request: &[u8],
 ) -> Result<IdleConnections, LabError> {
@@ -61,33 +61,36 @@ pub(super) fn measure(
     let files = allow_files(u64::from(wanted) + OTHER_FILES);
     let possible = files.saturating_sub(OTHER_FILES);
     let connections = u32::try_from(possible).unwrap_or(u32::MAX).min(wanted);
-    let fewer_because = match connections < wanted {
-        true => format!(
+    let fewer_because = if connections < wanted {
+        format!(
             "a process may have {files} files open (RLIMIT_NOFILE); to have more: ulimit -Hn, \
              LimitNOFILE= of the service, or nofile in limits.d"
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
-    let scheduled = match check_permitted(Scheduled::Fifo) {
-        Ok(()) => Scheduled::Fifo,
-        Err(_) => Scheduled::Other,
+    let permitted = check_permitted(Scheduled::Fifo).is_ok();
+    let scheduled = if permitted {
+        Scheduled::Fifo
+    } else {
+        Scheduled::Other
     };
     let server = |address: &str| {
-        let mut fleet = Fleet::orb_at(
-            address,
-            Waits::Block,
-            scheduled,
-            connections + OTHER_CLIENTS,
-        )?;
+        let settings = OrbSettings {
+            max_connections: connections + OTHER_CLIENTS,
+            ..OrbSettings::of(format!("iiop://{address}"))
+        };
+        let mut fleet = Fleet::orb_by(&settings, Waits::Block, scheduled)?;
         fleet.add_client(Operation::Cube, 1)?;
         Ok::<_, LabError>(fleet)
     };
     let address = free_address()?;
     let mut servers = [server("127.0.0.1:0")?, server(&address)?];
 
-    // Whatever calls need, both have it by now.
+    // The first calls make both servers allocate what calls need.
+    let place = (cpus, Placement::SameCpu);
     for server in &mut servers {
-        server.run(0, (cpus, Placement::SameCpu), plan.warm_up, plan.calls)?;
+        server.run(0, place, plan.warm_up, plan.calls)?;
     }
     let resident_before = resident(servers[1].server());
     let progress = Progress::start("idle connections", connections.into());
@@ -100,16 +103,10 @@ pub(super) fn measure(
     let mut rows = [Vec::new(), Vec::new()];
     let progress = Progress::start("calls beside idle connections", plan.rounds.into());
     for round in 1..=plan.rounds {
-        for index in 0..servers.len() {
-            let index = (index + round as usize) % servers.len();
-            let place = (cpus, Placement::SameCpu);
-            let took = servers[index].run(0, place, plan.warm_up, plan.calls)?;
-            let (row, _) = outcome::row(
-                System::Chronorb,
-                Placement::SameCpu,
-                round,
-                &took.latencies_ns,
-            );
+        for index in [round % 2, (round + 1) % 2].map(|index| index as usize) {
+            let batch = servers[index].run(0, place, plan.warm_up, plan.calls)?;
+            let trial = (LatencySystem::Chronorb, Placement::SameCpu);
+            let row = LatencyRow::of(trial, round, &batch.record(), &batch.latencies_ns);
             rows[index].push(row);
         }
         progress.advance(1);
@@ -132,7 +129,7 @@ pub(super) fn measure(
     })
 }
 
-/// An address that nobody has, as yet.
+/// Returns an address that is free at present.
 fn free_address() -> Result<String, LabError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
@@ -140,7 +137,7 @@ fn free_address() -> Result<String, LabError> {
         .map_err(LabError::work("looking for a free port"))
 }
 
-/// Files of a server that are no connections of the idle clients.
+/// The files of a server beside the connections of the idle clients.
 const OTHER_FILES: u64 = 100;
-/// Connections of a server that are none of the idle clients.
+/// The connections of a server beside those of the idle clients.
 const OTHER_CLIENTS: u32 = 16;

@@ -1,10 +1,10 @@
-//! `chronorb lab latency`: what a call takes, beside raw sockets and omniORB.
+//! `chronorb lab latency`: the time of a call, beside raw sockets and omniORB.
 //!
-//! [`Latency`] makes the same call by turns on raw TCP, on chronorb and on omniORB where that is
+//! [`Latency`] makes the same call by turns on raw TCP, on chronorb, and on omniORB if it is
 //! installed: an octet, and its cube as the answer. Raw TCP moves exactly as many octets as the
-//! messages of chronorb have. All clients and servers are pinned and scheduled alike, and in each
-//! round everyone makes a batch of calls, so that each figure has its match of the same moment. Then
-//! it sees what many idle connections of the server cost, in time and in memory.
+//! messages of chronorb have. All clients and servers are pinned and scheduled alike. Every system
+//! makes a batch of calls in each round, so each figure has its match of the same moment. A second
+//! part measures the cost of many idle connections in time and memory.
 
 mod claims;
 mod idle;
@@ -13,25 +13,23 @@ mod plan;
 mod report;
 mod system;
 
-use std::time::Duration;
-
 use crate::bench::{
-    Cpus, Fleet, OmniOrb, Operation, Placement, RawServing, Sizes, Waits, check_permitted, tap,
+    Cpus, Fleet, OmniOrb, Operation, Placement, RawServerMode, Sizes, Waits, check_permitted, tap,
 };
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::EnvironmentWatch;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
-use crate::stats::Record;
+use crate::report::PooledRecords;
 
 pub use idle::IdleConnections;
-pub use outcome::{Outcome, Row};
-pub use plan::Plan;
-pub use system::{System, WaitSet};
+pub use outcome::{LatencyOutcome, LatencyRow};
+pub use plan::LatencyPlan;
+pub use system::{LatencySystem, WaitSet};
 
 /// The experiment.
 ///
-/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// The program that runs it passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Latency;
@@ -40,30 +38,29 @@ impl Experiment for Latency {
     const NAME: &'static str = "latency";
     const TITLE: &'static str = "What a call takes, beside raw sockets and omniORB";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = LatencyPlan;
+    type Findings = LatencyOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> LatencyPlan {
+        LatencyPlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> LatencyPlan {
+        LatencyPlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
+    fn measure(plan: &LatencyPlan) -> Result<LatencyOutcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
-        let mut environment = Environment::probe();
-        let before = ProcessorTime::now();
-        let omniorb = match plan.waits.block {
-            true => OmniOrb::find(),
-            false => OmniOrb::without("it blocks, and only what spins was asked for.".to_owned()),
+        let watch = EnvironmentWatch::start();
+        let omniorb = if plan.waits.block {
+            OmniOrb::find()
+        } else {
+            OmniOrb::without("it blocks, and only what spins was asked for.".to_owned())
         };
         let tapped = tap(&[Operation::Cube])?.swap_remove(0);
-
         let mut systems = Vec::new();
-        for system in System::ALL {
+        for system in LatencySystem::ALL {
             if plan.waits.includes(system)
                 && (!system.spins() || cpus.are_several())
                 && let Some(mut fleet) = fleet(system, plan, tapped.sizes, &omniorb)?
@@ -76,14 +73,11 @@ impl Experiment for Latency {
         for (_, fleet) in systems {
             fleet.stop()?;
         }
-        let idle = match plan.connections {
-            0 => None,
-            _ => Some(idle::measure(plan, &cpus, &tapped.request)?),
-        };
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+        let idle = (plan.connections > 0).then(|| idle::measure(plan, &cpus, &tapped.request));
+        let idle = idle.transpose()?;
+        Ok(LatencyOutcome {
             plan: plan.clone(),
-            environment,
+            environment: watch.finish(),
             messages: tapped.sizes,
             omniorb,
             rows,
@@ -93,74 +87,59 @@ impl Experiment for Latency {
     }
 }
 
-/// A server of this system; nothing where it is not installed.
+/// Starts a server of a system. Returns nothing if the system is not installed.
 fn fleet(
-    system: System,
-    plan: &Plan,
+    system: LatencySystem,
+    plan: &LatencyPlan,
     sizes: Sizes,
     omniorb: &OmniOrb,
 ) -> Result<Option<Fleet>, LabError> {
-    let raw = |waits| {
-        let how = RawServing::Threads(waits);
-        Fleet::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
+    let waits = if system.spins() {
+        Waits::Spin
+    } else {
+        Waits::Block
     };
     match system {
-        System::RawBlocking => raw(Waits::Block),
-        System::RawSpinning => raw(Waits::Spin),
-        System::Chronorb => Fleet::orb(Waits::Block, plan.scheduled).map(Some),
-        System::ChronorbSpinning => Fleet::orb(Waits::Spin, plan.scheduled).map(Some),
-        System::OmniOrb => Fleet::omniorb(omniorb, plan.scheduled),
+        LatencySystem::RawBlocking | LatencySystem::RawSpinning => {
+            let how = RawServerMode::Threads(waits);
+            Fleet::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
+        }
+        LatencySystem::Chronorb | LatencySystem::ChronorbSpinning => {
+            Fleet::orb(waits, plan.scheduled).map(Some)
+        }
+        LatencySystem::OmniOrb => Fleet::omniorb(omniorb, plan.scheduled),
     }
 }
 
-type Pooled = Vec<((System, Placement), Record)>;
+type PooledPlaces = PooledRecords<(LatencySystem, Placement)>;
 
 /// Has all systems make their calls, by turns, in all places.
 fn rounds(
-    plan: &Plan,
+    plan: &LatencyPlan,
     cpus: &Cpus,
-    systems: &mut [(System, Fleet)],
-) -> Result<(Vec<Row>, Pooled), LabError> {
+    systems: &mut [(LatencySystem, Fleet)],
+) -> Result<(Vec<LatencyRow>, PooledPlaces), LabError> {
     let mut rows = Vec::new();
-    let mut pooled: Pooled = Vec::new();
-    let places: Vec<Placement> = Placement::ALL
-        .into_iter()
-        .filter(|place| *place != Placement::AcrossCpus || cpus.are_several())
-        .collect();
+    let mut pooled = PooledPlaces::default();
+    let places = cpus.possible(Placement::ALL, |place| *place);
     let steps = u64::from(plan.rounds) * places.len() as u64;
     let progress = Progress::start("calls on all systems, by turns", steps);
     for round in 1..=plan.rounds {
+        // The order rotates, so that no system is always the first.
+        systems.rotate_left(1);
         for placement in &places {
-            let count = systems.len();
-            for index in 0..count {
-                // Nobody always follows the same one.
-                let (system, fleet) = &mut systems[(index + round as usize) % count];
+            for (system, fleet) in &mut *systems {
                 if system.spins() && *placement != Placement::AcrossCpus {
                     continue;
                 }
-                let took = fleet.run(0, (cpus, *placement), plan.warm_up, plan.calls)?;
-                let (row, record) = outcome::row(*system, *placement, round, &took.latencies_ns);
-                rows.push(row);
-                let key = (*system, *placement);
-                match pooled.iter_mut().find(|(of, _)| *of == key) {
-                    Some((_, all)) => all.merge(&record),
-                    None => pooled.push((key, record)),
-                }
+                let trial = (*system, *placement);
+                let batch = fleet.run(0, (cpus, *placement), plan.warm_up, plan.calls)?;
+                let record = batch.record();
+                pooled.add(trial, &record);
+                rows.push(LatencyRow::of(trial, round, &record, &batch.latencies_ns));
             }
             progress.advance(1);
         }
     }
     Ok((rows, pooled))
-}
-
-/// The calls of a batch, one after the other.
-fn record(latencies_ns: &[u64]) -> Record {
-    let mut record = Record::new();
-    let mut at = Duration::ZERO;
-    for latency in latencies_ns {
-        let latency = Duration::from_nanos(*latency);
-        record.add(at, latency);
-        at += latency;
-    }
-    record
 }

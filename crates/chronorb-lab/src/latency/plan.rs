@@ -1,63 +1,55 @@
-//! What is run, and how often.
+//! The amount of work of the experiment.
 
 use serde::Serialize;
 
 use super::system::WaitSet;
 use crate::bench::Scheduled;
 
-/// What is run, and how often.
+/// The number of rounds, calls and connections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Plan {
-    /// How many times every system has its turn in every place.
+pub struct LatencyPlan {
+    /// The number of turns of every system in every place.
     pub rounds: u32,
     /// The calls of a turn that are timed.
     pub calls: u32,
-    /// Those that go before them.
+    /// The calls before them, which are not timed.
     pub warm_up: u32,
-    /// Which ways to wait take part.
+    /// The ways to wait that take part.
     pub waits: WaitSet,
-    /// How all threads are scheduled.
+    /// The scheduling of all threads.
     pub scheduled: Scheduled,
-    /// How many idle connections a server shall have; 0 leaves that out.
+    /// The number of idle connections of a server; 0 leaves this part out.
     pub connections: u32,
 }
 
-impl Plan {
-    /// All of it, in some minutes.
+impl LatencyPlan {
+    /// Returns the plan of several minutes.
     #[must_use]
     pub const fn full() -> Self {
-        Self {
-            rounds: 25,
-            calls: 4_000,
-            warm_up: 400,
-            waits: WaitSet::BOTH,
-            scheduled: Scheduled::Other,
-            connections: 10_000,
-        }
+        Self::of(25, 4_000, 400, 10_000)
     }
 
-    /// The same in some seconds: few rounds, few calls and fewer connections.
+    /// Returns the plan of several seconds: few rounds, calls and connections.
     #[must_use]
     pub const fn short() -> Self {
-        Self {
-            rounds: 5,
-            calls: 1_000,
-            warm_up: 200,
-            connections: 1_000,
-            ..Self::full()
-        }
+        Self::of(5, 1_000, 200, 1_000)
     }
 
-    /// As little as shows that it works; its figures mean nothing.
+    /// Returns a plan for tests; its figures mean nothing.
     #[must_use]
     pub const fn tiny() -> Self {
+        Self::of(2, 100, 10, 50)
+    }
+
+    const fn of(rounds: u32, calls: u32, warm_up: u32, connections: u32) -> Self {
         Self {
-            rounds: 2,
-            calls: 100,
-            warm_up: 10,
-            connections: 50,
-            ..Self::full()
+            rounds,
+            calls,
+            warm_up,
+            waits: WaitSet::BOTH,
+            scheduled: Scheduled::Other,
+            connections,
         }
     }
 }

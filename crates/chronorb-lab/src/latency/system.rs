@@ -1,28 +1,28 @@
-//! Who takes part.
+//! The systems that are compared.
 
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// Who takes part.
+/// A system that makes the call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum System {
-    /// Raw TCP; both sides sleep until they are woken.
+pub enum LatencySystem {
+    /// Raw TCP; both sides block.
     RawBlocking,
-    /// The ORB, waiting like that.
+    /// The ORB; both sides block.
     Chronorb,
-    /// omniORB, which waits like that.
+    /// omniORB, which blocks.
     #[serde(rename = "omniorb")]
     OmniOrb,
-    /// Raw TCP; both sides look again and again.
+    /// Raw TCP; both sides spin.
     RawSpinning,
-    /// The ORB, waiting like that.
+    /// The ORB; both sides spin.
     ChronorbSpinning,
 }
 
-impl System {
-    /// All of them.
+impl LatencySystem {
+    /// All systems, in the order of tables.
     pub const ALL: [Self; 5] = [
         Self::RawBlocking,
         Self::Chronorb,
@@ -31,7 +31,7 @@ impl System {
         Self::ChronorbSpinning,
     ];
 
-    /// In words.
+    /// Returns the name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,41 +43,43 @@ impl System {
         }
     }
 
-    /// Whether it needs a CPU for each side.
+    /// Whether it spins, and so needs a CPU for each side.
     #[must_use]
     pub const fn spins(self) -> bool {
         matches!(self, Self::RawSpinning | Self::ChronorbSpinning)
     }
 
-    /// Raw TCP that waits like it.
+    /// Returns raw TCP that waits in the same way.
     pub(super) const fn raw(self) -> Self {
-        match self.spins() {
-            true => Self::RawSpinning,
-            false => Self::RawBlocking,
+        if self.spins() {
+            Self::RawSpinning
+        } else {
+            Self::RawBlocking
         }
     }
 }
 
-/// Which ways to wait take part.
+/// The ways to wait that take part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct WaitSet {
-    /// Those that sleep until they are woken.
+    /// Whether systems that block take part.
     pub block: bool,
-    /// Those that look again and again.
+    /// Whether systems that spin take part.
     pub spin: bool,
 }
 
 impl WaitSet {
-    /// Both.
+    /// Both ways.
     pub const BOTH: Self = Self {
         block: true,
         spin: true,
     };
 
-    pub(super) const fn includes(self, system: System) -> bool {
-        match system.spins() {
-            true => self.spin,
-            false => self.block,
+    pub(super) const fn includes(self, system: LatencySystem) -> bool {
+        if system.spins() {
+            self.spin
+        } else {
+            self.block
         }
     }
 }

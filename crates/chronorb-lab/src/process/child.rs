@@ -1,4 +1,4 @@
-//! A child process that speaks JSON, line by line, and cannot outlive its parent's patience.
+//! A child process that exchanges lines of JSON, and is killed when a deadline passes.
 
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -68,7 +68,7 @@ impl Child {
         })
     }
 
-    /// Its process.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
@@ -105,7 +105,7 @@ impl Child {
         })
     }
 
-    /// The next line that the child says.
+    /// Returns the next message of the child.
     pub(crate) fn hear<T: DeserializeOwned>(
         &mut self,
         deadline: Deadline,
@@ -121,7 +121,7 @@ impl Child {
         }
     }
 
-    /// Says a line to the child.
+    /// Sends a message to the child.
     pub(crate) fn tell(&mut self, message: &impl Serialize) -> Result<(), ProcessError> {
         let line = serde_json::to_string(message).expect("messages are plain data");
         let sent = self
@@ -131,7 +131,7 @@ impl Child {
         sent.map_err(|_| self.ended(Deadline::after(GRACE)))
     }
 
-    /// Fails if the child has failed already.
+    /// Returns an error if the child has failed already.
     pub(crate) fn check(&mut self) -> Result<(), ProcessError> {
         match self.process.try_wait() {
             Ok(None) => Ok(()),
@@ -188,7 +188,7 @@ impl Child {
         }
     }
 
-    /// How the child ended; nothing if it still runs at the deadline.
+    /// Waits for the exit status; returns nothing if the child still runs at the deadline.
     fn status(&mut self, deadline: Deadline) -> Option<std::process::ExitStatus> {
         loop {
             match self.process.try_wait() {
@@ -199,7 +199,7 @@ impl Child {
         }
     }
 
-    /// What the ended child wrote to standard error.
+    /// Returns the standard error of a child that has ended.
     fn take_errors(&mut self) -> String {
         self.errors
             .take()
@@ -208,7 +208,7 @@ impl Child {
     }
 
     fn kill(&mut self) {
-        // Both fail only when the child has ended, which is what is wanted.
+        // Both fail only if the child has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -220,7 +220,7 @@ impl Drop for Child {
     }
 }
 
-/// The beginning of a text; the rest is read, so that its writer is not held up, and forgotten.
+/// Returns the beginning of a text. Reads the rest, too, so that its writer never blocks.
 fn beginning(mut text: impl Read) -> String {
     let mut kept = Vec::new();
     let _ = text.by_ref().take(ERROR_BYTES).read_to_end(&mut kept);
@@ -230,7 +230,7 @@ fn beginning(mut text: impl Read) -> String {
 
 /// The time that a process may take to start and to connect.
 const START_UP: Duration = Duration::from_secs(30);
-/// How long a child whose output has ended may take to end itself.
+/// The time in which a child must end after its output has ended.
 const GRACE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(5);
 const ERROR_BYTES: u64 = 16 * 1024;

@@ -1,4 +1,4 @@
-//! Why the processes of an experiment fail.
+//! The failures of the processes of an experiment.
 
 use std::io;
 use std::process::ExitStatus;
@@ -12,36 +12,36 @@ pub enum ProcessError {
     /// A process could not be started: there are too many, or the program's file is gone.
     #[error("the {child} could not be started: {source}")]
     Start {
-        /// Which process.
+        /// The name of the process.
         child: String,
         /// The cause.
         source: io::Error,
     },
     /// A process ended too early.
-    #[error("the {child} failed ({status}){}{errors}", if errors.is_empty() { "" } else { "; it wrote:\n" })]
+    #[error("the {child} failed ({status}){}", wrote(errors))]
     Ended {
-        /// Which process.
+        /// The name of the process.
         child: String,
-        /// How it ended.
+        /// The exit status.
         status: ExitStatus,
-        /// What it wrote to standard error.
+        /// The beginning of its standard error.
         errors: String,
     },
     /// A process did not answer in time; it was killed.
-    #[error("the {child} did not answer in time and was killed{}{errors}", if errors.is_empty() { "" } else { "; it wrote:\n" })]
+    #[error("the {child} did not answer in time and was killed{}", wrote(errors))]
     Silent {
-        /// Which process.
+        /// The name of the process.
         child: String,
-        /// What it wrote to standard error.
+        /// The beginning of its standard error.
         errors: String,
     },
-    /// A process said something that its parent, or a parent something that its child, does not
-    /// understand: two different versions talk to each other, or somebody used a hidden command.
+    /// A message could not be decoded: the programs have different versions, or a hidden command
+    /// was called by hand.
     #[error("the {partner} sent something that makes no sense: {source}")]
     Nonsense {
-        /// Who sent it.
+        /// The sender.
         partner: String,
-        /// What is wrong with it.
+        /// The error of the decoder.
         source: serde_json::Error,
     },
     /// There is no such part of an experiment.
@@ -50,10 +50,19 @@ pub enum ProcessError {
         /// The part that was asked for.
         part: String,
     },
-    /// The parent is gone, and with it whoever would say what to do.
+    /// The parent is gone, so no further order can come.
     #[error("the parent is gone")]
     Orphaned,
     /// A child cannot write to its standard output, where its parent listens.
     #[error("standard output cannot be written to: {0}")]
     Output(io::Error),
+}
+
+/// Returns the end of a message that quotes standard error.
+fn wrote(errors: &str) -> String {
+    if errors.is_empty() {
+        String::new()
+    } else {
+        format!("; it wrote:\n{errors}")
+    }
 }

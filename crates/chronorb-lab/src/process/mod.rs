@@ -1,10 +1,10 @@
-//! Child processes, and the lines of JSON by which they and their parent talk.
+//! Child processes, and the lines of JSON that they exchange with their parent.
 //!
-//! An experiment calls this very program again, with the hidden command [`CHILD_COMMAND`](crate::CHILD_COMMAND), the name
-//! of a part and its order as JSON. Parent and children then exchange lines over the children's standard input
-//! and output. A child whose input ends, because the parent died, ends too. The parent waits for
-//! nothing without a deadline; when it gives up, it kills its children and shows what the failing
-//! one wrote to standard error.
+//! An experiment calls this very program again, with the hidden command
+//! [`CHILD_COMMAND`](crate::CHILD_COMMAND), the name of a part and its order as JSON. Parent and
+//! children then exchange lines over the children's standard input and output. A child ends when
+//! its input ends, also because the parent died. The parent always waits with a deadline. When the
+//! deadline passes, it kills its children and shows the standard error of the one that failed.
 
 mod child;
 mod error;

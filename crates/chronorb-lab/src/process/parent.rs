@@ -1,4 +1,4 @@
-//! The child's side of the talk with its parent.
+//! The child's side of the exchange with its parent.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ProcessError;
 
-/// The parent, as its child hears it.
+/// The parent of this process: its messages.
 #[derive(Debug)]
 pub(crate) struct Parent {
     lines: Receiver<String>,
@@ -19,20 +19,20 @@ pub(crate) struct Parent {
 }
 
 impl Parent {
-    /// Listens to standard input, and ends this process when it ends before all is done.
+    /// Listens to standard input, and ends this process if the input ends before the work.
     pub(crate) fn or_exit() -> Self {
         Self::listen(|| std::process::exit(ABANDONED))
     }
 
-    /// Listens to standard input; calls `gone` when it ends before all is done, because the parent
-    /// closed it or died.
+    /// Listens to standard input. Calls `gone` if the input ends before the work, because the
+    /// parent closed it or died.
     pub(crate) fn listen(gone: impl FnOnce() + Send + 'static) -> Self {
         let (sender, lines) = mpsc::channel();
         let is_done = Arc::new(AtomicBool::new(false));
         let done = Arc::clone(&is_done);
         thread::spawn(move || {
             for line in io::stdin().lock().lines().map_while(Result::ok) {
-                // A line that nobody waits for is of no use, but the end of the input is.
+                // Without a receiver the line is lost, but the end of the input still counts.
                 let _ = sender.send(line);
             }
             if !done.load(Ordering::Relaxed) {
@@ -42,7 +42,7 @@ impl Parent {
         Self { lines, is_done }
     }
 
-    /// Says the last line to the parent, and waits for the end of the input.
+    /// Sends the last message to the parent, and waits for the end of the input.
     pub(crate) fn conclude(&self, message: &impl Serialize) -> Result<(), ProcessError> {
         self.is_done.store(true, Ordering::Relaxed);
         tell(message)?;
@@ -52,19 +52,19 @@ impl Parent {
         }
     }
 
-    /// The next line that the parent says; waits as long as the parent lives.
+    /// Returns the next message of the parent. Waits as long as the parent lives.
     pub(crate) fn hear<T: DeserializeOwned>(&self) -> Result<T, ProcessError> {
         let line = self.lines.recv().map_err(|_| ProcessError::Orphaned)?;
         serde_json::from_str(&line).map_err(not_understood)
     }
 }
 
-/// The order that came as an argument.
+/// Decodes the order that came as an argument.
 pub(crate) fn order<T: DeserializeOwned>(text: &str) -> Result<T, ProcessError> {
     serde_json::from_str(text).map_err(not_understood)
 }
 
-/// Says a line to the parent.
+/// Sends a message to the parent.
 pub(crate) fn tell(message: &impl Serialize) -> Result<(), ProcessError> {
     let line = serde_json::to_string(message).expect("messages are plain data");
     let mut out = io::stdout().lock();

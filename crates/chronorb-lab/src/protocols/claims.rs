@@ -6,7 +6,7 @@ use super::protocol::Protocol;
 use super::system::ProtocolSystem;
 use crate::Claim;
 use crate::bench::{Placement, Waits};
-use crate::pairs::Paired;
+use crate::pairs::PairedRatio;
 use crate::stats::median;
 use crate::units;
 
@@ -91,7 +91,7 @@ fn octets_spared(outcome: &ProtocolsOutcome) -> Claim {
 /// Judges whether GIOPlite is quicker over TCP, and whether it is so by little only.
 fn gain_of_giop_lite(outcome: &ProtocolsOutcome) -> [Claim; 2] {
     let gain = gain(outcome, Contender::giop(Protocol::Iiop, ONE_CPU));
-    let judge = |holds: fn(&Paired) -> bool| {
+    let judge = |holds: fn(&PairedRatio) -> bool| {
         let gain = gain.as_ref();
         gain.map(|(gain, figures)| (holds(gain), figures.clone()))
     };
@@ -112,7 +112,7 @@ fn gain_of_giop_lite(outcome: &ProtocolsOutcome) -> [Claim; 2] {
 }
 
 /// Returns the gain of GIOPlite over GIOP, with the figures in words.
-fn gain(outcome: &ProtocolsOutcome, giop: Contender) -> Option<(Paired, String)> {
+fn gain(outcome: &ProtocolsOutcome, giop: Contender) -> Option<(PairedRatio, String)> {
     let lite = giop.with(ProtocolSystem::GiopLite);
     let gain = outcome.p50_by(lite, giop)?.inverse();
     let rate = |of| {

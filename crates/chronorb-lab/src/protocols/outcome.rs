@@ -9,7 +9,7 @@ use super::site::MissingSystem;
 use super::system::ProtocolSystem;
 use crate::bench::{Arrivals, OmniOrb, Sizes};
 use crate::environment::Environment;
-use crate::pairs::Paired;
+use crate::pairs::PairedRatio;
 use crate::report::rounds::{over_rounds, record};
 use crate::stats::{Record, Summary};
 
@@ -241,13 +241,13 @@ impl ProtocolsOutcome {
     }
 
     /// Compares the p50 of two contenders in the rounds that both have.
-    pub(super) fn p50_by(&self, one: Contender, other: Contender) -> Option<Paired> {
+    pub(super) fn p50_by(&self, one: Contender, other: Contender) -> Option<PairedRatio> {
         let [one, other] = [one, other].map(|of| self.by_round(of, |latency| latency.p50_us));
         paired(&one, &other)
     }
 
     /// Compares the p50 of a system with that of the raw channel.
-    pub(super) fn by_raw(&self, of: Contender) -> Option<Paired> {
+    pub(super) fn by_raw(&self, of: Contender) -> Option<PairedRatio> {
         self.p50_by(of, of.with(ProtocolSystem::Raw))
     }
 
@@ -267,7 +267,7 @@ impl ProtocolsOutcome {
     }
 
     /// Compares the rates of several clients with those of the raw channel.
-    pub(super) fn rates_by_raw(&self, of: Contender) -> Option<Paired> {
+    pub(super) fn rates_by_raw(&self, of: Contender) -> Option<PairedRatio> {
         let raw = self.rates_of(of.with(ProtocolSystem::Raw));
         paired(&self.rates_of(of), &raw)
     }
@@ -309,12 +309,12 @@ impl ProtocolsOutcome {
 }
 
 /// Pairs the figures of the rounds that both have.
-fn paired(one: &ByRound, other: &ByRound) -> Option<Paired> {
+fn paired(one: &ByRound, other: &ByRound) -> Option<PairedRatio> {
     let pairs = one.iter().filter_map(|(round, figure)| {
         let (_, other) = other.iter().find(|(of, _)| of == round)?;
         Some((*figure, *other))
     });
-    Paired::of(&pairs.collect::<Vec<_>>())
+    PairedRatio::of(&pairs.collect::<Vec<_>>())
 }
 
 fn per_s(count: u32, ns: u64) -> f64 {
@@ -327,5 +327,5 @@ pub(super) struct ContenderRatio {
     #[serde(flatten)]
     contender: Contender,
     by: ProtocolSystem,
-    p50: Paired,
+    p50: PairedRatio,
 }

@@ -13,7 +13,7 @@ use super::{Protocols, claims};
 use crate::Claim;
 use crate::bench::Sizes;
 use crate::experiment::{Experiment, Findings, figures};
-use crate::pairs::Paired;
+use crate::pairs::PairedRatio;
 use crate::report::{begin, curve, end, latency};
 
 impl Findings for ProtocolsOutcome {
@@ -196,7 +196,7 @@ fn latencies(outcome: &ProtocolsOutcome, of: Contender) -> Option<Vec<String>> {
     ];
     let mut cells = counted(latency.calls, times);
     let by_raw = outcome.by_raw(of).filter(|_| of.system.is_own());
-    let added = |by_raw: Paired| [units::time(by_raw.difference), ratio(&by_raw)];
+    let added = |by_raw: PairedRatio| [units::time(by_raw.difference), ratio(&by_raw)];
     cells.extend(by_raw.map_or_else(Default::default, added));
     Some(cells)
 }
@@ -211,7 +211,7 @@ fn rates(outcome: &ProtocolsOutcome, of: Contender) -> Option<Vec<String>> {
     Some(cells)
 }
 
-fn ratio(of: &Paired) -> String {
+fn ratio(of: &PairedRatio) -> String {
     format!("{:.2}", of.ratio)
 }
 

@@ -8,7 +8,7 @@ use super::cell::{Cell, Workload};
 use super::plan::ProtocolsPlan;
 use super::protocol::{Protocol, unused_path};
 use super::system::ProtocolSystem;
-use crate::bench::{Fleet, OmniOrb, RawServing, Sizes, Waits, try_out};
+use crate::bench::{Fleet, OmniOrb, RawServerMode, Sizes, Waits, try_out};
 use crate::error::LabError;
 
 /// A system that could not be measured.
@@ -119,7 +119,7 @@ impl ProtocolSite {
                     continue;
                 }
                 served.push(operation);
-                let (how, scheduled) = (RawServing::Threads(waits), of.plan.scheduled);
+                let (how, scheduled) = (RawServerMode::Threads(waits), of.plan.scheduled);
                 let fleet = Fleet::raw_by(&medium, how, operation, *sizes, scheduled)?;
                 let alike = of.sizes.iter().map(|(workload, _)| *workload);
                 let alike = alike.filter(|other| other.operation() == operation);

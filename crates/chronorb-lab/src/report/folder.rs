@@ -1,4 +1,4 @@
-//! The folder of reports that nobody has named a place for.
+//! The default folder of reports.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -25,14 +25,14 @@ pub(crate) fn folder(given: Option<&Path>, name: &str) -> Result<PathBuf, Report
     }
 }
 
-/// Makes a folder below the folder of reports, which stands in `state`.
+/// Makes a folder below the folder of reports, which is in `state`.
 fn made(state: Option<PathBuf>, name: &str) -> Result<PathBuf, ReportError> {
     let state = state.ok_or(ReportError::NoFolder)?;
     make(state.join("reports").join(name))
 }
 
 fn make(folder: PathBuf) -> Result<PathBuf, ReportError> {
-    // What is made in a home belongs to its user alone.
+    // Folders in a home are for its user alone.
     let made = DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -64,14 +64,14 @@ mod tests {
     }
 
     #[test]
-    fn a_given_place_is_taken_as_it_is() {
+    fn a_given_file_is_used_as_it_is() {
         let given = Path::new("missing/report.html");
         assert_eq!(file(Some(given), "demux").unwrap(), given);
         assert!(!Path::new("missing").exists());
     }
 
     #[test]
-    fn what_cannot_be_made_is_told_with_its_path_and_the_way_out() {
+    fn errors_name_the_path_and_the_remedy() {
         let home = tempfile::tempdir().unwrap();
         let occupied = home.path().join("file");
         fs::write(&occupied, "").unwrap();

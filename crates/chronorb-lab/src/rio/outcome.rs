@@ -9,7 +9,7 @@ use super::plan::{RioPart, RioPlan};
 use crate::environment::Environment;
 use crate::experiment::plain_data;
 use crate::inversion::{ClientClass, Mode};
-use crate::pairs::Paired;
+use crate::pairs::PairedRatio;
 use crate::report::PooledRecords;
 use crate::stats::{Summary, median};
 
@@ -130,13 +130,13 @@ impl RioOutcome {
         part: RioPart,
         [one, other]: [PacketPath; 2],
         figure: impl Fn(&EchoRow) -> f64,
-    ) -> Option<Paired> {
+    ) -> Option<PairedRatio> {
         let pairs = self.turns(part, one).filter_map(|row| {
             let mut others = self.turns(part, other);
             let other = others.find(|other| other.round == row.round)?;
             Some((figure(row), figure(other)))
         });
-        Paired::of(&pairs.collect::<Vec<_>>())
+        PairedRatio::of(&pairs.collect::<Vec<_>>())
     }
 
     /// Returns the median of a figure over the rounds.

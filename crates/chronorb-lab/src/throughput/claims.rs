@@ -1,61 +1,51 @@
-//! What should be true of the figures, and whether it is.
+//! The aims of the experiment.
 
-use super::outcome::Outcome;
+use super::outcome::ThroughputOutcome;
 use super::report;
-use super::trial::{System, Trial};
+use super::trial::{ThroughputSystem, ThroughputTrial};
 use crate::Claim;
 use crate::bench::{Operation, Placement};
 
-/// All claims.
-pub(super) fn of(outcome: &Outcome) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    for trial in Trial::ALL {
-        for placement in trial.placements() {
-            let claim = |to, least| at_least(outcome, trial, *placement, to, least);
-            match trial {
-                Trial::Clients(_) => claims.extend([
-                    claim(System::EpollOne, EPOLL),
-                    claim(System::EpollMany, EPOLL),
-                ]),
-                Trial::Data(Operation::Octets(_)) => claims.push(claim(System::RawTcp, OCTETS)),
-                Trial::Data(_) => {}
-            }
-            claims.push(claim(System::OmniOrb, 1.0));
-        }
-    }
-    claims
+/// Returns all claims.
+pub(super) fn of(outcome: &ThroughputOutcome) -> Vec<Claim> {
+    let claims = ThroughputTrial::in_places().flat_map(|of| {
+        let raw = match of.0 {
+            ThroughputTrial::Clients(_) => &[
+                (ThroughputSystem::EpollOne, EPOLL),
+                (ThroughputSystem::EpollMany, EPOLL),
+            ][..],
+            ThroughputTrial::Data(Operation::Octets(_)) => &[(ThroughputSystem::RawTcp, OCTETS)],
+            ThroughputTrial::Data(_) => &[],
+        };
+        let systems = raw.iter().chain(&[(ThroughputSystem::OmniOrb, 1.0)]);
+        systems.map(move |(to, least)| at_least(outcome, of, *to, *least))
+    });
+    claims.collect()
 }
 
-/// The ORB does at least so much of what another does.
+/// The ORB has at least so much of the throughput of another system.
 fn at_least(
-    outcome: &Outcome,
-    trial: Trial,
-    placement: Placement,
-    to: System,
+    outcome: &ThroughputOutcome,
+    of: (ThroughputTrial, Placement),
+    to: ThroughputSystem,
     least: f64,
 ) -> Claim {
     let how_much = match to {
-        System::OmniOrb => "at least that of omniORB".to_owned(),
+        ThroughputSystem::OmniOrb => "at least that of omniORB".to_owned(),
         _ => format!("at least {least} of {}", to.name()),
     };
+    let (trial, placement) = of;
     let claim = format!(
         "{}, {}: throughput {how_much}",
         trial.name(),
         placement.name()
     );
+    let systems = [ThroughputSystem::Chronorb, to];
+    let rate = |system| Some(report::rate(trial, outcome.rate(of, system)?));
     let measured = || {
-        let ratio = outcome.ratio(trial, placement, System::Chronorb, to)?;
-        let rate = |system| {
-            let rate = outcome.rate(trial, placement, system)?;
-            Some(report::rate(trial, rate))
-        };
-        let text = format!(
-            "{}, {} on {}",
-            rate(System::Chronorb)?,
-            rate(to)?,
-            to.name()
-        );
-        Some((ratio, text))
+        let (own, others) = (rate(systems[0])?, rate(to)?);
+        let words = format!("{own}, {others} on {}", to.name());
+        Some((outcome.ratio(of, systems)?, words))
     };
     Claim::aim(claim).by_ratio(measured(), |ratio| ratio >= least)
 }
@@ -65,32 +55,33 @@ const OCTETS: f64 = 0.8;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Messages, Plan, Row};
+    use super::super::{ThroughputPlan, ThroughputRow, TrialMessages};
     use super::*;
     use crate::Verdict;
     use crate::bench::{OmniOrb, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
 
-    /// One of which everything holds that is claimed.
-    pub(in super::super) fn outcome() -> Outcome {
+    /// Returns figures that meet all claims.
+    pub(in super::super) fn outcome() -> ThroughputOutcome {
         let mut rows = Vec::new();
-        for trial in Trial::ALL {
+        for trial in ThroughputTrial::ALL {
             for placement in trial.placements() {
-                for system in System::ALL {
-                    let is_of_calls = matches!(trial, Trial::Clients(_));
+                for system in ThroughputSystem::ALL {
+                    let is_of_calls = matches!(trial, ThroughputTrial::Clients(_));
                     let calls = match system {
-                        System::Chronorb => 95,
-                        System::OmniOrb => 80,
-                        System::EpollOne | System::EpollMany if is_of_calls => 100,
-                        System::RawTcp if !is_of_calls => 110,
+                        ThroughputSystem::Chronorb => 95,
+                        ThroughputSystem::OmniOrb => 80,
+                        ThroughputSystem::EpollOne | ThroughputSystem::EpollMany if is_of_calls => {
+                            100
+                        }
+                        ThroughputSystem::RawTcp if !is_of_calls => 110,
                         _ => continue,
                     };
                     for round in 1..=3 {
-                        let row = Row::new(
-                            trial,
+                        let row = ThroughputRow::of(
+                            (trial, *placement),
                             system,
-                            *placement,
                             round,
                             calls * round,
                             u64::from(round) * 1_000_000,
@@ -100,11 +91,11 @@ pub(super) mod tests {
                 }
             }
         }
-        Outcome {
-            plan: Plan::full(),
+        ThroughputOutcome {
+            plan: ThroughputPlan::full(),
             environment: Environment::example(),
-            messages: vec![Messages {
-                trial: Trial::Clients(1),
+            messages: vec![TrialMessages {
+                trial: ThroughputTrial::Clients(1),
                 octets: Sizes {
                     request: 60,
                     reply: 28,
@@ -120,7 +111,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_holds_passes() {
+    fn claims_that_hold_pass() {
         let claims = outcome().claims();
         assert_eq!(claims.len(), 6 * 3 + 2 * 2 + 4);
         for claim in claims {
@@ -129,10 +120,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_is_slower_than_that_has_missed_it() {
+    fn a_slower_orb_misses_its_aims() {
         let mut outcome = outcome();
         for row in &mut outcome.rows {
-            if row.system == System::Chronorb {
+            if row.system == ThroughputSystem::Chronorb {
                 row.calls_per_s *= 0.9;
             }
         }
@@ -146,9 +137,11 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn without_omniorb_nothing_is_said_of_it() {
+    fn claims_without_omniorb_are_not_measured() {
         let mut outcome = outcome();
-        outcome.rows.retain(|row| row.system != System::OmniOrb);
+        outcome
+            .rows
+            .retain(|row| row.system != ThroughputSystem::OmniOrb);
         let claims = outcome.claims().into_iter();
         let unmeasured = claims.filter(|claim| claim.verdict() == Verdict::NotMeasured);
         assert_eq!(unmeasured.count(), 6 + 6);

@@ -1,9 +1,9 @@
-//! `chronorb lab throughput`: how many calls, and how much data, in a second.
+//! `chronorb lab throughput`: the number of calls and the amount of data in a second.
 //!
-//! [`Throughput`] lets one, four and sixteen clients at a time call chronorb, omniORB where that is
-//! installed, and a raw server with epoll sets; then it sends data there and back: octets, doubles
-//! and small structs. Raw TCP moves exactly as many octets as the messages of chronorb have. In each
-//! round everyone has a turn, so that each figure has its match of the same moment.
+//! [`Throughput`] has one, four and sixteen clients at a time call chronorb, omniORB if it is
+//! installed, and a raw server with epoll sets. Then a client sends data there and back: octets,
+//! doubles and small structs. Raw TCP moves exactly as many octets as the messages of chronorb
+//! have. Every system has a turn in each round, so each figure has its match of the same moment.
 
 mod claims;
 mod outcome;
@@ -12,20 +12,20 @@ mod report;
 mod trial;
 
 use crate::bench::{
-    Cpus, Fleet, OmniOrb, Operation, Placement, RawServing, Scheduled, Tapped, Waits, tap,
+    Cpus, Fleet, OmniOrb, Operation, RawServerMode, Scheduled, TapResult, Waits, tap,
 };
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::EnvironmentWatch;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::progress::Progress;
 
-pub use outcome::{Messages, Outcome, Row};
-pub use plan::Plan;
-pub use trial::{System, Trial};
+pub use outcome::{ThroughputOutcome, ThroughputRow, TrialMessages};
+pub use plan::ThroughputPlan;
+pub use trial::{ThroughputSystem, ThroughputTrial};
 
 /// The experiment.
 ///
-/// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
+/// The program that runs it passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).
 #[derive(Debug)]
 pub struct Throughput;
@@ -34,143 +34,123 @@ impl Experiment for Throughput {
     const NAME: &'static str = "throughput";
     const TITLE: &'static str = "How many calls, and how much data, in a second";
 
-    type Plan = Plan;
-    type Findings = Outcome;
+    type Plan = ThroughputPlan;
+    type Findings = ThroughputOutcome;
 
-    fn full() -> Plan {
-        Plan::full()
+    fn full() -> ThroughputPlan {
+        ThroughputPlan::full()
     }
 
-    fn short() -> Plan {
-        Plan::short()
+    fn short() -> ThroughputPlan {
+        ThroughputPlan::short()
     }
 
-    fn measure(plan: &Plan) -> Result<Outcome, LabError> {
+    fn measure(plan: &ThroughputPlan) -> Result<ThroughputOutcome, LabError> {
         let cpus = Cpus::of_this_process()?;
-        let mut environment = Environment::probe();
-        let before = ProcessorTime::now();
+        let watch = EnvironmentWatch::start();
         let omniorb = OmniOrb::find();
-        let trials = Trial::ALL;
-        let tapped = tap(&trials.map(Trial::operation))?;
-        let messages: Vec<Messages> = trials
-            .into_iter()
-            .zip(&tapped)
-            .map(|(trial, tapped)| Messages {
-                trial,
-                octets: tapped.sizes,
-            })
-            .collect();
+        let trials = ThroughputTrial::ALL;
+        let tapped = tap(&trials.map(ThroughputTrial::operation))?;
+        let messages = trials.into_iter().zip(&tapped);
+        let messages = messages.map(|(trial, tapped)| TrialMessages {
+            trial,
+            octets: tapped.sizes,
+        });
 
-        let mut teams = teams(&omniorb, &trials, &tapped)?;
-        let rows = rounds(plan, &cpus, &mut teams)?;
-        for team in teams {
-            team.fleet.stop()?;
+        let mut servers = start(&omniorb, &tapped)?;
+        let rows = rounds(plan, &cpus, &mut servers)?;
+        for server in servers {
+            server.fleet.stop()?;
         }
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
-        Ok(Outcome {
+        Ok(ThroughputOutcome {
             plan: plan.clone(),
-            environment,
-            messages,
+            environment: watch.finish(),
+            messages: messages.collect(),
             omniorb,
             rows,
         })
     }
 }
 
-/// A server, and the clients of its trials.
-struct Team {
-    system: System,
+/// A server, and the trials that it serves: the trial at an index is that of the client with this
+/// number.
+struct TrialServer {
+    system: ThroughputSystem,
     fleet: Fleet,
-    clients: Vec<(Trial, usize)>,
-}
-
-impl Team {
-    fn new(
-        system: System,
-        mut fleet: Fleet,
-        trials: impl IntoIterator<Item = Trial>,
-    ) -> Result<Self, LabError> {
-        let clients = trials
-            .into_iter()
-            .map(|trial| {
-                let client = fleet.add_client(trial.operation(), trial.clients())?;
-                Ok((trial, client))
-            })
-            .collect::<Result<_, LabError>>()?;
-        Ok(Self {
-            system,
-            fleet,
-            clients,
-        })
-    }
-
-    fn client(&self, trial: Trial) -> Option<usize> {
-        let mut clients = self.clients.iter();
-        clients.find(|(of, _)| *of == trial).map(|(_, at)| *at)
-    }
+    trials: Vec<ThroughputTrial>,
 }
 
 /// Starts all servers and clients.
-fn teams(omniorb: &OmniOrb, trials: &[Trial], tapped: &[Tapped]) -> Result<Vec<Team>, LabError> {
+fn start(omniorb: &OmniOrb, tapped: &[TapResult]) -> Result<Vec<TrialServer>, LabError> {
     let scheduled = Scheduled::Other;
-    let trials = || trials.iter().copied();
-    let orb = Fleet::orb(Waits::Block, scheduled)?;
-    let mut teams = vec![Team::new(System::Chronorb, orb, trials())?];
-    if let Some(fleet) = Fleet::omniorb(omniorb, scheduled)? {
-        teams.push(Team::new(System::OmniOrb, fleet, trials())?);
-    }
+    let (calls, data): (Vec<_>, Vec<_>) = ThroughputTrial::ALL
+        .into_iter()
+        .partition(|trial| trial.operation() == Operation::Cube);
     let raw = |how, operation: Operation| {
-        let sizes = trials()
-            .zip(tapped)
-            .find(|(of, _)| of.operation() == operation);
-        let (_, Tapped { sizes, .. }) = sizes.expect("all operations were listened to");
+        let mut sizes = ThroughputTrial::ALL.into_iter().zip(tapped);
+        let sizes = sizes.find(|(of, _)| of.operation() == operation);
+        let (_, TapResult { sizes, .. }) = sizes.expect("all operations were tapped");
         Fleet::raw(how, operation, *sizes, scheduled)
     };
+    let all = ThroughputTrial::ALL.to_vec();
+    let orb = Fleet::orb(Waits::Block, scheduled)?;
+    let mut fleets = vec![(ThroughputSystem::Chronorb, orb, all.clone())];
+    if let Some(fleet) = Fleet::omniorb(omniorb, scheduled)? {
+        fleets.push((ThroughputSystem::OmniOrb, fleet, all));
+    }
     for (system, threads) in [
-        (System::EpollOne, 1),
-        (System::EpollMany, trial::lane_threads()),
+        (ThroughputSystem::EpollOne, 1),
+        (ThroughputSystem::EpollMany, trial::lane_threads()),
     ] {
-        let fleet = raw(RawServing::Epoll { threads }, Operation::Cube)?;
-        let trials = trials().filter(|trial| trial.operation() == Operation::Cube);
-        teams.push(Team::new(system, fleet, trials)?);
+        let fleet = raw(RawServerMode::Epoll { threads }, Operation::Cube)?;
+        fleets.push((system, fleet, calls.clone()));
     }
-    for trial in trials().filter(|trial| trial.operation() != Operation::Cube) {
-        let fleet = raw(RawServing::Threads(Waits::Block), trial.operation())?;
-        teams.push(Team::new(System::RawTcp, fleet, [trial])?);
+    for trial in data {
+        let fleet = raw(RawServerMode::Threads(Waits::Block), trial.operation())?;
+        fleets.push((ThroughputSystem::RawTcp, fleet, vec![trial]));
     }
-    Ok(teams)
+    let servers = fleets.into_iter().map(|(system, mut fleet, trials)| {
+        for trial in &trials {
+            fleet.add_client(trial.operation(), trial.clients())?;
+        }
+        Ok(TrialServer {
+            system,
+            fleet,
+            trials,
+        })
+    });
+    servers.collect()
 }
 
-/// Has everyone make their calls, by turns.
-fn rounds(plan: &Plan, cpus: &Cpus, teams: &mut [Team]) -> Result<Vec<Row>, LabError> {
+/// Has the clients of all systems make their calls, by turns.
+fn rounds(
+    plan: &ThroughputPlan,
+    cpus: &Cpus,
+    servers: &mut [TrialServer],
+) -> Result<Vec<ThroughputRow>, LabError> {
     let mut rows = Vec::new();
-    let places: Vec<(Trial, Placement)> = Trial::ALL
-        .into_iter()
-        .flat_map(|trial| trial.placements().iter().map(move |place| (trial, *place)))
-        .filter(|(_, place)| *place != Placement::AcrossCpus || cpus.are_several())
-        .collect();
+    let places = cpus.possible(ThroughputTrial::in_places(), |(_, place)| *place);
     let steps = u64::from(plan.rounds) * places.len() as u64;
     let progress = Progress::start("calls and data on all systems, by turns", steps);
     for round in 1..=plan.rounds {
+        // The order rotates, so that no system is always the first.
+        servers.rotate_left(1);
         for (trial, placement) in &places {
-            let count = teams.len();
-            for index in 0..count {
-                // Nobody always follows the same one.
-                let team = &mut teams[(index + round as usize) % count];
-                let Some(client) = team.client(*trial) else {
+            let calls = (plan.calls(*trial) / trial.clients()).max(1);
+            let warm_up = calls / plan.warm_up_part;
+            for server in &mut *servers {
+                let Some(client) = server.trials.iter().position(|of| of == trial) else {
                     continue;
                 };
-                let calls = (plan.calls(*trial) / trial.clients()).max(1);
-                let warm_up = calls / plan.warm_up_part;
-                let place = (cpus, *placement);
-                let took = team.fleet.run(client, place, warm_up, calls)?;
-                rows.push(Row::new(
-                    *trial,
-                    team.system,
-                    *placement,
+                let batch = server
+                    .fleet
+                    .run(client, (cpus, *placement), warm_up, calls)?;
+                rows.push(ThroughputRow::of(
+                    (*trial, *placement),
+                    server.system,
                     round,
                     calls * trial.clients(),
-                    took.elapsed_ns,
+                    batch.elapsed_ns,
                 ));
             }
             progress.advance(1);

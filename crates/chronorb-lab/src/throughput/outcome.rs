@@ -1,73 +1,73 @@
-//! What was found.
+//! The figures of the experiment.
 
 use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::claims;
-use super::plan::Plan;
-use super::trial::{System, Trial};
-use super::{Throughput, report};
+use super::plan::ThroughputPlan;
+use super::trial::{ThroughputSystem, ThroughputTrial};
+use super::{Throughput, claims, report};
 use crate::Claim;
 use crate::bench::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
 use crate::experiment::{Experiment, Findings, figures};
+use crate::pairs::median_ratio;
 use crate::stats::median;
 
-/// What one system did in one trial in one round.
+/// The rate of one system in one trial in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// What was tried.
-    pub trial: Trial,
-    /// By whom.
-    pub system: System,
-    /// Where.
+pub struct ThroughputRow {
+    /// The trial.
+    pub trial: ThroughputTrial,
+    /// The system.
+    pub system: ThroughputSystem,
+    /// The place of clients and server.
     pub placement: Placement,
-    /// From 1 on.
+    /// The number of the round, from 1 on.
     pub round: u32,
-    /// How many calls there were, of all clients together.
+    /// The number of calls of all clients together.
     pub calls: u32,
-    /// How many there were in a second.
+    /// The calls in a second.
     pub calls_per_s: f64,
-    /// How much data went each way in a second, in MiB; 0 where there was none.
+    /// The data in each direction in a second, in MiB; 0 for a trial without data.
     pub mib_per_s: f64,
 }
 
-/// How many octets a call of chronorb has on the wire.
+/// The size of the messages of a trial.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Messages {
-    /// Of which trial.
-    pub trial: Trial,
-    /// How many.
+pub struct TrialMessages {
+    /// The trial.
+    pub trial: ThroughputTrial,
+    /// The octets of a call of chronorb on the wire.
     pub octets: Sizes,
 }
 
-/// All that was found.
+/// The result of the experiment.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
-    /// What was run.
-    pub plan: Plan,
-    /// Where.
+pub struct ThroughputOutcome {
+    /// The plan that was run.
+    pub plan: ThroughputPlan,
+    /// The machine.
     pub environment: Environment,
-    /// What calls have on the wire.
-    pub messages: Vec<Messages>,
-    /// Whether omniORB took part.
+    /// The sizes of messages.
+    pub messages: Vec<TrialMessages>,
+    /// The part that omniORB took.
     pub omniorb: OmniOrb,
-    /// Every round by itself.
-    pub rows: Vec<Row>,
+    /// The rows of all rounds.
+    pub rows: Vec<ThroughputRow>,
 }
 
-impl Row {
-    pub(super) fn new(
-        trial: Trial,
-        system: System,
-        placement: Placement,
+impl ThroughputRow {
+    /// Returns the row of so many calls that took `elapsed_ns` together.
+    pub(super) fn of(
+        (trial, placement): (ThroughputTrial, Placement),
+        system: ThroughputSystem,
         round: u32,
         calls: u32,
         elapsed_ns: u64,
     ) -> Self {
         let calls_per_s = f64::from(calls) / (elapsed_ns.max(1) as f64 / 1e9);
-        let mib_per_s = calls_per_s * f64::from(trial.octets()) / f64::from(1 << 20);
+        let rounded = |rate: f64| (rate * 10.0).round() / 10.0;
         Self {
             trial,
             system,
@@ -75,61 +75,52 @@ impl Row {
             round,
             calls,
             calls_per_s: rounded(calls_per_s),
-            mib_per_s: rounded(mib_per_s),
+            mib_per_s: rounded(trial.mebioctets(calls_per_s)),
         }
     }
 }
 
-impl Outcome {
-    /// The rounds of a system in a trial.
+impl ThroughputOutcome {
+    /// Returns the rounds of a system in a trial.
     pub(super) fn rounds(
         &self,
-        trial: Trial,
-        placement: Placement,
-        system: System,
-    ) -> impl Iterator<Item = &Row> {
+        (trial, placement): (ThroughputTrial, Placement),
+        system: ThroughputSystem,
+    ) -> impl Iterator<Item = &ThroughputRow> {
         self.rows.iter().filter(move |row| {
             row.trial == trial && row.placement == placement && row.system == system
         })
     }
 
-    /// How many calls a system made in a second: the median of the rounds.
-    pub(super) fn rate(&self, trial: Trial, placement: Placement, system: System) -> Option<f64> {
-        median(
-            self.rounds(trial, placement, system)
-                .map(|row| row.calls_per_s),
-        )
+    /// Returns the calls of a system in a second: the median of the rounds.
+    pub(super) fn rate(
+        &self,
+        trial: (ThroughputTrial, Placement),
+        system: ThroughputSystem,
+    ) -> Option<f64> {
+        median(self.rounds(trial, system).map(|row| row.calls_per_s))
     }
 
-    /// The same by that of another in the same round: the median of the rounds.
+    /// Returns the ratio of the rate of a system to that of another in the same round: the median
+    /// of the rounds.
     pub(super) fn ratio(
         &self,
-        trial: Trial,
-        placement: Placement,
-        system: System,
-        to: System,
+        trial: (ThroughputTrial, Placement),
+        [system, to]: [ThroughputSystem; 2],
     ) -> Option<f64> {
-        let rounds = self.rounds(trial, placement, system);
-        median(rounds.filter_map(|row| {
-            let mut others = self.rounds(trial, placement, to);
-            let other = others.find(|other| other.round == row.round)?;
-            Some(row.calls_per_s / other.calls_per_s.max(1e-3))
-        }))
+        let (rows, others) = (self.rounds(trial, system), self.rounds(trial, to));
+        median_ratio(rows, others, |row| row.round, |row| row.calls_per_s)
     }
 }
 
-impl Findings for Outcome {
+impl Findings for ThroughputOutcome {
     fn headline(&self) -> String {
         report::headline(self)
     }
 
     fn caveats(&self) -> Vec<String> {
-        let without = self.omniorb.version.is_none();
-        let without = without.then(|| self.omniorb.sentence());
-        without
-            .into_iter()
-            .chain(self.environment.stolen_caveat())
-            .collect()
+        let caveats = [self.omniorb.absence(), self.environment.stolen_caveat()];
+        caveats.into_iter().flatten().collect()
     }
 
     fn claims(&self) -> Vec<Claim> {
@@ -143,8 +134,4 @@ impl Findings for Outcome {
     fn document(&self) -> Document {
         report::document(self)
     }
-}
-
-fn rounded(rate: f64) -> f64 {
-    (rate * 10.0).round() / 10.0
 }

@@ -1,59 +1,53 @@
-//! What is run, and how often.
+//! The amount of work of the experiment.
 
 use serde::Serialize;
 
-use super::trial::Trial;
+use super::trial::ThroughputTrial;
 
-/// What is run, and how often.
+/// The number of rounds and calls, and the amount of data.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Plan {
-    /// How many times everyone has a turn.
+pub struct ThroughputPlan {
+    /// The number of turns of every system in every trial.
     pub rounds: u32,
     /// The small calls of a turn, of all clients together.
     pub calls: u32,
-    /// The data that goes each way in a turn, in MiB.
+    /// The data of a turn in each direction, in MiB.
     pub mebioctets: u32,
-    /// A part in so many is called besides, before the time counts.
+    /// The number of timed calls for each call that warms up before them.
     pub warm_up_part: u32,
 }
 
-impl Plan {
-    /// All of it, in some minutes.
+impl ThroughputPlan {
+    /// Returns the plan of several minutes.
     #[must_use]
     pub const fn full() -> Self {
+        Self::of(15, 24_000, 128)
+    }
+
+    /// Returns the plan of several seconds.
+    #[must_use]
+    pub const fn short() -> Self {
+        Self::of(3, 4_000, 16)
+    }
+
+    /// Returns a plan for tests; its figures mean nothing.
+    #[must_use]
+    pub const fn tiny() -> Self {
+        Self::of(2, 160, 2)
+    }
+
+    const fn of(rounds: u32, calls: u32, mebioctets: u32) -> Self {
         Self {
-            rounds: 15,
-            calls: 24_000,
-            mebioctets: 128,
+            rounds,
+            calls,
+            mebioctets,
             warm_up_part: 10,
         }
     }
 
-    /// The same in some seconds.
-    #[must_use]
-    pub const fn short() -> Self {
-        Self {
-            rounds: 3,
-            calls: 4_000,
-            mebioctets: 16,
-            ..Self::full()
-        }
-    }
-
-    /// As little as shows that it works; its figures mean nothing.
-    #[must_use]
-    pub const fn tiny() -> Self {
-        Self {
-            rounds: 2,
-            calls: 160,
-            mebioctets: 2,
-            ..Self::full()
-        }
-    }
-
-    /// The calls of a turn, of all clients together.
-    pub(super) const fn calls(&self, trial: Trial) -> u32 {
+    /// Returns the calls of a turn, of all clients together.
+    pub(super) const fn calls(&self, trial: ThroughputTrial) -> u32 {
         match trial.octets() {
             0 => self.calls,
             octets => (self.mebioctets << 10) / (octets >> 10),
@@ -67,11 +61,11 @@ mod tests {
 
     #[test]
     fn every_trial_moves_as_much_data() {
-        let plan = Plan::full();
-        for trial in Trial::ALL {
+        let plan = ThroughputPlan::full();
+        for trial in ThroughputTrial::ALL {
             match trial {
-                Trial::Clients(_) => assert_eq!(plan.calls(trial), plan.calls),
-                Trial::Data(_) => {
+                ThroughputTrial::Clients(_) => assert_eq!(plan.calls(trial), plan.calls),
+                ThroughputTrial::Data(_) => {
                     let octets = u64::from(plan.calls(trial)) * u64::from(trial.octets());
                     assert_eq!(octets, u64::from(plan.mebioctets) << 20);
                 }

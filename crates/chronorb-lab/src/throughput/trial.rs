@@ -1,22 +1,22 @@
-//! What is tried, and who takes part.
+//! The trials, and the systems that are compared.
 
 use chronorb_orb::OrbConfig;
 use serde::Serialize;
 
 use crate::bench::{Operation, Placement};
 
-/// What is tried.
+/// A load that is tried on all systems.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Trial {
+pub enum ThroughputTrial {
     /// So many clients at a time make the smallest of calls, each on a connection of its own.
     Clients(u32),
     /// One client sends data and gets it back.
     Data(Operation),
 }
 
-impl Trial {
-    /// All of them.
+impl ThroughputTrial {
+    /// All trials.
     pub const ALL: [Self; 6] = [
         Self::Clients(1),
         Self::Clients(4),
@@ -26,22 +26,31 @@ impl Trial {
         Self::Data(Operation::Structs(64 << 10)),
     ];
 
-    /// In words.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(self) -> String {
-        match self {
-            Self::Clients(1)
-            | Self::Data(Operation::Cube | Operation::Oneway(_) | Operation::Flood) => {
-                "1 client".to_owned()
+        let kind = self.kind();
+        match (self, self.octets()) {
+            (Self::Clients(2..), _) => format!("{} clients", self.clients()),
+            (_, 0) => "1 client".to_owned(),
+            (_, octets) if octets.is_multiple_of(1 << 20) => {
+                format!("{} MiB of {kind}", octets >> 20)
             }
-            Self::Clients(clients) => format!("{clients} clients"),
-            Self::Data(Operation::Octets(octets)) => format!("{} of octets", size(octets)),
-            Self::Data(Operation::Doubles(octets)) => format!("{} of doubles", size(octets)),
-            Self::Data(Operation::Structs(octets)) => format!("{} of structs", size(octets)),
+            (_, octets) => format!("{} KiB of {kind}", octets >> 10),
         }
     }
 
-    /// What is called.
+    /// Returns the kind of the data; an empty word without data.
+    pub(super) const fn kind(self) -> &'static str {
+        match self.operation() {
+            Operation::Cube | Operation::Oneway(_) | Operation::Flood => "",
+            Operation::Octets(_) => "octets",
+            Operation::Doubles(_) => "doubles",
+            Operation::Structs(_) => "structs",
+        }
+    }
+
+    /// Returns the operation that is called.
     pub(super) const fn operation(self) -> Operation {
         match self {
             Self::Clients(_) => Operation::Cube,
@@ -49,7 +58,7 @@ impl Trial {
         }
     }
 
-    /// How many call at a time.
+    /// Returns the number of clients that call at a time.
     pub(super) const fn clients(self) -> u32 {
         match self {
             Self::Clients(clients) => clients,
@@ -57,7 +66,7 @@ impl Trial {
         }
     }
 
-    /// How much data goes each way.
+    /// Returns the octets of data in each direction of a call.
     pub(super) const fn octets(self) -> u32 {
         match self.operation() {
             Operation::Cube | Operation::Oneway(_) | Operation::Flood => 0,
@@ -67,19 +76,39 @@ impl Trial {
         }
     }
 
-    /// Where it is tried. What one client does shows where the kernel cannot move it; many share what there is.
+    /// Returns the placements of the trial. One client is pinned, since its figures would follow
+    /// the kernel's moves; many clients share all CPUs.
     pub(super) const fn placements(self) -> &'static [Placement] {
         match self {
             Self::Clients(2..) => &[Placement::Unpinned, Placement::AcrossCpus],
             Self::Clients(_) | Self::Data(_) => &[Placement::SameCpu, Placement::AcrossCpus],
         }
     }
+
+    /// Returns all trials in all their places.
+    pub(super) fn in_places() -> impl Iterator<Item = (Self, Placement)> {
+        let trials = Self::ALL.into_iter();
+        trials.flat_map(|trial| trial.placements().iter().map(move |place| (trial, *place)))
+    }
+
+    /// Returns the raw server that others are measured by.
+    pub(super) const fn raw(self) -> ThroughputSystem {
+        match self {
+            Self::Clients(_) => ThroughputSystem::EpollOne,
+            Self::Data(_) => ThroughputSystem::RawTcp,
+        }
+    }
+
+    /// Returns the MiB of data in each direction of so many calls.
+    pub(super) fn mebioctets(self, calls: f64) -> f64 {
+        calls * f64::from(self.octets()) / f64::from(1 << 20)
+    }
 }
 
-/// Who takes part.
+/// A system that is called.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum System {
+pub enum ThroughputSystem {
     /// The ORB, with its default thread pool.
     Chronorb,
     /// omniORB, with a thread for each connection.
@@ -87,14 +116,14 @@ pub enum System {
     OmniOrb,
     /// A raw server with one thread that waits on one epoll set.
     EpollOne,
-    /// The same with as many as the ORB's lane has threads.
+    /// A raw server with as many threads as the ORB's lane, each with an epoll set.
     EpollMany,
-    /// A raw server that reads all and writes all, for data.
+    /// A raw server that reads all data and writes it back.
     RawTcp,
 }
 
-impl System {
-    /// All of them.
+impl ThroughputSystem {
+    /// All systems, in the order of tables.
     pub const ALL: [Self; 5] = [
         Self::Chronorb,
         Self::OmniOrb,
@@ -103,7 +132,7 @@ impl System {
         Self::RawTcp,
     ];
 
-    /// In words.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -116,14 +145,7 @@ impl System {
     }
 }
 
-/// The threads of the ORB's own lane.
+/// Returns the number of threads of the ORB's default lane.
 pub(super) fn lane_threads() -> u32 {
     OrbConfig::default().threads
-}
-
-fn size(octets: u32) -> String {
-    match octets {
-        octets if octets.is_multiple_of(1 << 20) => format!("{} MiB", octets >> 20),
-        octets => format!("{} KiB", octets >> 10),
-    }
 }

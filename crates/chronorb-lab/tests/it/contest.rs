@@ -35,9 +35,9 @@ pub(crate) const TESTS: &[harness::Test] = &[
 ];
 
 fn a_call_is_measured_on_every_system_in_every_place() {
-    use latency::System;
+    use latency::LatencySystem as System;
 
-    let plan = latency::Plan::tiny();
+    let plan = latency::LatencyPlan::tiny();
     let outcome = Latency::measure(&plan).expect("it can be measured");
     let has_omniorb = takes_part(&outcome.omniorb);
     let several_cpus = has_several_cpus();
@@ -108,9 +108,9 @@ fn a_call_is_measured_on_every_system_in_every_place() {
 }
 
 fn calls_and_data_are_measured_on_every_system() {
-    use throughput::{System, Trial};
+    use throughput::{ThroughputSystem as System, ThroughputTrial as Trial};
 
-    let plan = throughput::Plan::tiny();
+    let plan = throughput::ThroughputPlan::tiny();
     let outcome = Throughput::measure(&plan).expect("it can be measured");
     let has_omniorb = takes_part(&outcome.omniorb);
     for trial in Trial::ALL {
@@ -226,7 +226,7 @@ fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
 }
 
 fn real_time_priorities_are_for_all_or_for_none() {
-    let mut plan = latency::Plan::tiny();
+    let mut plan = latency::LatencyPlan::tiny();
     plan.scheduled = Scheduled::Fifo;
     plan.connections = 0;
     plan.rounds = 1;
@@ -247,7 +247,7 @@ fn an_unwritable_report_is_refused() {
     let error = run::<Latency>(&Options {
         json: false,
         report: Some(folder.path().join("missing/report.html")),
-        plan: latency::Plan::tiny(),
+        plan: latency::LatencyPlan::tiny(),
     })
     .expect_err("there is no such directory")
     .to_string();

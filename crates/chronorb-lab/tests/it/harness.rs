@@ -1,7 +1,8 @@
 //! A test harness for experiments.
 //!
-//! An experiment starts its own program for servers and clients, so the test program hands the
-//! command of child processes on. It runs its tests one after the other: experiments measure, and disturb each other.
+//! An experiment starts its own program for servers and clients, so the test program passes the
+//! arguments of child processes on. It runs its tests one after the other, since experiments
+//! disturb each other.
 
 use std::env;
 use std::fs;

@@ -98,7 +98,7 @@ fn calls(list: &Value) -> Vec<[u64; 2]> {
     pairs.to_vec()
 }
 
-/// What a client is told.
+/// The arguments of a client.
 struct Start {
     at: Monotonic,
     length: Duration,
@@ -198,7 +198,7 @@ impl Program {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// How many sockets it has open. A client's are its connections.
+    /// Returns the number of open sockets, which are the connections of a client.
     fn sockets(&self) -> usize {
         let files = format!("/proc/{}/fd", self.process.id());
         let files = fs::read_dir(files).expect("it runs");
@@ -230,7 +230,7 @@ impl Drop for Program {
 const LOW_THREADS: usize = 7;
 /// A connection for each thread, all eight.
 const TUNED: [&str; 2] = ["-ORBmaxGIOPConnectionPerServer", "8"];
-/// How many connections omniORB has to a server, unless it is told.
+/// The default limit of connections of omniORB to a server.
 const BY_DEFAULT: usize = 5;
 const MS: Duration = Duration::from_millis(1);
 

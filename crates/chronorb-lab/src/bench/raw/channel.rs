@@ -1,4 +1,4 @@
-//! What moves frames of a known length between two processes, with nothing above it.
+//! Channels that move frames of a known length between two processes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -18,7 +18,7 @@ use super::super::order::{Medium, Waits};
 use super::multicast;
 use super::tls;
 
-/// A way between two processes.
+/// A channel between two processes.
 pub(crate) enum Channel {
     Tcp(Socket<TcpStream>),
     Unix(Socket<UnixStream>),
@@ -40,11 +40,11 @@ impl Channel {
             }
             Medium::Udp => {
                 let (socket, own) = datagrams()?;
-                // A datagram that is lost is an error, and no wait without an end.
+                // A lost datagram becomes an error instead of an endless wait.
                 socket.set_read_timeout(Some(PATIENCE))?;
-                let mut meeting = Meeting::of(stream(address)?);
-                meeting.say(&own)?;
-                socket.connect(meeting.hear()?)?;
+                let mut handshake = Handshake::of(stream(address)?);
+                handshake.say(&own)?;
+                socket.connect(handshake.hear()?)?;
                 Ok(Self::Udp(Socket::new(socket, waits)))
             }
             Medium::Multicast => {
@@ -53,10 +53,10 @@ impl Channel {
             }
             Medium::Memory => {
                 let memory = Memory::create(waits)?;
-                let mut meeting = Meeting::of(stream(address)?);
-                meeting.say(&memory.mailboxes.path())?;
-                // The other side has it.
-                meeting.hear()?;
+                let mut handshake = Handshake::of(stream(address)?);
+                handshake.say(&memory.mailboxes.path())?;
+                // The other side has opened the memory.
+                handshake.hear()?;
                 Ok(Self::Memory(memory))
             }
             Medium::Tls(certificates) => {
@@ -67,7 +67,7 @@ impl Channel {
         }
     }
 
-    /// Sends all of it.
+    /// Sends a frame.
     pub(super) fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         match self {
             Self::Tcp(socket) => socket.stream.write_all(frame),
@@ -79,7 +79,7 @@ impl Channel {
         }
     }
 
-    /// Wakes the other side after a while in which nothing was sent, where what is sent does not.
+    /// Wakes the other side after a pause, if sending alone does not.
     pub(super) fn rouse(&self) {
         if let Self::Memory(memory) = self {
             memory.mailboxes.wake();
@@ -102,17 +102,17 @@ impl Channel {
     }
 }
 
-/// Where channels of a medium begin.
+/// The listener of a medium.
 pub(super) enum Listener {
     Stream(TcpListener, Medium),
     Unix(UnixListener),
-    /// The one channel that there is.
+    /// The only channel.
     Multicast(Option<UdpSocket>),
     Tls(TcpListener, tls::Acceptor),
 }
 
 impl Listener {
-    /// Listens where this machine alone reaches it; returns its address, too.
+    /// Listens at an address that only this machine can reach. Returns the address, too.
     pub(super) fn open(medium: &Medium) -> io::Result<(Self, String)> {
         match medium {
             Medium::Unix => {
@@ -143,7 +143,7 @@ impl Listener {
             Self::Unix(listener) => Ok(Channel::Unix(Socket::new(listener.accept()?.0, waits))),
             Self::Multicast(socket) => match socket.take() {
                 Some(socket) => Ok(Channel::Group(multicast::Group::new(socket, waits))),
-                // There will be no other one.
+                // There is no second channel.
                 None => loop {
                     std::thread::park();
                 },
@@ -157,15 +157,15 @@ impl Listener {
                 match medium {
                     Medium::Udp => {
                         let (socket, own) = datagrams()?;
-                        let mut meeting = Meeting::of(stream);
-                        socket.connect(meeting.hear()?)?;
-                        meeting.say(&own)?;
+                        let mut handshake = Handshake::of(stream);
+                        socket.connect(handshake.hear()?)?;
+                        handshake.say(&own)?;
                         Ok(Channel::Udp(Socket::new(socket, waits)))
                     }
                     Medium::Memory => {
-                        let mut meeting = Meeting::of(stream);
-                        let mailboxes = Mailboxes::open(&meeting.hear()?)?;
-                        meeting.say("")?;
+                        let mut handshake = Handshake::of(stream);
+                        let mailboxes = Mailboxes::open(&handshake.hear()?)?;
+                        handshake.say("")?;
                         Ok(Channel::Memory(Memory { mailboxes, waits }))
                     }
                     _ => Ok(Channel::Tcp(Socket::new(stream, waits))),
@@ -175,7 +175,7 @@ impl Listener {
     }
 }
 
-/// A socket, and how its reader waits.
+/// A socket, with the way in which its reader waits.
 pub(crate) struct Socket<S> {
     stream: S,
     waits: Waits,
@@ -190,8 +190,8 @@ impl<S: AsFd> Socket<S> {
         &self.stream
     }
 
-    /// Looks again and again, for so long as who spins does; nothing if that is over, or if it does not spin.
-    fn look(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    /// Polls for as long as a thread spins; returns nothing after that, or if it blocks.
+    fn poll(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         if self.waits == Waits::Block {
             return Ok(None);
         }
@@ -208,7 +208,7 @@ impl<S: AsFd> Socket<S> {
 
 impl<S: AsFd> Read for Socket<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.look(buffer)? {
+        match self.poll(buffer)? {
             Some(octets) => Ok(octets),
             None => Ok(recv(&self.stream, buffer, RecvFlags::empty())?.0),
         }
@@ -235,7 +235,7 @@ impl Socket<UdpSocket> {
     }
 }
 
-/// Mailboxes, and how their reader waits.
+/// Mailboxes, with the way in which their reader waits.
 pub(crate) struct Memory {
     mailboxes: Mailboxes,
     waits: Waits,
@@ -266,7 +266,7 @@ impl Memory {
             }
             Waits::Spin => {
                 while spin(|| self.mailboxes.take(frame).then_some(())).is_none() {
-                    // Who is not roused looks now and then.
+                    // Without a wake-up the reader polls from time to time.
                     self.mailboxes.wait(super::SPIN);
                 }
             }
@@ -274,13 +274,13 @@ impl Memory {
     }
 }
 
-/// Looks until there is something, or until a ping-pong must be over.
-fn spin<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+/// Polls until there is a result, or until a ping-pong must be over.
+fn spin<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
     let mut since = None;
     loop {
-        // The clock costs more than a look, so it is asked now and then only.
-        for _ in 0..LOOKS {
-            if let Some(found) = look() {
+        // The clock costs more than a poll, so it is read only from time to time.
+        for _ in 0..POLLS {
+            if let Some(found) = poll() {
                 return Some(found);
             }
         }
@@ -290,10 +290,10 @@ fn spin<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
-/// A connection by which two agree on another way.
-struct Meeting(BufReader<TcpStream>);
+/// A connection on which two sides agree on another channel.
+struct Handshake(BufReader<TcpStream>);
 
-impl Meeting {
+impl Handshake {
     fn of(stream: TcpStream) -> Self {
         Self(BufReader::new(stream))
     }
@@ -309,7 +309,7 @@ impl Meeting {
     }
 }
 
-/// Listens on a free port, for TCP and for those who meet by it.
+/// Listens on a free port, for TCP or for handshakes.
 pub(super) fn listen() -> io::Result<(TcpListener, String)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?.to_string();
@@ -320,25 +320,25 @@ fn stream(address: &str) -> io::Result<TcpStream> {
     quick(TcpStream::connect(address)?)
 }
 
-/// One that sends at once what it is given.
+/// Makes a stream send without delay.
 fn quick(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// A socket for datagrams, and its address.
+/// Returns a socket for datagrams, and its address.
 fn datagrams() -> io::Result<(UdpSocket, String)> {
     let socket = UdpSocket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     let address = socket.local_addr()?.to_string();
     Ok((socket, address))
 }
 
-/// How many Unix-domain sockets got a name in this process.
+/// The number of Unix-domain sockets that this process has named.
 static NAMED: AtomicU32 = AtomicU32::new(0);
 
-/// How often who spins looks before it asks for the time.
-const LOOKS: u32 = 64;
-/// Octets of the longest frame in shared memory.
+/// The polls of a spinning thread for each reading of the clock.
+const POLLS: u32 = 64;
+/// The octets of the longest frame in shared memory.
 const LARGEST: usize = 1 << 21;
-/// Longer than any answer takes.
+/// The time that a reply may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! Raw channels: as many octets as the ORB's messages have, and nothing else.
+//! Raw channels, which move as many octets as the ORB's messages have.
 
 mod channel;
 mod multicast;
@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::drive::Caller;
-use super::oneway::{self, Pace, Recorder};
-use super::order::{Exchange, Medium, Operation, RawCalling, Serving, Waits};
+use super::oneway::{self, Recorder, SendPace};
+use super::order::{Exchange, Medium, ObjectAddresses, Operation, RawClientOrder, Waits};
 use crate::error::LabError;
 use crate::process::{self, Parent};
 use channel::{Channel, Listener};
@@ -20,7 +20,7 @@ use channel::{Channel, Listener};
 pub(super) use multicast::DATAGRAM;
 pub(super) use multicast::receiver_at;
 
-/// Serves every channel with a thread, until the parent closes standard input.
+/// Serves each channel with a thread, until the parent closes standard input.
 pub(super) fn serve(medium: &Medium, exchange: Exchange, waits: Waits) -> Result<(), LabError> {
     let opened = Listener::open(medium);
     let (mut listener, address) = opened.map_err(LabError::work("listening"))?;
@@ -33,7 +33,7 @@ pub(super) fn serve(medium: &Medium, exchange: Exchange, waits: Waits) -> Result
     }
 }
 
-/// Listens on a free port, says so, and ends the process with the parent.
+/// Listens on a free port, reports it to the parent, and ends the process with the parent.
 pub(super) fn listen() -> Result<TcpListener, LabError> {
     let (listener, address) =
         channel::listen().map_err(LabError::work::<io::Error>("listening"))?;
@@ -41,11 +41,11 @@ pub(super) fn listen() -> Result<TcpListener, LabError> {
     Ok(listener)
 }
 
-/// Says where it serves, and ends the process with the parent.
+/// Reports the address to the parent, and ends the process with the parent.
 fn announce(address: String) -> Result<Recorder, LabError> {
-    // What is under way then interests nobody.
+    // Requests under way at that time are lost, without a receiver for their replies.
     let parent = Parent::listen(|| std::process::exit(0));
-    process::tell(&Serving {
+    process::tell(&ObjectAddresses {
         power: address.clone(),
         data: address.clone(),
         clock: address,
@@ -55,7 +55,7 @@ fn announce(address: String) -> Result<Recorder, LabError> {
     Ok(recorder)
 }
 
-/// A request becomes a reply in the same memory. Returns where that is.
+/// Makes the reply in the memory of the request. Returns its range.
 pub(super) fn answer(
     frame: &mut [u8],
     Exchange { operation, sizes }: Exchange,
@@ -67,7 +67,7 @@ pub(super) fn answer(
             frame[end - CUBE_OCTETS..end].copy_from_slice(&value.pow(3).to_le_bytes());
             0..sizes.reply
         }
-        // What was sent is sent back, without the part that only requests have.
+        // The data goes back without the additional octets of a request.
         Operation::Octets(_)
         | Operation::Doubles(_)
         | Operation::Structs(_)
@@ -80,7 +80,7 @@ pub(super) fn answer(
     }
 }
 
-/// The memory for a request and a reply.
+/// Returns memory for a request and its reply.
 pub(super) fn frame(exchange: Exchange) -> Vec<u8> {
     vec![0; exchange.sizes.request.max(exchange.sizes.reply)]
 }
@@ -99,22 +99,22 @@ fn answer_all(mut channel: Channel, exchange: Exchange, recorder: &Recorder) -> 
     }
 }
 
-/// A client's calls.
-pub(super) struct Calls {
+/// The calls of a raw client.
+pub(super) struct RawCalls {
     channel: Channel,
     exchange: Exchange,
     frame: Vec<u8>,
-    pace: Pace,
+    pace: SendPace,
 }
 
-impl Calls {
-    pub(super) fn connect(calling: &RawCalling) -> Result<Self, LabError> {
+impl RawCalls {
+    pub(super) fn connect(calling: &RawClientOrder) -> Result<Self, LabError> {
         let channel = Channel::connect(&calling.medium, &calling.address, calling.waits);
         let mut calls = Self {
             channel: channel.map_err(LabError::work("connecting"))?,
             exchange: calling.exchange,
             frame: frame(calling.exchange),
-            pace: Pace::of(calling.exchange.operation, calling.waits),
+            pace: SendPace::of(calling.exchange.operation, calling.waits),
         };
         calls.warm_up(1)?;
         Ok(calls)
@@ -129,7 +129,7 @@ impl Calls {
         self.channel.receive(&mut self.frame[..sizes.reply])
     }
 
-    fn tell_the_time(&mut self, turn: u32) -> io::Result<()> {
+    fn send_stamp(&mut self, turn: u32) -> io::Result<()> {
         let request = &mut self.frame[..self.exchange.sizes.request];
         oneway::put_stamp(request, self.pace.begin());
         self.channel.send(request)?;
@@ -141,7 +141,7 @@ impl Calls {
     }
 }
 
-impl Caller for Calls {
+impl Caller for RawCalls {
     fn warm_up(&mut self, turn: u32) -> Result<(), LabError> {
         self.pace.leave_out_next();
         self.call(turn)
@@ -150,8 +150,8 @@ impl Caller for Calls {
     fn call(&mut self, turn: u32) -> Result<(), LabError> {
         let Exchange { operation, sizes } = self.exchange;
         if is_oneway(operation) {
-            let told = self.tell_the_time(turn);
-            return told.map_err(LabError::work(CALLING));
+            let sent = self.send_stamp(turn);
+            return sent.map_err(LabError::work(CALLING));
         }
         let value = turn as u8;
         self.frame[sizes.request - 1] = value;
@@ -164,9 +164,10 @@ impl Caller for Calls {
         }
         let expected = i32::from(value).pow(3).to_le_bytes();
         let cube = &self.frame[sizes.reply - CUBE_OCTETS..sizes.reply];
-        match cube == expected {
-            true => Ok(()),
-            false => Err(LabError::WrongAnswer(format!("{value}³ is not {cube:?}"))),
+        if cube == expected {
+            Ok(())
+        } else {
+            Err(LabError::WrongAnswer(format!("{value}³ is not {cube:?}")))
         }
     }
 }
@@ -175,7 +176,7 @@ const fn is_oneway(operation: Operation) -> bool {
     matches!(operation, Operation::Oneway(_) | Operation::Flood)
 }
 
-/// How long who spins looks again before it sleeps: longer than anything takes in a ping-pong.
+/// The time that a thread spins before it sleeps; longer than any step of a ping-pong.
 pub(crate) const SPIN: Duration = Duration::from_millis(20);
 const CUBE_OCTETS: usize = 4;
 const CALLING: &str = "calling the raw server";
@@ -193,7 +194,7 @@ mod tests {
         }
     }
 
-    /// A server of one channel, and what it says of messages without an answer.
+    /// Starts a server of one channel. Returns its address and its record of oneway messages.
     fn serve_one(medium: &Medium, exchange: Exchange, waits: Waits) -> (String, Recorder) {
         let (mut listener, address) = Listener::open(medium).unwrap();
         let recorder = Recorder::default();
@@ -202,8 +203,13 @@ mod tests {
         (address, recorder)
     }
 
-    fn calling(medium: &Medium, address: String, waits: Waits, exchange: Exchange) -> RawCalling {
-        RawCalling {
+    fn calling(
+        medium: &Medium,
+        address: String,
+        waits: Waits,
+        exchange: Exchange,
+    ) -> RawClientOrder {
+        RawClientOrder {
             medium: medium.clone(),
             address,
             waits,
@@ -238,7 +244,7 @@ mod tests {
                 ] {
                     let (address, _) = serve_one(&medium, exchange, waits);
                     let calling = calling(&medium, address, waits, exchange);
-                    let mut calls = Calls::connect(&calling).unwrap();
+                    let mut calls = RawCalls::connect(&calling).unwrap();
                     for turn in 0..50 {
                         calls.call(turn).unwrap();
                     }
@@ -259,7 +265,7 @@ mod tests {
                 let exchange = exchange(Operation::Oneway(0), octets, 0);
                 let (address, recorder) = serve_one(&medium, exchange, waits);
                 let calling = calling(&medium, address, waits, exchange);
-                let mut calls = Calls::connect(&calling).unwrap();
+                let mut calls = RawCalls::connect(&calling).unwrap();
                 for turn in 0..20 {
                     calls.call(turn).unwrap();
                     assert!(arrival(&recorder) > 0, "{medium:?}");
@@ -268,7 +274,7 @@ mod tests {
         }
     }
 
-    /// How long the next message was under way.
+    /// Returns the time under way of the next message.
     fn arrival(recorder: &Recorder) -> u64 {
         loop {
             if let Some(latency) = recorder.taken().latencies_ns.pop() {
@@ -283,7 +289,7 @@ mod tests {
         let (listener, address) = channel::listen().unwrap();
         let closer = thread::spawn(move || drop(listener.accept()));
         let exchange = exchange(Operation::Cube, 60, 28);
-        let connected = Calls::connect(&calling(&Medium::Tcp, address, Waits::Block, exchange));
+        let connected = RawCalls::connect(&calling(&Medium::Tcp, address, Waits::Block, exchange));
         closer.join().unwrap();
         assert!(matches!(connected, Err(LabError::Work { .. })));
     }

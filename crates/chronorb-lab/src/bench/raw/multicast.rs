@@ -1,4 +1,4 @@
-//! UDP to a group on this machine alone: messages in as many datagrams as MIOP cuts them into.
+//! UDP to a group on this machine, with as many datagrams for a message as MIOP has.
 
 use std::io::{self, IoSlice, Read};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -9,10 +9,10 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use super::super::order::Waits;
 use super::channel::Socket;
 
-/// Messages to a group, each in one datagram or more. Nobody answers.
+/// Oneway messages to a group, each in one datagram or more.
 pub(crate) struct Group {
     socket: Socket<UdpSocket>,
-    /// Of the message that is sent, or received, at the moment.
+    /// The number of the message that is being sent or received.
     message: u32,
 }
 
@@ -24,8 +24,8 @@ impl Group {
         }
     }
 
-    /// Sends a message. In each datagram the first octets give way to the numbers of the message and of the datagram:
-    /// without them nobody could tell whether one was lost.
+    /// Sends a message. The numbers of the message and of the datagram replace the first octets of
+    /// each datagram. The receiver detects a loss by them.
     pub(super) fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         self.message = self.message.wrapping_add(1);
         for (number, piece) in frame.chunks(DATAGRAM).enumerate() {
@@ -43,7 +43,7 @@ impl Group {
         Ok(())
     }
 
-    /// Waits for the next message that comes whole.
+    /// Waits for the next complete message.
     pub(super) fn receive(&mut self, frame: &mut [u8]) -> io::Result<()> {
         let (mut at, mut number) = (0, 0);
         while at < frame.len() {
@@ -53,7 +53,7 @@ impl Group {
                 return Err(io::Error::other(format!("a datagram of {octets} octets")));
             };
             if found == 0 {
-                // What was begun before stays without its end.
+                // The rest of the message before is lost.
                 frame.copy_within(at..at + octets, 0);
                 self.message = message;
                 (at, number) = (octets, 1);
@@ -67,23 +67,23 @@ impl Group {
     }
 }
 
-/// A socket that has joined a group, and where to send to.
+/// Returns a socket that has joined a group, and the address of the group.
 pub(super) fn receiver() -> io::Result<(UdpSocket, String)> {
     let socket = receiver_at(SocketAddrV4::new(GROUP, 0))?;
     let address = socket.local_addr()?.to_string();
     Ok((socket, address))
 }
 
-/// A socket that has joined this group.
+/// Returns a socket that has joined this group.
 pub(in super::super) fn receiver_at(group: SocketAddrV4) -> io::Result<UdpSocket> {
-    // Bound to the group, it gets what is sent there and nothing else.
+    // Bound to the group, the socket receives nothing else.
     let socket = UdpSocket::bind(group)?;
     set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
     socket.join_multicast_v4(group.ip(), &Ipv4Addr::LOCALHOST)?;
     Ok(socket)
 }
 
-/// A socket that sends to the group at this address.
+/// Returns a socket that sends to the group at this address.
 pub(super) fn sender(address: &str) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     set_ip_multicast_if(&socket, &Ipv4Addr::LOCALHOST)?;
@@ -97,17 +97,18 @@ fn numbers(message: u32, number: u32) -> [u8; NUMBERS] {
     ((u64::from(message) << 32) | u64::from(number)).to_ne_bytes()
 }
 
-/// The numbers of the message and of the datagram.
+/// Reads the numbers of the message and of the datagram.
 fn numbers_of(datagram: &[u8]) -> Option<(u32, u32)> {
     let numbers = u64::from_ne_bytes(*datagram.first_chunk()?);
     Some(((numbers >> 32) as u32, numbers as u32))
 }
 
-/// Of those that are for anybody's use within an organisation (RFC 2365).
+/// A group of the organisation-local scope (RFC 2365).
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 67, 82);
-/// Octets of the longest datagram: what MIOP's packets have by default, 1500 less the headers of IP and UDP.
+/// The octets of the longest datagram, as of MIOP's packets by default: 1500 less the headers of IP
+/// and UDP.
 pub(in super::super) const DATAGRAM: usize = 1500 - 20 - 8;
-/// As much as the ORB asks for.
+/// The receive buffer, as of the ORB.
 const RECEIVE_BUFFER: usize = 4 << 20;
 const NUMBERS: usize = 8;
 

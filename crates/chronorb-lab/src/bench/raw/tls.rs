@@ -1,4 +1,4 @@
-//! TLS over TCP by rustls, as its documentation has it.
+//! TLS over TCP by rustls.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -21,7 +21,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Connects as a client that knows the authority in this directory.
+    /// Connects as a client that trusts the authority in this directory.
     pub(super) fn connect(mut socket: Socket<TcpStream>, certificates: &Path) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         let authority = CertificateDer::from_pem_file(certificates.join(AUTHORITY));
@@ -64,11 +64,11 @@ impl Write for Stream {
     }
 }
 
-/// What a server proves itself with.
+/// The certificate and the key of a server.
 pub(super) struct Acceptor(Arc<ServerConfig>);
 
 impl Acceptor {
-    /// With the certificate in this directory.
+    /// Reads certificate and key from this directory.
     pub(super) fn new(certificates: &Path) -> io::Result<Self> {
         let certificate = CertificateDer::from_pem_file(certificates.join(CERTIFICATE));
         let key = PrivateKeyDer::from_pem_file(certificates.join(KEY));
@@ -83,7 +83,7 @@ impl Acceptor {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Takes a client in.
+    /// Accepts a client.
     pub(super) fn accept(&self, mut socket: Socket<TcpStream>) -> io::Result<Stream> {
         let connection = ServerConnection::new(Arc::clone(&self.0));
         let mut connection = connection.map_err(io::Error::other)?;
