@@ -484,7 +484,7 @@ impl LatencyArguments {
         let mut plan = self.common.plan::<Latency>();
         plan.waits = self.wait;
         if self.fifo {
-            plan.scheduled = bench::Scheduled::Fifo;
+            plan.scheduled = bench::CallScheduling::Fifo;
         }
         plan.connections = self.connections.unwrap_or(plan.connections);
         status(chronorb_lab::run::<Latency>(&self.common.options::<Latency>(plan)).map(drop))
@@ -536,7 +536,7 @@ impl ProtocolsArguments {
             plan.places = self.place;
         }
         if self.fifo {
-            plan.scheduled = bench::Scheduled::Fifo;
+            plan.scheduled = bench::CallScheduling::Fifo;
         }
         plan.rounds = self.rounds.unwrap_or(plan.rounds);
         plan.calls = self.calls.unwrap_or(plan.calls);

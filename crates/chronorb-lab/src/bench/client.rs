@@ -59,7 +59,7 @@ pub(crate) enum Pace {
 
 /// The calls of a span.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredCalls {
     /// The calls of each thread.
     pub(crate) calls: Vec<Record>,
     /// The context switches of the calling threads.
@@ -105,7 +105,7 @@ impl ClientSpec {
                 let switches = || self.server.map_or(0, |server| usage::of(server).switches);
                 let before = switches();
                 let threads = callers.run(&run)?;
-                process::tell(&Measured {
+                process::tell(&MeasuredCalls {
                     client_switches: threads.iter().map(|of| of.switches).sum(),
                     server_switches: switches().saturating_sub(before),
                     real_time: threads.iter().all(|of| of.real_time),

@@ -11,7 +11,7 @@ use super::order::{
     OrbClientOrder, OrbServerOrder, RawClientOrder, RawServerMode, Report, ServerKind, Sizes,
     SystemClientOrder, SystemServerOrder, Waits,
 };
-use super::place::{Cpus, Placement, Scheduled};
+use super::place::{CallScheduling, Cpus, Placement};
 use super::raw::SPIN;
 use super::server::LOOPBACK;
 use super::{SYSTEM_CLIENT, SYSTEM_SERVER};
@@ -29,7 +29,7 @@ struct Server {
     child: Child,
     serving: ObjectAddresses,
     system: FleetSystem,
-    scheduled: Scheduled,
+    scheduled: CallScheduling,
 }
 
 /// The system of a server, with the settings of its clients.
@@ -69,7 +69,7 @@ impl OrbSettings {
 
 impl Fleet {
     /// Starts a server of chronorb on the loopback.
-    pub(crate) fn orb(waits: Waits, scheduled: Scheduled) -> Result<Self, LabError> {
+    pub(crate) fn orb(waits: Waits, scheduled: CallScheduling) -> Result<Self, LabError> {
         let settings = OrbSettings::of(LOOPBACK.to_owned());
         Self::orb_by(&settings, waits, scheduled)
     }
@@ -78,7 +78,7 @@ impl Fleet {
     pub(crate) fn orb_by(
         settings: &OrbSettings,
         waits: Waits,
-        scheduled: Scheduled,
+        scheduled: CallScheduling,
     ) -> Result<Self, LabError> {
         let kind = ServerKind::Orb(OrbServerOrder {
             endpoints: settings.endpoints.clone(),
@@ -96,7 +96,7 @@ impl Fleet {
         how: RawServerMode,
         operation: Operation,
         sizes: Sizes,
-        scheduled: Scheduled,
+        scheduled: CallScheduling,
     ) -> Result<Self, LabError> {
         Self::raw_by(&Medium::Tcp, how, operation, sizes, scheduled)
     }
@@ -107,7 +107,7 @@ impl Fleet {
         how: RawServerMode,
         operation: Operation,
         sizes: Sizes,
-        scheduled: Scheduled,
+        scheduled: CallScheduling,
     ) -> Result<Self, LabError> {
         let exchange = Exchange { operation, sizes };
         let waits = match how {
@@ -126,7 +126,7 @@ impl Fleet {
     /// Starts a server of omniORB, if that is installed.
     pub(crate) fn omniorb(
         omniorb: &OmniOrb,
-        scheduled: Scheduled,
+        scheduled: CallScheduling,
     ) -> Result<Option<Self>, LabError> {
         Self::omniorb_at(omniorb, None, scheduled)
     }
@@ -136,7 +136,7 @@ impl Fleet {
     pub(crate) fn omniorb_at(
         omniorb: &OmniOrb,
         endpoint: Option<&str>,
-        scheduled: Scheduled,
+        scheduled: CallScheduling,
     ) -> Result<Option<Self>, LabError> {
         let Some(programs) = omniorb.contest() else {
             return Ok(None);
@@ -162,7 +162,7 @@ impl Fleet {
         name: &str,
         kind: ServerKind,
         system: FleetSystem,
-        scheduled: Scheduled,
+        scheduled: CallScheduling,
     ) -> Result<Self, LabError> {
         let order = SystemServerOrder { kind, scheduled };
         let (child, serving) = Child::start(name, SYSTEM_SERVER, &order)?;
@@ -320,7 +320,7 @@ impl FleetSystem {
 }
 
 /// Adds the scheduling to the arguments of a program of omniORB.
-fn scheduling(command: &mut Command, scheduled: Scheduled) -> &mut Command {
+fn scheduling(command: &mut Command, scheduled: CallScheduling) -> &mut Command {
     match scheduled.priority() {
         Some(priority) => command.args(["--fifo", &priority.to_string()]),
         None => command,

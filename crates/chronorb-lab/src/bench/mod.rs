@@ -36,7 +36,7 @@ use crate::process::{self, Parent};
 
 pub(crate) use callers::{elapsed_ns, with_callers};
 pub(crate) use certificates::Certificates;
-pub(crate) use client::{CLIENT, ClientSpec, Measured, Pace, PacedRun, client_main};
+pub(crate) use client::{CLIENT, ClientSpec, MeasuredCalls, Pace, PacedRun, client_main};
 pub(crate) use fleet::{Fleet, OrbSettings};
 pub(crate) use idle_clients::{IDLE_CLIENTS, IdleClients, idle_clients_main};
 pub use omniorb::{OmniOrb, Programs};
@@ -45,11 +45,11 @@ pub(crate) use orb::try_out;
 pub(crate) use order::BatchTimes;
 pub(crate) use order::{Arrivals, Medium, RawServerMode};
 pub use order::{Operation, Sizes, Waits};
+pub use place::{CallScheduling, Placement};
 pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};
-pub use place::{Placement, Scheduled};
 pub(crate) use server::{
-    Model, OBJECT, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec, Serving, options,
-    orb as start_orb, priority, real_time_options, serve, server_main,
+    Model, OBJECT, ObjectReferences, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec,
+    options, orb as start_orb, priority, real_time_options, serve, server_main,
 };
 pub(crate) use tap::{TapResult, tap, tap_group, tap_with};
 

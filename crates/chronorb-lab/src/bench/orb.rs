@@ -10,7 +10,7 @@ use super::drive::Caller;
 use super::fleet::OrbSettings;
 use super::oneway::{Recorder, SendPace};
 use super::order::{ObjectAddresses, Operation, OrbClientOrder, OrbServerOrder, Waits};
-use super::place::{Scheduled, schedule_orb_threads};
+use super::place::{CallScheduling, schedule_orb_threads};
 use super::raw::SPIN;
 use super::server::LOOPBACK;
 use crate::error::LabError;
@@ -21,7 +21,7 @@ use crate::idl::peers::{
 use crate::process::{self, Parent};
 
 /// Serves until the parent closes standard input.
-pub(super) fn serve(serving: &OrbServerOrder, scheduled: Scheduled) -> Result<(), LabError> {
+pub(super) fn serve(serving: &OrbServerOrder, scheduled: CallScheduling) -> Result<(), LabError> {
     let mut config = config(&serving.endpoints, &serving.options)?;
     config.max_connections = serving.max_connections;
     config.server_wait = waiting(serving.waits);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::Scheduled;
+use super::place::CallScheduling;
 use crate::report::rounds;
 use crate::stats::Record;
 
@@ -13,7 +13,7 @@ use crate::stats::Record;
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct SystemServerOrder {
     pub(super) kind: ServerKind,
-    pub(super) scheduled: Scheduled,
+    pub(super) scheduled: CallScheduling,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -149,7 +149,7 @@ pub(super) struct SystemClientOrder {
     pub(super) kind: ClientKind,
     /// The number of calling threads, each with a connection of its own.
     pub(super) threads: u32,
-    pub(super) scheduled: Scheduled,
+    pub(super) scheduled: CallScheduling,
 }
 
 #[derive(Debug, Deserialize, Serialize)]

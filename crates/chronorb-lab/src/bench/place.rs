@@ -54,7 +54,7 @@ impl FromStr for Placement {
 /// The scheduling of all threads of clients and servers.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scheduled {
+pub enum CallScheduling {
     /// `SCHED_OTHER`.
     #[default]
     Other,
@@ -62,7 +62,7 @@ pub enum Scheduled {
     Fifo,
 }
 
-impl Scheduled {
+impl CallScheduling {
     /// Returns the name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -86,25 +86,25 @@ impl Scheduled {
 /// # Errors
 ///
 /// [`LabError::Scheduling`] if the process has no right to do so.
-pub(crate) fn schedule_this_thread(scheduled: Scheduled) -> Result<(), LabError> {
+pub(crate) fn schedule_this_thread(scheduled: CallScheduling) -> Result<(), LabError> {
     match scheduled {
-        Scheduled::Other => Ok(()),
-        Scheduled::Fifo => set_current(Scheduling::fifo(FIFO)).map_err(refused),
+        CallScheduling::Other => Ok(()),
+        CallScheduling::Fifo => set_current(Scheduling::fifo(FIFO)).map_err(refused),
     }
 }
 
 /// Schedules the threads of the ORB, which declare their own scheduling at their start.
-pub(super) fn schedule_orb_threads(scheduled: Scheduled) -> Result<(), LabError> {
+pub(super) fn schedule_orb_threads(scheduled: CallScheduling) -> Result<(), LabError> {
     match scheduled {
-        Scheduled::Other => Ok(()),
-        Scheduled::Fifo => list().iter().try_for_each(|thread| {
+        CallScheduling::Other => Ok(()),
+        CallScheduling::Fifo => list().iter().try_for_each(|thread| {
             set_scheduling_of(thread.tid, Scheduling::fifo(FIFO)).map_err(refused)
         }),
     }
 }
 
 /// Checks that this process may schedule threads in this way.
-pub(crate) fn check_permitted(scheduled: Scheduled) -> Result<(), LabError> {
+pub(crate) fn check_permitted(scheduled: CallScheduling) -> Result<(), LabError> {
     let trial = std::thread::spawn(move || schedule_this_thread(scheduled));
     trial
         .join()

@@ -78,7 +78,7 @@ pub(crate) enum ServantSpec {
 }
 
 /// The references of a server's objects, by their names.
-pub(crate) type Serving = BTreeMap<String, String>;
+pub(crate) type ObjectReferences = BTreeMap<String, String>;
 
 /// A failure of any kind.
 type Failure = Box<dyn Error + Send + Sync>;
@@ -128,7 +128,7 @@ impl ServerSpec {
     }
 
     /// Makes the pools and activates the objects.
-    pub(crate) fn offer(&self, orb: &Orb) -> Result<Serving, LabError> {
+    pub(crate) fn offer(&self, orb: &Orb) -> Result<ObjectReferences, LabError> {
         let offer = || {
             let root = orb.root_poa()?;
             let pools = self.pools.iter().map(|pool| pool.make(orb));

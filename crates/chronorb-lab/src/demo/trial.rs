@@ -5,8 +5,8 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use crate::bench::{
-    CLIENT, ClientSpec, Measured, Model, OBJECT, ObjectSpec, Pace, PacedRun, PoolSpec, SERVER,
-    ServantSpec, ServerSpec, Serving, options,
+    CLIENT, ClientSpec, MeasuredCalls, Model, OBJECT, ObjectReferences, ObjectSpec, Pace, PacedRun,
+    PoolSpec, SERVER, ServantSpec, ServerSpec, options,
 };
 use crate::comparison::{LoadSetup, PhaseCalls};
 use crate::error::LabError;
@@ -28,7 +28,7 @@ pub(super) fn run(
     speed: Speed,
     priorities: bool,
 ) -> Result<PhaseOutcome, LabError> {
-    let (mut server, serving): (_, Serving) =
+    let (mut server, serving): (_, ObjectReferences) =
         Child::start("server", SERVER, &server_spec(setup, priorities))?;
     let launch = |name: String, threads, priority: i16| {
         let spec = ClientSpec {
@@ -73,7 +73,7 @@ pub(super) fn run(
         real_time: false,
     };
     for (index, mut client) in clients.into_iter().enumerate() {
-        let measured: Measured = client.hear(end)?;
+        let measured: MeasuredCalls = client.hear(end)?;
         let calls = match index {
             0 => {
                 outcome.real_time = measured.real_time;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chronorb_rt::{Monotonic, sleep_until};
 
 use super::messages::{self, HEADER};
-use super::order::{Attempts, PhaseCalls, PhaseRun, Target};
+use super::order::{AttackCalls, Attempts, PhaseRun, Target};
 use super::plan::HostilePlan;
 use super::victim::orb;
 use crate::error::LabError;
@@ -37,7 +37,7 @@ pub(super) fn call(target: &Target, plan: &HostilePlan) -> Result<(), LabError> 
         process::tell(&thread::scope(|scope| {
             let come = || newcomer(address, &request, plan.timeout).is_ok();
             let newcomers = scope.spawn(move || repeat(window, plan.newcomer_period, come));
-            PhaseCalls {
+            AttackCalls {
                 calls: repeat(window, plan.period, || victim.ping(VALUE) == Ok(VALUE)),
                 newcomers: newcomers.join().expect("new clients do not panic"),
             }

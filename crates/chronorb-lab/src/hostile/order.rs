@@ -44,7 +44,7 @@ impl PhaseRun {
 
 /// The report of the client after a phase.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct PhaseCalls {
+pub(super) struct AttackCalls {
     pub(super) calls: Attempts,
     /// New clients, with the times from their connecting to the reply.
     pub(super) newcomers: Attempts,

@@ -6,7 +6,7 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::PART;
 use super::attack::Attack;
-use super::order::{AttackTraffic, HostileOrder, PhaseCalls, PhaseRun, Target};
+use super::order::{AttackCalls, AttackTraffic, HostileOrder, PhaseRun, Target};
 use super::outcome::{Death, HostileOutcome, HostileRow};
 use super::plan::AttackPhase;
 use crate::error::LabError;
@@ -51,7 +51,7 @@ pub(super) fn run(
         }
         // The last call and the last new client may each take as long as their timeout.
         let patience = Deadline::after(plan.timeout * 4 + WIND_DOWN);
-        let PhaseCalls { calls, newcomers } = client.hear(patience)?;
+        let AttackCalls { calls, newcomers } = client.hear(patience)?;
         let computed = computed(victim.id()).saturating_sub(computed_before);
         let resident = resident(victim.id());
         let sent = if is_during {

@@ -29,7 +29,7 @@ use chronorb_rt::{MemoryLock, Rights};
 use chronorb_testnet::{Layout, Network};
 
 use crate::awake::Awake;
-use crate::bench::{Cpus, OmniOrb, Scheduled, check_permitted};
+use crate::bench::{CallScheduling, Cpus, OmniOrb, check_permitted};
 use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -82,7 +82,7 @@ impl Experiment for Inversion {
             cpus: Cpus::of_this_process()?,
             network,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
-            real_time: check_permitted(Scheduled::Fifo).is_ok(),
+            real_time: check_permitted(CallScheduling::Fifo).is_ok(),
             omniorb: omniorb.inversion(),
         };
         let before = ProcessorTime::now();

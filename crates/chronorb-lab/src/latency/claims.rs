@@ -113,7 +113,7 @@ pub(super) mod tests {
     use super::super::idle::IdleConnections;
     use super::*;
     use crate::Verdict;
-    use crate::bench::{BatchTimes, OmniOrb, Scheduled, Sizes};
+    use crate::bench::{BatchTimes, CallScheduling, OmniOrb, Sizes};
     use crate::environment::Environment;
     use crate::experiment::Findings;
     use crate::report::PooledRecords;
@@ -166,7 +166,7 @@ pub(super) mod tests {
                 wanted: 10_000,
                 connections: 10_000,
                 fewer_because: String::new(),
-                scheduled: Scheduled::Fifo,
+                scheduled: CallScheduling::Fifo,
                 alone: some.clone(),
                 among_idle: some,
                 resident_before: 10_000_000,

@@ -8,8 +8,8 @@ use super::outcome::LatencyRow;
 use super::plan::LatencyPlan;
 use super::system::LatencySystem;
 use crate::bench::{
-    Cpus, Fleet, IdleClients, Operation, OrbSettings, Placement, Scheduled, Waits, allow_files,
-    check_permitted,
+    CallScheduling, Cpus, Fleet, IdleClients, Operation, OrbSettings, Placement, Waits,
+    allow_files, check_permitted,
 };
 use crate::error::LabError;
 use crate::pairs::median_ratio;
@@ -26,7 +26,7 @@ pub struct IdleConnections {
     /// The reason why it had fewer; empty if it had all.
     pub fewer_because: String,
     /// The scheduling of client and server: `SCHED_FIFO` if that is permitted.
-    pub scheduled: Scheduled,
+    pub scheduled: CallScheduling,
     /// The calls of the server without other connections, a row for each round.
     pub alone: Vec<LatencyRow>,
     /// The calls of the server with the idle connections, a row for each round.
@@ -69,11 +69,11 @@ pub(super) fn measure(
     } else {
         String::new()
     };
-    let permitted = check_permitted(Scheduled::Fifo).is_ok();
+    let permitted = check_permitted(CallScheduling::Fifo).is_ok();
     let scheduled = if permitted {
-        Scheduled::Fifo
+        CallScheduling::Fifo
     } else {
-        Scheduled::Other
+        CallScheduling::Other
     };
     let server = |address: &str| {
         let settings = OrbSettings {

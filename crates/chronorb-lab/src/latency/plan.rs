@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::system::WaitSet;
-use crate::bench::Scheduled;
+use crate::bench::CallScheduling;
 
 /// The number of rounds, calls and connections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,7 +18,7 @@ pub struct LatencyPlan {
     /// The ways to wait that take part.
     pub waits: WaitSet,
     /// The scheduling of all threads.
-    pub scheduled: Scheduled,
+    pub scheduled: CallScheduling,
     /// The number of idle connections of a server; 0 leaves this part out.
     pub connections: u32,
 }
@@ -48,7 +48,7 @@ impl LatencyPlan {
             calls,
             warm_up,
             waits: WaitSet::BOTH,
-            scheduled: Scheduled::Other,
+            scheduled: CallScheduling::Other,
             connections,
         }
     }

@@ -5,7 +5,7 @@ use chronorb_report::{Axis, Chart, Document, Mark, Table, counted, units};
 
 use super::outcome::{LatencyOutcome, LatencyRow, p50, summary};
 use super::system::LatencySystem;
-use crate::bench::{Placement, Scheduled};
+use crate::bench::{CallScheduling, Placement};
 use crate::report::{begin, curve, end, latency};
 
 pub(super) fn document(outcome: &LatencyOutcome) -> Document {
@@ -146,7 +146,7 @@ fn notes(outcome: &LatencyOutcome) -> Vec<String> {
             units::count(idle.connections.into()),
             units::bytes(idle.resident_before as f64),
         ));
-        if idle.scheduled == Scheduled::Other {
+        if idle.scheduled == CallScheduling::Other {
             notes.push(
                 "The calls beside idle connections have no real-time priority: this process may \
                  not use one."

@@ -11,8 +11,8 @@ use super::class::{HIGH, LOW};
 use super::load::CompetingLoad;
 use super::{OsPart, PART};
 use crate::bench::{
-    self, ClientSpec, Cpus, Measured, Model, OBJECT, Pace, PacedRun, Placement, PoolSpec,
-    ServerSpec, Serving, real_time_options,
+    self, ClientSpec, Cpus, MeasuredCalls, Model, OBJECT, ObjectReferences, Pace, PacedRun,
+    Placement, PoolSpec, ServerSpec, real_time_options,
 };
 use crate::environment::ProcessorTime;
 use crate::error::LabError;
@@ -39,7 +39,7 @@ pub(super) struct OsFleet {
 /// The calls of a measurement, and the use of the CPUs meanwhile.
 #[derive(Debug)]
 pub(super) struct OsCourse {
-    pub(super) measured: Measured,
+    pub(super) measured: MeasuredCalls,
     pub(super) busy_percent: f64,
     pub(super) stolen_percent: f64,
 }
@@ -111,7 +111,7 @@ impl OsFleet {
             load, placement, ..
         } = members.case;
         let part = OsPart::Server(members.clone());
-        let (server, serving): (_, Serving) = Child::start("server", PART, &part)?;
+        let (server, serving): (_, ObjectReferences) = Child::start("server", PART, &part)?;
         let part = OsPart::Client(members, serving[OBJECT].clone(), server.id());
         let (client, Ready {}) = Child::start("client", PART, &part)?;
         // A thread that is pinned gets no reservation, so unpinned processes keep their affinity.

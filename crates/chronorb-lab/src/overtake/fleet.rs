@@ -10,8 +10,8 @@ use super::outcome::OvertakeRow;
 use super::plan::{HIGH_THREADS, OvertakePlan};
 use crate::awake::Awake;
 use crate::bench::{
-    self, ClientSpec, Cpus, Measured, Model, ObjectSpec, Pace, PacedRun, PoolSpec, SERVER,
-    ServantSpec, ServerSpec, Serving, real_time_options,
+    self, ClientSpec, Cpus, MeasuredCalls, Model, ObjectReferences, ObjectSpec, Pace, PacedRun,
+    PoolSpec, SERVER, ServantSpec, ServerSpec, real_time_options,
 };
 use crate::environment::ProcessorTime;
 use crate::error::LabError;
@@ -24,7 +24,7 @@ use crate::work::Speed;
 #[derive(Debug)]
 pub(super) struct OvertakeFleet<'a> {
     plan: &'a OvertakePlan,
-    servers: Vec<(Strategy, Child, Serving)>,
+    servers: Vec<(Strategy, Child, ObjectReferences)>,
     cpus: Cpus,
     lock_memory: bool,
     /// The computing steps of a measured call.
@@ -179,7 +179,7 @@ impl<'a> OvertakeFleet<'a> {
         let before = wait_until(start)?;
         let after = wait_until(end)?;
         let patience = Deadline::at(end + WIND_DOWN);
-        let measured: Measured = high.hear(patience)?;
+        let measured: MeasuredCalls = high.hear(patience)?;
         let mut load = LoadReport::default();
         let mut middle_longest_stop_us = None;
         for (priority, loader) in loaders {

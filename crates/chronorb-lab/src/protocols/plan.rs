@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cell::Workload;
 use super::protocol::Protocol;
-use crate::bench::{Placement, Scheduled, Waits};
+use crate::bench::{CallScheduling, Placement, Waits};
 
 /// The protocols, and the amount of calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,7 +24,7 @@ pub struct ProtocolsPlan {
     /// The processors of client and server.
     pub places: Vec<Placement>,
     /// The scheduling of all threads.
-    pub scheduled: Scheduled,
+    pub scheduled: CallScheduling,
 }
 
 impl ProtocolsPlan {
@@ -42,7 +42,7 @@ impl ProtocolsPlan {
             warm_up_part: 10,
             waits: vec![Waits::Block, Waits::Spin],
             places: vec![Placement::SameCpu, Placement::AcrossCpus],
-            scheduled: Scheduled::Other,
+            scheduled: CallScheduling::Other,
         }
     }
 

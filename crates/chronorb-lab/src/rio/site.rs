@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::PART;
 use super::class::RioHost;
 use super::order::{RioOrder, RioSender, RioServer, Traffic};
-use crate::bench::{Cpus, Placement, Scheduled, check_permitted};
+use crate::bench::{CallScheduling, Cpus, Placement, check_permitted};
 use crate::error::LabError;
 use crate::process::{Child, ProcessError, Ready};
 
@@ -37,7 +37,7 @@ impl RioMachine {
         Ok(Self {
             cpus: Cpus::of_this_process()?,
             lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
-            real_time: check_permitted(Scheduled::Fifo).is_ok(),
+            real_time: check_permitted(CallScheduling::Fifo).is_ok(),
             driver: driver.to_owned(),
             unyielding: unyielding().map_err(LabError::work("choosing a congestion control"))?,
         })

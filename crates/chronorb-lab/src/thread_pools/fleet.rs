@@ -13,7 +13,7 @@ use super::outcome::PoolTrial;
 use super::plan::{PoolCell, ThreadPoolsPlan};
 use crate::bench::work::{self, find};
 use crate::bench::{
-    Cpus, Model, OBJECT, PoolSpec, SERVER, ServerSpec, Serving, elapsed_ns, priority,
+    Cpus, Model, OBJECT, ObjectReferences, PoolSpec, SERVER, ServerSpec, elapsed_ns, priority,
     real_time_options, start_orb, with_callers,
 };
 use crate::error::LabError;
@@ -44,7 +44,7 @@ impl StrategyFleet {
         let lane = PoolSpec::lanes([(priority, threads)]);
         let spec = ServerSpec::of_work(options, lane, Model::Declared(priority));
         let name = format!("{} server", strategy.title());
-        let (server, serving): (_, Serving) = Child::start(&name, SERVER, &spec)?;
+        let (server, serving): (_, ObjectReferences) = Child::start(&name, SERVER, &spec)?;
         let order = PoolClientOrder {
             reference: serving[OBJECT].clone(),
             callers: plan.callers,

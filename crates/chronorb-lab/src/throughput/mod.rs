@@ -12,7 +12,7 @@ mod report;
 mod trial;
 
 use crate::bench::{
-    Cpus, Fleet, OmniOrb, Operation, RawServerMode, Scheduled, TapResult, Waits, tap,
+    CallScheduling, Cpus, Fleet, OmniOrb, Operation, RawServerMode, TapResult, Waits, tap,
 };
 use crate::environment::EnvironmentWatch;
 use crate::error::LabError;
@@ -82,7 +82,7 @@ struct TrialServer {
 
 /// Starts all servers and clients.
 fn start(omniorb: &OmniOrb, tapped: &[TapResult]) -> Result<Vec<TrialServer>, LabError> {
-    let scheduled = Scheduled::Other;
+    let scheduled = CallScheduling::Other;
     let (calls, data): (Vec<_>, Vec<_>) = ThroughputTrial::ALL
         .into_iter()
         .partition(|trial| trial.operation() == Operation::Cube);

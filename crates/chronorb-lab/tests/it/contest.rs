@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 
-use chronorb_lab::bench::{OmniOrb, Placement, Scheduled};
+use chronorb_lab::bench::{CallScheduling, OmniOrb, Placement};
 use chronorb_lab::latency::{self, Latency};
 use chronorb_lab::protocols::{self, Protocols};
 use chronorb_lab::throughput::{self, Throughput};
@@ -227,7 +227,7 @@ fn calls_are_measured_by_every_protocol_and_by_what_it_stands_on() {
 
 fn real_time_priorities_are_for_all_or_for_none() {
     let mut plan = latency::LatencyPlan::tiny();
-    plan.scheduled = Scheduled::Fifo;
+    plan.scheduled = CallScheduling::Fifo;
     plan.connections = 0;
     plan.rounds = 1;
     match (

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chronorb_giop::Version;
-use chronorb_giop::fragments::Pieces;
+use chronorb_giop::connection::MessageWriter;
 #[cfg(feature = "miop")]
 use chronorb_transport::multicast::MulticastOptions;
 use chronorb_transport::{Endpoint, EndpointError, WaitPolicy, parse_endpoints};
@@ -289,7 +289,7 @@ settings! {
     }));
     "max_message_size", "-ORBMaxMessageSize" => Usize(place!(max_message_size), 1 << 10, 1 << 30);
     "fragment_size", "-ORBFragmentSize" => Text(|config, text| {
-        let least = Pieces::LEAST_SIZE as u64;
+        let least = MessageWriter::LEAST_FRAGMENT as u64;
         let size = match text {
             "0" => 0,
             text => {

@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chronorb_cdr::{CdrError, Frame};
-use chronorb_giop::connection::{Bounds, Message, MessageReader, Negotiation, Progress, ReadError};
-use chronorb_giop::fragments::Pieces;
+use chronorb_giop::connection::{
+    Bounds, Message, MessageReader, MessageWriter, Negotiation, Progress, ReadError,
+};
 use chronorb_giop::{
     CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
     reply_id,
@@ -76,8 +77,7 @@ pub(in crate::client) struct Link {
     negotiation: Negotiation,
     waiting: WaitPolicy,
     is_stream: bool,
-    /// The length above which messages are sent in fragments; 0 for never.
-    fragment_size: usize,
+    writer: MessageWriter,
 }
 
 impl Link {
@@ -95,7 +95,7 @@ impl Link {
             closed: AtomicBool::new(false),
             waiting,
             is_stream,
-            fragment_size: if is_stream { config.fragment_size } else { 0 },
+            writer: MessageWriter::new(if is_stream { config.fragment_size } else { 0 }),
         }
     }
 
@@ -110,7 +110,7 @@ impl Link {
 
     /// Whether messages can be sent from where their octets are.
     pub(super) fn can_gather(&self) -> bool {
-        self.is_stream && self.fragment_size == 0
+        self.is_stream && self.writer.is_whole()
     }
 
     /// Whether the server takes messages of GIOPlite.
@@ -149,33 +149,29 @@ impl Link {
         self.transport.problem()
     }
 
-    /// The fragments of a message that is sent in fragments.
-    pub(super) fn pieces<'m>(&self, message: &'m [u8]) -> Option<Pieces<'m>> {
-        Pieces::of(message, self.fragment_size)
+    /// The rule by which messages are sent in fragments.
+    #[cfg(feature = "baselines")]
+    pub(super) fn writer(&self) -> MessageWriter {
+        self.writer
     }
 
     /// Sends a whole message, in fragments if it is long. Closes the connection if a part of it was
     /// sent.
     pub(super) fn send(&self, message: &[u8], deadline: Deadline) -> Result<(), Failure> {
-        let sent = match self.pieces(message) {
-            None => self.transport.send_all(message, deadline),
-            Some(pieces) => self.send_pieces(pieces, deadline),
-        };
-        sent.map_err(|error| self.unsent(error))
-    }
-
-    #[cold]
-    fn send_pieces(&self, pieces: Pieces<'_>, deadline: Deadline) -> Result<(), SendError> {
         let mut before = 0;
-        for piece in pieces {
-            let sent = self.transport.send_both(piece.head(), piece.body, deadline);
+        let sent = self.writer.write(message, |head, body| {
+            if head.is_empty() {
+                return self.transport.send_all(body, deadline);
+            }
+            let sent = self.transport.send_both(head, body, deadline);
             sent.map_err(|error| SendError {
                 sent: before + error.sent,
                 ..error
             })?;
-            before += piece.body.len();
-        }
-        Ok(())
+            before += body.len();
+            Ok(())
+        });
+        sent.map_err(|error| self.unsent(error))
     }
 
     /// Returns the failure for a message that was not sent whole, and closes the connection unless

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use chronorb_cdr::Frame;
 use chronorb_giop::CompletionStatus;
+use chronorb_giop::connection::WriteProgress;
 use chronorb_rt::{Deadline, Gate, PiMutexGuard};
 use chronorb_transport::{Interest, IoError, Reactor, SendError};
 
@@ -39,55 +40,13 @@ pub(super) fn serve(shared: &SharedConnection, queue: &SendQueue, reactor: &Reac
         reactor,
         reader: shared.reader.lock(),
         frame: scope::frame(),
-        progress: SendProgress::default(),
+        progress: WriteProgress::default(),
         is_drained: true,
         sent_unread: 0,
         is_full: false,
         is_hung_up: false,
     };
     shared.end(active.run());
-}
-
-/// The part of a message that was sent.
-#[derive(Clone, Copy, Debug, Default)]
-struct SendProgress {
-    /// The number of fragments that were sent whole.
-    fragments: usize,
-    /// Octets of the fragment after these, or of the message.
-    octets: usize,
-}
-
-impl SendProgress {
-    fn has_begun(self) -> bool {
-        self.fragments > 0 || self.octets > 0
-    }
-
-    /// Sends the rest of a message, as much as the peer takes.
-    ///
-    /// # Errors
-    /// [`IoError::WouldBlock`] if the peer takes nothing more.
-    fn send(&mut self, link: &Link, message: &[u8]) -> Result<(), IoError> {
-        let transport = link.transport();
-        let Some(pieces) = link.pieces(message) else {
-            while self.octets < message.len() {
-                self.octets += transport.try_send(&message[self.octets..])?;
-            }
-            return Ok(());
-        };
-        for piece in pieces.skip(self.fragments) {
-            let head = piece.head();
-            while self.octets < head.len() + piece.body.len() {
-                let (head, body) = match head.get(self.octets..) {
-                    Some(head) => (head, piece.body),
-                    None => (&[][..], &piece.body[self.octets - head.len()..]),
-                };
-                self.octets += transport.try_send_both(head, body)?;
-            }
-            self.fragments += 1;
-            self.octets = 0;
-        }
-        Ok(())
-    }
 }
 
 /// The state of the thread.
@@ -99,7 +58,7 @@ struct ActiveThread<'s> {
     /// The frame of the message that is received.
     frame: Frame,
     /// The part of the queue's first message that was sent.
-    progress: SendProgress,
+    progress: WriteProgress,
     /// Whether all octets that have arrived were received.
     is_drained: bool,
     /// The number of messages that were sent since the last attempt to receive.
@@ -168,11 +127,19 @@ impl ActiveThread<'_> {
         let Some(message) = self.queue.next(may_sleep) else {
             return false;
         };
-        let sent = self.progress.send(link, message.as_slice());
+        let (transport, octets) = (link.transport(), message.as_slice());
+        let progress = &mut self.progress;
+        let sent = link.writer().resume(octets, progress, |head, body| {
+            if head.is_empty() {
+                transport.try_send(body)
+            } else {
+                transport.try_send_both(head, body)
+            }
+        });
         let is_begun = self.progress.has_begun();
         match sent {
             Ok(()) => {
-                self.progress = SendProgress::default();
+                self.progress = WriteProgress::default();
                 self.queue.sent(message);
                 return true;
             }
