@@ -18,9 +18,6 @@ mod thread;
 
 pub use client::{Client, ClientError};
 pub use place::{SocketError, directories, directories_of};
-pub use report::{
-    Doing, LaneReport, PolicyReport, PoolReport, ReadError, Report, SchedulingReport, Strategy,
-    ThreadReport, TimesReport, VERSION,
-};
+pub use report::{ReadError, Report, Strategy, VERSION};
 pub(crate) use thread::Monitor;
 pub use thread::MonitorError;

@@ -19,7 +19,7 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
     }
 }
 
-/// Who wants to know how long requests take.
+/// A watcher of the times of requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Watcher {
     /// The application, by [`Orb::watch`](crate::Orb::watch).
@@ -29,15 +29,16 @@ pub(crate) enum Watcher {
     Monitor = 2,
 }
 
-/// Has all lanes, and those to come, take times for somebody, or not any more.
+/// Makes present and later lanes measure times for a watcher, or ends that.
 pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
     // Lanes are made under the lock.
     let pools = core.server.pools.lock();
     let watcher = watcher as u8;
-    match take {
-        true => core.server.watchers.fetch_or(watcher, Ordering::Relaxed),
-        false => core.server.watchers.fetch_and(!watcher, Ordering::Relaxed),
-    };
+    if take {
+        core.server.watchers.fetch_or(watcher, Ordering::Relaxed);
+    } else {
+        core.server.watchers.fetch_and(!watcher, Ordering::Relaxed);
+    }
     let take = are_times_wanted(core);
     for lane in pools.all().flat_map(|pool| pool.lanes()) {
         lane.watch().takes_times.store(take, Ordering::Relaxed);
