@@ -163,7 +163,8 @@ impl LaneView {
 
 impl ThreadView {
     fn between(before: &[ThreadSnapshot], after: &ThreadSnapshot, seconds: f64) -> Self {
-        let is_same = |thread: &&ThreadSnapshot| thread.tid == after.tid && thread.name == after.name;
+        let is_same =
+            |thread: &&ThreadSnapshot| thread.tid == after.tid && thread.name == after.name;
         let earlier = before
             .iter()
             .find(is_same)

@@ -4,7 +4,7 @@ use chronorb_orb::Activity;
 use chronorb_orb::monitor::Strategy;
 use chronorb_rt::{Policy, Scheduling};
 
-use super::rates::{LaneView, ThreadView, OrbView};
+use super::rates::{LaneView, OrbView, ThreadView};
 use super::text::{count, cut, cut_front, number, plain, ranges, time};
 
 /// The space for the lines.
@@ -207,7 +207,10 @@ impl Columns {
         };
         let busy = format!("{}/{}", lane.threads_busy, lane.threads.len());
         let when = |is: bool, look: Look| if is { look } else { Look::Plain };
-        let serving = lane.threads.iter().filter(|t| t.activity == Activity::Serving);
+        let serving = lane
+            .threads
+            .iter()
+            .filter(|t| t.activity == Activity::Serving);
         let is_full = serving.count() >= lane.seats as usize;
         let times = [lane.p50_us, lane.p99_us, lane.max_us]
             .map(|us| us.map_or_else(|| "-".to_owned(), time));

@@ -19,11 +19,11 @@ use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
 use super::invocation::{Arguments, read_status};
 use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
-use crate::dispatch::Dispatch;
 use crate::failure::because;
 use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
 use crate::scope::{Answer, Scope, text_within};
+use crate::upcall::Dispatch;
 use crate::upcall::{Body, Parks, Role, Thread, Upcall, UpcallError};
 
 /// Makes attempts of a call at objects of this process: first at `called`, which has this key.
@@ -237,7 +237,7 @@ fn serve(
         thread,
     };
     let mut reply = ReplyWriter::new(reply, VERSION.into(), 0, text, &[]);
-    match upcall.serve(&mut Dispatch::of_caller(arguments, &mut reply))? {
+    match upcall.serve(&mut Dispatch::of_caller(&mut Some(arguments), &mut reply))? {
         Ok(()) => {}
         Err(exception) => reply.system_exception(exception)?,
     }

@@ -9,7 +9,7 @@ use chronorb_rt::{Deadline, Key, Removed};
 
 use super::in_progress::BeginOutcome;
 use super::key::{Hint, slot, slot_octets};
-use super::objects::{Active, ActiveRef};
+use super::table::{Active, ActiveRef};
 use super::{
     ActivateError, IntoServant, InvocationGuard, ObjectError, ObjectId, Poa, PoaCurrent,
     ServantActivator, ServantError, ServantManager, ThreadModel,

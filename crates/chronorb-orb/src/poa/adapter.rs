@@ -12,9 +12,9 @@ use super::authorizer::Guard;
 use super::identities::Identities;
 use super::in_progress::InProgress;
 use super::key::slot_octets;
-use super::objects::Active;
 use super::replaceable::Replaceable;
 use super::serial::Serial;
+use super::table::Active;
 use super::{
     AdapterActivator, ObjectId, PoaManager, PoaManagerFactory, PoaManagerState, Policies,
     PriorityModel, ServantManager, ThreadModel,

@@ -15,7 +15,6 @@ mod in_progress;
 mod key;
 mod lifecycle;
 mod manager;
-mod objects;
 mod policy;
 mod priorities;
 mod profiles;

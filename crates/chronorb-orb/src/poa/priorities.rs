@@ -21,7 +21,7 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 #[cfg(feature = "ssliop")]
 use chronorb_transport::tls::Verify;
 
-use super::objects::Active;
+use super::table::Active;
 use super::{ActivateError, IntoServant, ObjectError, ObjectId, Poa, Policies, PriorityModel};
 use crate::core::Core;
 use crate::failure;

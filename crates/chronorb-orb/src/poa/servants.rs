@@ -9,7 +9,7 @@ use chronorb_rt::{Deadline, Full, Removed, SlotRef};
 use super::current::PassedTarget;
 use super::in_progress::BeginOutcome;
 use super::key::Hint;
-use super::objects::ActiveRef;
+use super::table::ActiveRef;
 use super::{
     ActivateError, Cookie, InvocationGuard, ObjectId, Poa, Refusal, SerialGuard, ServantActivator,
     ServantError, ServantLocator, ServantManager, ServantManagerError,

@@ -18,10 +18,9 @@ use chronorb_transport::{Carriage, Connection};
 use super::datagram_peers;
 use super::end::LostConnection;
 use super::input::Input;
-use super::lane::origin::Origin;
+use super::lane::room::Origin;
 use super::load::{Account, Load};
-use super::output::Output;
-use super::posted::{PostedMessages, spare_of};
+use super::output::{Output, PostedMessages, spare_of};
 use crate::gather::{GatherError, Send};
 use crate::rtcorba::Priority;
 

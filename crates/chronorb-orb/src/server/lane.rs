@@ -1,8 +1,7 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other lane.
 
-pub(super) mod origin;
-mod room;
+pub(super) mod room;
 pub(super) mod setup;
 
 use std::fmt::{self, Write};
@@ -22,7 +21,7 @@ use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Rea
 use chronorb_transport::{Address, Endpoint};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use self::origin::Origin;
+use self::room::Origin;
 use self::setup::LaneSetup;
 use super::connection::{ServerConnection, Timeliness};
 use super::datagram_peers::{DatagramPeers, is_datagram_peer};

@@ -23,8 +23,8 @@ use chronorb_rt::{
     Bounds, Crew, Deadline, Gate, Kick, Offered, PiMutex, Scheduling, set_scheduling_of,
 };
 
+use super::load::FRAME_CAPACITY;
 use super::queued::QueuedRequest;
-use super::spares::FRAME_CAPACITY;
 use crate::config::ThreadpoolStrategy;
 use crate::order::sort_by_rank;
 use crate::rtcorba::Priority;
@@ -288,7 +288,7 @@ impl PoolScheduler {
         request: QueuedRequest,
         priority: Option<Priority>,
     ) -> BufferOutcome {
-        let (lane, octets) = (request.lane().index(), request.octets());
+        let (lane, octets) = (request.lane().index(), request.message.len());
         match self.crew(lane).offer(rank(priority), octets, request) {
             Offered::Seat(request) => {
                 BufferOutcome::Permitted(request.grant(DispatchPermit::of(lane)))

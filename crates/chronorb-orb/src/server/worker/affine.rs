@@ -9,8 +9,7 @@ use chronorb_giop::MessageType;
 use chronorb_giop::connection::Message;
 use chronorb_rt::{Backoff, BatonGuard, Deadline, Key};
 
-use super::Worker;
-use super::receive::waits_for_reply;
+use super::{Worker, waits_for_reply};
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::observe::Stage;
@@ -18,8 +17,7 @@ use crate::server::affinity::AffinityGuard;
 use crate::server::at::At;
 use crate::server::connection::ServerConnection;
 use crate::server::end::End;
-use crate::server::input::Input;
-use crate::server::intake::{self, Intake};
+use crate::server::input::{Input, ReceiveOutcome};
 use crate::server::lane::Lane;
 
 /// The result of waiting on a connection.
@@ -227,14 +225,14 @@ impl Worker {
             result
         };
         let negotiation = &connection.negotiation;
-        let intake = intake::receive(read, input, negotiation, &mut self.request)?;
+        let outcome = input.receive(read, negotiation, &mut self.request)?;
         if opens && connection.transport().is_established() {
             input.opens = false;
             input.settle(true);
             // The handshake was in time.
             *due = None;
         }
-        let Intake::Message { message, more } = intake else {
+        let ReceiveOutcome::Message { message, more } = outcome else {
             if due.is_some_and(Deadline::has_passed) {
                 return Err(End::Late);
             }

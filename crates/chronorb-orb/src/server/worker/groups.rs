@@ -3,7 +3,7 @@
 //! Many peers send on such a connection, and none can be answered. The code sets that one peer
 //! announces do not hold for another, and malformed messages are ignored.
 
-use chronorb_cdr::{CharSet, Frame, TextForm};
+use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::connection::room_for;
 use chronorb_giop::framing::{Framed, next_message};
@@ -14,7 +14,6 @@ use chronorb_transport::IoError;
 use super::Worker;
 use crate::call::{IncomingRequest, ReplyWriter};
 use crate::core::Core;
-use crate::dispatch::Dispatch;
 use crate::groups::{Member, Members};
 use crate::observe::Stage;
 use crate::poa::{ObjectKey, ThreadModel};
@@ -22,9 +21,10 @@ use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
 use crate::server::connection::{ServerConnection, WorkGuard};
-use crate::server::dispatch::{MessageOutcome, propagated_priority};
+use crate::server::dispatch::{HandOff, HandOffTarget, MessageOutcome, propagated_priority};
 use crate::server::end::End;
 use crate::server::lane::Lane;
+use crate::upcall::Dispatch;
 use crate::upcall::{Parks, Role, Thread, Upcall, UpcallError};
 
 impl Worker {
@@ -107,15 +107,15 @@ impl Worker {
             }
             // Decoding changes the message, which other members still need.
             let used_again = next.is_some() || for_main.is_some();
-            let kept = used_again.then(|| copy(&self.request));
+            let kept = used_again.then(|| self.request.fitting_copy());
             self.serve_member(&members[index], message);
             if let Some(kept) = kept {
-                self.request = kept;
+                self.request = kept.map_err(|_| End::Lost)?;
             }
         }
         self.request.relax(KEPT_CAPACITY);
         Ok(match for_main {
-            Some(priority) if !self.core.main.is_full() => MessageOutcome::ForMainThread(priority),
+            Some(priority) if !self.core.main.is_full() => main_thread(priority),
             _ => MessageOutcome::NoReply,
         })
     }
@@ -185,7 +185,7 @@ impl Worker {
                 ..self.thread
             },
         };
-        let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
+        let served = upcall.serve(&mut Dispatch::of_caller(&mut Some(body), &mut reply));
         // No client waits: exceptions and forwards are dropped.
         drop::<Result<_, UpcallError>>(served);
         self.reply.relax(KEPT_CAPACITY);
@@ -239,9 +239,10 @@ fn text_of(header: &RequestHeader<'_>, version: Version) -> TextForm {
     announced.unwrap_or_else(|| version.text(CharSet::Latin1))
 }
 
-fn copy(message: &Frame) -> Frame {
-    let mut copy = Frame::new(message.len(), usize::MAX);
-    // The frame has the capacity, and no bound.
-    let _ = copy.extend_from_slice(message.as_slice());
-    copy
+/// The outcome for a request that the main thread has to serve for some members.
+fn main_thread(priority: Option<Priority>) -> MessageOutcome {
+    MessageOutcome::HandOff(Box::new(HandOff {
+        to: HandOffTarget::MainThread(priority),
+        places: None,
+    }))
 }

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use chronorb_cdr::Frame;
-use chronorb_giop::{MessageHeader, MessageType};
+use chronorb_giop::{HeaderPlaces, MessageHeader, MessageType};
 use chronorb_rt::{Risen, set_current};
 use chronorb_transport::Event;
 
@@ -16,14 +15,12 @@ use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
-use crate::server::connection::WorkGuard;
-use crate::server::dispatch;
+use crate::server::dispatch::{self, DISCARDED};
 use crate::server::end::End;
 use crate::server::lane::setup::set_lane_of_thread;
 use crate::server::lane::{Lane, UPKEEP_PAUSE};
 use crate::server::queued::{DispatchTarget, QueuedRequest};
 use crate::server::scheduler::{BufferOutcome, DispatchPermit, PoolScheduler};
-use crate::server::spares::FRAME_CAPACITY;
 use crate::server::strategy::ThreadPart;
 use crate::server::threads;
 use crate::upcall::Role;
@@ -55,19 +52,17 @@ impl Worker {
             header.kind,
             MessageType::Request | MessageType::LocateRequest
         ) {
-            return self.handle(at, header).map(drop);
+            return self.handle(at, header, None).map(drop);
         }
+        #[cfg_attr(not(feature = "baselines"), expect(unused_mut))]
+        let (mut target, mut places) = (self.own_target(), None);
         #[cfg(feature = "baselines")]
-        let target = if scheduler.filters() && !at.connection.has_many_peers() {
+        if scheduler.filters() && !at.connection.has_many_peers() {
             match self.filter(at, header)? {
-                Some(target) => target,
+                Some(filtered) => (target, places) = filtered,
                 None => return Ok(()),
             }
-        } else {
-            self.own_target()
-        };
-        #[cfg(not(feature = "baselines"))]
-        let target = self.own_target();
+        }
         match self.obtain_permit(scheduler, &target.lane) {
             Some(permit)
                 if permit.lane() == target.lane.index() && scheduler.readers_dispatch() =>
@@ -76,11 +71,20 @@ impl Worker {
                 self.dispatch(at, work, header)
             }
             Some(permit) => {
-                let request = self.queue(target, at, work, header, scheduler.spare_frame());
+                let message = std::mem::replace(&mut self.request, scheduler.spare_frame());
+                let mut request = self.queue(target, at, work, header, message);
+                request.places = places;
                 assign(scheduler, request, permit);
                 Ok(())
             }
-            None => self.buffer(at, target, scheduler, work, header),
+            None => {
+                let rank = self.rank(at, &target, scheduler, header, &mut places);
+                let message = self.detach();
+                let mut request = self.queue(target, at, work, header, message);
+                request.places = places;
+                self.buffer(scheduler, request, rank);
+                Ok(())
+            }
         }
     }
 
@@ -128,7 +132,11 @@ impl Worker {
     /// Selects the lane of the message in the frame among those that this lane reads for; `None`
     /// where a filter refuses it.
     #[cfg(feature = "baselines")]
-    fn filter(&mut self, at: At<'_>, header: MessageHeader) -> Result<Option<DispatchTarget>, End> {
+    fn filter(
+        &mut self,
+        at: At<'_>,
+        header: MessageHeader,
+    ) -> Result<Option<(DispatchTarget, Option<HeaderPlaces>)>, End> {
         // A reader thread never dispatches, so it resets its arena itself.
         self.arena.reset();
         let (core, lane, ceiling) = (&self.core, &self.lane, at.connection.ceiling());
@@ -149,42 +157,42 @@ impl Worker {
         }
     }
 
-    /// Lets the request in the frame wait for a permit.
+    /// The priority at which the request in the frame waits for a permit: that of its lane, or in a
+    /// pool without lanes its own. Sets the `places` of the header if that is decoded here.
     #[cold]
-    fn buffer(
+    fn rank(
         &mut self,
         at: At<'_>,
-        target: DispatchTarget,
+        target: &DispatchTarget,
         scheduler: &PoolScheduler,
-        work: WorkGuard<'_>,
         header: MessageHeader,
-    ) -> Result<(), End> {
-        let lane = target.lane.clone();
-        let rank = if lane.setup().laned || scheduler.keeps_order() {
-            None
-        } else {
-            // A reader thread never dispatches, so it resets its arena itself.
-            self.arena.reset();
-            let ceiling = at.connection.ceiling();
-            dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling)
-        };
-        // A waiting request keeps no more memory than it needs.
-        let mut copy = Frame::new(self.request.len(), usize::MAX);
-        let is_copied = copy.extend_from_slice(self.request.as_slice()).is_ok();
-        let own = if is_copied {
-            std::mem::replace(&mut self.request, copy)
-        } else {
-            Frame::new(FRAME_CAPACITY, usize::MAX)
-        };
-        let request = self.queue(target, at, work, header, own);
-        // If there are no permits at all, the first thread on demand could not be started: no
-        // thread would ever take the request.
-        if !is_copied || scheduler.crew(lane.index()).counts().0 == 0 {
+        places: &mut Option<HeaderPlaces>,
+    ) -> Option<Priority> {
+        if target.lane.setup().laned || scheduler.keeps_order() {
+            return target.lane.priority();
+        }
+        // A reader thread never dispatches, so it resets its arena itself.
+        self.arena.reset();
+        let ceiling = at.connection.ceiling();
+        let (rank, decoded) =
+            dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling);
+        *places = decoded;
+        rank.or_else(|| target.lane.priority())
+    }
+
+    /// Lets a request wait for a permit. If there are no permits at all, the first thread on demand
+    /// could not be started: no thread would ever take the request.
+    fn buffer(
+        &mut self,
+        scheduler: &PoolScheduler,
+        request: QueuedRequest,
+        rank: Option<Priority>,
+    ) {
+        if scheduler.crew(request.lane().index()).counts().0 == 0 {
             self.turn_away(request);
         } else {
-            self.offer(scheduler, request, rank.or_else(|| lane.priority()));
+            self.offer(scheduler, request, rank);
         }
-        Ok(())
     }
 
     /// Lets a request wait for a permit in the backlog of its lane.
@@ -192,8 +200,8 @@ impl Worker {
         let lane = request.lane().clone();
         match scheduler.buffer(request, rank) {
             BufferOutcome::Permitted(mut request) if scheduler.readers_dispatch() => {
-                self.permit = request.take_permit();
-                drop(request.serve_by(self));
+                self.permit = request.permit.take();
+                drop(self.complete(request, None));
             }
             BufferOutcome::Permitted(request) => scheduler.assign(request),
             BufferOutcome::Waits { evicted } => {
@@ -211,7 +219,7 @@ impl Worker {
         let lane = format_args!("lane {}", request.lane().setup().name);
         let incidents = &self.core.incidents;
         incidents.note(Incident::RefusedRequest, &lane, 0);
-        drop(request.refuse_by(self));
+        drop(self.complete(request, Some(DISCARDED)));
     }
 
     /// Starts the thread of a new permit, once there is a request for it; returns whether it was
@@ -269,7 +277,7 @@ impl Worker {
 
     /// Serves a request that has a permit; a request of another lane at the priority of that lane.
     pub(in crate::server) fn serve_queued(&mut self, mut request: QueuedRequest) {
-        self.permit = request.take_permit();
+        self.permit = request.permit.take();
         let home = if Arc::ptr_eq(request.lane(), &self.lane) {
             // Another thread has taken the request for which this one was raised.
             self.restore_priority();
@@ -277,9 +285,9 @@ impl Worker {
         } else {
             Some(self.visit(request.lane().clone()))
         };
-        let role = request.priority().map_or(Role::Lane, Role::LaneAt);
+        let role = request.target.at.map_or(Role::Lane, Role::LaneAt);
         let own_role = std::mem::replace(&mut self.thread.role, role);
-        let frame = request.serve_by(self);
+        let frame = self.complete(request, None);
         self.thread.role = own_role;
         if let Some(scheduler) = self.lane.strategy().scheduler() {
             scheduler.give_frame_back(frame);
