@@ -119,7 +119,7 @@ impl Context<'_> {
         }
 
         #[cfg(feature = "diop")]
-        if self.at.connection.is_datagram_peer() {
+        if self.at.connection.is_datagram_peer {
             let forwarded =
                 proof::forwards(self.core, self.at, &mut header, message.size, &mut reply);
             if forwarded.map_err(|_| End::Lost)? {
@@ -149,7 +149,7 @@ impl Context<'_> {
             Err(UpcallError::ByAnotherThread(priority)) => {
                 Some(HandOffTarget::MainThread(priority))
             }
-            Err(UpcallError::Parked(..)) if self.at.lane.parking().is_full() => {
+            Err(UpcallError::Parked(..)) if self.at.lane.parking.is_full() => {
                 reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
                 None
             }
@@ -184,7 +184,7 @@ impl Context<'_> {
             ResponseFlags::SyncWithServer | ResponseFlags::SyncWithTarget => !reply.is_sent(),
         };
         reply.finish();
-        if answered && self.reply.len() > self.at.connection.largest() {
+        if answered && self.reply.len() > self.at.connection.largest {
             return self.refuse(message, REPLY_TOO_LARGE);
         }
         Ok(if answered {
@@ -395,7 +395,7 @@ impl<'a> Request<'a> {
             },
             key,
             propagated,
-            ceiling: self.at.connection.ceiling(),
+            ceiling: self.at.connection.ceiling,
             thread,
         };
         let answer_early = |answer: &[u8]| {

@@ -41,7 +41,7 @@ use crate::rtcorba::Priority;
 
 /// A lane of a thread pool.
 pub(crate) struct Lane {
-    setup: LaneSetup,
+    pub(super) setup: LaneSetup,
     reactor: Reactor,
     /// Emptied, and so closed, when the lane ends.
     acceptors: PiMutex<Vec<EndpointSlot>>,
@@ -49,7 +49,7 @@ pub(crate) struct Lane {
     /// Whether it reads requests; otherwise another lane does for it.
     reads: bool,
     /// Less urgent lanes for which it reads, the most urgent first. They end after it.
-    served_lanes: Box<[Arc<Self>]>,
+    pub(super) served_lanes: Box<[Arc<Self>]>,
     pub(super) connections: Slots<ServerConnection>,
     max_connections: u32,
     /// The greatest number of connections of one peer.
@@ -76,7 +76,8 @@ pub(crate) struct Lane {
     /// The tick of the last check for connections without a whole message.
     silent_mark: AtomicU32,
     datagram_peers: DatagramPeers,
-    parking: Parking<QueuedRequest>,
+    /// The requests that it has read and that wait for their POAs.
+    pub(super) parking: Parking<QueuedRequest>,
     stop: Wake,
     stopping: AtomicBool,
     /// Threads that have not ended.
@@ -88,9 +89,9 @@ pub(crate) struct Lane {
     pub(super) warned: AtomicBool,
     /// The number of the next thread, for its name.
     numbers: AtomicU32,
-    strategy: LaneStrategy,
+    pub(super) strategy: LaneStrategy,
     waiting: Waiting,
-    watch: LaneWatch,
+    pub(super) watch: LaneWatch,
     probe: Option<StageProbe>,
 }
 
@@ -196,11 +197,6 @@ impl Lane {
         self.reads
     }
 
-    /// The lanes for which it reads besides itself.
-    pub(super) fn served_lanes(&self) -> &[Arc<Self>] {
-        &self.served_lanes
-    }
-
     /// The lane of a priority, among this one and those that it serves; the least urgent lane if
     /// none has the priority.
     #[cfg(feature = "baselines")]
@@ -210,18 +206,9 @@ impl Lane {
         own.unwrap_or_else(|| self.served_lanes.last().unwrap_or(self))
     }
 
-    pub(super) fn setup(&self) -> &LaneSetup {
-        &self.setup
-    }
-
     /// The index of the lane in its pool.
     pub(super) fn index(&self) -> usize {
         self.setup.id.1 as usize
-    }
-
-    #[inline]
-    pub(super) fn strategy(&self) -> &LaneStrategy {
-        &self.strategy
     }
 
     /// Whether neither the lane nor the connection has ended.
@@ -229,18 +216,9 @@ impl Lane {
         !self.is_stopping() && self.connections.get(key).is_some()
     }
 
-    /// The requests that it has read and that wait for their POAs.
-    pub(super) fn parking(&self) -> &Parking<QueuedRequest> {
-        &self.parking
-    }
-
     /// Makes a thread check whether parked requests may continue.
     pub(crate) fn ring(&self) {
         self.parking.bell.notify();
-    }
-
-    pub(super) fn watch(&self) -> &LaneWatch {
-        &self.watch
     }
 
     pub(super) fn next_number(&self) -> u32 {
@@ -537,7 +515,7 @@ impl Lane {
         drop(acceptors);
         for key in self.connections.keys() {
             let hears = |connection: &ServerConnection| {
-                connection.has_many_peers() && is_bound_to(connection.transport(), group)
+                connection.many_peers && is_bound_to(connection.transport(), group)
             };
             if self.connections.get(key).is_some_and(|c| hears(&c)) {
                 self.end(key);

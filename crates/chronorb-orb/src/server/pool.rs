@@ -270,7 +270,7 @@ impl Threadpool {
             .map(|scheduler| scheduler.close())
             .unwrap_or_default();
         for lane in &self.lanes {
-            lane.parking().close(&mut left);
+            lane.parking.close(&mut left);
         }
         left
     }

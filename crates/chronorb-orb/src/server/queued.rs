@@ -111,11 +111,11 @@ impl QueuedRequest {
     fn park(self, ticket: Option<Ticket>, priority: Option<Priority>) {
         let lane = self.work.entrance.clone();
         let until = self.waited.as_ref().map(|(_, until)| *until);
-        lane.parking().park(ParkedRequest {
+        lane.parking.park(ParkedRequest {
             octets: self.message.len(),
             ticket,
             priority,
-            until: until.unwrap_or_else(|| lane.parking().deadline()),
+            until: until.unwrap_or_else(|| lane.parking.deadline()),
             request: self,
         });
     }

@@ -31,16 +31,17 @@ use crate::rtcorba::Priority;
 
 /// The threads of a pool's lanes and their requests.
 pub(super) struct PoolScheduler {
-    strategy: ThreadpoolStrategy,
+    pub(super) strategy: ThreadpoolStrategy,
     posts: Box<[Post]>,
     /// The lanes from which each may borrow, the nearest first.
     lenders: Box<[Box<[usize]>]>,
     /// The lanes that may borrow from each, the most urgent first.
     borrowers: Box<[Box<[usize]>]>,
-    buffers: bool,
+    /// Requests without a permit are read, and wait in the scheduler.
+    pub(super) buffers: bool,
     idle_timeout: Duration,
     /// Wakes threads that wait on the reactor of their lane.
-    kick: Option<Kick>,
+    pub(super) kick: Option<Kick>,
     /// Counts the occasions on which a reader without a permit may find one.
     vacancy: Gate,
     awaiting: AtomicU32,
@@ -160,33 +161,6 @@ impl PoolScheduler {
 
     pub(super) fn crew(&self, lane: usize) -> &Crew<QueuedRequest> {
         &self.posts[lane].crew
-    }
-
-    /// Whether the thread that has read a request dispatches it, if there is a permit.
-    pub(super) fn readers_dispatch(&self) -> bool {
-        self.strategy.readers_dispatch()
-    }
-
-    /// Whether the requests that wait in a lane are served in the order of arrival, whatever their
-    /// priorities.
-    pub(super) fn keeps_order(&self) -> bool {
-        self.strategy.keeps_order()
-    }
-
-    /// Whether filters assign the lane of a request.
-    #[cfg(feature = "baselines")]
-    pub(super) fn filters(&self) -> bool {
-        self.strategy.filters()
-    }
-
-    /// Whether requests without a permit are read, and wait in the scheduler.
-    pub(super) fn buffers(&self) -> bool {
-        self.buffers
-    }
-
-    /// The signal that wakes threads at the reactor of their lane, where it is needed.
-    pub(super) fn kick(&self) -> Option<Kick> {
-        self.kick
     }
 
     /// The time that a thread of a lane may be idle before it ends; `None` for ever.
@@ -330,7 +304,7 @@ impl PoolScheduler {
             }
             if let Some(own) = self.crew(lane).finish() {
                 let own = own.grant(permit);
-                return if self.keeps_order() {
+                return if self.strategy.keeps_order() {
                     self.first_of(lane, own)
                 } else {
                     Some(own)

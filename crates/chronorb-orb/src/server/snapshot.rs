@@ -41,7 +41,7 @@ pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
     }
     let take = are_times_wanted(core);
     for lane in pools.all().flat_map(|pool| pool.lanes()) {
-        lane.watch().takes_times.store(take, Ordering::Relaxed);
+        lane.watch.takes_times.store(take, Ordering::Relaxed);
     }
 }
 
@@ -59,8 +59,8 @@ fn of_pool(pool: &Threadpool) -> PoolSnapshot {
 }
 
 fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
-    let (setup, watch) = (lane.setup(), lane.watch());
-    let (seats, queued) = match lane.strategy().scheduler() {
+    let (setup, watch) = (&lane.setup, &lane.watch);
+    let (seats, queued) = match lane.strategy.scheduler() {
         Some(scheduler) => {
             let (permits, _, waiting) = scheduler.crew(lane.index()).counts();
             (permits, waiting)
@@ -91,7 +91,7 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
             .collect(),
         connections: lane.connections.len(),
         seats,
-        queued: queued + lane.parking().count() as u32,
+        queued: queued + lane.parking.count() as u32,
         accepted: count(&watch.accepted),
         served: watch.served(),
         refused: count(&watch.refused),
@@ -99,7 +99,7 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
         borrowed: count(&watch.borrowed),
         times: watch.times(),
         staying: lane
-            .strategy()
+            .strategy
             .affinity()
             .map_or(0, |affinity| affinity.stays.staying()),
         threads: threads.collect(),

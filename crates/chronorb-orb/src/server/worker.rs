@@ -48,19 +48,19 @@ pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
 
 /// A thread with the resources for one request: frames and an arena of its own.
 pub(super) struct Worker {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     host: Host,
     /// The lane that it works for at present.
-    lane: Arc<Lane>,
+    pub(super) lane: Arc<Lane>,
     thread: Thread,
     request: Frame,
     reply: Frame,
     arena: Arena,
-    watch: Arc<ThreadWatch>,
+    pub(super) watch: Arc<ThreadWatch>,
     /// The permit to dispatch, where a scheduler grants permits.
     permit: Option<DispatchPermit>,
     /// The member number of the thread in the crew of its lane.
-    member: Option<usize>,
+    pub(super) member: Option<usize>,
     /// Set while the thread has the priority of another lane.
     raised: bool,
     /// The entry of the thread among those that can be called back from a connection.
@@ -112,21 +112,9 @@ impl Worker {
         (self.reply, self.arena)
     }
 
-    pub(super) fn core(&self) -> &Arc<Core> {
-        &self.core
-    }
-
-    pub(super) fn lane(&self) -> &Arc<Lane> {
-        &self.lane
-    }
-
-    pub(super) fn watch(&self) -> &Arc<ThreadWatch> {
-        &self.watch
-    }
-
     /// Makes it a thread that may wait on connections, where the lane has an affinity.
     pub(super) fn become_stayer(&mut self) {
-        let affinity = self.lane.strategy().affinity();
+        let affinity = self.lane.strategy.affinity();
         self.stayer = affinity.map(|affinity| affinity.stayer());
     }
 
@@ -142,7 +130,7 @@ impl Worker {
                 return;
             };
             let at = At::new(lane, &connection, key);
-            let served = match lane.strategy().scheduler() {
+            let served = match lane.strategy.scheduler() {
                 None => self.read_and_dispatch(at, event),
                 Some(scheduler) => self.read_and_schedule(at, scheduler, event),
             };
@@ -175,7 +163,7 @@ impl Worker {
     ) -> Result<Option<(MessageHeader, WorkGuard<'c>)>, End> {
         let connection = at.connection;
         #[cfg(feature = "miop")]
-        if connection.has_many_peers() {
+        if connection.many_peers {
             return self.take_from_group(at);
         }
         self.core.at(Stage::Read);
@@ -271,7 +259,7 @@ impl Worker {
         header: MessageHeader,
         cause: CdrError,
     ) -> Result<(), End> {
-        let watch = at.lane.watch();
+        let watch = &at.lane.watch;
         watch.refused.fetch_add(1, Ordering::Relaxed);
         self.refuse(at, header, cause.into()).map(drop)
     }
@@ -294,12 +282,12 @@ impl Worker {
     /// Continues a request that was parked at the lane, if one may continue.
     #[cold]
     pub(super) fn resume(&mut self, lane: &Lane) {
-        let Some(parked) = lane.parking().take() else {
+        let Some(parked) = lane.parking.take() else {
             return;
         };
         let (is_late, priority) = (parked.is_late(), parked.priority);
         let request = QueuedRequest::of_parked(parked);
-        match lane.strategy().scheduler() {
+        match lane.strategy.scheduler() {
             _ if is_late => drop(self.complete(request, Some(DISCARDED))),
             None => drop(self.complete(request, None)),
             Some(scheduler) => self.schedule_parked(lane, scheduler, request, priority),
@@ -404,9 +392,9 @@ impl Worker {
         places: Option<&HeaderPlaces>,
     ) -> Result<MessageOutcome, End> {
         self.watch.set(Activity::Serving);
-        let begun = self.lane.watch().now();
+        let begun = self.lane.watch.now();
         #[cfg(feature = "miop")]
-        if at.connection.has_many_peers() {
+        if at.connection.many_peers {
             let handled = self.handle_for_group(at.lane, header);
             self.watch.has_served(begun);
             return handled;
@@ -479,10 +467,10 @@ fn thread_of(core: &Core, lane: &Lane) -> Thread {
     Thread {
         own: OwnPriority {
             priority: lane.priority(),
-            scheduling: Some(lane.setup().scheduling),
+            scheduling: Some(lane.setup.scheduling),
         },
         patience: core.config.hold_timeout,
-        parks: lane.strategy().parks(),
+        parks: lane.strategy.parks(),
         role: Role::Lane,
     }
 }

@@ -51,7 +51,7 @@ impl Lane {
     /// message has arrived, the oldest first; then the connection that was idle longest.
     #[cold]
     pub(super) fn make_room(&self, of: Option<Origin>) -> bool {
-        self.end_one(&|connection| of.is_none() || connection.origin() == of)
+        self.end_one(&|connection| of.is_none() || connection.origin == of)
     }
 
     /// Ends the connection of a datagram peer that is quiet, if there is one; returns whether there
@@ -59,13 +59,13 @@ impl Lane {
     #[cold]
     pub(super) fn evict_datagram_peer(&self) -> bool {
         let may_exist = self.datagram_peers.idle_look().is_some();
-        may_exist && self.end_one(&ServerConnection::is_datagram_peer)
+        may_exist && self.end_one(&|connection: &ServerConnection| connection.is_datagram_peer)
     }
 
     /// The number of connections of an origin.
     pub(super) fn connections_of(&self, origin: Origin) -> usize {
         let all = (0..self.connections.bound()).filter_map(|index| self.connections.get_at(index));
-        let its = all.filter(|(_, connection)| connection.origin() == Some(origin));
+        let its = all.filter(|(_, connection)| connection.origin == Some(origin));
         its.count()
     }
 
@@ -120,7 +120,7 @@ impl Lane {
             None if self.strategy.evicts_held_input() => {}
             None => return false,
         }
-        let incident = if connection.is_datagram_peer() {
+        let incident = if connection.is_datagram_peer {
             Incident::DatagramPeerEvicted
         } else {
             Incident::Evicted
@@ -167,7 +167,7 @@ impl Lane {
             let mut most = None;
             for index in 0..self.connections.bound() {
                 if let Some((key, connection)) = self.connections.get_at(index) {
-                    most = most.max(Some((connection.account().rank(), key)));
+                    most = most.max(Some((connection.account.rank(), key)));
                 }
             }
             let Some(((1.., _), key)) = most else {
@@ -177,7 +177,7 @@ impl Lane {
                 continue;
             };
             // `None`: another thread aborts this connection.
-            let Some(octets) = connection.account().write_off() else {
+            let Some(octets) = connection.account.write_off() else {
                 continue;
             };
             let number = i64::try_from(octets).unwrap_or(i64::MAX);

@@ -40,7 +40,7 @@ impl Worker {
         } = at;
         // Threads at the reactor check slow peers, so none may be missing there.
         let affinity = lane
-            .strategy()
+            .strategy
             .affinity()
             .filter(|affinity| !lane.load.has_slow() && affinity.stays.is_time());
         let (Some(affinity), Some(stayer)) = (affinity, self.stayer.clone()) else {
@@ -82,8 +82,7 @@ impl Worker {
         let At {
             lane, connection, ..
         } = at;
-        let (Some(affinity), Some(stayer)) = (lane.strategy().affinity(), self.stayer.clone())
-        else {
+        let (Some(affinity), Some(stayer)) = (lane.strategy.affinity(), self.stayer.clone()) else {
             return Err(End::Lost);
         };
         let mut backoff = Backoff::new();
@@ -95,7 +94,7 @@ impl Worker {
             }
         };
         let transport = connection.transport();
-        let Some(mut stay) = affinity.keep(&stayer, transport, at.key, || lane.is_live(at.key))
+        let Some(mut stay) = affinity.enter(&stayer, transport, at.key, || lane.is_live(at.key))
         else {
             return Ok(());
         };

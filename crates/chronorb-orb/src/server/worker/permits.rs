@@ -34,7 +34,7 @@ impl Worker {
         scheduler: &PoolScheduler,
         event: Event,
     ) -> Result<(), End> {
-        if !scheduler.buffers() && self.permit.is_none() {
+        if !scheduler.buffers && self.permit.is_none() {
             // Without a permit nothing is read: the transport's flow control holds the client back.
             self.permit = scheduler.find_permit(self.lane.index());
             let waited = self.permit.is_none();
@@ -57,7 +57,7 @@ impl Worker {
         #[cfg_attr(not(feature = "baselines"), expect(unused_mut))]
         let (mut target, mut places) = (self.own_target(), None);
         #[cfg(feature = "baselines")]
-        if scheduler.filters() && !at.connection.has_many_peers() {
+        if scheduler.strategy.filters() && !at.connection.many_peers {
             match self.filter(at, header)? {
                 Some(filtered) => (target, places) = filtered,
                 None => return Ok(()),
@@ -65,7 +65,8 @@ impl Worker {
         }
         match self.obtain_permit(scheduler, &target.lane) {
             Some(permit)
-                if permit.lane() == target.lane.index() && scheduler.readers_dispatch() =>
+                if permit.lane() == target.lane.index()
+                    && scheduler.strategy.readers_dispatch() =>
             {
                 self.permit = Some(permit);
                 self.dispatch(at, work, header)
@@ -99,11 +100,13 @@ impl Worker {
     ) {
         let target = request.lane().clone();
         match self.obtain_permit(scheduler, &target) {
-            Some(permit) if permit.lane() == target.index() && scheduler.readers_dispatch() => {
+            Some(permit)
+                if permit.lane() == target.index() && scheduler.strategy.readers_dispatch() =>
+            {
                 self.serve_queued(request.grant(permit));
             }
             Some(permit) => assign(scheduler, request, permit),
-            None if scheduler.buffers() => {
+            None if scheduler.buffers => {
                 self.offer(scheduler, request, priority.or_else(|| target.priority()));
             }
             None => {
@@ -139,7 +142,7 @@ impl Worker {
     ) -> Result<Option<(DispatchTarget, Option<HeaderPlaces>)>, End> {
         // A reader thread never dispatches, so it resets its arena itself.
         self.arena.reset();
-        let (core, lane, ceiling) = (&self.core, &self.lane, at.connection.ceiling());
+        let (core, lane, ceiling) = (&self.core, &self.lane, at.connection.ceiling);
         let target = crate::server::filter::target_of(
             core,
             lane,
@@ -168,12 +171,12 @@ impl Worker {
         header: MessageHeader,
         places: &mut Option<HeaderPlaces>,
     ) -> Option<Priority> {
-        if target.lane.setup().laned || scheduler.keeps_order() {
+        if target.lane.setup.laned || scheduler.strategy.keeps_order() {
             return target.lane.priority();
         }
         // A reader thread never dispatches, so it resets its arena itself.
         self.arena.reset();
-        let ceiling = at.connection.ceiling();
+        let ceiling = at.connection.ceiling;
         let (rank, decoded) =
             dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling);
         *places = decoded;
@@ -199,13 +202,13 @@ impl Worker {
     fn offer(&mut self, scheduler: &PoolScheduler, request: QueuedRequest, rank: Option<Priority>) {
         let lane = request.lane().clone();
         match scheduler.buffer(request, rank) {
-            BufferOutcome::Permitted(mut request) if scheduler.readers_dispatch() => {
+            BufferOutcome::Permitted(mut request) if scheduler.strategy.readers_dispatch() => {
                 self.permit = request.permit.take();
                 drop(self.complete(request, None));
             }
             BufferOutcome::Permitted(request) => scheduler.assign(request),
             BufferOutcome::Waits { evicted } => {
-                lane.watch().buffered.fetch_add(1, Ordering::Relaxed);
+                lane.watch.buffered.fetch_add(1, Ordering::Relaxed);
                 evicted.into_iter().for_each(|less| self.turn_away(less));
             }
             BufferOutcome::Refused(request) => self.turn_away(request),
@@ -214,9 +217,9 @@ impl Worker {
 
     /// Tells the client of a request that there is no room for it.
     fn turn_away(&mut self, request: QueuedRequest) {
-        let watch = request.lane().watch();
+        let watch = &request.lane().watch;
         watch.refused.fetch_add(1, Ordering::Relaxed);
-        let lane = format_args!("lane {}", request.lane().setup().name);
+        let lane = format_args!("lane {}", request.lane().setup.name);
         let incidents = &self.core.incidents;
         incidents.note(Incident::RefusedRequest, &lane, 0);
         drop(self.complete(request, Some(DISCARDED)));
@@ -226,7 +229,7 @@ impl Worker {
     /// started.
     #[cold]
     fn start_thread(&self, scheduler: &PoolScheduler, lane: &Arc<Lane>) -> bool {
-        let part = if scheduler.readers_dispatch() {
+        let part = if scheduler.strategy.readers_dispatch() {
             ThreadPart::Leader
         } else {
             ThreadPart::Dispatcher
@@ -254,11 +257,6 @@ impl Worker {
         self.rise(scheduler)
     }
 
-    /// Records its member number in the crew of its lane.
-    pub(in crate::server) fn become_member(&mut self, member: usize) {
-        self.member = Some(member);
-    }
-
     /// Notes that it is no longer idle. Returns whether it was called.
     pub(in crate::server) fn rise(&mut self, scheduler: &PoolScheduler) -> bool {
         let crew = scheduler.crew(self.lane.index());
@@ -271,7 +269,7 @@ impl Worker {
     pub(in crate::server) fn restore_priority(&mut self) {
         if std::mem::take(&mut self.raised) {
             // The thread was started with this priority, so it is permitted.
-            let _ = set_current(self.lane.setup().scheduling);
+            let _ = set_current(self.lane.setup.scheduling);
         }
     }
 
@@ -289,7 +287,7 @@ impl Worker {
         let own_role = std::mem::replace(&mut self.thread.role, role);
         let frame = self.complete(request, None);
         self.thread.role = own_role;
-        if let Some(scheduler) = self.lane.strategy().scheduler() {
+        if let Some(scheduler) = self.lane.strategy.scheduler() {
             scheduler.give_frame_back(frame);
         }
         if let Some(home) = home {
@@ -301,8 +299,8 @@ impl Worker {
     #[cold]
     fn visit(&mut self, lane: Arc<Lane>) -> Arc<Lane> {
         // The request is served even where the process may not use the priority.
-        let _ = set_current(lane.setup().scheduling);
-        set_lane_of_thread(&self.core, lane.setup());
+        let _ = set_current(lane.setup.scheduling);
+        set_lane_of_thread(&self.core, &lane.setup);
         self.thread = thread_of(&self.core, &lane);
         std::mem::replace(&mut self.lane, lane)
     }
@@ -324,7 +322,7 @@ impl Worker {
 fn assign(scheduler: &PoolScheduler, request: QueuedRequest, permit: DispatchPermit) {
     let lane = request.lane();
     if permit.lane() != lane.index() {
-        lane.watch().borrowed.fetch_add(1, Ordering::Relaxed);
+        lane.watch.borrowed.fetch_add(1, Ordering::Relaxed);
     }
     scheduler.assign(request.grant(permit));
 }
