@@ -16,12 +16,13 @@ use chronorb_transport::Connection;
 use crate::call::{Call, IncomingRequest, ReplyWriter, Skeleton, reply_error};
 use crate::config::PriorityExcess;
 use crate::core::Core;
+use crate::failure::NO_SUCH_ADAPTER;
 use crate::incident::Incident;
 use crate::object::{OBJECT_ID, Object};
 use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::{
-    Closed, Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, SerialGuard, ThreadModel,
+    Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, SerialGuard, ThreadModel, WaitCause,
 };
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
@@ -93,7 +94,7 @@ pub(crate) enum UpcallError {
     /// of a lane.
     ByAnotherThread(Option<Priority>),
     /// The request has to wait for the POA of this key, by its priority.
-    Parked(Key, Closed, Option<Priority>),
+    Parked(Key, WaitCause, Option<Priority>),
 }
 
 impl<E: Into<Refusal>> From<E> for UpcallError {
@@ -199,7 +200,7 @@ impl Upcall<'_> {
         match poa.entry(priority, parks == Parks::Again) {
             Entry::Now => Ok(Duration::ZERO),
             Entry::Waits => Ok(self.thread.patience),
-            Entry::Parks => Err(UpcallError::Parked(poa.place(), Closed::Busy, priority)),
+            Entry::Parks => Err(UpcallError::Parked(poa.place(), WaitCause::Busy, priority)),
         }
     }
 
@@ -214,7 +215,7 @@ impl Upcall<'_> {
         entered.map_err(|exception| match self.thread.parks {
             Parks::Yes | Parks::Again if patience.is_zero() => {
                 // The POA was free just before.
-                UpcallError::Parked(poa.place(), Closed::Busy, priority)
+                UpcallError::Parked(poa.place(), WaitCause::Busy, priority)
             }
             _ => UpcallError::Exception(exception),
         })
@@ -262,7 +263,11 @@ impl Upcall<'_> {
                 let active = active.as_deref();
                 let priority =
                     poa.priority_of_request(active, key.id, self.propagated, self.ceiling);
-                return Err(UpcallError::Parked(poa.place(), Closed::Held, priority.0));
+                return Err(UpcallError::Parked(
+                    poa.place(),
+                    WaitCause::Held,
+                    priority.0,
+                ));
             }
             // A waiting request is not in the POA, which may be destroyed meanwhile.
             let waiting = Poa::clone(&poa);
@@ -463,8 +468,6 @@ fn is_lane_of(core: &Core, poa: &Poa, priority: Option<Priority>) -> bool {
 }
 
 const TOLD_ONCE: &str = "the client gets UNKNOWN; the operation's next panics are counted";
-const NO_SUCH_ADAPTER: SystemException =
-    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
 const ABOVE_CEILING: SystemException = SystemException::no(
     SystemExceptionKind::NoPermission,
     minor::PRIORITY_ABOVE_CEILING,

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::object::Object;
 use crate::poa::{ObjectError, ObjectId, Poa};
-use crate::server::Threadpool;
+use crate::server::ServerPool;
 
 /// A failure of joining a group, or of querying the membership.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -216,7 +216,7 @@ fn target(reference: &Object) -> Result<(GroupId, Address), GroupError> {
 
 /// Makes all lanes of a pool listen at a group.
 fn listen(
-    pool: &Threadpool,
+    pool: &ServerPool,
     core: &crate::core::Core,
     address: &Address,
 ) -> Result<(), SystemException> {

@@ -13,7 +13,6 @@ mod place;
 mod report;
 mod serve;
 mod session;
-mod switch;
 mod thread;
 
 pub use client::{Client, ClientError};

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use chronorb_rt::Monotonic;
+use chronorb_rt::{Gate, Monotonic, Wake};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
@@ -14,7 +14,6 @@ use rustix::process::geteuid;
 use super::place::Socket;
 use super::report::{Report, refusal};
 use super::session::{Answer, Session};
-use super::switch::{ENDED, RUNNING, Switch};
 use crate::core::Core;
 use crate::server::{self, Watcher};
 
@@ -155,6 +154,17 @@ struct Ready {
     /// In the order of the sessions.
     sessions: Vec<PollFlags>,
 }
+
+/// A signal to the thread to end, and from it that it has ended.
+pub(super) struct Switch {
+    /// [`RUNNING`], [`STOPPING`] or [`ENDED`].
+    pub(super) state: Gate,
+    pub(super) wake: Wake,
+}
+
+pub(super) const RUNNING: u32 = 0;
+pub(super) const STOPPING: u32 = 1;
+pub(super) const ENDED: u32 = 2;
 
 /// Signals the end to its waiter on every path, when it is dropped.
 struct EndSignal(Arc<Switch>);

@@ -17,6 +17,7 @@ use super::{
 use crate::call::Servant;
 use crate::demux::hash_of;
 use crate::failure;
+use crate::failure::DISCARDED;
 use crate::object::Object;
 use crate::rtcorba::Priority;
 
@@ -402,7 +403,5 @@ impl Poa {
     }
 }
 
-const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
 /// The length of an id of an incarnation and a number.
 pub(crate) const NUMBERED: usize = 16;

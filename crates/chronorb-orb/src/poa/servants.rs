@@ -16,6 +16,7 @@ use super::{
 };
 use crate::call::{Servant, Skeleton, bad_operation};
 use crate::core::Core;
+use crate::failure::DISCARDED;
 use crate::rtcorba::Priority;
 
 /// A value that can be activated: a skeleton, or one that is shared already.
@@ -411,8 +412,6 @@ const POLICY_VIOLATED: SystemException = SystemException::no(
     SystemExceptionKind::ObjAdapter,
     minor::SERVANT_VIOLATES_POLICY,
 );
-const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
 const MANAGER_PANICKED: SystemException = SystemException::new(
     SystemExceptionKind::Unknown,
     minor::SERVANT_PANICKED,

@@ -5,7 +5,7 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_giop::SystemException;
 use chronorb_rt::{Full, Key, PiMutex, Removed, SlotRef};
 
 use super::code::KeyCodes;
@@ -15,6 +15,7 @@ use super::{ObjectId, Poa, ThreadModel};
 use crate::call::Servant;
 use crate::config::OrbConfig;
 use crate::demux::{Demultiplexing, Directory, DirectoryEntry};
+use crate::failure::{ADAPTER_DESTROYED, NO_SUCH_ADAPTER};
 use crate::rtcorba::Priority;
 
 /// All POAs of an ORB.
@@ -165,7 +166,7 @@ impl PoaTable {
                 // A request may still be in it.
                 let dying = self.held_at(key).is_some();
                 return Err(if dying {
-                    BEING_DESTROYED
+                    ADAPTER_DESTROYED
                 } else {
                     NO_SUCH_ADAPTER
                 });
@@ -326,10 +327,5 @@ impl Poa {
 
 /// The last reader of a removed POA completes its destruction.
 const ORPHANS: fn(Poa) = |poa| poa.release_hold();
-
-const NO_SUCH_ADAPTER: SystemException =
-    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
-const BEING_DESTROYED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::ADAPTER_DESTROYED);
 
 const MAX_POAS: u32 = 1 << 20;

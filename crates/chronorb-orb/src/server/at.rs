@@ -10,7 +10,7 @@ use chronorb_transport::Event;
 
 use super::connection::ServerConnection;
 use super::end::{End, LostConnection};
-use super::lane::Lane;
+use super::lane::ServerLane;
 use crate::core::Core;
 use crate::gather::{GatherError, Send};
 use crate::incident::Incident;
@@ -20,7 +20,7 @@ use crate::observe::Stage;
 /// it.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'l> {
-    pub(super) lane: &'l Lane,
+    pub(super) lane: &'l ServerLane,
     pub(super) connection: &'l ServerConnection,
     /// The key of the connection among those of the lane, and its token in the reactor.
     pub(super) key: Key,
@@ -28,7 +28,7 @@ pub(crate) struct At<'l> {
 
 impl<'l> At<'l> {
     #[inline]
-    pub(super) fn new(lane: &'l Lane, connection: &'l ServerConnection, key: Key) -> Self {
+    pub(super) fn new(lane: &'l ServerLane, connection: &'l ServerConnection, key: Key) -> Self {
         Self {
             lane,
             connection,

@@ -24,11 +24,12 @@ use super::end::End;
 use super::proof;
 use crate::call::{IncomingRequest, ReplyWriter, reply_error};
 use crate::core::Core;
+use crate::failure::{DISCARDED, NO_SUCH_ADAPTER};
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::observe::Stage;
 use crate::peer::Peer;
-use crate::poa::{Closed, ObjectKey};
+use crate::poa::{ObjectKey, WaitCause};
 use crate::rtcorba::Priority;
 use crate::upcall::{Dispatch, NON_EXISTENT};
 use crate::upcall::{Thread, Upcall, UpcallError};
@@ -66,7 +67,7 @@ pub(super) enum HandOffTarget {
     /// The main thread has to serve the request, at this priority.
     MainThread(Option<Priority>),
     /// The request has to wait: the key of its POA, the reason, and the priority of the request.
-    Parking(Key, Closed, Option<Priority>),
+    Parking(Key, WaitCause, Option<Priority>),
 }
 
 impl Context<'_> {
@@ -526,8 +527,3 @@ const REPLY_TOO_LARGE: SystemException = SystemException::new(
 /// The exception where the client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
-/// The exception where too many requests wait for a thread, or for the main thread.
-pub(super) const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
-const NO_SUCH_ADAPTER: SystemException =
-    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);

@@ -13,7 +13,7 @@ use chronorb_giop::{
 
 use super::dispatch;
 use super::end::End;
-use super::lane::Lane;
+use super::lane::ServerLane;
 use super::queued::DispatchTarget;
 use crate::config::{Filtered, FilteredRequest};
 use crate::core::Core;
@@ -28,7 +28,7 @@ use crate::rtcorba::Priority;
 /// connection.
 pub(super) fn target_of(
     core: &Core,
-    entrance: &Arc<Lane>,
+    entrance: &Arc<ServerLane>,
     request: &mut Frame,
     arena: &Arena,
     message: MessageHeader,

@@ -40,7 +40,7 @@ use crate::observe::{Stage, StageProbe};
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool.
-pub(crate) struct Lane {
+pub(crate) struct ServerLane {
     pub(super) setup: LaneSetup,
     reactor: Reactor,
     /// Emptied, and so closed, when the lane ends.
@@ -110,7 +110,7 @@ pub(super) enum Work {
     Nothing,
 }
 
-impl Lane {
+impl ServerLane {
     /// Returns a lane without threads yet. It also reads requests for the `served_lanes`.
     pub(super) fn open(
         core: &Core,

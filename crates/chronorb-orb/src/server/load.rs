@@ -158,7 +158,7 @@ impl Account {
     }
 
     /// Sets the octets that one direction of the connection keeps. Where the lane exceeds its bound
-    /// by that, it [aborts connections](super::lane::Lane::relieve).
+    /// by that, it [aborts connections](super::lane::ServerLane::relieve).
     pub(super) fn set(&self, accounted: &mut usize, octets: usize) {
         let books = &self.load.octets;
         if octets > *accounted {

@@ -31,11 +31,11 @@ mod worker;
 
 pub(crate) use at::ReplySink;
 pub(crate) use endpoints::PublishedEndpoint;
-pub(crate) use lane::Lane;
+pub(crate) use lane::ServerLane;
 pub use listening::{Listening, ListeningEndpoint, PeerProof};
 pub(crate) use listening::{listening, log_listening};
 pub(crate) use main_thread::MainThread;
 
-pub(crate) use pool::{PoolUse, Threadpool, is_pool_thread, is_published, report_unused_endpoints};
+pub(crate) use pool::{PoolUse, ServerPool, is_pool_thread, is_published, report_unused_endpoints};
 pub(crate) use snapshot::{Watcher, snapshot, take_times};
 pub(crate) use state::{ServerState, stop};

@@ -9,7 +9,7 @@ use chronorb_rt::{Deadline, Key};
 
 use super::connection::WorkGuard;
 use super::dispatch::{HandOff, HandOffTarget};
-use super::lane::Lane;
+use super::lane::ServerLane;
 use super::parking::ParkedRequest;
 use super::scheduler::DispatchPermit;
 use crate::core::Core;
@@ -18,7 +18,7 @@ use crate::rtcorba::Priority;
 
 /// The lane that serves a request.
 pub(super) struct DispatchTarget {
-    pub(super) lane: Arc<Lane>,
+    pub(super) lane: Arc<ServerLane>,
     /// The priority of the request, where a filter decides it instead of the POA.
     pub(super) at: Option<Priority>,
 }
@@ -42,7 +42,7 @@ pub(super) struct QueuedRequest {
 pub(super) struct QueuedWork {
     core: Arc<Core>,
     /// The lane that has read the message.
-    pub(super) entrance: Arc<Lane>,
+    pub(super) entrance: Arc<ServerLane>,
     pub(super) connection: Key,
 }
 
@@ -50,7 +50,7 @@ impl QueuedWork {
     /// Takes over the work of the thread that has read a message.
     pub(super) fn new(
         core: &Arc<Core>,
-        entrance: &Arc<Lane>,
+        entrance: &Arc<ServerLane>,
         connection: Key,
         work: WorkGuard<'_>,
     ) -> Self {
@@ -128,7 +128,7 @@ impl QueuedRequest {
     }
 
     /// The lane that it is served for: the one that has read it, or one that this lane serves.
-    pub(super) fn lane(&self) -> &Arc<Lane> {
+    pub(super) fn lane(&self) -> &Arc<ServerLane> {
         &self.target.lane
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::lane::Lane;
-use super::pool::Threadpool;
+use super::lane::ServerLane;
+use super::pool::ServerPool;
 use super::watch::are_times_wanted;
 use crate::core::Core;
 use crate::observe::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
@@ -45,7 +45,7 @@ pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
     }
 }
 
-fn of_pool(pool: &Threadpool) -> PoolSnapshot {
+fn of_pool(pool: &ServerPool) -> PoolSnapshot {
     let threads = chronorb_rt::list();
     PoolSnapshot {
         number: pool.number(),
@@ -58,7 +58,7 @@ fn of_pool(pool: &Threadpool) -> PoolSnapshot {
     }
 }
 
-fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
+fn of_lane(lane: &ServerLane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
     let (setup, watch) = (&lane.setup, &lane.watch);
     let (seats, queued) = match lane.strategy.scheduler() {
         Some(scheduler) => {

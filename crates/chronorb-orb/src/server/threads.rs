@@ -13,7 +13,7 @@ use chronorb_transport::Event;
 
 use super::at::At;
 use super::lane::setup::set_lane_of_thread;
-use super::lane::{Lane, Work};
+use super::lane::{ServerLane, Work};
 use super::scheduler::PoolScheduler;
 use super::strategy::{LaneStrategy, ThreadPart};
 use super::watch::ThreadWatch;
@@ -26,7 +26,7 @@ use crate::room::has_memory_for;
 
 /// Starts the threads of a lane and of the lanes that it serves. After an error, the caller stops
 /// those that were started.
-pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
+pub(super) fn start(core: &Arc<Core>, lane: &Arc<ServerLane>) -> Result<(), SystemException> {
     // The calling thread counts too until all others run, so that the lane cannot end before; a
     // lane in turn counts as a thread of the lanes that it serves.
     for lane in std::iter::once(lane).chain(&lane.served_lanes) {
@@ -46,7 +46,7 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
     started
 }
 
-fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
+fn start_static(core: &Arc<Core>, lane: &Arc<ServerLane>) -> Result<(), SystemException> {
     let threads = lane.setup.static_threads;
     let parts = lane.strategy.parts(threads, lane.reads());
     let mut parts = parts
@@ -63,7 +63,7 @@ fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExceptio
 )]
 pub(super) fn start_one(
     core: &Arc<Core>,
-    lane: &Arc<Lane>,
+    lane: &Arc<ServerLane>,
     part: ThreadPart,
 ) -> Result<(), SystemException> {
     let setup = &lane.setup;
@@ -98,7 +98,7 @@ pub(super) fn start_one(
 
 /// Reports once for each lane why a thread cannot be started, because threads on demand are tried
 /// again with each request.
-fn no_thread(lane: &Lane, why: &dyn fmt::Display) -> SystemException {
+fn no_thread(lane: &ServerLane, why: &dyn fmt::Display) -> SystemException {
     let name = format_args!("lane {}", lane.setup.name);
     let detail = format_args!("no thread: {why}");
     if !lane.warned.swap(true, Ordering::Relaxed) {
@@ -137,7 +137,7 @@ fn run(mut worker: Worker, part: ThreadPart) {
 }
 
 /// A guard that removes a thread from its lane, however the thread ends.
-struct ExitGuard<'w>(&'w Core, &'w Lane);
+struct ExitGuard<'w>(&'w Core, &'w ServerLane);
 
 impl Drop for ExitGuard<'_> {
     fn drop(&mut self) {
@@ -147,7 +147,7 @@ impl Drop for ExitGuard<'_> {
 
 /// Serves the events of the lane, of which the kernel gives each to one of its threads. A reader
 /// under a scheduler never dispatches.
-fn serve_events(worker: &mut Worker, lane: &Lane, scheduler: Option<&PoolScheduler>) {
+fn serve_events(worker: &mut Worker, lane: &ServerLane, scheduler: Option<&PoolScheduler>) {
     loop {
         worker.watch.set(Activity::Waiting);
         match lane.next_work(None, false) {
@@ -164,7 +164,7 @@ fn serve_events(worker: &mut Worker, lane: &Lane, scheduler: Option<&PoolSchedul
 }
 
 /// Accepts connections, starts their threads, and sends octets that slow peers have left.
-fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
+fn accept_for_others(worker: &Worker, lane: &Arc<ServerLane>) {
     loop {
         worker.watch.set(Activity::Waiting);
         match lane.next_work(None, false) {
@@ -177,7 +177,7 @@ fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
 }
 
 /// Starts the thread of a new connection; of another, sends octets that its peer has left.
-fn start_or_flush(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
+fn start_or_flush(core: &Arc<Core>, lane: &Arc<ServerLane>, key: Key, event: Event) {
     let Some(connection) = lane.connections.get(key) else {
         return;
     };
@@ -194,7 +194,7 @@ fn start_or_flush(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
 /// Serves assigned requests; a leader also serves those that it reads.
 fn serve_as_member(
     worker: &mut Worker,
-    lane: &Arc<Lane>,
+    lane: &Arc<ServerLane>,
     scheduler: &PoolScheduler,
     part: ThreadPart,
 ) {

@@ -19,10 +19,10 @@ use chronorb_transport::Event;
 
 use super::at::At;
 use super::connection::WorkGuard;
-use super::dispatch::{self, DISCARDED, MessageOutcome};
+use super::dispatch::{self, MessageOutcome};
 use super::end::End;
 use super::input::ReceiveOutcome;
-use super::lane::Lane;
+use super::lane::ServerLane;
 use super::load::FRAME_CAPACITY;
 #[cfg(feature = "diop")]
 use super::proof;
@@ -30,6 +30,7 @@ use super::queued::{DispatchTarget, QueuedRequest, QueuedWork};
 use super::scheduler::DispatchPermit;
 use super::watch::ThreadWatch;
 use crate::core::Core;
+use crate::failure::DISCARDED;
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::observe::{Activity, Stage};
@@ -51,7 +52,7 @@ pub(super) struct Worker {
     pub(super) core: Arc<Core>,
     host: Host,
     /// The lane that it works for at present.
-    pub(super) lane: Arc<Lane>,
+    pub(super) lane: Arc<ServerLane>,
     thread: Thread,
     request: Frame,
     reply: Frame,
@@ -72,7 +73,7 @@ pub(super) struct Worker {
 impl Worker {
     /// Returns the worker of a lane's thread.
     #[allow(clippy::disallowed_methods, reason = "once for each thread")]
-    pub(super) fn new(core: &Arc<Core>, lane: &Arc<Lane>, watch: Arc<ThreadWatch>) -> Self {
+    pub(super) fn new(core: &Arc<Core>, lane: &Arc<ServerLane>, watch: Arc<ThreadWatch>) -> Self {
         let (reply, arena) = reply_parts(core);
         Self {
             // The size of a request is checked as it arrives; more octets may arrive with it.
@@ -86,7 +87,7 @@ impl Worker {
     #[allow(clippy::disallowed_methods, reason = "not for threads of lanes")]
     pub(super) fn with_parts(
         core: &Arc<Core>,
-        lane: &Arc<Lane>,
+        lane: &Arc<ServerLane>,
         thread: Thread,
         reply: Frame,
         arena: Arena,
@@ -120,7 +121,7 @@ impl Worker {
 
     /// Receives one message of a connection and handles it. Further octets are left to the next
     /// thread.
-    pub(super) fn serve(&mut self, lane: &Lane, key: Key, event: Event) {
+    pub(super) fn serve(&mut self, lane: &ServerLane, key: Key, event: Event) {
         self.watch.set(Activity::Reading);
         self.may_stay = false;
         // Application code runs not only in operations: servants and kept values are dropped, and
@@ -281,7 +282,7 @@ impl Worker {
 
     /// Continues a request that was parked at the lane, if one may continue.
     #[cold]
-    pub(super) fn resume(&mut self, lane: &Lane) {
+    pub(super) fn resume(&mut self, lane: &ServerLane) {
         let Some(parked) = lane.parking.take() else {
             return;
         };
@@ -463,7 +464,7 @@ impl Worker {
 }
 
 /// The description of a lane's thread for upcalls.
-fn thread_of(core: &Core, lane: &Lane) -> Thread {
+fn thread_of(core: &Core, lane: &ServerLane) -> Thread {
     Thread {
         own: OwnPriority {
             priority: lane.priority(),
@@ -478,7 +479,7 @@ fn thread_of(core: &Core, lane: &Lane) -> Thread {
 /// Notes that code of the application panicked outside of an operation.
 #[cold]
 #[inline(never)]
-fn note_panic(lane: &Lane, key: Key) {
+fn note_panic(lane: &ServerLane, key: Key) {
     let incident = Incident::PanickedApplication;
     match lane.connections.get(key) {
         Some(connection) => lane.incidents.note(incident, &*connection, 0),

@@ -8,7 +8,7 @@ use chronorb_giop::MessageType;
 use chronorb_rt::{Key, Released};
 use chronorb_transport::{Connection, RemoteAddress};
 
-use super::Lane;
+use super::ServerLane;
 use crate::incident::Incident;
 use crate::server::connection::ServerConnection;
 
@@ -43,7 +43,7 @@ impl Origin {
     }
 }
 
-impl Lane {
+impl ServerLane {
     /// Ends the connection with the greatest rank, of one origin or of all; returns whether there
     /// was one.
     ///

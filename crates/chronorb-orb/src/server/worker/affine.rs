@@ -18,7 +18,7 @@ use crate::server::at::At;
 use crate::server::connection::ServerConnection;
 use crate::server::end::End;
 use crate::server::input::{Input, ReceiveOutcome};
-use crate::server::lane::Lane;
+use crate::server::lane::ServerLane;
 
 /// The result of waiting on a connection.
 enum WaitOutcome {
@@ -64,7 +64,7 @@ impl Worker {
     }
 
     /// Serves a connection until the connection or the lane ends.
-    pub(in super::super) fn serve_connection(&mut self, lane: &Lane, key: Key) {
+    pub(in super::super) fn serve_connection(&mut self, lane: &ServerLane, key: Key) {
         // As in `serve`: a panic of application code ends the connection.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             if let Some(connection) = lane.connections.get(key) {

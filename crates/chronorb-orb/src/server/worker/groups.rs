@@ -23,7 +23,7 @@ use crate::server::at::At;
 use crate::server::connection::{ServerConnection, WorkGuard};
 use crate::server::dispatch::{HandOff, HandOffTarget, MessageOutcome, propagated_priority};
 use crate::server::end::End;
-use crate::server::lane::Lane;
+use crate::server::lane::ServerLane;
 use crate::upcall::Dispatch;
 use crate::upcall::{Parks, Role, Thread, Upcall, UpcallError};
 
@@ -87,7 +87,7 @@ impl Worker {
     /// member that the main thread serves.
     pub(super) fn handle_for_group(
         &mut self,
-        lane: &Lane,
+        lane: &ServerLane,
         message: MessageHeader,
     ) -> Result<MessageOutcome, End> {
         if message.kind != MessageType::Request || message.more_fragments {
@@ -123,7 +123,7 @@ impl Worker {
     /// The first member from `start` on for which this thread serves the message.
     fn next_member(
         &mut self,
-        lane: &Lane,
+        lane: &ServerLane,
         members: &Members,
         start: usize,
         message: MessageHeader,
@@ -204,7 +204,7 @@ enum ServedBy {
 /// the main thread.
 fn served_by(
     core: &Core,
-    lane: &Lane,
+    lane: &ServerLane,
     member: &Member,
     propagated: Option<Priority>,
 ) -> Option<ServedBy> {

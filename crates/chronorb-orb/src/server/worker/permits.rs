@@ -11,14 +11,15 @@ use chronorb_rt::{Risen, set_current};
 use chronorb_transport::Event;
 
 use super::{Worker, thread_of};
+use crate::failure::DISCARDED;
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
-use crate::server::dispatch::{self, DISCARDED};
+use crate::server::dispatch;
 use crate::server::end::End;
 use crate::server::lane::setup::set_lane_of_thread;
-use crate::server::lane::{Lane, UPKEEP_PAUSE};
+use crate::server::lane::{ServerLane, UPKEEP_PAUSE};
 use crate::server::queued::{DispatchTarget, QueuedRequest};
 use crate::server::scheduler::{BufferOutcome, DispatchPermit, PoolScheduler};
 use crate::server::strategy::ThreadPart;
@@ -93,7 +94,7 @@ impl Worker {
     /// that was read.
     pub(super) fn schedule_parked(
         &mut self,
-        lane: &Lane,
+        lane: &ServerLane,
         scheduler: &PoolScheduler,
         request: QueuedRequest,
         priority: Option<Priority>,
@@ -122,7 +123,7 @@ impl Worker {
     fn obtain_permit(
         &mut self,
         scheduler: &PoolScheduler,
-        lane: &Arc<Lane>,
+        lane: &Arc<ServerLane>,
     ) -> Option<DispatchPermit> {
         let own = self.permit.take();
         let mut permit = own.or_else(|| scheduler.find_permit(lane.index()))?;
@@ -228,7 +229,7 @@ impl Worker {
     /// Starts the thread of a new permit, once there is a request for it; returns whether it was
     /// started.
     #[cold]
-    fn start_thread(&self, scheduler: &PoolScheduler, lane: &Arc<Lane>) -> bool {
+    fn start_thread(&self, scheduler: &PoolScheduler, lane: &Arc<ServerLane>) -> bool {
         let part = if scheduler.strategy.readers_dispatch() {
             ThreadPart::Leader
         } else {
@@ -241,7 +242,7 @@ impl Worker {
 
     /// Waits for a permit as an idle member. Returns whether the thread was called.
     #[cold]
-    fn await_permit(&mut self, lane: &Lane, scheduler: &PoolScheduler) -> bool {
+    fn await_permit(&mut self, lane: &ServerLane, scheduler: &PoolScheduler) -> bool {
         self.watch.set(Activity::Blocked);
         let crew = scheduler.crew(lane.index());
         let member = self.member;
@@ -297,7 +298,7 @@ impl Worker {
 
     /// Moves to another lane. Returns the previous one.
     #[cold]
-    fn visit(&mut self, lane: Arc<Lane>) -> Arc<Lane> {
+    fn visit(&mut self, lane: Arc<ServerLane>) -> Arc<ServerLane> {
         // The request is served even where the process may not use the priority.
         let _ = set_current(lane.setup.scheduling);
         set_lane_of_thread(&self.core, &lane.setup);

@@ -73,7 +73,7 @@ fn octets_that_are_cut_and_late_are_the_same_octets() {
 fn a_refused_connect_is_transient_and_not_completed() {
     let s = served();
     for strategy in STRATEGIES {
-        let exception = call(&s, "refuse=1", strategy).expect_err("nobody listens");
+        let exception = call(&s, "refuse=1", strategy).expect_err("there is no listener");
         assert_eq!(
             exception,
             SystemException::no(Transient, minor::NO_USABLE_PROFILE)

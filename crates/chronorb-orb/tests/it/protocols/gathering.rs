@@ -128,14 +128,14 @@ fn panics_the_second_time() -> impl Fn(&mut Encoder<'_>) -> Result<(), CdrError>
 }
 
 /// A giver, and its reference from a client's point of view.
-struct Served {
+struct GatheringServer {
     server: Orb,
     client: Orb,
     calls: Arc<AtomicU32>,
     object: Object,
 }
 
-impl Served {
+impl GatheringServer {
     fn new() -> Self {
         Self::by(orb(), orb())
     }
@@ -180,14 +180,14 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for GatheringServer {
     fn drop(&mut self) {
         let _ = self.client.shutdown(false);
         let _ = self.server.shutdown(true);
     }
 }
 
-fn assert_all_echoed(s: &Served) {
+fn assert_all_echoed(s: &GatheringServer) {
     let (octets, doubles) = (filling(4 * GREAT), vec![1.5; GREAT / 2]);
     let lengths = [0, 1, GREAT - 1, GREAT, GREAT + 3, 4 * GREAT];
     for first in lengths {
@@ -208,25 +208,25 @@ fn assert_all_echoed(s: &Served) {
 
 #[test]
 fn what_is_great_arrives_where_it_stood() {
-    assert_all_echoed(&Served::new());
+    assert_all_echoed(&GatheringServer::new());
 }
 
 #[test]
 fn with_fragments_it_arrives_too() {
     let orb = || orb_with(|config| config.fragment_size = 1 << 12);
-    assert_all_echoed(&Served::by(orb(), orb()));
+    assert_all_echoed(&GatheringServer::by(orb(), orb()));
 }
 
 #[test]
 fn within_the_process_it_arrives_too() {
     let orb = orb();
-    assert_all_echoed(&Served::by(orb.clone(), orb));
+    assert_all_echoed(&GatheringServer::by(orb.clone(), orb));
 }
 
 #[test]
 fn a_message_over_the_limit_is_refused_before_any_of_it_is_sent() {
     let small = |config: &mut OrbConfig| config.max_message_size = 1 << 20;
-    let s = Served::by(orb(), orb_with(small));
+    let s = GatheringServer::by(orb(), orb_with(small));
     let octets = filling(2 << 20);
     let refused = call(&s.object, "mixed", &|e| e.write_octet_seq(&octets), |_| {
         Ok(())
@@ -236,7 +236,7 @@ fn a_message_over_the_limit_is_refused_before_any_of_it_is_sent() {
     assert_eq!(s.give(GREAT), Ok(()));
     assert_eq!(s.calls(), 1);
 
-    let s = Served::by(orb_with(small), orb());
+    let s = GatheringServer::by(orb_with(small), orb());
     let expected = (SystemExceptionKind::ImpLimit, CompletionStatus::Yes);
     assert_eq!(kind_and_completion(s.give(2 << 20)), expected);
     assert_eq!(s.give(GREAT), Ok(()));
@@ -244,7 +244,7 @@ fn a_message_over_the_limit_is_refused_before_any_of_it_is_sent() {
 
 #[test]
 fn arguments_that_are_others_the_second_time_reach_no_servant() {
-    let s = Served::new();
+    let s = GatheringServer::new();
     let lengths = [GREAT, GREAT + 8, 2 * GREAT];
     for first in lengths {
         for second in lengths.into_iter().chain([0]).filter(|len| *len != first) {
@@ -264,7 +264,7 @@ fn arguments_that_are_others_the_second_time_reach_no_servant() {
 
 #[test]
 fn results_that_are_others_the_second_time_end_the_connection() {
-    let s = Served::by_one_thread();
+    let s = GatheringServer::by_one_thread();
     let lengths = [GREAT as u32, GREAT as u32 + 8, 2 * GREAT as u32];
     for first in lengths {
         for second in lengths.into_iter().chain([0]).filter(|len| *len != first) {
@@ -279,7 +279,7 @@ fn results_that_are_others_the_second_time_end_the_connection() {
 
 #[test]
 fn a_panic_in_the_middle_of_a_message_ends_its_connection_alone() {
-    let s = Served::by_one_thread();
+    let s = GatheringServer::by_one_thread();
     let write = panics_the_second_time();
     let called = catch_unwind(AssertUnwindSafe(|| {
         call(&s.object, "mixed", &write, |_| Ok(()))
@@ -296,7 +296,7 @@ fn a_panic_in_the_middle_of_a_message_ends_its_connection_alone() {
 
 #[test]
 fn a_reply_that_has_gone_is_not_followed_by_another() {
-    let s = Served::by_one_thread();
+    let s = GatheringServer::by_one_thread();
     let read = |d: &mut Decoder<'_>| Ok(d.read_octet_seq()?.len());
     for _ in 0..3 {
         let given = call(&s.object, "then_fail", &|_| Ok(()), read);
@@ -336,7 +336,7 @@ fn a_server_that_takes_nothing_ends_the_wait_in_time_and_gets_no_whole_message()
 }
 
 /// Returns a manual request for `len` octets.
-fn request(s: &Served, request_id: u32, len: usize) -> Vec<u8> {
+fn request(s: &GatheringServer, request_id: u32, len: usize) -> Vec<u8> {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let mut frame = Frame::new(1024, 1 << 20);
     let mut e = start_message(&mut frame, Version::V1_2, MessageType::Request).expect("it fits");
@@ -363,7 +363,7 @@ fn a_slow_client_gets_the_replies_of_all_threads_whole() {
         1 => 100,
         _ => GREAT,
     };
-    let s = Served::new();
+    let s = GatheringServer::new();
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let mut peer = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
     peer.set_read_timeout(Some(PATIENCE)).expect("not zero");

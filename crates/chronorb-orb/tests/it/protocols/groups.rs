@@ -462,7 +462,7 @@ fn garbage_and_half_collections_keep_no_call_from_its_members() {
     for round in 0..20_u32 {
         for n in 0..30_u32 {
             let id = round * 1000 + n;
-            send(b"nothing that anybody has ever sent");
+            send(b"no message of any protocol");
             send(&packet(1, 3, id, &[0; 1000]));
             // Complete messages of all kinds that are not requests to a group.
             for kind in 0..9 {

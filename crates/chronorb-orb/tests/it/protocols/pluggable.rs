@@ -208,7 +208,7 @@ fn a_server_that_listens_by_no_protocol_of_its_policy_says_so() {
     let poa = root.create_poa("twin", None, &policies);
     let probe = ProbeSkeleton(Arc::new(Probe::default()));
     let refused = poa.expect("the ORB has it").serve(probe);
-    let text = refused.expect_err("nobody could call it").to_string();
+    let text = refused.expect_err("it could not be called").to_string();
     assert!(text.contains("listens by none of the protocols"), "{text}");
     server.shutdown(true).expect("it ends");
 }
@@ -388,7 +388,7 @@ impl Transport for Nowhere {
     }
 
     fn check(&self, endpoint: &Endpoint) -> Result<(), EndpointError> {
-        Err(endpoint.error("nobody listens there"))
+        Err(endpoint.error("there is no listener"))
     }
 
     fn listen(&self, endpoint: &Endpoint, _: Setup) -> Result<Vec<Box<dyn Acceptor>>, ListenError> {

@@ -17,7 +17,7 @@ use crate::support::{add, orb};
 
 /// The kernel's options of a socket.
 #[derive(Debug, Eq, PartialEq)]
-struct Seen {
+struct ClientView {
     /// Twice the requested size: the kernel includes its overhead (socket(7)).
     send_buffer_size: usize,
     recv_buffer_size: usize,
@@ -28,7 +28,7 @@ struct Seen {
     priority: u32,
 }
 
-impl Seen {
+impl ClientView {
     fn of(socket: &OwnedFd) -> std::io::Result<Self> {
         Ok(Self {
             send_buffer_size: sockopt::socket_send_buffer_size(socket)?,
@@ -45,7 +45,7 @@ impl Seen {
 
 /// Returns the connected sockets of this process at a port: those at the client's end, and those at
 /// the server's.
-fn sockets(port: u16) -> (Vec<Seen>, Vec<Seen>) {
+fn sockets(port: u16) -> (Vec<ClientView>, Vec<ClientView>) {
     let _copies = uncopied();
     let this = pidfd_open(getpid(), PidfdFlags::empty()).expect("a descriptor is free");
     let files = std::fs::read_dir("/proc/self/fd").expect("proc is mounted");
@@ -62,7 +62,7 @@ fn sockets(port: u16) -> (Vec<Seen>, Vec<Seen>) {
         let Some(peer) = port_of(peer.and_then(|a| a.try_into().ok())) else {
             continue;
         };
-        let seen = || Seen::of(&file).expect("it is a TCP socket");
+        let seen = || ClientView::of(&file).expect("it is a TCP socket");
         if peer == port {
             clients.push(seen());
         } else if port_of(local) == Some(port) {
@@ -123,7 +123,7 @@ fn each_side_has_the_properties_of_its_policy() {
         let (client, server) = sockets(port_of_lane(&s));
         assert_eq!(
             client,
-            [Seen {
+            [ClientView {
                 send_buffer_size: 40_000,
                 recv_buffer_size: 60_000,
                 keep_alive: true,
@@ -135,7 +135,7 @@ fn each_side_has_the_properties_of_its_policy() {
         );
         assert_eq!(
             server,
-            [Seen {
+            [ClientView {
                 send_buffer_size: 80_000,
                 recv_buffer_size: 100_000,
                 keep_alive: false,

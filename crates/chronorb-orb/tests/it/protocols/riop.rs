@@ -143,7 +143,7 @@ fn an_address_of_one_link_is_called_by_who_knows_the_interface() {
             let client = client(driver);
             let object = client.string_to_object(&text).expect("it reads");
             assert_eq!(add(&object, 1, 2), Ok(3));
-            let url = format!("corbaloc::[{address}%{INTERFACE}]:{port}/nobody");
+            let url = format!("corbaloc::[{address}%{INTERFACE}]:{port}/unknown");
             let nobody = client.string_to_object(&url).expect("it reads");
             let error = add(&nobody, 1, 2).expect_err("it serves no such object");
             assert_eq!(error.kind, SystemExceptionKind::ObjectNotExist);

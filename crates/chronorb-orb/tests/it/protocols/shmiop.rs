@@ -398,7 +398,7 @@ fn assert_nobody_is_woken(mut attempt: impl FnMut() -> Option<Vec<(String, u64)>
             return;
         }
     }
-    panic!("somebody is woken each time");
+    panic!("a thread is woken each time");
 }
 
 /// Returns a server and a caller that poll, and the thread of the server's marks.

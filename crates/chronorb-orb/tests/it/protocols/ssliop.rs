@@ -357,7 +357,7 @@ fn servants_learn_who_calls() {
         client.shutdown(true).expect("it serves nothing");
     }
     assert_eq!(add(&object, 1, 1), Ok(2), "from within the process");
-    server.shutdown(true).expect("nobody waits");
+    server.shutdown(true).expect("no thread waits");
     let of_radar = der(radar.certificate.as_deref().expect("there is one"));
     let seen = seen.lock();
     assert_eq!(*seen, [Some(of_radar), None, None]);

@@ -175,6 +175,6 @@ fn a_message_names_no_local_socket_that_is_not_proved_to_be_here() {
     let refused = relayed(&s.object, &led).expect_err("nothing in it can be used");
     assert_eq!(refused.kind, SystemExceptionKind::Transient);
     listener.set_nonblocking(true).expect("it can be so");
-    let nobody = listener.accept().expect_err("nobody has come");
-    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    let none = listener.accept().expect_err("there is no connection");
+    assert_eq!(none.kind(), std::io::ErrorKind::WouldBlock);
 }
