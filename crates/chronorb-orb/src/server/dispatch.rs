@@ -15,13 +15,14 @@ use chronorb_giop::{
     ServiceContext, SystemException, SystemExceptionKind, Target, Version, encode_locate_reply,
     finish_message, minor, start_message,
 };
-use chronorb_rt::{Key, epoch};
+use chronorb_rt::epoch;
 
 use super::at::{At, ReplySink};
 use super::connection::ServerConnection;
 use super::end::End;
 #[cfg(feature = "diop")]
 use super::proof;
+use super::queued::{HandOff, HandOffTarget};
 use crate::call::{IncomingRequest, ReplyWriter, reply_error};
 use crate::core::Core;
 use crate::failure::{DISCARDED, NO_SUCH_ADAPTER};
@@ -29,7 +30,7 @@ use crate::host::Host;
 use crate::incident::Incident;
 use crate::observe::Stage;
 use crate::peer::Peer;
-use crate::poa::{ObjectKey, WaitCause};
+use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
 use crate::upcall::{Dispatch, NON_EXISTENT};
 use crate::upcall::{Thread, Upcall, UpcallError};
@@ -53,21 +54,6 @@ pub(super) enum MessageOutcome {
     NoReply,
     /// Another thread has to serve the request, or this one later. Nothing was done.
     HandOff(Box<HandOff>),
-}
-
-/// The hand-off of a request.
-pub(super) struct HandOff {
-    pub(super) to: HandOffTarget,
-    /// The places of its header, if it can be found again by them.
-    pub(super) places: Option<HeaderPlaces>,
-}
-
-/// The destination of a request that is handed off.
-pub(super) enum HandOffTarget {
-    /// The main thread has to serve the request, at this priority.
-    MainThread(Option<Priority>),
-    /// The request has to wait: the key of its POA, the reason, and the priority of the request.
-    Parking(Key, WaitCause, Option<Priority>),
 }
 
 impl Context<'_> {

@@ -1,7 +1,7 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other lane.
 
-pub(super) mod room;
+mod room;
 pub(super) mod setup;
 
 use std::fmt::{self, Write};
@@ -21,12 +21,12 @@ use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Rea
 use chronorb_transport::{Address, Endpoint};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use self::room::Origin;
 use self::setup::LaneSetup;
 use super::connection::{ServerConnection, Timeliness};
 use super::datagram_peers::{DatagramPeers, is_datagram_peer};
 use super::endpoints::{Endpoints, OpenEndpoint, PublishedEndpoint, no_resources};
 use super::load::Load;
+use super::origin::Origin;
 use super::parking::Parking;
 use super::queued::QueuedRequest;
 use super::scheduler::PoolScheduler;

@@ -15,6 +15,7 @@ mod lane;
 mod listening;
 mod load;
 mod main_thread;
+mod origin;
 mod output;
 mod parking;
 mod pool;

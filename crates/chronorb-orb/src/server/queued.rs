@@ -8,12 +8,11 @@ use chronorb_giop::{HeaderPlaces, MessageHeader};
 use chronorb_rt::{Deadline, Key};
 
 use super::connection::WorkGuard;
-use super::dispatch::{HandOff, HandOffTarget};
 use super::lane::ServerLane;
 use super::parking::ParkedRequest;
 use super::scheduler::DispatchPermit;
 use crate::core::Core;
-use crate::poa::Ticket;
+use crate::poa::{Ticket, WaitCause};
 use crate::rtcorba::Priority;
 
 /// The lane that serves a request.
@@ -21,6 +20,21 @@ pub(super) struct DispatchTarget {
     pub(super) lane: Arc<ServerLane>,
     /// The priority of the request, where a filter decides it instead of the POA.
     pub(super) at: Option<Priority>,
+}
+
+/// The hand-off of a request.
+pub(super) struct HandOff {
+    pub(super) to: HandOffTarget,
+    /// The places of its header, if it can be found again by them.
+    pub(super) places: Option<HeaderPlaces>,
+}
+
+/// The destination of a request that is handed off.
+pub(super) enum HandOffTarget {
+    /// The main thread has to serve the request, at this priority.
+    MainThread(Option<Priority>),
+    /// The request has to wait: the key of its POA, the reason, and the priority of the request.
+    Parking(Key, WaitCause, Option<Priority>),
 }
 
 /// A whole message, handed off to the thread that dispatches it.

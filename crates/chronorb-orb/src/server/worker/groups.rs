@@ -21,9 +21,10 @@ use crate::room::KEPT_CAPACITY;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
 use crate::server::connection::{ServerConnection, WorkGuard};
-use crate::server::dispatch::{HandOff, HandOffTarget, MessageOutcome, propagated_priority};
+use crate::server::dispatch::{MessageOutcome, propagated_priority};
 use crate::server::end::End;
 use crate::server::lane::ServerLane;
+use crate::server::queued::{HandOff, HandOffTarget};
 use crate::upcall::Dispatch;
 use crate::upcall::{Parks, Role, Thread, Upcall, UpcallError};
 
