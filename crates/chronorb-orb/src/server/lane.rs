@@ -4,7 +4,7 @@
 mod room;
 pub(super) mod setup;
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -13,8 +13,8 @@ use std::time::Duration;
 use chronorb_giop::connection::empty_message;
 use chronorb_giop::{MessageType, SystemException};
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, Slots, Text, Wake, log,
-    look_unless_wanted,
+    BatonGuard, Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, SlotRef, Slots, Text,
+    Wake, log, look_unless_wanted,
 };
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
 #[cfg(feature = "miop")]
@@ -25,6 +25,7 @@ use self::setup::LaneSetup;
 use super::connection::{ServerConnection, Timeliness};
 use super::datagram_peers::{DatagramPeers, is_datagram_peer};
 use super::endpoints::{Endpoints, OpenEndpoint, PublishedEndpoint, no_resources};
+use super::input::Input;
 use super::load::Load;
 use super::origin::Origin;
 use super::parking::Parking;
@@ -37,6 +38,7 @@ use crate::access::{Judgement, TransportRules};
 use crate::core::Core;
 use crate::incident::{Incident, Incidents};
 use crate::observe::{Stage, StageProbe};
+use crate::peer::Peer;
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool.
@@ -392,15 +394,24 @@ impl ServerLane {
             .or_else(|| self.datagram_peers.idle_look())
     }
 
+    /// The connections, and their keys.
+    fn present(&self) -> impl Iterator<Item = (Key, SlotRef<'_, ServerConnection>)> {
+        (0..self.connections.bound()).filter_map(|index| self.connections.get_at(index))
+    }
+
+    /// Releases the input of a connection, and leaves to another thread what that one has missed.
+    fn release(&self, input: BatonGuard<'_, Input>, connection: &ServerConnection, key: Key) {
+        if matches!(input.release(), Released::Again(_)) {
+            self.rearm(connection, key);
+        }
+    }
+
     /// Closes connections without a message since the last check, in order: a client that has just
     /// sent a request sends it again on a new connection.
     #[cold]
     fn close_idle(&self) {
         let before = self.idle_mark.swap(self.load.advance(), Ordering::Relaxed);
-        for index in 0..self.connections.bound() {
-            let Some((key, connection)) = self.connections.get_at(index) else {
-                continue;
-            };
+        for (key, connection) in self.present() {
             // A thread that has the input is reading, or waits on the connection for a while yet.
             let Some(mut input) = connection.input.claim() else {
                 continue;
@@ -411,8 +422,8 @@ impl ServerLane {
                 input.closed = true;
                 connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
-            } else if matches!(input.release(), Released::Again(_)) {
-                self.rearm(&connection, key);
+            } else {
+                self.release(input, &connection, key);
             }
         }
     }
@@ -549,7 +560,7 @@ impl ServerLane {
         let is_datagram_peer = is_datagram_peer(transport.carriage());
         let origin = Origin::of(&*transport);
         if let Some(incident) = self.no_room_for(origin) {
-            self.incidents.note(incident, &PeerName(&*transport), 0);
+            self.incidents.note(incident, &Peer::new(&*transport), 0);
             // In order, so that the peer knows that no request was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
@@ -588,10 +599,7 @@ impl ServerLane {
 
     /// Closes connections whose peers have neither completed a message nor taken a reply in time.
     fn sweep(&self, input_timeout: Duration) {
-        for index in 0..self.connections.bound() {
-            let Some((key, connection)) = self.connections.get_at(index) else {
-                continue;
-            };
+        for (key, connection) in self.present() {
             match connection.timeliness(input_timeout) {
                 Timeliness::Fine => {}
                 Timeliness::Late => {
@@ -645,15 +653,6 @@ impl ServerLane {
             self.end(key);
         }
         self.ended.set(1);
-    }
-}
-
-/// The peer of a transport connection, displayed in messages.
-struct PeerName<'c>(&'c dyn Connection);
-
-impl fmt::Display for PeerName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.peer())
     }
 }
 

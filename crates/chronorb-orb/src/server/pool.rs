@@ -14,7 +14,7 @@ use super::endpoints::Endpoints;
 use super::lane::ServerLane;
 use super::lane::setup::{self, LaneSetup};
 use super::queued::QueuedRequest;
-use super::scheduler::{PoolScheduler, PostSetup, SchedulerSetup};
+use super::scheduler::{PoolScheduler, SchedulerSetup};
 use super::threads;
 use crate::core::Core;
 use crate::failure::because;
@@ -212,6 +212,7 @@ impl ServerPool {
             .iter()
             .enumerate()
             .map(|(index, lane)| {
+                let (static_threads, dynamic_threads) = strategy.threads(lane, &core.config);
                 let scheduling = match lane.priority {
                     Some(priority) => core.rt.real_time.scheduling(priority)?,
                     None => chronorb_rt::Scheduling::OTHER,
@@ -221,7 +222,8 @@ impl ServerPool {
                     name: format!("{number}:{index}"),
                     priority: lane.priority,
                     scheduling,
-                    static_threads: strategy.threads(lane, &core.config).0,
+                    static_threads,
+                    dynamic_threads,
                     stack_size: match spec.stack_size {
                         0 => STACK_SIZE,
                         size => size,
@@ -381,18 +383,7 @@ fn scheduler_of(
         buffering: spec.buffering.or(queues).map(bounds),
         idle_timeout: core.config.dynamic_thread_idle_timeout,
     };
-    let posts: Vec<PostSetup> = spec
-        .lanes
-        .iter()
-        .zip(lanes)
-        .map(|(spec, lane)| PostSetup {
-            priority: spec.priority,
-            scheduling: lane.scheduling,
-            static_threads: lane.static_threads,
-            dynamic_threads: strategy.threads(spec, &core.config).1,
-        })
-        .collect();
-    let scheduler = PoolScheduler::new(setup, &posts).map_err(|error| {
+    let scheduler = PoolScheduler::new(setup, lanes).map_err(|error| {
         let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
         let what = "threads cannot be lent to other lanes";
         because(exception, format_args!("{what}: {error}"))

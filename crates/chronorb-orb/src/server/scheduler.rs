@@ -23,6 +23,7 @@ use chronorb_rt::{
     Bounds, Crew, Deadline, Gate, Kick, Offered, PiMutex, Scheduling, set_scheduling_of,
 };
 
+use super::lane::setup::LaneSetup;
 use super::load::FRAME_CAPACITY;
 use super::queued::QueuedRequest;
 use crate::config::ThreadpoolStrategy;
@@ -54,14 +55,6 @@ struct Post {
     crew: Crew<QueuedRequest>,
     /// The scheduling of its threads while they dispatch nothing.
     scheduling: Scheduling,
-}
-
-/// The configuration of a lane's threads.
-pub(super) struct PostSetup {
-    pub(super) priority: Option<Priority>,
-    pub(super) scheduling: Scheduling,
-    pub(super) static_threads: u32,
-    pub(super) dynamic_threads: u32,
 }
 
 /// The features of a pool that need a scheduler.
@@ -109,7 +102,7 @@ impl PoolScheduler {
     /// # Errors
     /// Those of installing the signal that wakes threads of other lanes.
     #[allow(clippy::disallowed_methods, reason = "once for each pool")]
-    pub(super) fn new(setup: SchedulerSetup, lanes: &[PostSetup]) -> std::io::Result<Option<Self>> {
+    pub(super) fn new(setup: SchedulerSetup, lanes: &[LaneSetup]) -> std::io::Result<Option<Self>> {
         let borrowing = setup.borrowing && lanes.len() > 1;
         let on_demand = lanes.iter().any(|lane| lane.dynamic_threads > 0);
         let readers_dispatch = setup.strategy.readers_dispatch();
@@ -125,7 +118,7 @@ impl PoolScheduler {
             things: 0,
             octets: 0,
         });
-        let ranked = |from: usize, towards: fn(&PostSetup, &PostSetup) -> bool| {
+        let ranked = |from: usize, towards: fn(&LaneSetup, &LaneSetup) -> bool| {
             let mut others: Vec<usize> = (0..lanes.len())
                 .filter(|other| borrowing && towards(&lanes[*other], &lanes[from]))
                 .collect();
@@ -134,9 +127,9 @@ impl PoolScheduler {
             });
             others.into_boxed_slice()
         };
-        let lower = |other: &PostSetup, from: &PostSetup| other.priority < from.priority;
-        let higher = |other: &PostSetup, from: &PostSetup| other.priority > from.priority;
-        let post = |lane: &PostSetup| {
+        let lower = |other: &LaneSetup, from: &LaneSetup| other.priority < from.priority;
+        let higher = |other: &LaneSetup, from: &LaneSetup| other.priority > from.priority;
+        let post = |lane: &LaneSetup| {
             let greatest = lane.static_threads.saturating_add(lane.dynamic_threads);
             // Under Leader/Followers one thread reads while all others dispatch.
             let members = greatest.saturating_add(1);
@@ -261,16 +254,15 @@ impl PoolScheduler {
         &self,
         request: QueuedRequest,
         priority: Option<Priority>,
-    ) -> BufferOutcome {
+    ) -> Offered<QueuedRequest> {
         let (lane, octets) = (request.lane().index(), request.message.len());
         match self.crew(lane).offer(rank(priority), octets, request) {
-            Offered::Seat(request) => {
-                BufferOutcome::Permitted(request.grant(DispatchPermit::of(lane)))
-            }
-            Offered::Refused(request) => BufferOutcome::Refused(request),
+            // A permit was free after all.
+            Offered::Seat(request) => Offered::Seat(request.grant(DispatchPermit::of(lane))),
+            Offered::Refused(request) => Offered::Refused(request),
             Offered::Waits(evicted) => {
                 self.lend_to(lane);
-                BufferOutcome::Waits { evicted }
+                Offered::Waits(evicted)
             }
         }
     }
@@ -376,16 +368,6 @@ impl PoolScheduler {
 /// The rank of a priority in queues; requests without a priority have the least.
 fn rank(priority: Option<Priority>) -> i32 {
     priority.map_or(-1, |priority| priority.value().into())
-}
-
-/// The result of offering a request without a permit to the buffer.
-pub(super) enum BufferOutcome {
-    /// A permit was free after all, and the request has it.
-    Permitted(QueuedRequest),
-    /// The request waits. Less urgent requests were evicted for it, and are to be refused.
-    Waits { evicted: Vec<QueuedRequest> },
-    /// There is no room for the request.
-    Refused(QueuedRequest),
 }
 
 /// The number of spare frames for readers.

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use chronorb_giop::MessageType;
-use chronorb_rt::{Key, Released};
+use chronorb_rt::Key;
 
 use super::ServerLane;
 use crate::incident::Incident;
@@ -32,9 +32,10 @@ impl ServerLane {
 
     /// The number of connections of an origin.
     pub(super) fn connections_of(&self, origin: Origin) -> usize {
-        let all = (0..self.connections.bound()).filter_map(|index| self.connections.get_at(index));
-        let its = all.filter(|(_, connection)| connection.origin == Some(origin));
-        its.count()
+        let its = |connection: &ServerConnection| connection.origin == Some(origin);
+        self.present()
+            .filter(|(_, connection)| its(connection))
+            .count()
     }
 
     /// Ends the connection with the greatest rank among those that `is_meant` selects; returns
@@ -44,10 +45,7 @@ impl ServerLane {
         let mut last = None;
         for _ in 0..MAX_TRIES {
             let mut best = None;
-            for index in 0..self.connections.bound() {
-                let Some((key, connection)) = self.connections.get_at(index) else {
-                    continue;
-                };
+            for (key, connection) in self.present() {
                 let rank = connection.rank(now).filter(|_| is_meant(&connection));
                 let this = rank.map(|rank| (rank, key.index, key.generation));
                 // Another thread has just begun to read from the connections before it.
@@ -79,9 +77,7 @@ impl ServerLane {
                 connection.say_goodbye(MessageType::CloseConnection);
             }
             Some(input) => {
-                if matches!(input.release(), Released::Again(_)) {
-                    self.rearm(&connection, key);
-                }
+                self.release(input, &connection, key);
                 return false;
             }
             // The thread that owns the connection says goodbye itself.
@@ -105,10 +101,7 @@ impl ServerLane {
         let before = self
             .silent_mark
             .swap(self.load.advance(), Ordering::Relaxed);
-        for index in 0..self.connections.bound() {
-            let Some((key, connection)) = self.connections.get_at(index) else {
-                continue;
-            };
+        for (key, connection) in self.present() {
             if connection.has_sent() || !connection.was_used_before(before) {
                 continue;
             }
@@ -121,8 +114,8 @@ impl ServerLane {
                 self.incidents.note(Incident::Silent, &*connection, 0);
                 connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
-            } else if matches!(input.release(), Released::Again(_)) {
-                self.rearm(&connection, key);
+            } else {
+                self.release(input, &connection, key);
             }
         }
     }
@@ -133,10 +126,8 @@ impl ServerLane {
     pub(in super::super) fn relieve(&self) {
         while self.load.is_over() {
             let mut most = None;
-            for index in 0..self.connections.bound() {
-                if let Some((key, connection)) = self.connections.get_at(index) {
-                    most = most.max(Some((connection.account.rank(), key)));
-                }
+            for (key, connection) in self.present() {
+                most = most.max(Some((connection.account.rank(), key)));
             }
             let Some(((1.., _), key)) = most else {
                 return;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_giop::{HeaderPlaces, MessageHeader, MessageType};
-use chronorb_rt::{Risen, set_current};
+use chronorb_rt::{Offered, Risen, set_current};
 use chronorb_transport::Event;
 
 use super::{Worker, thread_of};
@@ -21,7 +21,7 @@ use crate::server::end::End;
 use crate::server::lane::setup::set_lane_of_thread;
 use crate::server::lane::{ServerLane, UPKEEP_PAUSE};
 use crate::server::queued::{DispatchTarget, QueuedRequest};
-use crate::server::scheduler::{BufferOutcome, DispatchPermit, PoolScheduler};
+use crate::server::scheduler::{DispatchPermit, PoolScheduler};
 use crate::server::strategy::ThreadPart;
 use crate::server::threads;
 use crate::upcall::Role;
@@ -203,16 +203,16 @@ impl Worker {
     fn offer(&mut self, scheduler: &PoolScheduler, request: QueuedRequest, rank: Option<Priority>) {
         let lane = request.lane().clone();
         match scheduler.buffer(request, rank) {
-            BufferOutcome::Permitted(mut request) if scheduler.strategy.readers_dispatch() => {
+            Offered::Seat(mut request) if scheduler.strategy.readers_dispatch() => {
                 self.permit = request.permit.take();
                 drop(self.complete(request, None));
             }
-            BufferOutcome::Permitted(request) => scheduler.assign(request),
-            BufferOutcome::Waits { evicted } => {
+            Offered::Seat(request) => scheduler.assign(request),
+            Offered::Waits(evicted) => {
                 lane.watch.buffered.fetch_add(1, Ordering::Relaxed);
                 evicted.into_iter().for_each(|less| self.turn_away(less));
             }
-            BufferOutcome::Refused(request) => self.turn_away(request),
+            Offered::Refused(request) => self.turn_away(request),
         }
     }
 
