@@ -164,7 +164,7 @@ impl Context<'_> {
         if let Some(to) = to {
             let places = arguments
                 .and_then(|arguments| HeaderPlaces::of(&header, arguments, message.protocol));
-            return Ok(MessageOutcome::HandOff(Box::new(HandOff { to, places })));
+            return Ok(MessageOutcome::HandOff(HandOff::new(to, places)));
         }
         let answered = match header.response {
             ResponseFlags::None => false,

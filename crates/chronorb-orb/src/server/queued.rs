@@ -24,9 +24,17 @@ pub(super) struct DispatchTarget {
 
 /// The hand-off of a request.
 pub(super) struct HandOff {
-    pub(super) to: HandOffTarget,
+    to: HandOffTarget,
     /// The places of its header, if it can be found again by them.
-    pub(super) places: Option<HeaderPlaces>,
+    places: Option<HeaderPlaces>,
+}
+
+impl HandOff {
+    /// Returns a hand-off, in memory of its own because few requests have one.
+    #[cold]
+    pub(super) fn new(to: HandOffTarget, places: Option<HeaderPlaces>) -> Box<Self> {
+        Box::new(Self { to, places })
+    }
 }
 
 /// The destination of a request that is handed off.

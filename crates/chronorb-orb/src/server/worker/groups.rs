@@ -242,8 +242,5 @@ fn text_of(header: &RequestHeader<'_>, version: Version) -> TextForm {
 
 /// The outcome for a request that the main thread has to serve for some members.
 fn main_thread(priority: Option<Priority>) -> MessageOutcome {
-    MessageOutcome::HandOff(Box::new(HandOff {
-        to: HandOffTarget::MainThread(priority),
-        places: None,
-    }))
+    MessageOutcome::HandOff(HandOff::new(HandOffTarget::MainThread(priority), None))
 }
