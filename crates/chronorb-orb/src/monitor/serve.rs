@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 
 use super::place::Socket;
 use super::report::{Report, refusal};
-use super::session::{Answer, Session};
+use super::session::{MonitorAnswer, Session};
 use crate::core::Core;
 use crate::server::{self, Watcher};
 
@@ -134,7 +134,7 @@ impl Server {
         } else {
             let why = format!("it has {MAX_CLIENTS} clients already");
             // It is sent at once or not at all.
-            let _ = session.answer(Answer::last(refusal(&why)), now);
+            let _ = session.answer(MonitorAnswer::last(refusal(&why)), now);
         }
     }
 
@@ -182,11 +182,11 @@ fn is_permitted(stream: &UnixStream) -> bool {
 }
 
 /// Returns the answer to a client's line.
-fn answer(core: &Weak<Core>, line: &[u8]) -> Answer {
+fn answer(core: &Weak<Core>, line: &[u8]) -> MonitorAnswer {
     match (line.trim_ascii(), core.upgrade()) {
-        (b"snapshot", Some(core)) => Answer::one(Report::take(&core).to_line()),
-        (b"snapshot", None) => Answer::last(refusal("the ORB has ended")),
-        _ => Answer::last(refusal("it understands snapshot, and nothing else")),
+        (b"snapshot", Some(core)) => MonitorAnswer::one(Report::take(&core).to_line()),
+        (b"snapshot", None) => MonitorAnswer::last(refusal("the ORB has ended")),
+        _ => MonitorAnswer::last(refusal("it understands snapshot, and nothing else")),
     }
 }
 

@@ -14,7 +14,7 @@ use chronorb_transport::IoError;
 use super::Worker;
 use crate::call::{IncomingRequest, ReplyWriter};
 use crate::core::Core;
-use crate::groups::{Member, Members};
+use crate::groups::{GroupMember, Members};
 use crate::observe::Stage;
 use crate::poa::{ObjectKey, ThreadModel};
 use crate::room::KEPT_CAPACITY;
@@ -135,7 +135,7 @@ impl Worker {
         let group = TargetGroup::of(&header.target)?;
         let propagated = propagated_priority(&header).ok()?;
         let (core, is_main) = (&*self.core, self.thread.role == Role::Main);
-        let served_by = |member: &Member| {
+        let served_by = |member: &GroupMember| {
             let served_by = served_by(core, lane, member, propagated)?;
             let is_here = !is_main || matches!(served_by, ServedBy::Main(_));
             is_here.then_some(served_by)
@@ -148,7 +148,7 @@ impl Worker {
     }
 
     /// Serves the message for one member. There is no answer, whatever the servant does.
-    fn serve_member(&mut self, member: &Member, message: MessageHeader) {
+    fn serve_member(&mut self, member: &GroupMember, message: MessageHeader) {
         self.core.at(Stage::Dispatch);
         self.arena.reset();
         let body = message.decoder(&mut self.request, &self.arena);
@@ -206,7 +206,7 @@ enum ServedBy {
 fn served_by(
     core: &Core,
     lane: &ServerLane,
-    member: &Member,
+    member: &GroupMember,
     propagated: Option<Priority>,
 ) -> Option<ServedBy> {
     let key = ObjectKey::parse(&member.key)?;
