@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ use crate::upcall::{Parks, Role, Thread};
 /// the one that runs the ORB.
 pub(crate) struct MainThread {
     /// `None` once the ORB is ending.
-    tasks: PiMutex<Option<BTreeMap<Rank, Task>>>,
+    tasks: PiMutex<Option<BinaryHeap<Task>>>,
     /// The number of waiting requests, to be read without the lock.
     waiting: AtomicUsize,
     max: usize,
@@ -41,10 +41,9 @@ pub(crate) struct MainThread {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The priority of a task, then the order of arrival: later tasks have greater numbers.
-type Rank = (Option<Priority>, Reverse<u64>);
-
 struct Task {
+    /// The priority, then the order of arrival: later tasks have greater numbers.
+    rank: (Option<Priority>, Reverse<u64>),
     /// The task must be done in any case, if need be by another thread.
     is_duty: bool,
     work: Work,
@@ -54,7 +53,7 @@ impl MainThread {
     /// Returns a queue for `max` requests, of which those of lanes have `max_octets` together.
     pub(crate) fn new(max: usize, max_octets: usize) -> Self {
         Self {
-            tasks: PiMutex::new(Some(BTreeMap::new())),
+            tasks: PiMutex::new(Some(BinaryHeap::new())),
             waiting: AtomicUsize::new(0),
             max,
             octets: AtomicUsize::new(0),
@@ -159,11 +158,16 @@ impl MainThread {
     /// Queues a task, and gives it back where the ORB is ending.
     fn push(&self, priority: Option<Priority>, is_duty: bool, work: Work) -> Option<Task> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let task = Task { is_duty, work };
+        let rank = (priority, Reverse(number));
+        let task = Task {
+            rank,
+            is_duty,
+            work,
+        };
         let refused = match &mut *self.tasks.lock() {
             Some(tasks) => {
                 self.waiting.fetch_add(1, Ordering::AcqRel);
-                tasks.insert((priority, Reverse(number)), task);
+                tasks.push(task);
                 None
             }
             None => Some(task),
@@ -183,7 +187,7 @@ impl MainThread {
     pub(crate) fn close(&self) {
         let tasks = self.tasks.lock().take().unwrap_or_default();
         self.waiting.fetch_sub(tasks.len(), Ordering::AcqRel);
-        for duty in tasks.into_values().rev().filter(|task| task.is_duty) {
+        for duty in tasks.into_iter().filter(|task| task.is_duty) {
             let _ = catch_unwind(AssertUnwindSafe(duty.work));
         }
     }
@@ -207,8 +211,8 @@ pub(crate) struct Claim<'m>(&'m MainThread);
 impl Claim<'_> {
     /// Runs the most urgent task; returns whether there was one.
     pub(crate) fn run_one(&self) -> bool {
-        let next = self.0.tasks.lock().as_mut().and_then(BTreeMap::pop_last);
-        let Some((_, task)) = next else {
+        let next = self.0.tasks.lock().as_mut().and_then(BinaryHeap::pop);
+        let Some(task) = next else {
             return false;
         };
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -285,6 +289,26 @@ impl Drop for MainThreadRequest {
 thread_local! {
     /// The frame and the arena of the last request, for the next one.
     static SPARE: Cell<Option<(Frame, Arena)>> = const { Cell::new(None) };
+}
+
+impl PartialEq for Task {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl Eq for Task {}
+
+impl PartialOrd for Task {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Task {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank.cmp(&other.rank)
+    }
 }
 
 #[cfg(test)]
