@@ -6,8 +6,8 @@
 /// Runtime of generated code, version 1.
 pub mod v1 {
     pub use chronorb_cdr::{
-        Abstract, AbstractType, AlreadyRegistered, ByArc, DataInput, DataOutput, Narrow, ReadState,
-        Value, ValueInfo, ValueType, impl_value, narrow_abstract, narrow_value,
+        Abstract, AbstractType, ByArc, DataInput, DataOutput, DuplicateRegistration, Narrow,
+        ReadState, Value, ValueInfo, ValueType, impl_value, narrow_abstract, narrow_value,
         register_value_factory,
     };
     pub use chronorb_cdr::{
@@ -23,7 +23,7 @@ pub mod v1 {
         Call, Operation, Reply, ReplyWriter, Skeleton, UserException, bad_operation, reply_error,
         unknown_user_exception,
     };
-    pub use crate::client::Pending;
+    pub use crate::client::PendingReply;
     pub use crate::object::{Interface, Object, narrow};
     pub use crate::operation_table::{
         BinarySearchTable, DynamicHashTable, LinearSearchTable, OperationTable,

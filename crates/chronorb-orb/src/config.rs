@@ -28,7 +28,7 @@ use chronorb_giop::Version;
 use chronorb_giop::codesets::{CodeSetComponent, CodeSetComponentInfo, ISO_8859_1, UTF_8};
 #[cfg(feature = "miop")]
 use chronorb_transport::multicast::MulticastOptions;
-use chronorb_transport::{Endpoint, Waiting};
+use chronorb_transport::{Endpoint, WaitPolicy};
 use thiserror::Error;
 
 #[cfg(feature = "access")]
@@ -43,7 +43,7 @@ use self::settings::{ARCHITECTURE, CONFIG_FILE, SETTINGS, Setting};
 
 pub use architecture::Architecture;
 #[cfg(feature = "baselines")]
-pub use filters::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
+pub use filters::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
 #[cfg(feature = "riop")]
 pub use rio::RioSettings;
 pub(crate) use settings::lacks;
@@ -195,9 +195,9 @@ pub struct OrbConfig {
     /// connections. **It inverts priorities**, and is there to measure that.
     pub share_connections_across_priorities: bool,
     /// `-ORBClientWait`: how a client's thread waits for its reply.
-    pub client_wait: Waiting,
+    pub client_wait: WaitPolicy,
     /// `-ORBServerWait`: how the threads of lanes wait for requests.
-    pub server_wait: Waiting,
+    pub server_wait: WaitPolicy,
     /// `-ORBMonitor`: whether the state of its lanes and threads can be read by a local socket.
     #[cfg(feature = "monitor")]
     pub monitor: MonitorSocket,
@@ -283,8 +283,8 @@ impl Default for OrbConfig {
             client_idle_timeout: None,
             server_idle_timeout: None,
             share_connections_across_priorities: false,
-            client_wait: Waiting::Block,
-            server_wait: Waiting::Block,
+            client_wait: WaitPolicy::Block,
+            server_wait: WaitPolicy::Block,
             #[cfg(feature = "monitor")]
             monitor: MonitorSocket::Off,
             #[cfg(feature = "tracing")]

@@ -4,7 +4,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use chronorb_rt::{Full, HashIndex, Key, Removed, SlotRef, Slots};
+use chronorb_rt::{Full, HashIndex, Key, RemoveOutcome, SlotRef, Slots};
 
 /// The strategy by which a request finds its POA or object.
 ///
@@ -116,7 +116,7 @@ impl<T: DirectoryEntry> Directory<T> {
     }
 
     /// Removes an entry, which can no longer be found.
-    pub(crate) fn remove(&self, key: Key) -> Removed<T> {
+    pub(crate) fn remove(&self, key: Key) -> RemoveOutcome<T> {
         if let Some(entry) = self.slots.get(key) {
             // The name is removed first, while the entry still has the slot.
             self.names.remove(self.hasher.hash(entry.name()), key.index);
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(found(1000, wrong_slot), None);
         for n in (0..500).step_by(2) {
             let removed = table.remove(keys[n as usize]);
-            assert!(matches!(removed, Removed::Last(gone) if gone == name(n)));
+            assert!(matches!(removed, RemoveOutcome::Last(gone) if gone == name(n)));
             assert_eq!(found(n, Some(keys[n as usize])), None, "it is removed");
             assert!(table.was_issued(keys[n as usize]));
         }

@@ -63,8 +63,8 @@ pub use chronorb_giop::{
 pub use chronorb_rio::DriverChoice as RioDriver;
 pub use chronorb_transport as transport;
 pub use chronorb_transport::Credentials;
-pub use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
-pub use client::Pending;
+pub use chronorb_transport::{Endpoint, EndpointError, WaitPolicy, parse_endpoints};
+pub use client::PendingReply;
 #[cfg(feature = "monitor")]
 pub use config::MonitorSocket;
 #[cfg(feature = "riop")]
@@ -76,7 +76,7 @@ pub use config::{
     PriorityExcess, RealTimeMode, ThreadpoolStrategy,
 };
 #[cfg(feature = "baselines")]
-pub use config::{Filtered, FilteredRequest, RequestFilter, RequestFilters};
+pub use config::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};
 pub use demux::Demultiplexing;
 pub use failure::LastFailure;
 #[cfg(feature = "miop")]
@@ -92,4 +92,4 @@ pub use orb::{InitError, Orb};
 pub use peer::Peer;
 pub use protocol::{AddressForm, PluggableProtocol};
 pub use scope::Scope;
-pub use server::{Listening, ListeningEndpoint, PeerProof};
+pub use server::{ListeningEndpoint, ListeningEndpoints, PeerProof};

@@ -2,7 +2,7 @@
 //! generated for each of them is in the module of its IDL.
 
 pub use chronorb_cdr::{
-    Abstract, AlreadyRegistered, DataInput, DataOutput, MAX_VALUE_DEPTH, MAX_VALUES, Value,
+    Abstract, DataInput, DataOutput, DuplicateRegistration, MAX_VALUE_DEPTH, MAX_VALUES, Value,
     ValueInfo, ValueType, narrow_abstract, narrow_value, register_value_factory,
 };
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use chronorb_build::Builder;
-use chronorb_idl::{Compilation, Failure, Options, Preprocessed};
+use chronorb_idl::{Compilation, Failure, Options, PreprocessedSource};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::is_standard_input;
@@ -196,7 +196,7 @@ impl PreprocessorOptions {
     }
 
     /// Preprocesses a file, or standard input.
-    pub(super) fn preprocess(&self, file: &Path) -> Result<Preprocessed, Failure> {
+    pub(super) fn preprocess(&self, file: &Path) -> Result<PreprocessedSource, Failure> {
         if is_standard_input(file) {
             return chronorb_idl::preprocess_from(STANDARD_INPUT, io::stdin(), &self.options());
         }

@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use chronorb_idl::{Compilation, Diagnostic, Diagnostics, Failure, Preprocessed, json};
+use chronorb_idl::{Compilation, Diagnostic, Diagnostics, Failure, PreprocessedSource, json};
 use serde::Serialize;
 
 use super::arguments::{Denied, FindingsArguments, MessageFormat};
@@ -34,8 +34,8 @@ impl Findings {
     /// Shows the findings as [`Self::compilation`] does.
     pub(super) fn preprocessed(
         &self,
-        result: Result<Preprocessed, Failure>,
-    ) -> Option<Preprocessed> {
+        result: Result<PreprocessedSource, Failure>,
+    ) -> Option<PreprocessedSource> {
         self.judge(result, |preprocessed| &mut preprocessed.warnings)
     }
 

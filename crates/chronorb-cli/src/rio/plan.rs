@@ -8,7 +8,9 @@ use std::time::Duration;
 use chronorb_orb::rtcorba::{
     ContinuousMapping, DirectMapping, LinearMapping, Priority, PriorityMapping,
 };
-use chronorb_rio::plan::{Admission, Admitted, Bits, Cap, Interface, Plan, PlanError, Processing};
+use chronorb_rio::plan::{
+    Admission, Bits, Cap, ClassAdmission, Interface, Plan, PlanError, Processing,
+};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -130,7 +132,7 @@ fn text(interface: &Interface, admission: &Admission) -> String {
     text
 }
 
-fn table(classes: &[Admitted]) -> String {
+fn table(classes: &[ClassAdmission]) -> String {
     let titles = TITLES.map(str::to_owned);
     let rows: Vec<_> = std::iter::once(titles)
         .chain(classes.iter().map(row))
@@ -157,7 +159,7 @@ fn table(classes: &[Admitted]) -> String {
     text
 }
 
-fn row(class: &Admitted) -> [String; TITLES.len()] {
+fn row(class: &ClassAdmission) -> [String; TITLES.len()] {
     let reservation = &class.reservation;
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let policy = reservation.policy;
@@ -234,7 +236,7 @@ fn object(interface: &Interface, admission: &Admission) -> Value {
     })
 }
 
-fn class(class: &Admitted) -> Value {
+fn class(class: &ClassAdmission) -> Value {
     let reservation = &class.reservation;
     let bound = reservation.bound();
     let mode = match reservation.processing {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use chronorb_net::Netlink;
 use chronorb_rio::kernel::counted;
 use chronorb_rio::plan::{Plan, PlanError};
-use chronorb_rio::status::{Unseen, find};
+use chronorb_rio::status::{HiddenProcess, find};
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 use clap::{Args, value_parser};
 use thiserror::Error;
@@ -57,7 +57,7 @@ pub(crate) struct StatusArguments {
 pub(crate) enum StatusError {
     /// No process runs RIO, or none is visible.
     #[error("no process runs RIO here, and the kernel keeps no plan{}", unseen(.0))]
-    NoProcess(Vec<Unseen>),
+    NoProcess(Vec<HiddenProcess>),
     /// The file of `--plan`.
     #[error("{}: {error}", file.display())]
     Plan { file: PathBuf, error: PlanError },
@@ -69,7 +69,7 @@ pub(crate) enum StatusError {
         "what process {} ({}) has open cannot be seen: {}",
         .0.pid, .0.command, advice(is_root())
     )]
-    Unseen(Unseen),
+    Unseen(HiddenProcess),
     /// The process does not exist, or has ended.
     #[error("there is no process {0}")]
     Gone(u32),
@@ -225,7 +225,7 @@ fn frame(view: &View, height: usize) -> Vec<Line> {
 }
 
 /// Describes the processes that are not visible.
-fn unseen(unseen: &[Unseen]) -> String {
+fn unseen(unseen: &[HiddenProcess]) -> String {
     match unseen.len() {
         0 => ".\nA process runs RIO while it has an endpoint riop://, or -ORBRioInterface and a \
               connection by it"

@@ -16,14 +16,14 @@ use crate::rtcorba::Priority;
 /// Functions of a [`FilteredRequest`] are filters.
 pub trait RequestFilter: Send + Sync {
     /// Decides about a request.
-    fn filter(&self, request: &FilteredRequest<'_>) -> Filtered;
+    fn filter(&self, request: &FilteredRequest<'_>) -> FilterDecision;
 }
 
 impl<F> RequestFilter for F
 where
-    F: Fn(&FilteredRequest<'_>) -> Filtered + Send + Sync,
+    F: Fn(&FilteredRequest<'_>) -> FilterDecision + Send + Sync,
 {
-    fn filter(&self, request: &FilteredRequest<'_>) -> Filtered {
+    fn filter(&self, request: &FilteredRequest<'_>) -> FilterDecision {
         self(request)
     }
 }
@@ -31,7 +31,7 @@ where
 /// The decision of a filter about a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum Filtered {
+pub enum FilterDecision {
     /// The next filter decides; after the last one the target's priority counts.
     PassOn,
     /// The request is served at this priority, in the lane of the priority, whatever the model of
@@ -65,14 +65,14 @@ pub struct FilteredRequest<'r> {
 ///
 /// ```
 /// use chronorb_orb::rtcorba::Priority;
-/// use chronorb_orb::{Architecture, Filtered, FilteredRequest, OrbConfig};
+/// use chronorb_orb::{Architecture, FilterDecision, FilteredRequest, OrbConfig};
 ///
 /// let urgent = Priority::new(30_000).expect("not negative");
 /// let mut config = OrbConfig::default();
 /// config.set_architecture(Architecture::FilterChain);
 /// config.request_filters.add(move |request: &FilteredRequest<'_>| match request.operation {
-///     b"emergency_stop" => Filtered::ServeAt(urgent),
-///     _ => Filtered::PassOn,
+///     b"emergency_stop" => FilterDecision::ServeAt(urgent),
+///     _ => FilterDecision::PassOn,
 /// });
 /// ```
 #[derive(Clone, Default)]
@@ -92,10 +92,10 @@ impl RequestFilters {
     }
 
     /// Returns the decision of the first filter that does not pass the request on.
-    pub(crate) fn filter(&self, request: &FilteredRequest<'_>) -> Filtered {
+    pub(crate) fn filter(&self, request: &FilteredRequest<'_>) -> FilterDecision {
         let said = self.0.iter().map(|filter| filter.filter(request));
-        let mut decided = said.filter(|said| *said != Filtered::PassOn);
-        decided.next().unwrap_or(Filtered::PassOn)
+        let mut decided = said.filter(|said| *said != FilterDecision::PassOn);
+        decided.next().unwrap_or(FilterDecision::PassOn)
     }
 }
 

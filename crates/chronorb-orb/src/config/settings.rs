@@ -10,7 +10,7 @@ use chronorb_giop::Version;
 use chronorb_giop::fragments::Pieces;
 #[cfg(feature = "miop")]
 use chronorb_transport::multicast::MulticastOptions;
-use chronorb_transport::{Endpoint, EndpointError, Waiting, parse_endpoints};
+use chronorb_transport::{Endpoint, EndpointError, WaitPolicy, parse_endpoints};
 
 use super::*;
 use crate::demux::Demultiplexing;
@@ -427,11 +427,11 @@ fn put_idle_timeout(place: &mut Option<Duration>, text: &str) -> Result<(), Stri
 }
 
 /// `block`, `spin`, `spin:MICROSECONDS` or `poll`.
-fn put_waiting(place: &mut Waiting, text: &str) -> Result<(), String> {
-    let spin = |microseconds| Waiting::Spin(Duration::from_micros(microseconds));
+fn put_waiting(place: &mut WaitPolicy, text: &str) -> Result<(), String> {
+    let spin = |microseconds| WaitPolicy::Spin(Duration::from_micros(microseconds));
     *place = match text.split_once(':').unwrap_or((text, "")) {
-        ("block", "") => Waiting::Block,
-        ("poll", "") => Waiting::Poll,
+        ("block", "") => WaitPolicy::Block,
+        ("poll", "") => WaitPolicy::Poll,
         ("spin", "") => spin(DEFAULT_SPIN),
         ("spin", microseconds) => spin(number(microseconds, 1, MAX_SPIN)?),
         _ => {

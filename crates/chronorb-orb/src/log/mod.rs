@@ -36,7 +36,7 @@ impl Drop for LogGuard {
 /// The log could not be installed: the program has a subscriber of `tracing` already.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error("this process has a subscriber of `tracing` already, which gets the ORB's events")]
-pub struct LogInstalled;
+pub struct LogInstallError;
 
 /// Makes events be written to standard error, one line each, as `-ORBLog` of the configuration
 /// selects, or warnings and errors without it.
@@ -47,11 +47,11 @@ pub struct LogInstalled;
 /// ```
 ///
 /// # Errors
-/// [`LogInstalled`], which a program without a subscriber of its own may ignore.
-pub fn install(config: &OrbConfig) -> Result<LogGuard, LogInstalled> {
+/// [`LogInstallError`], which a program without a subscriber of its own may ignore.
+pub fn install(config: &OrbConfig) -> Result<LogGuard, LogInstallError> {
     let filter = config.log.clone().unwrap_or_default();
     let lines = Lines { filter };
-    tracing::subscriber::set_global_default(lines).map_err(|_| LogInstalled)?;
+    tracing::subscriber::set_global_default(lines).map_err(|_| LogInstallError)?;
     Ok(LogGuard(()))
 }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use chronorb_cdr::Any;
 use chronorb_giop::{Ior, SystemException, SystemExceptionKind};
-use chronorb_rt::{Deadline, Rights, Termination, lock_all, prepare_to_look, return_great_blocks};
-use chronorb_transport::Waiting;
+use chronorb_rt::{Deadline, Rights, Termination, lock_all, prepare_to_poll, return_great_blocks};
+use chronorb_transport::WaitPolicy;
 use thiserror::Error;
 
 use crate::config::{ConfigError, OrbConfig, RealTimeMode};
@@ -28,7 +28,7 @@ use crate::protocol::ProtocolProblem;
 use crate::protocol::Registry;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
-use crate::server::{self, Listening, Watcher};
+use crate::server::{self, ListeningEndpoints, Watcher};
 
 /// An ORB: it calls objects elsewhere and serves objects here.
 ///
@@ -114,8 +114,8 @@ impl Orb {
             // Locked memory is meant to stay.
             return_great_blocks();
         }
-        if config.client_wait != Waiting::Block {
-            prepare_to_look();
+        if config.client_wait != WaitPolicy::Block {
+            prepare_to_poll();
         }
         if !has_memory_for(config.arena_size) {
             return Err(InitError::NoMemoryForArena(config.arena_size));
@@ -187,7 +187,7 @@ impl Orb {
 
     /// The endpoints at which the lanes listen now, and the proof that each asks of peers. An ORB
     /// listens from its first object or thread pool on; a pure client does not listen.
-    pub fn listening(&self) -> Listening {
+    pub fn listening(&self) -> ListeningEndpoints {
         server::listening(&self.core)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Deadline, Key, Removed};
+use chronorb_rt::{Deadline, Key, RemoveOutcome};
 
 use super::in_progress::BeginOutcome;
 use super::key::{Hint, slot, slot_octets};
@@ -296,14 +296,14 @@ impl Poa {
             self.take_out(key)
         };
         // Application code runs without the lock.
-        if let Removed::Last(active) = removed {
+        if let RemoveOutcome::Last(active) = removed {
             self.give_back(active);
         }
         Some(())
     }
 
     /// Takes an object out; the caller holds the lock.
-    fn take_out(&self, key: Key) -> Removed<Active> {
+    fn take_out(&self, key: Key) -> RemoveOutcome<Active> {
         if let Some(active) = self.held(key) {
             let identity = active.servant.identity();
             self.inner.servants.remove(identity, key.index);
@@ -332,7 +332,7 @@ impl Poa {
                     None => continue,
                 }
             };
-            if let Removed::Last(active) = removed {
+            if let RemoveOutcome::Last(active) = removed {
                 self.give_back(active);
             }
         }

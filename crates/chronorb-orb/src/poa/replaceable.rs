@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use chronorb_rt::{Full, Key, Removed, SlotRef, Slots};
+use chronorb_rt::{Full, Key, RemoveOutcome, SlotRef, Slots};
 
 /// A value that can be replaced while requests use it, and is read without a lock.
 pub(super) struct Replaceable<T> {
@@ -35,7 +35,7 @@ impl<T> Replaceable<T> {
     }
 
     /// Replaces it. The caller holds a lock.
-    pub(super) fn set(&self, value: Option<T>) -> Result<Removed<T>, Full> {
+    pub(super) fn set(&self, value: Option<T>) -> Result<RemoveOutcome<T>, Full> {
         let next = match value {
             Some(value) => packed(self.slots.insert(value)?),
             None => 0,
@@ -43,7 +43,7 @@ impl<T> Replaceable<T> {
         let before = self.present.swap(next, Ordering::AcqRel);
         Ok(match unpacked(before) {
             Some(key) => self.slots.remove(key),
-            None => Removed::NotThere,
+            None => RemoveOutcome::NotThere,
         })
     }
 }
@@ -75,15 +75,18 @@ mod tests {
         let first = Arc::new(1);
         assert!(matches!(
             value.set(Some(first.clone())),
-            Ok(Removed::NotThere)
+            Ok(RemoveOutcome::NotThere)
         ));
         let used = value.get().expect("it was set");
-        assert!(matches!(value.set(Some(Arc::new(2))), Ok(Removed::InUse)));
+        assert!(matches!(
+            value.set(Some(Arc::new(2))),
+            Ok(RemoveOutcome::InUse)
+        ));
         assert_eq!(value.get().as_deref(), Some(&Arc::new(2)));
         assert_eq!(Arc::strong_count(&first), 2);
         drop(used);
         assert_eq!(Arc::strong_count(&first), 1);
-        assert!(matches!(value.set(None), Ok(Removed::Last(_))));
+        assert!(matches!(value.set(None), Ok(RemoveOutcome::Last(_))));
         assert!(value.get().is_none());
     }
 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
-use chronorb_rt::{Deadline, Full, Removed, SlotRef};
+use chronorb_rt::{Deadline, Full, RemoveOutcome, SlotRef};
 
 use super::current::PassedTarget;
 use super::in_progress::BeginOutcome;
@@ -262,7 +262,10 @@ impl Poa {
         }
     }
 
-    fn set_default_servant(&self, servant: Option<Servant>) -> Result<Removed<Servant>, Full> {
+    fn set_default_servant(
+        &self,
+        servant: Option<Servant>,
+    ) -> Result<RemoveOutcome<Servant>, Full> {
         let _writing = self.inner.writing.lock();
         self.inner.default_servant.set(servant)
     }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chronorb_giop::SystemException;
-use chronorb_rt::{Full, Key, PiMutex, Removed, SlotRef};
+use chronorb_rt::{Full, Key, PiMutex, RemoveOutcome, SlotRef};
 
 use super::code::KeyCodes;
 use super::key::{Hint, ObjectKey, PoaKey, slot};
@@ -120,7 +120,7 @@ impl PoaTable {
             let _writing = self.writing.lock();
             self.live.remove(key)
         };
-        if let Removed::Last(poa) = removed {
+        if let RemoveOutcome::Last(poa) = removed {
             poa.release_hold();
         }
     }

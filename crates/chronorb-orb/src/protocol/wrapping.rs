@@ -19,7 +19,7 @@ pub(super) fn wrap(
 
 #[cfg(feature = "trace")]
 fn trace(protocols: &mut [PluggableProtocol], config: &OrbConfig) -> Result<(), ProtocolProblem> {
-    use chronorb_transport::trace::{TraceFile, TraceLimits, Traced};
+    use chronorb_transport::trace::{RecordingTransport, TraceFile, TraceLimits};
 
     let Some(path) = &config.trace.file else {
         return Ok(());
@@ -33,7 +33,7 @@ fn trace(protocols: &mut [PluggableProtocol], config: &OrbConfig) -> Result<(), 
         problem: format!("{} cannot be written: {error}", path.display()),
     })?;
     for protocol in protocols {
-        protocol.wrap(|transport| Arc::new(Traced::new(transport, file.clone())));
+        protocol.wrap(|transport| Arc::new(RecordingTransport::new(transport, file.clone())));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! connections whose client announced that it waits for each reply: on others the next request may
 //! arrive while this thread is in an upcall, and another thread has to read it.
 //!
-//! Threads with an affinity never leave the reactor without a waiting thread ([`Stays`]).
+//! Threads with an affinity never leave the reactor without a waiting thread ([`SourceAffinity`]).
 //!
 //! Under thread-per-connection each thread stays with one connection until that ends.
 
@@ -16,8 +16,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_rt::{Deadline, Key, Kick, Slots, Stayer, Stays, look_for, thread_id};
-use chronorb_transport::{Connection, IoError, Waiting};
+use chronorb_rt::{AffineThread, Deadline, Key, Kick, Slots, SourceAffinity, poll_for, thread_id};
+use chronorb_transport::{Connection, IoError, WaitPolicy};
 
 use super::connection::ServerConnection;
 
@@ -29,7 +29,7 @@ pub(super) struct ConnectionAffinity {
     kick: Kick,
     /// Threads keep their connection until it ends.
     until_the_end: bool,
-    pub(super) stays: Stays<Key>,
+    pub(super) stays: SourceAffinity<Key>,
 }
 
 impl ConnectionAffinity {
@@ -42,7 +42,7 @@ impl ConnectionAffinity {
         Some(Self {
             kick: Kick::install().ok()?,
             until_the_end: false,
-            stays: Stays::new(),
+            stays: SourceAffinity::new(),
         })
     }
 
@@ -54,15 +54,15 @@ impl ConnectionAffinity {
         Ok(Self {
             kick: Kick::install()?,
             until_the_end: true,
-            stays: Stays::new(),
+            stays: SourceAffinity::new(),
         })
     }
 
     /// Makes the calling thread one that may wait on connections.
     #[allow(clippy::disallowed_methods, reason = "once for each thread")]
-    pub(super) fn stayer(&self) -> Arc<Stayer> {
+    pub(super) fn stayer(&self) -> Arc<AffineThread> {
         self.kick.block();
-        Arc::new(Stayer::new(thread_id()))
+        Arc::new(AffineThread::new(thread_id()))
     }
 
     /// Lets the calling thread wait on a connection, unless its lane or the connection has ended.
@@ -71,7 +71,7 @@ impl ConnectionAffinity {
     #[inline]
     pub(super) fn enter<'l>(
         &'l self,
-        stayer: &'l Arc<Stayer>,
+        stayer: &'l Arc<AffineThread>,
         connection: &'l dyn Connection,
         key: Key,
         is_live: impl FnOnce() -> bool,
@@ -125,7 +125,7 @@ impl ConnectionAffinity {
 /// A guard: the thread keeps the connection as long as this lives.
 pub(super) struct AffinityGuard<'l> {
     affinity: &'l ConnectionAffinity,
-    stayer: &'l Arc<Stayer>,
+    stayer: &'l Arc<AffineThread>,
     connection: &'l dyn Connection,
     served: u32,
 }
@@ -136,13 +136,13 @@ impl AffinityGuard<'_> {
     pub(super) fn recv(
         &self,
         room: &mut [u8],
-        waiting: Waiting,
+        waiting: WaitPolicy,
         deadline: Option<Deadline>,
     ) -> Result<usize, IoError> {
         let left = || deadline.map(|deadline| deadline.remaining().unwrap_or_default());
-        if waiting != Waiting::Block {
+        if waiting != WaitPolicy::Block {
             let bound = waiting.bound().min(left().unwrap_or(Duration::MAX));
-            let looked = look_for(bound, || match self.connection.look(room) {
+            let looked = poll_for(bound, || match self.connection.look(room) {
                 Err(IoError::WouldBlock) if !self.is_called() => None,
                 received => Some(received),
             });

@@ -10,9 +10,9 @@ use std::time::Duration;
 use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::connection::Negotiation;
 use chronorb_giop::fragments::Pieces;
-use chronorb_giop::framing::{Framed, next_message_of};
+use chronorb_giop::framing::{NextMessage, next_message_of};
 use chronorb_giop::{MessageType, Protocol, Version};
-use chronorb_rt::{Baton, BatonGuard, Deadline, Released};
+use chronorb_rt::{Baton, BatonGuard, Deadline, ReleaseOutcome};
 use chronorb_transport::{Carriage, Connection};
 
 use super::datagram_peers;
@@ -344,8 +344,8 @@ impl ServerConnection {
             self.note_waiting(&output);
             let waits = output.waits();
             output = match output.release() {
-                Released::Done => return Ok(waits),
-                Released::Again(output) => output,
+                ReleaseOutcome::Done => return Ok(waits),
+                ReleaseOutcome::Again(output) => output,
             };
             // A thread that was turned away may have had the only event for room to send.
             self.write(&mut output, &[])?;
@@ -384,7 +384,9 @@ impl ServerConnection {
             return output.write(&*self.transport, &[], messages);
         }
         let mut rest = messages;
-        while let Ok(Framed::Complete { len, .. }) = next_message_of::<Protocol>(rest, usize::MAX) {
+        while let Ok(NextMessage::Complete { len, .. }) =
+            next_message_of::<Protocol>(rest, usize::MAX)
+        {
             let (message, after) = rest.split_at(len);
             rest = after;
             match Pieces::of(message, self.fragment_size) {
@@ -430,7 +432,7 @@ impl ServerConnection {
         if let Some(input) = self.input.claim() {
             // The rest may have arrived while all threads were busy: a thread that reads finds out.
             disturbed |= input.is_late(limit);
-            disturbed |= matches!(input.release(), Released::Again(_));
+            disturbed |= matches!(input.release(), ReleaseOutcome::Again(_));
         }
         if let Some(output) = self.output.claim() {
             if output.is_late(limit) {

@@ -15,7 +15,7 @@ use super::dispatch;
 use super::end::End;
 use super::lane::ServerLane;
 use super::queued::DispatchTarget;
-use crate::config::{Filtered, FilteredRequest};
+use crate::config::{FilterDecision, FilteredRequest};
 use crate::core::Core;
 use crate::rtcorba::Priority;
 
@@ -61,9 +61,9 @@ pub(super) fn target_of(
         octets,
     });
     let target = match said {
-        Filtered::PassOn => at_lane_of(priority, None),
-        Filtered::ServeAt(at) => at_lane_of(Some(at), Some(at)),
-        Filtered::Refuse(exception) => return Ok(Err(exception)),
+        FilterDecision::PassOn => at_lane_of(priority, None),
+        FilterDecision::ServeAt(at) => at_lane_of(Some(at), Some(at)),
+        FilterDecision::Refuse(exception) => return Ok(Err(exception)),
     };
     let places = HeaderPlaces::of(&header, d, message.protocol);
     Ok(Ok((target, places)))

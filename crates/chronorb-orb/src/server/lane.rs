@@ -13,10 +13,10 @@ use std::time::Duration;
 use chronorb_giop::connection::empty_message;
 use chronorb_giop::{MessageType, SystemException};
 use chronorb_rt::{
-    BatonGuard, Deadline, Gate, Key, Monotonic, PiMutex, Released, Removed, SlotRef, Slots, Text,
-    Wake, log, look_unless_wanted,
+    BatonGuard, Deadline, Gate, Key, Monotonic, PiMutex, ReleaseOutcome, RemoveOutcome, SlotRef,
+    Slots, Text, Wake, log, poll_unless_contended,
 };
-use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, Waiting};
+use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, WaitPolicy};
 #[cfg(feature = "miop")]
 use chronorb_transport::{Address, Endpoint};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -92,7 +92,7 @@ pub(crate) struct ServerLane {
     /// The number of the next thread, for its name.
     numbers: AtomicU32,
     pub(super) strategy: LaneStrategy,
-    waiting: Waiting,
+    waiting: WaitPolicy,
     pub(super) watch: LaneWatch,
     probe: Option<StageProbe>,
 }
@@ -325,10 +325,10 @@ impl ServerLane {
     /// Waits on the reactor.
     fn wait(&self, time_out: Option<Duration>, called: bool) -> io::Result<Option<Event>> {
         // A thread that may be called by a kick has to be in the wait that the kick ends.
-        if self.waiting != Waiting::Block && !called {
+        if self.waiting != WaitPolicy::Block && !called {
             let bound = self.waiting.bound().min(time_out.unwrap_or(Duration::MAX));
             // Threads that poll a connection of their own take precedence: their poll is cheaper.
-            let looked = look_unless_wanted(bound, || {
+            let looked = poll_unless_contended(bound, || {
                 let event = self.reactor.wait(Some(Duration::ZERO));
                 event.transpose()
             });
@@ -401,7 +401,7 @@ impl ServerLane {
 
     /// Releases the input of a connection, and leaves to another thread what that one has missed.
     fn release(&self, input: BatonGuard<'_, Input>, connection: &ServerConnection, key: Key) {
-        if matches!(input.release(), Released::Again(_)) {
+        if matches!(input.release(), ReleaseOutcome::Again(_)) {
             self.rearm(connection, key);
         }
     }
@@ -448,7 +448,7 @@ impl ServerLane {
     /// Ends a connection after the messages in progress.
     pub(super) fn end(&self, key: Key) {
         let removed = self.connections.remove(key);
-        if let (Removed::InUse, Some(affinity)) = (removed, self.strategy.affinity()) {
+        if let (RemoveOutcome::InUse, Some(affinity)) = (removed, self.strategy.affinity()) {
             // Otherwise a thread that waits on the connection would go on waiting.
             affinity.call_from(&self.connections, key);
         }

@@ -12,7 +12,7 @@ use crate::incident::Incident;
 /// the line that a server logs at its start.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Listening {
+pub struct ListeningEndpoints {
     /// The open endpoints of all lanes, in order, each once.
     pub endpoints: Vec<ListeningEndpoint>,
     /// Notes for the operator: open endpoints, POAs at which any client on a network chooses any
@@ -70,7 +70,7 @@ impl fmt::Display for ListeningEndpoint {
     }
 }
 
-impl fmt::Display for Listening {
+impl fmt::Display for ListeningEndpoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.endpoints.is_empty() {
             f.write_str("listens nowhere")?;
@@ -87,7 +87,7 @@ impl fmt::Display for Listening {
 }
 
 /// Returns the endpoints at which the lanes of an ORB listen now.
-pub(crate) fn listening(core: &Core) -> Listening {
+pub(crate) fn listening(core: &Core) -> ListeningEndpoints {
     let mut endpoints: Vec<ListeningEndpoint> = Vec::new();
     let mut open = None;
     for lane in core.server.pools.lock().all().flat_map(|pool| pool.lanes()) {
@@ -122,7 +122,7 @@ pub(crate) fn listening(core: &Core) -> Listening {
              (-ORBMaxConnections)"
         ));
     }
-    Listening {
+    ListeningEndpoints {
         endpoints,
         warnings,
     }

@@ -33,7 +33,7 @@ mod worker;
 pub(crate) use at::ReplySink;
 pub(crate) use endpoints::PublishedEndpoint;
 pub(crate) use lane::ServerLane;
-pub use listening::{Listening, ListeningEndpoint, PeerProof};
+pub use listening::{ListeningEndpoint, ListeningEndpoints, PeerProof};
 pub(crate) use listening::{listening, log_listening};
 pub(crate) use main_thread::MainThread;
 

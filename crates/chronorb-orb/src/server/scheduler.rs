@@ -2,7 +2,7 @@
 //! Half-Sync/Half-Async and the strategies like it, threads on demand, request buffering and
 //! borrowing.
 //!
-//! A lane has a [`Crew`] with permits for as many requests as its threads may dispatch at a time.
+//! A lane has a [`WorkerSet`] with permits for as many requests as its threads may dispatch at a time.
 //! There is always one thread more than permits, which reads. Under Leader/Followers it is any
 //! thread of the lane that is not dispatching; a thread that finds a permit dispatches the request
 //! that it has read itself. Under Half-Sync/Half-Async it is always the same thread, which never
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use chronorb_cdr::Frame;
 use chronorb_rt::{
-    Bounds, Crew, Deadline, Gate, Kick, Offered, PiMutex, Scheduling, set_scheduling_of,
+    Bounds, Deadline, Gate, Kick, OfferOutcome, PiMutex, Scheduling, WorkerSet, set_scheduling_of,
 };
 
 use super::lane::setup::LaneSetup;
@@ -52,7 +52,7 @@ pub(super) struct PoolScheduler {
 
 /// A lane in the scheduler.
 struct Post {
-    crew: Crew<QueuedRequest>,
+    crew: WorkerSet<QueuedRequest>,
     /// The scheduling of its threads while they dispatch nothing.
     scheduling: Scheduling,
 }
@@ -134,7 +134,7 @@ impl PoolScheduler {
             // Under Leader/Followers one thread reads while all others dispatch.
             let members = greatest.saturating_add(1);
             Post {
-                crew: Crew::new(lane.static_threads, greatest, members, bounds),
+                crew: WorkerSet::new(lane.static_threads, greatest, members, bounds),
                 scheduling: lane.scheduling,
             }
         };
@@ -152,7 +152,7 @@ impl PoolScheduler {
         }))
     }
 
-    pub(super) fn crew(&self, lane: usize) -> &Crew<QueuedRequest> {
+    pub(super) fn crew(&self, lane: usize) -> &WorkerSet<QueuedRequest> {
         &self.posts[lane].crew
     }
 
@@ -254,15 +254,17 @@ impl PoolScheduler {
         &self,
         request: QueuedRequest,
         priority: Option<Priority>,
-    ) -> Offered<QueuedRequest> {
+    ) -> OfferOutcome<QueuedRequest> {
         let (lane, octets) = (request.lane().index(), request.message.len());
         match self.crew(lane).offer(rank(priority), octets, request) {
             // A permit was free after all.
-            Offered::Seat(request) => Offered::Seat(request.grant(DispatchPermit::of(lane))),
-            Offered::Refused(request) => Offered::Refused(request),
-            Offered::Waits(evicted) => {
+            OfferOutcome::Permit(request) => {
+                OfferOutcome::Permit(request.grant(DispatchPermit::of(lane)))
+            }
+            OfferOutcome::Refused(request) => OfferOutcome::Refused(request),
+            OfferOutcome::Waits(evicted) => {
                 self.lend_to(lane);
-                Offered::Waits(evicted)
+                OfferOutcome::Waits(evicted)
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use chronorb_rt::{PiMutex, raise_open_files};
 
 #[cfg(feature = "tracing")]
-use super::Listening;
+use super::ListeningEndpoints;
 use super::pool::{PoolUse, Pools};
 use crate::core::{Core, RUNNING, STOPPING};
 use crate::rtcorba::ThreadpoolId;
@@ -21,7 +21,7 @@ pub(crate) struct ServerState {
     pub(super) watchers: AtomicU8,
     /// The endpoints that were last reported to the log.
     #[cfg(feature = "tracing")]
-    pub(super) logged_listening: PiMutex<Listening>,
+    pub(super) logged_listening: PiMutex<ListeningEndpoints>,
     /// The key for proofs of addresses.
     #[cfg(feature = "diop")]
     pub(super) address_codes: std::hash::RandomState,

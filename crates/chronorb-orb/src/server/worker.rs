@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use chronorb_cdr::{Arena, CdrError, Frame};
 use chronorb_giop::connection::Message;
 use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol, MessageType, SystemException};
-use chronorb_rt::{Key, Released, Stayer};
+use chronorb_rt::{AffineThread, Key, ReleaseOutcome};
 use chronorb_transport::Event;
 
 use super::at::At;
@@ -65,7 +65,7 @@ pub(super) struct Worker {
     /// Set while the thread has the priority of another lane.
     raised: bool,
     /// The entry of the thread among those that can be called back from a connection.
-    stayer: Option<Arc<Stayer>>,
+    stayer: Option<Arc<AffineThread>>,
     /// Set if the thread may wait on the connection of the last request.
     may_stay: bool,
 }
@@ -205,8 +205,8 @@ impl Worker {
                     return Ok(None);
                 }
                 match input.release() {
-                    Released::Done => return Ok(None),
-                    Released::Again(again) => {
+                    ReleaseOutcome::Done => return Ok(None),
+                    ReleaseOutcome::Again(again) => {
                         input = again;
                         input.unread = true;
                         input.hung_up = connection.is_hung_up();
@@ -239,7 +239,7 @@ impl Worker {
             let work = connection.begin_work();
             input.settle(true);
             // The input is released before the upcall in any case: the next thread reads it.
-            let again = matches!(input.release(), Released::Again(_));
+            let again = matches!(input.release(), ReleaseOutcome::Again(_));
             if more || again {
                 // Promotes a follower: it gets an event for this connection at once.
                 at.rearm();

@@ -1,7 +1,7 @@
 //! Allocations of asynchronous calls: none per call, except for their handlers and occasionally for
 //! a future.
 
-use chronorb_orb::{Object, Pending};
+use chronorb_orb::{Object, PendingReply};
 use chronorb_rt::{Deadline, ThreadCounts, counts_of_others};
 use std::sync::Arc;
 use std::task::Poll;
@@ -16,7 +16,7 @@ const WINDOW: usize = 8;
 /// The number of rounds of such calls, before counting and while counting.
 const ROUNDS: usize = 50;
 
-fn window(object: &Object) -> [Pending<i32>; WINDOW] {
+fn window(object: &Object) -> [PendingReply<i32>; WINDOW] {
     [(); WINDOW].map(|()| begin_add(object, 1, 2).expect("it begins"))
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use chronorb_orb::Pending;
+use chronorb_orb::PendingReply;
 use chronorb_orb::poa::ObjectId;
 use chronorb_rt::live_octets;
 
@@ -111,10 +111,10 @@ fn great_replies_leave_nothing_with_the_calls_that_they_were_for() {
         let orb = orb_with(|config| config.client_connection = strategy);
         let object = object_at(&orb, server.address);
         let before = live_octets();
-        let calls: Vec<Pending<i32>> = (0..CALLS)
+        let calls: Vec<PendingReply<i32>> = (0..CALLS)
             .map(|_| begin_add(&object, 0, 0).expect("it begins"))
             .collect();
-        let results: Vec<_> = calls.into_iter().rev().map(Pending::wait).collect();
+        let results: Vec<_> = calls.into_iter().rev().map(PendingReply::wait).collect();
         all_sent.reach(1);
         let kept = live_octets().saturating_sub(before);
         // The first ones were limited by what a connection may keep, 64 MiB.

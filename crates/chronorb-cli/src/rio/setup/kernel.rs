@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use chronorb_rio::kernel::{Kept, Ways};
+use chronorb_rio::kernel::{EnforcedPlan, Ways};
 use chronorb_rio::plan::{Bits, Plan, Reservation};
 use chronorb_rt::Termination;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(super) fn run(file: &Path, arguments: &SetupArguments) -> Result<(), SetupEr
     } else {
         Ways::Out
     };
-    let kept = Kept::keep(&plan.interface, &plan.classes, ways, &mut tell);
+    let kept = EnforcedPlan::keep(&plan.interface, &plan.classes, ways, &mut tell);
     let waited = kept.map_err(SetupError::from).and_then(|kept| {
         if arguments.json {
             print(&object(file, &plan, &kept).to_string())?
@@ -48,7 +48,7 @@ pub(super) fn run(file: &Path, arguments: &SetupArguments) -> Result<(), SetupEr
 }
 
 /// Renders the plan that is kept, for people.
-fn text(file: &Path, plan: &Plan, kept: &Kept) -> String {
+fn text(file: &Path, plan: &Plan, kept: &EnforcedPlan) -> String {
     let mut text = format!("{}: the kernel keeps the plan\n\n", plan.interface.name);
     for branch in &kept.tree().branches {
         let (rate, ceiling) = (Bits(branch.share.rate * 8), Bits(branch.share.ceiling * 8));
@@ -83,7 +83,7 @@ fn text(file: &Path, plan: &Plan, kept: &Kept) -> String {
 }
 
 /// Renders the plan that is kept, for programs.
-fn object(file: &Path, plan: &Plan, kept: &Kept) -> Value {
+fn object(file: &Path, plan: &Plan, kept: &EnforcedPlan) -> Value {
     let classes: Vec<_> = (kept.tree().branches.iter())
         .map(|branch| {
             let class = plan.classes.iter().find(|class| class.name == branch.name);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chronorb_net::Handle;
-use chronorb_rio::kernel::{Counted, CountedShare};
+use chronorb_rio::kernel::{CountedShare, InterfaceShares};
 use chronorb_rio::plan::Plan;
 use chronorb_rt::Monotonic;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ impl SharesWatch {
     }
 
     /// Adds a reading of the kernel's counters.
-    pub(super) fn look(&mut self, counted: Vec<Counted>) -> Vec<SharesView> {
+    pub(super) fn look(&mut self, counted: Vec<InterfaceShares>) -> Vec<SharesView> {
         let now = Monotonic::now();
         let mut seen = HashMap::new();
         let mut views = Vec::new();

@@ -250,13 +250,13 @@ mod tests {
 
     use chronorb_rio::class::ClassId;
     use chronorb_rio::plan::{Processing, Reservation};
-    use chronorb_rio::status::{Looked, Page, find};
+    use chronorb_rio::status::{Page, PageSearch, find};
 
     use super::super::view::{Seen, Watch};
     use super::*;
 
     /// A view without shares of the kernel.
-    fn alone(looked: Looked) -> Seen {
+    fn alone(looked: PageSearch) -> Seen {
         Seen {
             looked,
             kernel: Ok(Vec::new()),

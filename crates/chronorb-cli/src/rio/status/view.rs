@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chronorb_net::NetlinkError;
 use chronorb_rio::class::ClassId;
-use chronorb_rio::kernel::Counted;
-use chronorb_rio::status::{ClassSnapshot, Count, Latencies, Level, Looked, Mode, Snapshot};
+use chronorb_rio::kernel::InterfaceShares;
+use chronorb_rio::status::{ClassSnapshot, Count, Latencies, Level, Mode, PageSearch, Snapshot};
 use chronorb_rt::Monotonic;
 use serde_json::{Value, json};
 
@@ -64,9 +64,9 @@ pub(super) struct ClassView {
 #[derive(Debug)]
 pub(super) struct Seen {
     /// The processes.
-    pub(super) looked: Looked,
+    pub(super) looked: PageSearch,
     /// The shares that the kernel keeps.
-    pub(super) kernel: Result<Vec<Counted>, NetlinkError>,
+    pub(super) kernel: Result<Vec<InterfaceShares>, NetlinkError>,
 }
 
 impl Watch {

@@ -6,9 +6,9 @@
 use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::connection::room_for;
-use chronorb_giop::framing::{Framed, next_message};
+use chronorb_giop::framing::{NextMessage, next_message};
 use chronorb_giop::{MessageHeader, MessageType, RequestHeader, TargetGroup, Version, contexts};
-use chronorb_rt::{Released, epoch};
+use chronorb_rt::{ReleaseOutcome, epoch};
 use chronorb_transport::IoError;
 
 use super::Worker;
@@ -51,8 +51,8 @@ impl Worker {
                     return Ok(header.zip(work));
                 }
                 Err(IoError::WouldBlock) => match input.release() {
-                    Released::Done => return Ok(None),
-                    Released::Again(again) => input = again,
+                    ReleaseOutcome::Done => return Ok(None),
+                    ReleaseOutcome::Again(again) => input = again,
                 },
                 Err(IoError::Ended) => return Err(End::Ended),
                 Err(_) => return Err(End::Lost),
@@ -70,8 +70,8 @@ impl Worker {
         frame.clear();
         loop {
             let total = match next_message(frame.as_slice(), max) {
-                Ok(Framed::Complete { header, .. }) => return Ok(Some(header)),
-                Ok(Framed::NeedMore { total }) => total,
+                Ok(NextMessage::Complete { header, .. }) => return Ok(Some(header)),
+                Ok(NextMessage::NeedMore { total }) => total,
                 Err(_) => return Ok(None),
             };
             let Ok(room) = room_for(frame, total) else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_giop::{HeaderPlaces, MessageHeader, MessageType};
-use chronorb_rt::{Offered, Risen, set_current};
+use chronorb_rt::{OfferOutcome, WakeReason, set_current};
 use chronorb_transport::Event;
 
 use super::{Worker, thread_of};
@@ -203,16 +203,16 @@ impl Worker {
     fn offer(&mut self, scheduler: &PoolScheduler, request: QueuedRequest, rank: Option<Priority>) {
         let lane = request.lane().clone();
         match scheduler.buffer(request, rank) {
-            Offered::Seat(mut request) if scheduler.strategy.readers_dispatch() => {
+            OfferOutcome::Permit(mut request) if scheduler.strategy.readers_dispatch() => {
                 self.permit = request.permit.take();
                 drop(self.complete(request, None));
             }
-            Offered::Seat(request) => scheduler.assign(request),
-            Offered::Waits(evicted) => {
+            OfferOutcome::Permit(request) => scheduler.assign(request),
+            OfferOutcome::Waits(evicted) => {
                 lane.watch.buffered.fetch_add(1, Ordering::Relaxed);
                 evicted.into_iter().for_each(|less| self.turn_away(less));
             }
-            Offered::Refused(request) => self.turn_away(request),
+            OfferOutcome::Refused(request) => self.turn_away(request),
         }
     }
 
@@ -262,8 +262,8 @@ impl Worker {
     pub(in crate::server) fn rise(&mut self, scheduler: &PoolScheduler) -> bool {
         let crew = scheduler.crew(self.lane.index());
         let risen = self.member.map(|member| crew.rise(member));
-        self.raised |= risen == Some(Risen::Raised);
-        matches!(risen, Some(Risen::Called | Risen::Raised))
+        self.raised |= risen == Some(WakeReason::Raised);
+        matches!(risen, Some(WakeReason::Called | WakeReason::Raised))
     }
 
     /// Returns to its own priority, if it was raised for another lane.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chronorb_orb::{
-    CompletionStatus, ConnectionStrategy, Object, Orb, Pending, SystemException,
+    CompletionStatus, ConnectionStrategy, Object, Orb, PendingReply, SystemException,
     SystemExceptionKind as Kind, minor,
 };
 use chronorb_rt::PiMutex;
@@ -135,10 +135,10 @@ fn replies_that_nobody_fetches_are_bounded_and_the_greatest_pays() {
             config.max_buffered_octets = MOST;
         });
         let object = object_at(&orb, server.address);
-        let calls: Vec<Pending<i32>> = (0..=CALLS)
+        let calls: Vec<PendingReply<i32>> = (0..=CALLS)
             .map(|_| begin_add(&object, 0, 0).expect("it begins"))
             .collect();
-        let mut results = calls.into_iter().rev().map(Pending::wait);
+        let mut results = calls.into_iter().rev().map(PendingReply::wait);
         assert_eq!(results.next(), Some(Ok(100)), "a small one does not pay");
         let results: Vec<_> = results.collect();
         let refused = SystemException::new(

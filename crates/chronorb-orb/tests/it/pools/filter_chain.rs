@@ -6,8 +6,8 @@ use chronorb_orb::ThreadpoolStrategy::{FilterChain, HalfSyncHalfAsync};
 use chronorb_orb::poa::{Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Lane, ThreadpoolLanes};
 use chronorb_orb::{
-    Filtered, FilteredRequest, InitError, Orb, OrbConfig, SystemException, SystemExceptionKind,
-    parse_endpoints,
+    FilterDecision, FilteredRequest, InitError, Orb, OrbConfig, SystemException,
+    SystemExceptionKind, parse_endpoints,
 };
 use chronorb_rt::PiMutex;
 use std::net::TcpListener;
@@ -34,7 +34,7 @@ const REFUSED: SystemException = SystemException::no(SystemExceptionKind::NoPerm
 /// Returns a bench with these filters.
 fn filtered<const N: usize>(
     case: Case,
-    filters: [fn(&FilteredRequest<'_>) -> Filtered; N],
+    filters: [fn(&FilteredRequest<'_>) -> FilterDecision; N],
 ) -> Bench {
     Bench::with(case, |config| {
         filters
@@ -228,8 +228,8 @@ fn a_filter_says_at_which_priority_a_request_is_served_whatever_the_model() {
         let mut bench = filtered(
             case,
             [|request| match request.operation {
-                b"hold" => Filtered::ServeAt(corba(HIGH)),
-                _ => Filtered::PassOn,
+                b"hold" => FilterDecision::ServeAt(corba(HIGH)),
+                _ => FilterDecision::PassOn,
             }],
         );
         for class in 0..3 {
@@ -243,7 +243,7 @@ fn a_filter_says_at_which_priority_a_request_is_served_whatever_the_model() {
 
 #[test]
 fn without_lanes_too() {
-    let mut bench = filtered(LANELESS, [|_| Filtered::ServeAt(corba(MID))]);
+    let mut bench = filtered(LANELESS, [|_| FilterDecision::ServeAt(corba(MID))]);
     for class in 0..3 {
         let sight = sight_of(&mut bench, class, class as u32);
         serves(&bench, &sight, 0, MID);
@@ -256,19 +256,19 @@ fn the_first_filter_that_decides_does() {
     let mut bench = filtered(
         LANED,
         [
-            |_| Filtered::PassOn,
+            |_| FilterDecision::PassOn,
             |request| {
                 if request.priority == Some(corba(LOW)) {
-                    Filtered::ServeAt(corba(MID))
+                    FilterDecision::ServeAt(corba(MID))
                 } else {
-                    Filtered::PassOn
+                    FilterDecision::PassOn
                 }
             },
             |request| {
                 if request.priority == Some(corba(HIGH)) {
-                    Filtered::PassOn
+                    FilterDecision::PassOn
                 } else {
-                    Filtered::Refuse(REFUSED)
+                    FilterDecision::Refuse(REFUSED)
                 }
             },
         ],
@@ -288,9 +288,9 @@ fn a_oneway_that_is_refused_is_dropped_and_its_connection_goes_on() {
         LANED,
         [|request| {
             if request.response_expected {
-                Filtered::PassOn
+                FilterDecision::PassOn
             } else {
-                Filtered::Refuse(REFUSED)
+                FilterDecision::Refuse(REFUSED)
             }
         }],
     );
@@ -317,7 +317,7 @@ fn filters_see_what_the_header_says() {
                 request.response_expected,
                 request.octets,
             ));
-            Filtered::PassOn
+            FilterDecision::PassOn
         }
     };
     let bench = Bench::with(LANED, |config| config.request_filters.add(filter));
@@ -351,7 +351,7 @@ fn a_filter_that_panics_ends_the_connection_of_its_request_alone() {
                 request.operation != b"look",
                 "the filter was asked to panic"
             );
-            Filtered::PassOn
+            FilterDecision::PassOn
         }],
     );
     let held = bench.hold_now(0, 1);
@@ -412,7 +412,7 @@ fn filters_that_nobody_would_ask_are_refused() {
     config.threadpool_strategy = HalfSyncHalfAsync;
     config
         .request_filters
-        .add(|_: &FilteredRequest<'_>| Filtered::PassOn);
+        .add(|_: &FilteredRequest<'_>| FilterDecision::PassOn);
     let refused = Orb::with_config(config).expect_err("they would never be called");
     assert!(matches!(refused, InitError::Config(_)), "{refused}");
     assert!(refused.to_string().contains("filter-chain"), "{refused}");
@@ -443,8 +443,8 @@ fn the_orbs_own_pool_is_one_of_one_lane() {
         config
             .request_filters
             .add(|request: &FilteredRequest<'_>| match request.operation {
-                b"tell" => Filtered::PassOn,
-                _ => Filtered::Refuse(REFUSED),
+                b"tell" => FilterDecision::PassOn,
+                _ => FilterDecision::Refuse(REFUSED),
             });
     });
     let root = server.root_poa().expect("it is open");
@@ -475,9 +475,9 @@ fn a_filter_as_the_book_shows_it() -> Result<(), Box<dyn std::error::Error>> {
     config.set_architecture(Architecture::FilterChain);
     config.request_filters.add(
         move |request: &FilteredRequest<'_>| match request.operation {
-            b"emergency_stop" => Filtered::ServeAt(urgent),
-            b"shutdown" if request.propagated.is_none() => Filtered::Refuse(no_permission),
-            _ => Filtered::PassOn,
+            b"emergency_stop" => FilterDecision::ServeAt(urgent),
+            b"shutdown" if request.propagated.is_none() => FilterDecision::Refuse(no_permission),
+            _ => FilterDecision::PassOn,
         },
     );
     let orb = Orb::with_config(config)?;

@@ -3,7 +3,7 @@
 
 use chronorb_cdr::{CdrError, Encoder};
 use chronorb_orb::poa::{Policy, ThreadModel};
-use chronorb_orb::{Object, Operation, Orb, Stage, StageProbe, ThreadpoolStrategy, Waiting};
+use chronorb_orb::{Object, Operation, Orb, Stage, StageProbe, ThreadpoolStrategy, WaitPolicy};
 use chronorb_rt::Deadline;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::support::{PATIENCE, ProbeSkeleton, Served, add, nothing, orb_with, served_by};
 
 /// Returns a server with this many threads, which read and serve.
-fn server_of(threads: u32, waiting: Waiting) -> Orb {
+fn server_of(threads: u32, waiting: WaitPolicy) -> Orb {
     orb_with(|config| {
         config.threads = threads;
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
@@ -54,7 +54,7 @@ fn make_it_stay(s: &Served, object: &Object, wanted: usize) {
 
 #[test]
 fn a_thread_stays_with_a_client_that_calls_again_and_again() {
-    for waiting in [Waiting::Block, Waiting::Poll] {
+    for waiting in [WaitPolicy::Block, WaitPolicy::Poll] {
         let s = served_by(server_of(2, waiting));
         assert_eq!(add(&s.object, 1, 2), Ok(3));
         assert_eq!(staying(&s.server), 0, "one call is not worth it");
@@ -69,7 +69,7 @@ fn a_thread_stays_with_a_client_that_calls_again_and_again() {
 #[test]
 fn the_last_thread_does_not_stay() {
     for threads in [1, 2] {
-        let s = served_by(server_of(threads, Waiting::Block));
+        let s = served_by(server_of(threads, WaitPolicy::Block));
         std::thread::scope(|clients| {
             for _ in 0..3 {
                 clients.spawn(|| {
@@ -85,7 +85,7 @@ fn the_last_thread_does_not_stay() {
 
 #[test]
 fn who_stays_is_called_back_when_the_last_one_leaves_the_set() {
-    for waiting in [Waiting::Block, Waiting::Poll] {
+    for waiting in [WaitPolicy::Block, WaitPolicy::Poll] {
         let s = served_by(server_of(2, waiting));
         make_it_stay(&s, &s.object, 1);
         std::thread::scope(|clients| {
@@ -104,7 +104,7 @@ fn who_stays_is_called_back_when_the_last_one_leaves_the_set() {
 
 #[test]
 fn a_call_after_a_request_without_a_reply_does_not_wait_for_it() {
-    let s = served_by(server_of(3, Waiting::Block));
+    let s = served_by(server_of(3, WaitPolicy::Block));
     make_it_stay(&s, &s.object, 1);
     // The servant of the oneway blocks, on the connection of this thread.
     s.object
@@ -118,7 +118,7 @@ fn a_call_after_a_request_without_a_reply_does_not_wait_for_it() {
 
 #[test]
 fn a_thread_stays_again_after_requests_without_a_reply() {
-    let s = served_by(server_of(2, Waiting::Block));
+    let s = served_by(server_of(2, WaitPolicy::Block));
     for round in 0..20 {
         make_it_stay(&s, &s.object, 1);
         s.object
@@ -133,7 +133,7 @@ fn a_thread_stays_again_after_requests_without_a_reply() {
 
 #[test]
 fn a_client_that_goes_away_is_noticed() {
-    let s = served_by(server_of(2, Waiting::Block));
+    let s = served_by(server_of(2, WaitPolicy::Block));
     std::thread::scope(|clients| {
         let client = clients.spawn(|| {
             make_it_stay(&s, &s.object, 1);
@@ -147,7 +147,7 @@ fn a_client_that_goes_away_is_noticed() {
 
 #[test]
 fn the_end_of_the_orb_does_not_wait_for_who_stays() {
-    for waiting in [Waiting::Block, Waiting::Poll] {
+    for waiting in [WaitPolicy::Block, WaitPolicy::Poll] {
         let s = served_by(server_of(4, waiting));
         let (all, is_over) = (Barrier::new(4), AtomicBool::new(false));
         std::thread::scope(|clients| {
@@ -272,7 +272,7 @@ impl RawClient {
 
 #[test]
 fn a_client_that_breaks_its_promise_is_served_all_the_same() {
-    let s = served_by(server_of(2, Waiting::Block));
+    let s = served_by(server_of(2, WaitPolicy::Block));
     let mut client = RawClient::of(&s.object);
     client.make_it_stay(&s);
     // Five at a time, which may arrive in one piece.
@@ -323,10 +323,10 @@ fn nobody_turns_round_while_who_stays_serves_a_client_that_has_gone() {
 #[test]
 fn a_message_that_does_not_go_on_ends_a_connection_that_is_stayed_with() {
     for (waiting, goes_on) in [
-        (Waiting::Block, false),
-        (Waiting::Block, true),
-        (Waiting::Poll, false),
-        (Waiting::Poll, true),
+        (WaitPolicy::Block, false),
+        (WaitPolicy::Block, true),
+        (WaitPolicy::Poll, false),
+        (WaitPolicy::Poll, true),
     ] {
         let server = orb_with(|config| {
             config.threads = 2;

@@ -6,8 +6,8 @@ use chronorb_orb::poa::{
 };
 use chronorb_orb::rtcorba::{Lane, Priority, ThreadpoolLanes};
 use chronorb_orb::{
-    CompletionStatus, GroupError, Object, Orb, Pending, SystemExceptionKind, ThreadpoolStrategy,
-    minor,
+    CompletionStatus, GroupError, Object, Orb, PendingReply, SystemExceptionKind,
+    ThreadpoolStrategy, minor,
 };
 use std::net::{SocketAddr, UdpSocket};
 
@@ -248,7 +248,7 @@ fn what_has_an_answer_cannot_be_asked_of_a_group() {
     assert_eq!(nothing(&radar, "ask").map_err(refused), Err(expected));
     assert_eq!(radar.is_a(MEMBER_ID).map_err(refused), Err(expected));
     let operation = chronorb_orb::Operation::twoway("ask");
-    let begun = Pending::<(), chronorb_orb::SystemException>::begin(
+    let begun = PendingReply::<(), chronorb_orb::SystemException>::begin(
         &radar,
         &operation,
         &|_| Ok(()),

@@ -8,8 +8,8 @@ use chronorb_giop::{PathProfile, TAG_PLACE, TAG_SHMIOP, TAG_TAO_ENDPOINTS, TaoPa
 use chronorb_orb::codegen::v1::{reply_error, unknown_user_exception};
 use chronorb_orb::poa::Policy;
 use chronorb_orb::{
-    CompletionStatus, ConnectionStrategy, Operation, Orb, OrbConfig, Pending, Reply, Stage,
-    StageProbe, SystemExceptionKind, ThreadpoolStrategy, Waiting,
+    CompletionStatus, ConnectionStrategy, Operation, Orb, OrbConfig, PendingReply, Reply, Stage,
+    StageProbe, SystemExceptionKind, ThreadpoolStrategy, WaitPolicy,
 };
 use chronorb_probe::{Mark, TraceError, Tracer, trace_mark};
 use chronorb_rt::{Deadline, thread_id};
@@ -34,7 +34,7 @@ fn by_shared_memory(endpoint: &str, configure: impl FnOnce(&mut OrbConfig)) -> O
 }
 
 /// Returns a server with two threads that read and serve, with this wait strategy.
-fn server(waiting: Waiting) -> Orb {
+fn server(waiting: WaitPolicy) -> Orb {
     by_shared_memory("shmiop://", |config| {
         config.threads = 2;
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
@@ -42,11 +42,11 @@ fn server(waiting: Waiting) -> Orb {
     })
 }
 
-const WAITINGS: [Waiting; 2] = [Waiting::Block, Waiting::Poll];
+const WAITINGS: [WaitPolicy; 2] = [WaitPolicy::Block, WaitPolicy::Poll];
 
 #[test]
 fn a_reference_tells_the_path_and_on_which_machine_it_is() {
-    let s = served_by(server(Waiting::Block));
+    let s = served_by(server(WaitPolicy::Block));
     let profile = &s.object.ior().profiles[0];
     assert_eq!(profile.tag, TAG_SHMIOP);
     let profile = PathProfile::decode(&profile.data).expect("it is our own");
@@ -124,7 +124,7 @@ fn a_server_sleeps_while_a_client_does_not_take_its_reply() {
         Reply::Normal(mut d) => d.read_octet_seq().map(<[u8]>::to_vec).map_err(reply_error),
         Reply::UserException(..) => Err(unknown_user_exception()),
     };
-    let pending = Pending::begin(&s.object, &Operation::twoway("octets"), &write, read);
+    let pending = PendingReply::begin(&s.object, &Operation::twoway("octets"), &write, read);
     let pending = pending.expect("it begins");
     // The ring has no room for the reply, and the peer makes none.
     let deadline = Deadline::after(PATIENCE);
@@ -160,7 +160,7 @@ fn every_lane_has_a_path_and_serves_its_priority() {
 
 #[test]
 fn clients_of_every_architecture_are_served() {
-    let s = served_by(server(Waiting::Block));
+    let s = served_by(server(WaitPolicy::Block));
     for strategy in [
         ConnectionStrategy::Exclusive,
         ConnectionStrategy::Leader,
@@ -196,8 +196,8 @@ fn the_other_process() {
     };
     let mut words = role.split_whitespace();
     let waiting = match (words.next(), words.next()) {
-        (Some(role), Some("poll")) => (role, Waiting::Poll),
-        (Some(role), _) => (role, Waiting::Block),
+        (Some(role), Some("poll")) => (role, WaitPolicy::Poll),
+        (Some(role), _) => (role, WaitPolicy::Block),
         (None, _) => panic!("there is no role"),
     };
     match waiting {

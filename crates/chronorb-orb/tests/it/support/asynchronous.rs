@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use chronorb_orb::codegen::v1::{reply_error, unknown_user_exception};
-use chronorb_orb::{ConnectionStrategy, Object, Operation, Pending, Reply, SystemException};
+use chronorb_orb::{ConnectionStrategy, Object, Operation, PendingReply, Reply, SystemException};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
 use super::PATIENCE;
@@ -32,23 +32,27 @@ fn none(reply: Reply<'_>) -> Result<(), SystemException> {
     }
 }
 
-pub(crate) fn begin_add(object: &Object, a: i32, b: i32) -> Result<Pending<i32>, SystemException> {
+pub(crate) fn begin_add(
+    object: &Object,
+    a: i32,
+    b: i32,
+) -> Result<PendingReply<i32>, SystemException> {
     let arguments = |e: &mut chronorb_cdr::Encoder<'_>| {
         e.write_i32(a)?;
         e.write_i32(b)
     };
-    Pending::begin(object, &Operation::twoway("add"), &arguments, long)
+    PendingReply::begin(object, &Operation::twoway("add"), &arguments, long)
 }
 
 pub(crate) fn begin_nothing(
     object: &Object,
     name: &'static str,
-) -> Result<Pending<()>, SystemException> {
-    Pending::begin(object, &Operation::twoway(name), &|_| Ok(()), none)
+) -> Result<PendingReply<()>, SystemException> {
+    PendingReply::begin(object, &Operation::twoway(name), &|_| Ok(()), none)
 }
 
 /// A way to take a result.
-pub(crate) type Take = fn(Pending<i32>) -> Result<i32, SystemException>;
+pub(crate) type Take = fn(PendingReply<i32>) -> Result<i32, SystemException>;
 
 pub(crate) const WAYS: [(&str, Take); 4] = [
     ("waits", |pending| pending.wait()),
@@ -63,7 +67,7 @@ pub(crate) const WAYS: [(&str, Take); 4] = [
 ];
 
 /// Polls until the result is there.
-pub(crate) fn poll_for<T>(pending: &mut Pending<T>) -> Result<T, SystemException> {
+pub(crate) fn poll_for<T>(pending: &mut PendingReply<T>) -> Result<T, SystemException> {
     let deadline = Deadline::after(PATIENCE);
     loop {
         if let Some(result) = pending.try_get() {

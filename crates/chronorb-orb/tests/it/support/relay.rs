@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use chronorb_giop::framing::{Framed, next_message_of};
+use chronorb_giop::framing::{NextMessage, next_message_of};
 use chronorb_giop::{IiopProfile, MessageHeader, Protocol, TaggedProfile};
 use chronorb_orb::{Object, Orb};
 use chronorb_rt::PiMutex;
@@ -88,12 +88,12 @@ pub(crate) fn messages(mut octets: &[u8]) -> Vec<(MessageHeader, &[u8])> {
     let mut messages = Vec::new();
     loop {
         match next_message_of::<Protocol>(octets, usize::MAX) {
-            Ok(Framed::Complete { header, len }) => {
+            Ok(NextMessage::Complete { header, len }) => {
                 let (message, rest) = octets.split_at(len);
                 messages.push((header, message));
                 octets = rest;
             }
-            Ok(Framed::NeedMore { .. }) => return messages,
+            Ok(NextMessage::NeedMore { .. }) => return messages,
             Err(error) => panic!("after {} messages: {error}", messages.len()),
         }
     }
