@@ -103,6 +103,17 @@ impl Frame {
         Decoder::new(&mut bytes[position..], position, endian, arena).with_joints(&self.joints)
     }
 
+    /// Returns a copy of the message, with no more memory than it needs.
+    ///
+    /// # Errors
+    /// [`CdrError::OutOfMemory`].
+    pub fn fitting_copy(&self) -> Result<Self, CdrError> {
+        let mut copy = Self::new(self.len, usize::MAX);
+        copy.extend_from_slice(self.as_slice())?;
+        copy.joints.clone_from(&self.joints);
+        Ok(copy)
+    }
+
     /// Appends the body of a fragment of GIOP 1.1 to the message.
     ///
     /// In GIOP 1.1 values are aligned relative to the header of the fragment that they start in, so

@@ -79,7 +79,8 @@ pub use profile::{
 pub use protocol::{MessageProtocol, Protocol};
 pub use reply::{ReplyHeader, ReplyStatus, encode_reply, reply_id, start_reply};
 pub use request::{
-    RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request, encode_request,
+    HeaderPlaces, RequestHeader, ResponseFlags, decode_cancel_request, encode_cancel_request,
+    encode_request,
 };
 pub use ssl::{AssociationOptions, SslSecTrans, TAG_SSLIOP_LANES};
 pub use target::{AddressingDisposition, TaggedProfileView, Target};

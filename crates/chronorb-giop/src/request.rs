@@ -1,4 +1,7 @@
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
+use std::ops::Range;
+
 use chronorb_cdr::{CdrError, Decoder, Encoder};
 
 use crate::target::AddressingDisposition;
@@ -252,7 +255,123 @@ pub(crate) fn align_body(d: &mut Decoder<'_>) -> Result<(), CdrError> {
 /// The identity of the caller: an obsolete field that every ORB leaves empty.
 const NO_PRINCIPAL: &[u8] = &[];
 
+/// The places of a request header's parts in its message. A thread that continues with the message
+/// later has the header again by them, without decoding it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HeaderPlaces {
+    request_id: u32,
+    response: ResponseFlags,
+    key: Range<usize>,
+    operation: Range<usize>,
+    contexts: Box<[(u32, Range<usize>)]>,
+    /// The octets from the end of the message header to the body.
+    len: usize,
+}
+
+impl HeaderPlaces {
+    /// Records the places of a header whose decoding has left `body`. `None` if the object key is
+    /// not in the message itself, as that of a whole reference.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "only for requests that are handed off"
+    )]
+    pub fn of(
+        header: &RequestHeader<'_>,
+        body: Decoder<'_>,
+        protocol: impl MessageProtocol,
+    ) -> Option<Self> {
+        let len = body.position().checked_sub(protocol.header_len())?;
+        let start = body.into_rest().as_ptr().addr().checked_sub(len)?;
+        let place = |part: &[u8]| {
+            let from = part.as_ptr().addr().checked_sub(start)?;
+            let to = from.checked_add(part.len())?;
+            (to <= len).then_some(from..to)
+        };
+        let contexts = header.contexts.iter();
+        let contexts = contexts.map(|context| Some((context.id, place(context.data)?)));
+        Some(Self {
+            request_id: header.request_id,
+            response: header.response,
+            key: place(header.target.key()?)?,
+            operation: place(header.operation)?,
+            contexts: contexts.collect::<Option<_>>()?,
+            len,
+        })
+    }
+
+    /// Returns the header from the decoder of its message, which is left at the body.
+    ///
+    /// # Errors
+    /// [`CdrError::EndOfData`] for another message; [`CdrError::ArenaFull`].
+    pub fn header<'a>(&self, d: &mut Decoder<'a>) -> Result<RequestHeader<'a>, CdrError> {
+        let octets = d.read_octets(self.len)?;
+        let part = |place: &Range<usize>| octets.get(place.clone()).ok_or(CdrError::EndOfData);
+        let context = |index: usize| {
+            let (id, place) = &self.contexts[index];
+            let data = part(place)?;
+            Ok(ServiceContext { id: *id, data })
+        };
+        Ok(RequestHeader {
+            request_id: self.request_id,
+            response: self.response,
+            target: Target::Key(part(&self.key)?),
+            operation: part(&self.operation)?,
+            contexts: d.arena().fill(self.contexts.len(), context)?,
+        })
+    }
+}
+
 /// The position of a request header after a multiple of 8 octets.
 const HEADER_PHASE: usize = HEADER_LEN % 8;
 /// Octets of a request header before the octets of its key.
 const KEY_AT: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use chronorb_cdr::{Arena, Frame};
+
+    use super::*;
+    use crate::{MessageHeader, MessageType, finish_message, start_message};
+
+    fn comes_back(protocol: Version) {
+        let contexts = [
+            ServiceContext {
+                id: 7,
+                data: &[1, 2, 3],
+            },
+            ServiceContext { id: 9, data: &[] },
+        ];
+        let sent = RequestHeader {
+            request_id: 5,
+            response: ResponseFlags::SyncWithTarget,
+            target: Target::Key(b"key"),
+            operation: b"add",
+            contexts: &contexts,
+        };
+        let mut frame = Frame::new(0, usize::MAX);
+        let mut e = start_message(&mut frame, protocol, MessageType::Request).expect("room");
+        encode_request(&mut e, protocol, &sent).expect("room");
+        protocol.pad_request(&mut e).expect("room");
+        e.write_u32(42).expect("room");
+        finish_message(&mut frame);
+
+        let arena = Arena::new(1 << 10);
+        let message = MessageHeader::parse(frame.as_slice()).expect("it was encoded");
+        let mut d = message.decoder(&mut frame, &arena);
+        let header = RequestHeader::decode(&mut d, protocol).expect("it was encoded");
+        let places = HeaderPlaces::of(&header, d, protocol).expect("the key is in the message");
+        let later = Arena::new(1 << 10);
+        let mut d = message.decoder(&mut frame, &later);
+        assert_eq!(places.header(&mut d), Ok(sent));
+        assert_eq!(d.read_u32(), Ok(42));
+        let mut other = Frame::new(0, usize::MAX);
+        let mut d = message.decoder(&mut other, &later);
+        assert_eq!(places.header(&mut d), Err(CdrError::EndOfData));
+    }
+
+    #[test]
+    fn a_header_comes_back_from_its_places() {
+        comes_back(Version::V1_0);
+        comes_back(Version::V1_2);
+    }
+}

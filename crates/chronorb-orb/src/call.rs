@@ -20,7 +20,7 @@ use crate::orb::Orb;
 use crate::peer::Peer;
 use crate::poa::{ObjectId, Poa};
 use crate::rtcorba::Priority;
-use crate::server::Outlet;
+use crate::server::ReplySink;
 
 /// An operation as clients call it.
 #[derive(Clone, Copy, Debug)]
@@ -237,7 +237,7 @@ pub struct ReplyWriter<'f> {
     header_end: usize,
     body_start: usize,
     /// The connection for large results that are sent without a copy.
-    outlet: Option<Outlet<'f>>,
+    sink: Option<ReplySink<'f>>,
     sent: bool,
 }
 
@@ -257,14 +257,14 @@ impl<'f> ReplyWriter<'f> {
             contexts,
             header_end: 0,
             body_start: 0,
-            outlet: None,
+            sink: None,
             sent: false,
         }
     }
 
     /// Permits large results to be sent directly from the memory that holds them.
-    pub(crate) fn set_outlet(&mut self, outlet: Outlet<'f>) {
-        self.outlet = Some(outlet);
+    pub(crate) fn set_sink(&mut self, sink: ReplySink<'f>) {
+        self.sink = Some(sink);
     }
 
     /// Begins a reply with results, which are then written to the encoder.
@@ -289,7 +289,7 @@ impl<'f> ReplyWriter<'f> {
         write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
     ) -> Result<(), SystemException> {
         self.begin(ReplyStatus::NoException)?;
-        if self.outlet.is_none() {
+        if self.sink.is_none() {
             return write(&mut self.encoder).map_err(reply_error);
         }
         match gather::write(&mut self.encoder, write).map_err(reply_error)? {
@@ -309,9 +309,10 @@ impl<'f> ReplyWriter<'f> {
         if total > encoder.frame().limit() {
             return Err(reply_error(CdrError::FrameFull));
         }
-        let sent = self.outlet.take().and_then(|outlet| {
-            outlet.send(|send| gather::send(encoder, start, total, write, send).1)
-        });
+        let sent = self
+            .sink
+            .take()
+            .and_then(|sink| sink.send(|send| gather::send(encoder, start, total, write, send).1));
         let Some(sent) = sent else {
             encoder.truncate(start);
             return write(encoder).map_err(reply_error);

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 
-use chronorb_giop::SystemException;
+use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 use chronorb_rt::Text;
 
 thread_local! {
@@ -88,3 +88,13 @@ pub(crate) fn put(failure: LastFailure) {
 
 /// The greatest length of a cause in octets: room for some addresses and their errors.
 const MOST: usize = 384;
+
+/// The exception where too many requests wait, or one has waited for too long.
+pub(crate) const DISCARDED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
+/// The exception for a target whose POA does not exist.
+pub(crate) const NO_SUCH_ADAPTER: SystemException =
+    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
+/// The exception for a request to a POA whose destruction is not complete.
+pub(crate) const ADAPTER_DESTROYED: SystemException =
+    SystemException::no(SystemExceptionKind::Transient, minor::ADAPTER_DESTROYED);

@@ -18,7 +18,6 @@ pub mod codegen;
 mod config;
 mod core;
 mod demux;
-mod dispatch;
 mod failure;
 mod gather;
 #[cfg(feature = "miop")]

@@ -8,19 +8,21 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use chronorb_giop::{CompletionStatus, SystemException, SystemExceptionKind, minor};
+use chronorb_cdr::{CdrError, Decoder, Encoder};
+use chronorb_giop::{CompletionStatus, Ior, SystemException, SystemExceptionKind, minor};
 use chronorb_rt::{Key, epoch};
 use chronorb_transport::Connection;
 
-use crate::call::{Call, IncomingRequest, Skeleton};
+use crate::call::{Call, IncomingRequest, ReplyWriter, Skeleton, reply_error};
 use crate::config::PriorityExcess;
 use crate::core::Core;
+use crate::failure::NO_SUCH_ADAPTER;
 use crate::incident::Incident;
-use crate::object::Object;
+use crate::object::{OBJECT_ID, Object};
 use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::{
-    Closed, Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, SerialGuard, ThreadModel,
+    Entry, ObjectKey, Poa, PoaRef, Refusal, RequestServant, SerialGuard, ThreadModel, WaitCause,
 };
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard};
 
@@ -92,7 +94,7 @@ pub(crate) enum UpcallError {
     /// of a lane.
     ByAnotherThread(Option<Priority>),
     /// The request has to wait for the POA of this key, by its priority.
-    Parked(Key, Closed, Option<Priority>),
+    Parked(Key, WaitCause, Option<Priority>),
 }
 
 impl<E: Into<Refusal>> From<E> for UpcallError {
@@ -198,7 +200,7 @@ impl Upcall<'_> {
         match poa.entry(priority, parks == Parks::Again) {
             Entry::Now => Ok(Duration::ZERO),
             Entry::Waits => Ok(self.thread.patience),
-            Entry::Parks => Err(UpcallError::Parked(poa.place(), Closed::Busy, priority)),
+            Entry::Parks => Err(UpcallError::Parked(poa.place(), WaitCause::Busy, priority)),
         }
     }
 
@@ -213,7 +215,7 @@ impl Upcall<'_> {
         entered.map_err(|exception| match self.thread.parks {
             Parks::Yes | Parks::Again if patience.is_zero() => {
                 // The POA was free just before.
-                UpcallError::Parked(poa.place(), Closed::Busy, priority)
+                UpcallError::Parked(poa.place(), WaitCause::Busy, priority)
             }
             _ => UpcallError::Exception(exception),
         })
@@ -261,7 +263,11 @@ impl Upcall<'_> {
                 let active = active.as_deref();
                 let priority =
                     poa.priority_of_request(active, key.id, self.propagated, self.ceiling);
-                return Err(UpcallError::Parked(poa.place(), Closed::Held, priority.0));
+                return Err(UpcallError::Parked(
+                    poa.place(),
+                    WaitCause::Held,
+                    priority.0,
+                ));
             }
             // A waiting request is not in the POA, which may be destroyed meanwhile.
             let waiting = Poa::clone(&poa);
@@ -314,6 +320,109 @@ impl Upcall<'_> {
     }
 }
 
+/// An upcall that calls a servant by its skeleton.
+pub(crate) struct Dispatch<'a, 'r, 'f> {
+    /// The ORB, if the request did not come from this process.
+    pub(crate) core: Option<&'r Core>,
+    /// Sends the answer to a client that waits for the server but not for the servant.
+    pub(crate) answer_early: Option<AnswerEarly<'r>>,
+    /// The arguments, taken when the servant is called.
+    pub(crate) arguments: &'r mut Option<Decoder<'a>>,
+    pub(crate) reply: &'r mut ReplyWriter<'f>,
+}
+
+type AnswerEarly<'r> = &'r dyn Fn(&[u8]) -> Result<(), SystemException>;
+
+impl<'a, 'r, 'f> Dispatch<'a, 'r, 'f> {
+    /// Returns the dispatch of a call within the process.
+    pub(crate) fn of_caller(
+        arguments: &'r mut Option<Decoder<'a>>,
+        reply: &'r mut ReplyWriter<'f>,
+    ) -> Self {
+        Self {
+            core: None,
+            answer_early: None,
+            arguments,
+            reply,
+        }
+    }
+}
+
+impl Body for Dispatch<'_, '_, '_> {
+    type Output = Result<(), SystemException>;
+
+    fn run<'c>(&mut self, servant: &'c dyn Skeleton, call: &Call<'c>) -> Self::Output
+    where
+        Self: 'c,
+    {
+        let taken: Option<Decoder<'c>> = self.arguments.take();
+        let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
+        if let Some(core) = self.core {
+            core.at(Stage::Upcall);
+        }
+        let reply = &mut *self.reply;
+        if let Some(result) = implicit(servant, call.operation(), &mut arguments, reply) {
+            return result;
+        }
+        if let Some(answer) = self.answer_early {
+            // From here on no forward or refusal is possible, and the servant's reply is discarded.
+            reply.normal()?;
+            answer(reply.take_sent())?;
+        }
+        let dispatched = servant.dispatch(call, call.operation(), &mut arguments, reply);
+        if let Some(core) = self.core {
+            core.at(Stage::Conclude);
+        }
+        dispatched?;
+        if !reply.is_begun() {
+            reply.normal()?;
+        }
+        Ok(())
+    }
+}
+
+/// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`, like
+/// those of attributes.
+fn implicit(
+    servant: &dyn Skeleton,
+    operation: &[u8],
+    body: &mut Decoder<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Option<Result<(), SystemException>> {
+    if operation.first() != Some(&b'_') {
+        return None;
+    }
+    let mut answer = |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>| {
+        write(reply.normal()?).map_err(reply_error)
+    };
+    match operation {
+        b"_is_a" => Some(
+            body.read_str()
+                .map_err(SystemException::from)
+                .and_then(|id| {
+                    let is = id == OBJECT_ID || servant.is_a(id);
+                    answer(&|e| e.write_bool(is))
+                }),
+        ),
+        _ if NON_EXISTENT.contains(&operation) => Some(answer(&|e| e.write_bool(false))),
+        b"_repository_id" => {
+            let id = servant.repository_id();
+            Some(answer(&|e| e.write_str(id)))
+        }
+        // A client announces the band of a connection (RT-CORBA 1.2, priority-banded connections).
+        // Here the endpoint of a connection decides which lane serves it, whatever its band.
+        b"_bind_priority_band" => Some(answer(&|_| Ok(()))),
+        // The object is not a CORBA component.
+        b"_component" => Some(answer(&|e| Ior::nil().encode(e))),
+        // There is no interface repository.
+        b"_interface" | b"_get_interface" => Some(Err(SystemException::no(
+            SystemExceptionKind::IntfRepos,
+            minor::NO_INTERFACE_REPOSITORY,
+        ))),
+        _ => None,
+    }
+}
+
 /// The other side of a request, displayed in messages.
 struct PeerName<'p>(Option<&'p dyn Connection>);
 
@@ -359,8 +468,6 @@ fn is_lane_of(core: &Core, poa: &Poa, priority: Option<Priority>) -> bool {
 }
 
 const TOLD_ONCE: &str = "the client gets UNKNOWN; the operation's next panics are counted";
-const NO_SUCH_ADAPTER: SystemException =
-    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
 const ABOVE_CEILING: SystemException = SystemException::no(
     SystemExceptionKind::NoPermission,
     minor::PRIORITY_ABOVE_CEILING,
@@ -371,3 +478,5 @@ const SERVANT_PANICKED: SystemException = SystemException::new(
     minor::SERVANT_PANICKED,
     CompletionStatus::Maybe,
 );
+/// The operation that asks whether an object is gone, under its names in all versions of GIOP.
+pub(crate) const NON_EXISTENT: [&[u8]; 2] = [b"_non_existent", b"_not_existent"];

@@ -452,14 +452,17 @@ fn in_fragments_of_giop_1_1_alignment_is_relative_to_their_header() {
         .unwrap();
     frame.join(&[0, 0, 0, 4, 5, 0, 0, 6]).unwrap();
     let arena = Arena::new(0);
-    let mut d = frame.decoder(0, Endian::Big, &arena);
-    assert_eq!((d.read_u8(), d.read_u32()), (Ok(1), Ok(2)));
-    assert_eq!((d.read_f64(), d.read_u8()), (Ok(1.5), Ok(3)));
-    assert_eq!(
-        (d.read_u32(), d.read_u8(), d.read_u16()),
-        (Ok(4), Ok(5), Ok(6))
-    );
-    assert!(d.is_empty());
+    let mut copy = frame.fitting_copy().unwrap();
+    for frame in [&mut copy, &mut frame] {
+        let mut d = frame.decoder(0, Endian::Big, &arena);
+        assert_eq!((d.read_u8(), d.read_u32()), (Ok(1), Ok(2)));
+        assert_eq!((d.read_f64(), d.read_u8()), (Ok(1.5), Ok(3)));
+        assert_eq!(
+            (d.read_u32(), d.read_u8(), d.read_u16()),
+            (Ok(4), Ok(5), Ok(6))
+        );
+        assert!(d.is_empty());
+    }
 
     frame.truncate(8);
     frame

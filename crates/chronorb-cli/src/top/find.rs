@@ -13,7 +13,7 @@ use super::{Source, Target, TopError};
 
 /// A socket of a monitor, and its answer.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundMonitor {
     path: PathBuf,
     pid: u32,
     said: Result<(Client, Report), ClientError>,
@@ -30,9 +30,9 @@ pub(super) fn one(target: Option<&Target>) -> Result<Source, TopError> {
 }
 
 fn choose(directories: &[PathBuf], pid: Option<u32>) -> Result<Source, TopError> {
-    let mut found: Vec<Found> = sockets(directories, pid)
+    let mut found: Vec<FoundMonitor> = sockets(directories, pid)
         .into_iter()
-        .map(|(path, pid)| Found {
+        .map(|(path, pid)| FoundMonitor {
             said: ask(&path),
             path,
             pid,
@@ -55,7 +55,7 @@ fn choose(directories: &[PathBuf], pid: Option<u32>) -> Result<Source, TopError>
     }
 }
 
-impl Found {
+impl FoundMonitor {
     /// Whether no process listens, because it was killed.
     fn is_stale(&self) -> bool {
         let stale = [io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound];
@@ -64,7 +64,7 @@ impl Found {
 }
 
 /// Describes the monitors among which the user has to choose.
-pub(super) fn say_which(found: &[Found]) -> String {
+pub(super) fn say_which(found: &[FoundMonitor]) -> String {
     let mut text = format!(
         "{} ORBs have a monitor; say which by process or socket:\n\n\
          {:>8}  {:<12}  SOCKET and COMMAND\n",

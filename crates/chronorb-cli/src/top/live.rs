@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chronorb_rt::{Deadline, Monotonic};
 
-use super::rates::View;
+use super::rates::OrbView;
 use super::screen::{self, Event, Screen};
 use super::table::{self, Layout, Line, Look};
 use super::{Source, TopError, wants_color};
@@ -13,7 +13,7 @@ use super::{Source, TopError, wants_color};
 pub(super) fn show(mut source: Source, interval: Duration) -> Result<(), TopError> {
     let screen = Screen::open().map_err(TopError::Terminal)?;
     // Rates are there from the second look on.
-    let mut view = View::between(&source.before, &source.before);
+    let mut view = OrbView::between(&source.before, &source.before);
     let mut threads = true;
     let has_color = wants_color();
     let mut next = Monotonic::now() + interval.min(FIRST_INTERVAL);
@@ -41,7 +41,7 @@ pub(super) fn show(mut source: Source, interval: Duration) -> Result<(), TopErro
 
 /// Returns the lines that fill a screen.
 fn frame(
-    view: &View,
+    view: &OrbView,
     threads: bool,
     (width, height): (usize, usize),
     has_color: bool,
@@ -81,7 +81,7 @@ mod tests {
     fn a_frame_never_has_more_lines_than_the_screen() {
         let lanes: Vec<_> = (0..9).map(|i| lane(&format!("1:{i}"), 10, &[])).collect();
         let report = report(1.0, &lanes);
-        let view = View::between(&report, &report);
+        let view = OrbView::between(&report, &report);
         for height in [1, 2, 10, 24, 31, 32, 33, 100] {
             let frame = frame(&view, true, (80, height), true);
             assert!(frame.len() <= height, "{height}: {}", frame.len());

@@ -16,8 +16,8 @@ use chronorb_orb::monitor::{Client, ClientError, Report};
 use chronorb_rt::{Monotonic, sleep_until};
 use thiserror::Error;
 
-use find::Found;
-use rates::View;
+use find::FoundMonitor;
+use rates::OrbView;
 use table::Layout;
 
 /// The options of the command.
@@ -57,7 +57,7 @@ pub(crate) enum TopError {
     },
     /// Several ORBs have a monitor, and none was named.
     #[error("{}", find::say_which(.0))]
-    Several(Vec<Found>),
+    Several(Vec<FoundMonitor>),
     /// The monitor does not answer as it should.
     #[error("the monitor {}: {source}", path.display())]
     Monitor { path: PathBuf, source: ClientError },
@@ -100,7 +100,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// Returns the changes since the report before.
-    fn next(&mut self) -> Result<View, TopError> {
+    fn next(&mut self) -> Result<OrbView, TopError> {
         let report = self.client.snapshot().map_err(|source| match source {
             ClientError::Closed => TopError::Ended,
             source => TopError::Monitor {
@@ -108,7 +108,7 @@ impl Source {
                 source,
             },
         })?;
-        let view = View::between(&self.before, &report);
+        let view = OrbView::between(&self.before, &report);
         self.before = report;
         Ok(view)
     }
@@ -136,7 +136,7 @@ fn show_in_turn(mut source: Source, options: &Options) -> Result<(), TopError> {
     Ok(())
 }
 
-fn table(view: &View) -> String {
+fn table(view: &OrbView) -> String {
     let is_terminal = io::stdout().is_terminal();
     let layout = Layout {
         width: screen::size().map_or(PAPER, |(width, _)| width),

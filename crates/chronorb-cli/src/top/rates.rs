@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use chronorb_orb::monitor::{
-    LaneReport, Report, SchedulingReport, Strategy, ThreadActivity, ThreadReport,
-};
+use chronorb_orb::monitor::{Report, Strategy};
+use chronorb_orb::rtcorba::Priority;
+use chronorb_orb::{Activity, LaneSnapshot, ThreadSnapshot};
+use chronorb_rt::Scheduling;
 use serde::Serialize;
 
 /// An ORB at the end of an interval, and its activity within. `--json` prints it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct View {
+pub(super) struct OrbView {
     /// The version of this form.
     pub(super) version: u32,
     pub(super) pid: u32,
@@ -41,8 +42,8 @@ pub(super) struct LaneView {
     pub(super) pool: u32,
     /// Whether it is a lane, or stands for a pool without lanes.
     pub(super) is_lane: bool,
-    pub(super) priority: Option<i16>,
-    pub(super) scheduling: SchedulingReport,
+    pub(super) priority: Option<Priority>,
+    pub(super) scheduling: Scheduling,
     pub(super) endpoints: Vec<String>,
     pub(super) connections: usize,
     pub(super) seats: u32,
@@ -64,18 +65,18 @@ pub(super) struct LaneView {
 pub(super) struct ThreadView {
     pub(super) name: String,
     pub(super) tid: u32,
-    pub(super) scheduling: SchedulingReport,
+    pub(super) scheduling: Scheduling,
     pub(super) cpus: Vec<usize>,
-    pub(super) activity: ThreadActivity,
+    pub(super) activity: Activity,
     pub(super) requests_per_s: f64,
 }
 
-impl View {
+impl OrbView {
     /// Returns the changes from one report of an ORB to a later one.
     pub(super) fn between(before: &Report, after: &Report) -> Self {
         let interval_us = after.monotonic_us.saturating_sub(before.monotonic_us);
         let seconds = interval_us as f64 / 1e6;
-        let lanes_before: BTreeMap<&str, &LaneReport> = before
+        let lanes_before: BTreeMap<&str, &LaneSnapshot> = before
             .pools
             .iter()
             .flat_map(|pool| &pool.lanes)
@@ -125,8 +126,8 @@ impl View {
 }
 
 impl LaneView {
-    fn between(before: Option<&LaneReport>, after: &LaneReport, seconds: f64) -> Self {
-        let rate = |count: fn(&LaneReport) -> u64| {
+    fn between(before: Option<&LaneSnapshot>, after: &LaneSnapshot, seconds: f64) -> Self {
+        let rate = |count: fn(&LaneSnapshot) -> u64| {
             let earlier = before.map_or(0, count);
             per_second(earlier, count(after), seconds)
         };
@@ -142,9 +143,7 @@ impl LaneView {
             endpoints: after.endpoints.clone(),
             connections: after.connections,
             seats: after.seats,
-            threads_busy: busy
-                .filter(|t| t.activity != ThreadActivity::Waiting)
-                .count(),
+            threads_busy: busy.filter(|t| t.activity != Activity::Waiting).count(),
             queued: after.queued,
             requests_per_s: rate(|lane| lane.served),
             refused_per_s: rate(|lane| lane.refused),
@@ -163,8 +162,9 @@ impl LaneView {
 }
 
 impl ThreadView {
-    fn between(before: &[ThreadReport], after: &ThreadReport, seconds: f64) -> Self {
-        let is_same = |thread: &&ThreadReport| thread.tid == after.tid && thread.name == after.name;
+    fn between(before: &[ThreadSnapshot], after: &ThreadSnapshot, seconds: f64) -> Self {
+        let is_same =
+            |thread: &&ThreadSnapshot| thread.tid == after.tid && thread.name == after.name;
         let earlier = before
             .iter()
             .find(is_same)
@@ -173,7 +173,7 @@ impl ThreadView {
             name: after.name.clone(),
             tid: after.tid,
             scheduling: after.scheduling,
-            cpus: after.cpus.clone(),
+            cpus: after.affinity.clone(),
             activity: after.activity,
             requests_per_s: per_second(earlier, after.served, seconds),
         }
@@ -192,10 +192,12 @@ fn per_second(earlier: u64, later: u64, seconds: f64) -> f64 {
 struct Times(BTreeMap<u64, u64>);
 
 impl Times {
-    fn between(before: Option<&LaneReport>, after: &LaneReport) -> Self {
-        let counts = |lane: &LaneReport| -> BTreeMap<u64, u64> {
+    fn between(before: Option<&LaneSnapshot>, after: &LaneSnapshot) -> Self {
+        let counts = |lane: &LaneSnapshot| -> BTreeMap<u64, u64> {
             let times = lane.times.iter();
-            times.map(|times| (times.below_ns, times.count)).collect()
+            times
+                .map(|(below, count)| (below.as_nanos() as u64, *count))
+                .collect()
         };
         let earlier = before.map(counts).unwrap_or_default();
         let mut times = counts(after);
@@ -259,8 +261,9 @@ pub(super) mod tests {
             "threads": [
                 { "name": format!("{name}.0 quotes"), "tid": 78, "cpus": [1], "activity": "serving",
                   "scheduling": { "policy": "fifo", "priority": 72 }, "served": served },
-                { "name": format!("{name}.1 quotes"), "tid": 79, "cpus": [0, 1], "activity": "waiting",
-                  "scheduling": { "policy": "fifo", "priority": 72 }, "served": 0 },
+                { "name": format!("{name}.1 quotes"), "tid": 79, "cpus": [0, 1],
+                  "activity": "waiting", "scheduling": { "policy": "fifo", "priority": 72 },
+                  "served": 0 },
             ],
         })
     }
@@ -269,7 +272,7 @@ pub(super) mod tests {
     fn rates_are_differences_by_the_second() {
         let before = report(10.0, &[lane("1:0", 1_000, &[])]);
         let after = report(12.5, &[lane("1:0", 1_500, &[])]);
-        let view = View::between(&before, &after);
+        let view = OrbView::between(&before, &after);
         assert_eq!(view.interval_ms, 2_500.0);
         let lane = &view.lanes[0];
         assert_eq!((lane.requests_per_s, lane.refused_per_s), (200.0, 20.0));
@@ -283,10 +286,10 @@ pub(super) mod tests {
     fn a_lane_that_is_new_or_was_begun_again_counts_from_nothing() {
         let before = report(1.0, &[lane("1:0", 700, &[])]);
         let after = report(2.0, &[lane("1:0", 100, &[]), lane("2:0", 50, &[])]);
-        let view = View::between(&before, &after);
+        let view = OrbView::between(&before, &after);
         assert_eq!(view.lanes[0].requests_per_s, 0.0);
         assert_eq!(view.lanes[1].requests_per_s, 50.0);
-        let at_once = View::between(&after, &after);
+        let at_once = OrbView::between(&after, &after);
         assert_eq!(
             at_once.lanes[0].requests_per_s, 0.0,
             "and not by zero seconds"
@@ -299,7 +302,7 @@ pub(super) mod tests {
         let before = report(1.0, &[lane("1:0", 1, &[(1_000_000_000, 1)])]);
         let times = [(16_000, 49), (20_000, 49), (640_000, 2), (1_000_000_000, 1)];
         let after = report(2.0, &[lane("1:0", 101, &times)]);
-        let lane = &View::between(&before, &after).lanes[0];
+        let lane = &OrbView::between(&before, &after).lanes[0];
         assert_eq!(lane.p50_us, Some(20.0));
         assert_eq!(lane.p99_us, Some(640.0));
         assert_eq!(lane.max_us, Some(640.0));
@@ -309,14 +312,14 @@ pub(super) mod tests {
     fn without_requests_there_are_no_times() {
         let times = [(16_000, 7)];
         let both = [1.0, 2.0].map(|second| report(second, &[lane("1:0", 7, &times)]));
-        let lane = &View::between(&both[0], &both[1]).lanes[0];
+        let lane = &OrbView::between(&both[0], &both[1]).lanes[0];
         assert_eq!((lane.p50_us, lane.p99_us, lane.max_us), (None, None, None));
     }
 
     #[test]
     fn the_object_has_units_in_its_names() {
         let both = [1.0, 2.0].map(|second| report(second, &[lane("1:0", 7, &[(16_000, 7)])]));
-        let text = View::between(&both[0], &both[1]).to_json();
+        let text = OrbView::between(&both[0], &both[1]).to_json();
         let object: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(object["version"], 1);
         assert_eq!(object["interval_ms"], 1_000.0);

@@ -1,8 +1,10 @@
 //! The activity of an ORB as lines of text.
 
-use chronorb_orb::monitor::{PolicyReport, SchedulingReport, Strategy, ThreadActivity};
+use chronorb_orb::Activity;
+use chronorb_orb::monitor::Strategy;
+use chronorb_rt::{Policy, Scheduling};
 
-use super::rates::{LaneView, ThreadView, View};
+use super::rates::{LaneView, OrbView, ThreadView};
 use super::text::{count, cut, cut_front, number, plain, ranges, time};
 
 /// The space for the lines.
@@ -76,7 +78,7 @@ impl Line {
 }
 
 /// Renders the whole view.
-pub(super) fn lines(view: &View, layout: Layout) -> Vec<Line> {
+pub(super) fn lines(view: &OrbView, layout: Layout) -> Vec<Line> {
     let mut lines = head(view, layout);
     let columns = Columns::fit(&view.lanes, layout.width);
     lines.push(Line::of(Look::Title, columns.titles()));
@@ -99,7 +101,7 @@ pub(super) fn lines(view: &View, layout: Layout) -> Vec<Line> {
     lines
 }
 
-fn head(view: &View, layout: Layout) -> Vec<Line> {
+fn head(view: &OrbView, layout: Layout) -> Vec<Line> {
     let strategy = match view.strategy {
         Strategy::LeaderFollowers => "leader/followers",
         Strategy::HalfSync => "half-sync/half-async",
@@ -131,7 +133,7 @@ fn head(view: &View, layout: Layout) -> Vec<Line> {
 }
 
 /// Renders the incidents, as many as fit in a line: those of the interval first, which are marked.
-fn incidents(view: &View, width: usize) -> Option<Line> {
+fn incidents(view: &OrbView, width: usize) -> Option<Line> {
     let told = view.incidents.iter();
     let told = told.filter(|(cause, count)| count.total > 0 && !ORDINARY.contains(&cause.as_str()));
     let (new, old): (Vec<_>, Vec<_>) = told.partition(|(_, count)| count.new > 0);
@@ -208,7 +210,7 @@ impl Columns {
         let serving = lane
             .threads
             .iter()
-            .filter(|t| t.activity == ThreadActivity::Serving);
+            .filter(|t| t.activity == Activity::Serving);
         let is_full = serving.count() >= lane.seats as usize;
         let times = [lane.p50_us, lane.p99_us, lane.max_us]
             .map(|us| us.map_or_else(|| "-".to_owned(), time));
@@ -275,13 +277,13 @@ fn thread_line(thread: &ThreadView, layout: Layout, serves: bool) -> Line {
         .saturating_sub(2 + 9 + 8 + 9 + 11 + 8)
         .clamp(12, 32);
     let (look, activity) = match thread.activity {
-        ThreadActivity::Waiting => (Look::Faint, "waiting"),
-        ThreadActivity::Reading => (Look::Busy, "reading"),
-        ThreadActivity::Serving => (Look::Busy, "serving"),
-        ThreadActivity::Blocked => (Look::Waits, "blocked"),
-        ThreadActivity::Monitoring => (Look::Plain, "monitoring"),
-        ThreadActivity::Running => (Look::Busy, "running"),
-        ThreadActivity::Sleeping => (Look::Faint, "sleeping"),
+        Activity::Waiting => (Look::Faint, "waiting"),
+        Activity::Reading => (Look::Busy, "reading"),
+        Activity::Serving => (Look::Busy, "serving"),
+        Activity::Blocked => (Look::Waits, "blocked"),
+        Activity::Monitoring => (Look::Plain, "monitoring"),
+        Activity::Running => (Look::Busy, "running"),
+        Activity::Sleeping => (Look::Faint, "sleeping"),
         _ => (Look::Plain, "?"),
     };
     let rate = if serves {
@@ -304,22 +306,20 @@ fn thread_line(thread: &ThreadView, layout: Layout, serves: bool) -> Line {
 }
 
 /// Formats the scheduling: `fifo 72`.
-fn long(scheduling: SchedulingReport) -> String {
+fn long(scheduling: Scheduling) -> String {
     match scheduling.policy {
-        PolicyReport::Other => "other".to_owned(),
-        PolicyReport::Fifo => format!("fifo {}", scheduling.priority),
-        PolicyReport::Rr => format!("rr {}", scheduling.priority),
-        _ => "?".to_owned(),
+        Policy::Other => "other".to_owned(),
+        Policy::Fifo => format!("fifo {}", scheduling.priority),
+        Policy::RoundRobin => format!("rr {}", scheduling.priority),
     }
 }
 
 /// Formats the scheduling: `f72`.
-fn short(scheduling: SchedulingReport) -> String {
+fn short(scheduling: Scheduling) -> String {
     match scheduling.policy {
-        PolicyReport::Other => "-".to_owned(),
-        PolicyReport::Fifo => format!("f{}", scheduling.priority),
-        PolicyReport::Rr => format!("r{}", scheduling.priority),
-        _ => "?".to_owned(),
+        Policy::Other => "-".to_owned(),
+        Policy::Fifo => format!("f{}", scheduling.priority),
+        Policy::RoundRobin => format!("r{}", scheduling.priority),
     }
 }
 
@@ -328,13 +328,13 @@ mod tests {
     use super::super::rates::tests::{lane, report};
     use super::*;
 
-    fn view() -> View {
+    fn view() -> OrbView {
         let before = report(1.0, &[lane("1:0", 0, &[])]);
         let times = [(16_000, 900), (1_250_000, 100)];
-        View::between(&before, &report(2.0, &[lane("1:0", 1_000, &times)]))
+        OrbView::between(&before, &report(2.0, &[lane("1:0", 1_000, &times)]))
     }
 
-    fn shown(view: &View, width: usize) -> Vec<String> {
+    fn shown(view: &OrbView, width: usize) -> Vec<String> {
         let layout = Layout {
             width,
             threads: true,

@@ -44,7 +44,7 @@ impl Runtime {
     }
 
     /// An ORB with a monitor and two lanes.
-    fn orb(&self, number: u32, id: &str) -> ServingOrb {
+    fn orb(&self, number: u32, id: &str) -> TestOrb {
         let mut args = ["-ORBListenEndpoints", "iiop://127.0.0.1:0"]
             .map(str::to_owned)
             .to_vec();
@@ -59,7 +59,7 @@ impl Runtime {
         };
         let pool = orb.rt().create_threadpool_with_lanes(&lanes);
         pool.expect("the lanes open");
-        ServingOrb(orb)
+        TestOrb(orb)
     }
 
     fn top(&self, arguments: &[&str]) -> Command {
@@ -78,9 +78,9 @@ impl Runtime {
     }
 }
 
-struct ServingOrb(Orb);
+struct TestOrb(Orb);
 
-impl Drop for ServingOrb {
+impl Drop for TestOrb {
     fn drop(&mut self) {
         let _ = self.0.shutdown(true);
     }
@@ -143,7 +143,7 @@ fn json_is_one_object_for_each_interval() {
     let arguments = [&pid, "--json", "--count", "3", "--interval", "500"];
     let child = runtime.top(&arguments).stdout(Stdio::piped()).spawn();
     // Until the command has seen enough.
-    let mut child = KillOnDrop(child.expect("the command starts"));
+    let mut child = ChildGuard(child.expect("the command starts"));
     while child.has_not_ended() {
         call();
     }
@@ -198,9 +198,9 @@ impl Skeleton for Nothing {
 }
 
 /// A child that does not outlive the test.
-struct KillOnDrop(Child);
+struct ChildGuard(Child);
 
-impl KillOnDrop {
+impl ChildGuard {
     fn has_not_ended(&mut self) -> bool {
         let status = self.0.try_wait().expect("it is a child");
         assert!(status.is_none_or(|status| status.success()), "{status:?}");
@@ -208,7 +208,7 @@ impl KillOnDrop {
     }
 }
 
-impl Drop for KillOnDrop {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -343,7 +343,7 @@ struct Terminal {
     screen: File,
     /// The terminal. It stays open, so that its modes can be read after the view has ended.
     keyboard: OwnedFd,
-    view: KillOnDrop,
+    view: ChildGuard,
     shown: String,
 }
 
@@ -367,7 +367,7 @@ impl Terminal {
         Self {
             screen: screen.into(),
             keyboard: side(),
-            view: KillOnDrop(view.expect("the command starts")),
+            view: ChildGuard(view.expect("the command starts")),
             shown: String::new(),
         }
     }
@@ -470,7 +470,7 @@ fn another_user_is_told_nothing() {
     open(runtime.0.path(), 0o755).expect("it is ours");
     open(&runtime.directory(), 0o755).expect("it is ours");
     open(&socket, 0o777).expect("it is ours");
-    let command = runtime.0.path().join("chronorb-other-user");
+    let command = runtime.0.path().join("chronorb-of-none");
     fs::copy(env!("CARGO_BIN_EXE_chronorb"), &command).expect("there is room for it");
     let as_user = |uid| {
         let mut command = Command::new(&command);

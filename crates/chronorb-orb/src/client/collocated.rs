@@ -18,11 +18,11 @@ use super::attempt::{Attempt, Cause, DISCARDED, Decision, Destination, Outcome};
 use super::request::{Arguments, read_reply};
 use crate::call::{Call, IncomingRequest, Operation, ReplyWriter, Skeleton};
 use crate::core::Core;
-use crate::dispatch::Dispatch;
 use crate::failure::because;
 use crate::object::Object;
 use crate::rtcorba::{OwnPriority, Priority, onward_priority};
 use crate::scope::{ReplyBody, Scope, text_within};
+use crate::upcall::Dispatch;
 use crate::upcall::{Body, Parks, Role, Thread, Upcall, UpcallError};
 
 /// The state of a call after attempts within the process.
@@ -241,7 +241,7 @@ fn serve(
     let arguments = arguments.with_text(text).with_host(Some(core));
     let upcall = upcall(core, arena, (key, operation, propagated), thread);
     let mut reply = ReplyWriter::new(reply, VERSION.into(), REQUEST_ID, text, &[]);
-    match upcall.serve(&mut Dispatch::of_caller(arguments, &mut reply))? {
+    match upcall.serve(&mut Dispatch::of_caller(&mut Some(arguments), &mut reply))? {
         Ok(()) => {}
         Err(exception) => reply.system_exception(exception)?,
     }

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::object::Object;
 use crate::poa::{ObjectError, ObjectId, Poa};
-use crate::server::Threadpool;
+use crate::server::ServerPool;
 
 /// A failure of joining a group, or of querying the membership.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -36,11 +36,11 @@ pub(crate) struct Groups {
 }
 
 /// The members of all groups at one time.
-pub(crate) type Members = Arc<[Member]>;
+pub(crate) type Members = Arc<[GroupMember]>;
 
 /// An object in a group.
 #[derive(Clone)]
-pub(crate) struct Member {
+pub(crate) struct GroupMember {
     group: GroupId,
     address: Address,
     pool: u32,
@@ -51,7 +51,7 @@ pub(crate) struct Member {
     pub(crate) key: Arc<[u8]>,
 }
 
-impl Member {
+impl GroupMember {
     pub(crate) fn is_in(&self, group: &TargetGroup<'_>) -> bool {
         group.is(&self.group)
     }
@@ -67,7 +67,7 @@ impl Groups {
     }
 
     /// Adds an object to a group, once.
-    fn add(&self, member: Member) {
+    fn add(&self, member: GroupMember) {
         let mut members = self.members.lock();
         if !members
             .iter()
@@ -78,7 +78,7 @@ impl Groups {
     }
 
     /// Takes out the members that are meant; returns which those are.
-    fn remove(&self, is_meant: impl Fn(&Member) -> bool) -> Vec<Member> {
+    fn remove(&self, is_meant: impl Fn(&GroupMember) -> bool) -> Vec<GroupMember> {
         let mut members = self.members.lock();
         if !members.iter().any(&is_meant) {
             return Vec::new();
@@ -119,7 +119,7 @@ impl Poa {
         let groups = &self.core().groups;
         let _changing = groups.changing.lock();
         listen(pool, self.core(), &address)?;
-        groups.add(Member {
+        groups.add(GroupMember {
             group,
             address,
             pool: pool.number(),
@@ -188,7 +188,7 @@ impl Poa {
     }
 
     /// Returns how many members there were.
-    fn leave(&self, is_meant: impl Fn(&Member) -> bool) -> usize {
+    fn leave(&self, is_meant: impl Fn(&GroupMember) -> bool) -> usize {
         let groups = &self.core().groups;
         let _changing = groups.changing.lock();
         let removed = groups.remove(is_meant);
@@ -216,7 +216,7 @@ fn target(reference: &Object) -> Result<(GroupId, Address), GroupError> {
 
 /// Makes all lanes of a pool listen at a group.
 fn listen(
-    pool: &Threadpool,
+    pool: &ServerPool,
     core: &crate::core::Core,
     address: &Address,
 ) -> Result<(), SystemException> {

@@ -13,5 +13,5 @@ mod members;
 mod reference;
 
 pub use members::GroupError;
-pub(crate) use members::{Groups, Member, Members};
+pub(crate) use members::{GroupMember, Groups, Members};
 pub(crate) use reference::{Group, form, protocol};

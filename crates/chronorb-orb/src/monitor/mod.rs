@@ -13,14 +13,10 @@ mod place;
 mod report;
 mod serve;
 mod session;
-mod switch;
 mod thread;
 
 pub use client::{Client, ClientError};
 pub use place::{SocketError, directories, directories_of};
-pub use report::{
-    LaneReport, PolicyReport, PoolReport, ReadError, Report, SchedulingReport, Strategy,
-    ThreadActivity, ThreadReport, TimesReport, VERSION,
-};
+pub use report::{ReadError, Report, Strategy, VERSION};
 pub(crate) use thread::Monitor;
 pub use thread::MonitorError;

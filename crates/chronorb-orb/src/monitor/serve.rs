@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use chronorb_rt::Monotonic;
+use chronorb_rt::{Gate, Monotonic, Wake};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
@@ -13,8 +13,7 @@ use rustix::process::geteuid;
 
 use super::place::Socket;
 use super::report::{Report, refusal};
-use super::session::{Answer, Session};
-use super::switch::{ENDED, RUNNING, Switch};
+use super::session::{MonitorAnswer, Session};
 use crate::core::Core;
 use crate::server::{self, Watcher};
 
@@ -135,7 +134,7 @@ impl Server {
         } else {
             let why = format!("it has {MAX_CLIENTS} clients already");
             // It is sent at once or not at all.
-            let _ = session.answer(Answer::last(refusal(&why)), now);
+            let _ = session.answer(MonitorAnswer::last(refusal(&why)), now);
         }
     }
 
@@ -156,6 +155,17 @@ struct Ready {
     sessions: Vec<PollFlags>,
 }
 
+/// A signal to the thread to end, and from it that it has ended.
+pub(super) struct Switch {
+    /// [`RUNNING`], [`STOPPING`] or [`ENDED`].
+    pub(super) state: Gate,
+    pub(super) wake: Wake,
+}
+
+pub(super) const RUNNING: u32 = 0;
+pub(super) const STOPPING: u32 = 1;
+pub(super) const ENDED: u32 = 2;
+
 /// Signals the end to its waiter on every path, when it is dropped.
 struct EndSignal(Arc<Switch>);
 
@@ -172,11 +182,11 @@ fn is_permitted(stream: &UnixStream) -> bool {
 }
 
 /// Returns the answer to a client's line.
-fn answer(core: &Weak<Core>, line: &[u8]) -> Answer {
+fn answer(core: &Weak<Core>, line: &[u8]) -> MonitorAnswer {
     match (line.trim_ascii(), core.upgrade()) {
-        (b"snapshot", Some(core)) => Answer::one(Report::take(&core).to_line()),
-        (b"snapshot", None) => Answer::last(refusal("the ORB has ended")),
-        _ => Answer::last(refusal("it understands snapshot, and nothing else")),
+        (b"snapshot", Some(core)) => MonitorAnswer::one(Report::take(&core).to_line()),
+        (b"snapshot", None) => MonitorAnswer::last(refusal("the ORB has ended")),
+        _ => MonitorAnswer::last(refusal("it understands snapshot, and nothing else")),
     }
 }
 

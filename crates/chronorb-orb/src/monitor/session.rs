@@ -33,12 +33,12 @@ pub(super) struct Session {
 pub(super) struct Over;
 
 /// An answer to a client.
-pub(super) struct Answer {
+pub(super) struct MonitorAnswer {
     line: String,
     is_last: bool,
 }
 
-impl Answer {
+impl MonitorAnswer {
     /// A line, after which others may be asked for.
     pub(super) fn one(line: String) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl Session {
         &mut self,
         events: PollFlags,
         now: Monotonic,
-        answer: impl FnOnce(&[u8]) -> Answer,
+        answer: impl FnOnce(&[u8]) -> MonitorAnswer,
     ) -> Result<(), Over> {
         if events.intersects(PollFlags::HUP | PollFlags::ERR) || now >= self.deadline {
             return Err(Over);
@@ -126,14 +126,14 @@ impl Session {
             Some(_) => Ok(()),
             None if self.filled == MAX_LINE => {
                 let why = format!("a line has less than {MAX_LINE} octets");
-                self.answer(Answer::last(refusal(&why)), now)
+                self.answer(MonitorAnswer::last(refusal(&why)), now)
             }
             None => Ok(()),
         }
     }
 
     /// Sends an answer, as far as the client takes it at once.
-    pub(super) fn answer(&mut self, answer: Answer, now: Monotonic) -> Result<(), Over> {
+    pub(super) fn answer(&mut self, answer: MonitorAnswer, now: Monotonic) -> Result<(), Over> {
         self.output = answer.line.into_bytes();
         self.sent = 0;
         self.is_last = answer.is_last;

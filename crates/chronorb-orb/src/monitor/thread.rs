@@ -7,8 +7,7 @@ use chronorb_rt::{Deadline, Gate, PiMutex, SpawnError, Thread, ThreadBuilder, Wa
 use thiserror::Error;
 
 use super::place::{self, Socket, SocketError};
-use super::serve::Server;
-use super::switch::{ENDED, RUNNING, STOPPING, Switch};
+use super::serve::{ENDED, RUNNING, STOPPING, Server, Switch};
 use crate::config::MonitorSocket;
 use crate::core::Core;
 

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use chronorb_rt::Scheduling;
+#[cfg(feature = "monitor")]
+use serde::{Deserialize, Serialize};
 
 use crate::config::ThreadpoolStrategy;
 use crate::incident::Incident;
@@ -27,7 +29,8 @@ pub struct Snapshot {
 }
 
 /// The state of a thread pool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
 #[non_exhaustive]
 pub struct PoolSnapshot {
     /// The number; 0 is the ORB's own.
@@ -39,7 +42,8 @@ pub struct PoolSnapshot {
 }
 
 /// The state of a lane, and its counts since it was made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
 #[non_exhaustive]
 pub struct LaneSnapshot {
     /// The number of the pool and of the lane, `1:0`.
@@ -70,15 +74,19 @@ pub struct LaneSnapshot {
     pub borrowed: u64,
     /// The durations of requests, from the whole message to the reply, since the ORB is
     /// [watched](crate::Orb::watch): the exclusive upper bounds of classes, and the counts.
+    #[cfg_attr(feature = "monitor", serde(with = "times"))]
     pub times: Vec<(Duration, u64)>,
     /// The number of its threads that stay with a connection instead of waiting on the lane's set.
+    /// Monitors do not report it.
+    #[cfg_attr(feature = "monitor", serde(skip))]
     pub staying: usize,
     /// The threads.
     pub threads: Vec<ThreadSnapshot>,
 }
 
 /// The state of a thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
 #[non_exhaustive]
 pub struct ThreadSnapshot {
     /// The full name.
@@ -88,6 +96,7 @@ pub struct ThreadSnapshot {
     /// The present scheduling.
     pub scheduling: Scheduling,
     /// The CPUs on which it may run, by number.
+    #[cfg_attr(feature = "monitor", serde(rename = "cpus"))]
     pub affinity: Vec<usize>,
     /// The present activity.
     pub activity: Activity,
@@ -95,22 +104,30 @@ pub struct ThreadSnapshot {
     pub served: u64,
 }
 
-/// An activity of a thread of the ORB.
+/// An activity of a thread of the process.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "monitor", derive(Deserialize, Serialize))]
+#[cfg_attr(feature = "monitor", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Activity {
-    /// Waiting for work.
+    /// A lane's thread waits for work.
     Waiting,
-    /// Accepting connections, or reading.
+    /// A lane's thread accepts connections, or reads.
     Reading,
-    /// Serving a request.
+    /// A lane's thread serves a request.
     Serving,
-    /// Having input to read, and waiting for a thread that may serve it.
+    /// A lane's thread has input to read, and waits for a thread that may serve it.
     Blocked,
+    /// The thread is the monitor, which makes the report.
+    Monitoring,
+    /// A thread of no lane runs, or could run.
+    Running,
+    /// A thread of no lane waits for something.
+    Sleeping,
 }
 
 impl Activity {
-    /// Converts from the number of an activity (`activity as u32`).
+    /// Converts from the number of an activity of a lane's thread (`activity as u32`).
     pub(crate) fn of(number: u32) -> Self {
         match number {
             0 => Self::Waiting,
@@ -118,5 +135,38 @@ impl Activity {
             2 => Self::Serving,
             _ => Self::Blocked,
         }
+    }
+}
+
+/// The form of times in a monitor's report.
+#[cfg(feature = "monitor")]
+mod times {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// The number of requests below a bound, and not below that of the class before.
+    #[derive(Deserialize, Serialize)]
+    struct TimeClass {
+        below_ns: u64,
+        count: u64,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        times: &[(Duration, u64)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(times.iter().map(|(below, count)| TimeClass {
+            below_ns: below.as_nanos() as u64,
+            count: *count,
+        }))
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<Vec<(Duration, u64)>, D::Error> {
+        let classes = Vec::<TimeClass>::deserialize(deserializer)?.into_iter();
+        let below = |class: TimeClass| (Duration::from_nanos(class.below_ns), class.count);
+        Ok(classes.map(below).collect())
     }
 }

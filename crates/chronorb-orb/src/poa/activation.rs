@@ -9,7 +9,7 @@ use chronorb_rt::{Deadline, Key, RemoveOutcome};
 
 use super::in_progress::BeginOutcome;
 use super::key::{Hint, slot, slot_octets};
-use super::objects::{Active, ActiveRef};
+use super::table::{Active, ActiveRef};
 use super::{
     ActivateError, IntoServant, InvocationGuard, ObjectError, ObjectId, Poa, PoaCurrent,
     ServantActivator, ServantError, ServantManager, ThreadModel,
@@ -17,6 +17,7 @@ use super::{
 use crate::call::Servant;
 use crate::demux::hash_of;
 use crate::failure;
+use crate::failure::DISCARDED;
 use crate::object::Object;
 use crate::rtcorba::Priority;
 
@@ -402,7 +403,5 @@ impl Poa {
     }
 }
 
-const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
 /// The length of an id of an incarnation and a number.
 pub(crate) const NUMBERED: usize = 16;

@@ -12,9 +12,9 @@ use super::authorizer::Guard;
 use super::identities::Identities;
 use super::in_progress::InProgress;
 use super::key::slot_octets;
-use super::objects::Active;
 use super::replaceable::Replaceable;
 use super::serial::Serial;
+use super::table::Active;
 use super::{
     AdapterActivator, ObjectId, PoaManager, PoaManagerFactory, PoaManagerState, Policies,
     PriorityModel, ServantManager, ThreadModel,
@@ -23,7 +23,7 @@ use crate::call::Servant;
 use crate::core::Core;
 use crate::demux::{Directory, DirectoryEntry};
 use crate::rtcorba::{OwnPriority, Priority, PriorityGuard, request_priority};
-use crate::server::{PoolUse, Threadpool};
+use crate::server::{PoolUse, ServerPool};
 
 /// A POA. A handle; clones are the same POA.
 ///
@@ -54,7 +54,7 @@ pub(super) struct Inner {
     /// The most urgent priority that a client may propagate, if there is a bound.
     pub(super) ceiling: Option<Priority>,
     /// The pool that it names, or the ORB's own from the first object on.
-    pub(super) pool: OnceLock<Arc<Threadpool>>,
+    pub(super) pool: OnceLock<Arc<ServerPool>>,
     /// Keeps that pool from being destroyed before it.
     pub(super) pool_use: PiMutex<Option<PoolUse>>,
     /// The key in the table of POAs.
@@ -158,11 +158,11 @@ impl Poa {
 
     /// The pool that serves its objects. That of the ORB opens its endpoints and starts its
     /// threads when the first object needs them, so that a server of lanes alone has no others.
-    pub(crate) fn pool(&self) -> Result<&Arc<Threadpool>, SystemException> {
+    pub(crate) fn pool(&self) -> Result<&Arc<ServerPool>, SystemException> {
         if let Some(pool) = self.inner.pool.get() {
             return Ok(pool);
         }
-        let pool = Threadpool::default_of(&self.inner.core)?;
+        let pool = ServerPool::default_of(&self.inner.core)?;
         Ok(self.inner.pool.get_or_init(|| pool))
     }
 

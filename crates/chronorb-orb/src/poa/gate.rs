@@ -11,11 +11,11 @@ use chronorb_rt::{Key, PiMutex};
 use super::Poa;
 use super::serial::Serial;
 use crate::core::Core;
-use crate::server::Lane;
+use crate::server::ServerLane;
 
 /// The reason why a request has to wait for its POA.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Closed {
+pub(crate) enum WaitCause {
     /// The manager holds requests.
     Held,
     /// The POA is single-threaded, and another thread is in it.
@@ -26,8 +26,8 @@ pub(crate) enum Closed {
 /// one may go on then.
 pub(crate) struct Ticket {
     poa: Poa,
-    closed: Closed,
-    lane: Arc<Lane>,
+    closed: WaitCause,
+    lane: Arc<ServerLane>,
 }
 
 /// The lanes that have parked requests for a manager or a POA.
@@ -37,7 +37,7 @@ pub(super) struct Waiters {
     /// checks the gate, and a thread that opens the gate then checks the count; so one of them
     /// observes the other.
     count: AtomicUsize,
-    lanes: PiMutex<Vec<(Arc<Lane>, usize)>>,
+    lanes: PiMutex<Vec<(Arc<ServerLane>, usize)>>,
 }
 
 impl fmt::Debug for Waiters {
@@ -50,7 +50,12 @@ impl fmt::Debug for Waiters {
 impl Ticket {
     /// Registers a lane to be notified when the POA at this place lets requests in; `None` if that
     /// is gone.
-    pub(crate) fn new(core: &Core, place: Key, closed: Closed, lane: &Arc<Lane>) -> Option<Self> {
+    pub(crate) fn new(
+        core: &Core,
+        place: Key,
+        closed: WaitCause,
+        lane: &Arc<ServerLane>,
+    ) -> Option<Self> {
         let poa = core.poas.held_at(place)?;
         let this = Self {
             poa,
@@ -64,15 +69,15 @@ impl Ticket {
     /// Whether the request need not wait any more.
     pub(crate) fn is_open(&self) -> bool {
         match self.closed {
-            Closed::Held => !self.poa.manager().is_holding(),
-            Closed::Busy => self.poa.serial().is_none_or(Serial::is_free),
+            WaitCause::Held => !self.poa.manager().is_holding(),
+            WaitCause::Busy => self.poa.serial().is_none_or(Serial::is_free),
         }
     }
 
     fn waiters(&self) -> Option<&Waiters> {
         match self.closed {
-            Closed::Held => Some(self.poa.manager().waiters()),
-            Closed::Busy => self.poa.serial().map(Serial::waiters),
+            WaitCause::Held => Some(self.poa.manager().waiters()),
+            WaitCause::Busy => self.poa.serial().map(Serial::waiters),
         }
     }
 }
@@ -87,7 +92,7 @@ impl Drop for Ticket {
 }
 
 impl Waiters {
-    fn add(&self, lane: &Arc<Lane>) {
+    fn add(&self, lane: &Arc<ServerLane>) {
         {
             let mut lanes = self.lanes.lock();
             match lanes.iter_mut().find(|(known, _)| Arc::ptr_eq(known, lane)) {
@@ -98,7 +103,7 @@ impl Waiters {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn remove(&self, lane: &Arc<Lane>) {
+    fn remove(&self, lane: &Arc<ServerLane>) {
         self.count.fetch_sub(1, Ordering::AcqRel);
         let mut lanes = self.lanes.lock();
         let at = lanes.iter().position(|(known, _)| Arc::ptr_eq(known, lane));

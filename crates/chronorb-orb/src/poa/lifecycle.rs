@@ -9,6 +9,7 @@ use chronorb_rt::Deadline;
 
 use super::adapter::{ALIVE, DESTROYED, DESTROYING, GUARDED, INITIALISING};
 use super::{Poa, WaitError, is_in_upcall, key};
+use crate::failure::{ADAPTER_DESTROYED, DISCARDED};
 
 impl Poa {
     /// Ends the POA, its children and their objects. Requests in progress are finished, and no
@@ -77,7 +78,7 @@ impl Poa {
             // The activator of an adapter may call its objects.
             ALIVE | GUARDED => Ok(()),
             INITIALISING => Err(DISCARDED),
-            _ => Err(BEING_DESTROYED),
+            _ => Err(ADAPTER_DESTROYED),
         }
     }
 
@@ -142,8 +143,3 @@ impl Poa {
         }
     }
 }
-
-const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
-const BEING_DESTROYED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::ADAPTER_DESTROYED);

@@ -15,7 +15,6 @@ mod in_progress;
 mod key;
 mod lifecycle;
 mod manager;
-mod objects;
 mod policy;
 mod priorities;
 mod profiles;
@@ -36,7 +35,7 @@ pub use self::error::{
     ActivateError, CreatePoaError, FindPoaError, ObjectError, PolicyRule, Refusal, ServantError,
     ServantManagerError, WaitError,
 };
-pub(crate) use self::gate::{Closed, Ticket};
+pub(crate) use self::gate::{Ticket, WaitCause};
 pub use self::id::ObjectId;
 pub(crate) use self::in_progress::{NOBODY, this_thread};
 pub(crate) use self::key::ObjectKey;

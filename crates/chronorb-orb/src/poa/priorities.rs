@@ -21,14 +21,14 @@ use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 #[cfg(feature = "ssliop")]
 use chronorb_transport::tls::Verify;
 
-use super::objects::Active;
+use super::table::Active;
 use super::{ActivateError, IntoServant, ObjectError, ObjectId, Poa, Policies, PriorityModel};
 use crate::core::Core;
 use crate::failure;
 use crate::object::Object;
 use crate::protocol::Way;
 use crate::rtcorba::{Priority, PriorityBands};
-use crate::server::Threadpool;
+use crate::server::ServerPool;
 
 impl Poa {
     /// Creates a reference to an object that is not active (yet), under a new id, with its own
@@ -279,12 +279,12 @@ const REASSIGNED: SystemException = SystemException::no(
 pub(super) fn ceiling_of(
     core: &Core,
     policies: &Policies,
-    pool: Option<&Threadpool>,
+    pool: Option<&ServerPool>,
 ) -> Option<Priority> {
     let bands = policies.bands.iter().flat_map(PriorityBands::as_slice);
     // The one lane of a pool without lanes does not count.
     let lanes = pool.filter(|pool| pool.has_lanes());
-    let lanes = lanes.into_iter().flat_map(Threadpool::lanes);
+    let lanes = lanes.into_iter().flat_map(ServerPool::lanes);
     policies
         .ceiling
         .or_else(|| bands.map(|band| band.high).max())

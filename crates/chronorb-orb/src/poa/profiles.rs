@@ -10,12 +10,12 @@ use crate::core::Core;
 use crate::order::sort_by_rank;
 use crate::protocol::{AddressForm, Plain, PluggableProtocol, ProfileParts};
 use crate::rtcorba::Protocols;
-use crate::server::{Lane, PublishedEndpoint, Threadpool};
+use crate::server::{PublishedEndpoint, ServerLane, ServerPool};
 
 /// The common content of the profiles of a reference.
 pub(super) struct ProfileContents<'a> {
     pub(super) core: &'a Core,
-    pub(super) pool: &'a Threadpool,
+    pub(super) pool: &'a ServerPool,
     pub(super) key: &'a [u8],
     pub(super) policies: Vec<PolicyValue>,
     /// The endpoints that may be published; empty for all.
@@ -27,7 +27,7 @@ impl ProfileContents<'_> {
     /// endpoints, or of the protocols that are asked for, and by those only.
     pub(super) fn profiles(
         &self,
-        lane: &Lane,
+        lane: &ServerLane,
         wanted: Option<&Protocols>,
     ) -> Result<Vec<TaggedProfile>, SystemException> {
         let wanted = wanted.or_else(|| self.core.rt.policies.server_protocols());
@@ -61,7 +61,7 @@ impl ProfileContents<'_> {
     }
 
     /// Returns the addresses of the lane that are published.
-    fn published<'l>(&self, lane: &'l Lane) -> impl Iterator<Item = &'l PublishedEndpoint> {
+    fn published<'l>(&self, lane: &'l ServerLane) -> impl Iterator<Item = &'l PublishedEndpoint> {
         let told = |asked: &Endpoint| {
             let mut endpoints = self.endpoints.iter();
             self.endpoints.is_empty() || endpoints.any(|told| told.is_same_place(asked))
@@ -150,7 +150,7 @@ impl ProfileContents<'_> {
         if !self.pool.has_lanes() {
             return Vec::new();
         }
-        let of_lane = |lane: &Lane| {
+        let of_lane = |lane: &ServerLane| {
             let priority = lane.priority().map_or(ANY_PRIORITY, |p| p.value());
             let ways = self.published(lane).map(|p| &p.way);
             let own = ways.filter(|way| way.protocol == tag);

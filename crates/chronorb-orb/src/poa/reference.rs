@@ -17,7 +17,7 @@ use crate::core::Core;
 use crate::demux::{Demultiplexing, hash_of};
 use crate::object::Object;
 use crate::rtcorba::Priority;
-use crate::server::{Lane, Threadpool};
+use crate::server::{ServerLane, ServerPool};
 
 impl Poa {
     /// A reference to an object that is not active (yet), under a new id.
@@ -248,7 +248,7 @@ pub(crate) fn forwarded_policies(core: &Core, key: &ObjectKey<'_>) -> Option<Tag
 
 /// Returns the lane whose endpoint clients without knowledge of lanes use: that of the priority
 /// that the server declares, else the least urgent.
-fn published_lane(pool: &Threadpool, declared: Option<Priority>) -> &Lane {
+fn published_lane(pool: &ServerPool, declared: Option<Priority>) -> &ServerLane {
     declared
         .and_then(|priority| pool.lane_of(priority))
         .unwrap_or_else(|| pool.least_urgent_lane())

@@ -4,12 +4,13 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use chronorb_giop::{SystemException, SystemExceptionKind, minor};
+use chronorb_giop::SystemException;
 use chronorb_rt::{PiMutex, PiMutexGuard};
 
 use super::gate::Waiters;
 use super::in_progress::{NOBODY, this_thread};
 use super::{Poa, ThreadModel, is_in_upcall};
+use crate::failure::DISCARDED;
 use crate::rtcorba::{Priority, request_priority};
 
 /// A recursive lock for one thread at a time. A waiter lends its priority to the owner.
@@ -213,6 +214,3 @@ impl Poa {
         }
     }
 }
-
-const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);

@@ -9,13 +9,14 @@ use chronorb_rt::{Deadline, Full, RemoveOutcome, SlotRef};
 use super::current::PassedTarget;
 use super::in_progress::BeginOutcome;
 use super::key::Hint;
-use super::objects::ActiveRef;
+use super::table::ActiveRef;
 use super::{
     ActivateError, Cookie, InvocationGuard, ObjectId, Poa, Refusal, SerialGuard, ServantActivator,
     ServantError, ServantLocator, ServantManager, ServantManagerError,
 };
 use crate::call::{Servant, Skeleton, bad_operation};
 use crate::core::Core;
+use crate::failure::DISCARDED;
 use crate::rtcorba::Priority;
 
 /// A value that can be activated: a skeleton, or one that is shared already.
@@ -414,8 +415,6 @@ const POLICY_VIOLATED: SystemException = SystemException::no(
     SystemExceptionKind::ObjAdapter,
     minor::SERVANT_VIOLATES_POLICY,
 );
-const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
 const MANAGER_PANICKED: SystemException = SystemException::new(
     SystemExceptionKind::Unknown,
     minor::SERVANT_PANICKED,

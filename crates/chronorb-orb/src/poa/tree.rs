@@ -22,6 +22,7 @@ use super::{
 };
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
+use crate::failure::{ADAPTER_DESTROYED, DISCARDED, NO_SUCH_ADAPTER};
 use crate::rtcorba::{PriorityBand, Protocol, Protocols};
 use crate::server::PoolUse;
 
@@ -138,7 +139,7 @@ impl Poa {
         for name in names(path).take(MAX_DEPTH + 1) {
             poa = match poa.present_child(&name) {
                 Some(child) if child.inner.state.get() < DESTROYING => child,
-                Some(_) => return Err(DESTROYED_SOON),
+                Some(_) => return Err(ADAPTER_DESTROYED),
                 None => {
                     // The request is one for the parent's activator, and waits as such.
                     poa.manager().admit(self.core().config.hold_timeout)?;
@@ -357,20 +358,14 @@ fn names(path: &str) -> impl Iterator<Item = String> {
 
 const TOO_MANY_POAS: SystemException =
     SystemException::no(SystemExceptionKind::ImpLimit, minor::TOO_MANY_POAS);
-const NO_SUCH_ADAPTER: SystemException =
-    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);
 const BEING_DESTROYED: SystemException = SystemException::no(
     SystemExceptionKind::BadInvOrder,
     minor::ADAPTER_BEING_DESTROYED,
 );
-const DESTROYED_SOON: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::ADAPTER_DESTROYED);
 const ACTIVATOR_FAILED: SystemException = SystemException::no(
     SystemExceptionKind::ObjAdapter,
     minor::ADAPTER_ACTIVATOR_FAILED,
 );
-const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
 
 const ROOT_MANAGER: &str = "RootPOAManager";
 const MAX_OBJECTS: u32 = 1 << 24;

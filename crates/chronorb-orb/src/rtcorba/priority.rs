@@ -7,6 +7,8 @@ use chronorb_giop::{SystemException, SystemExceptionKind};
 
 /// A CORBA priority, 0 to 32767; more is more urgent (RT-CORBA 1.2, 5.4).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "monitor", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "monitor", serde(try_from = "i16", into = "i16"))]
 pub struct Priority(i16);
 
 impl Priority {
@@ -35,6 +37,12 @@ impl TryFrom<i16> for Priority {
 
     fn try_from(value: i16) -> Result<Self, SystemException> {
         Self::new(value).ok_or(SystemException::no(SystemExceptionKind::BadParam, 0))
+    }
+}
+
+impl From<Priority> for i16 {
+    fn from(priority: Priority) -> Self {
+        priority.0
     }
 }
 

@@ -211,7 +211,7 @@ impl RtOrb {
     /// # Errors
     /// [`DestroyThreadpoolError`]. `BAD_INV_ORDER` leaves the pool as it was.
     pub fn destroy_threadpool(&self, pool: ThreadpoolId) -> Result<(), DestroyThreadpoolError> {
-        server::Threadpool::destroy(&self.core, pool)
+        server::ServerPool::destroy(&self.core, pool)
     }
 
     fn create(&self, spec: PoolSpec) -> Result<ThreadpoolId, SystemException> {
@@ -220,7 +220,7 @@ impl RtOrb {
             (threads > 0).then_some(threads)
         });
         let cause = match threads.sum::<Option<u64>>() {
-            Some(1..=MAX_THREADS) => return server::Threadpool::create(&self.core, &spec),
+            Some(1..=MAX_THREADS) => return server::ServerPool::create(&self.core, &spec),
             Some(0) => "the pool has no lanes",
             Some(_) => "the pool has more than 65536 threads",
             None => "a lane has neither static nor dynamic threads",

@@ -65,8 +65,10 @@ impl ConnectionAffinity {
         Arc::new(AffineThread::new(thread_id()))
     }
 
-    /// Lets the calling thread wait on a connection, unless no thread would be left at the reactor,
-    /// or the connection or its lane has ended. `is_live` tells that once the thread can be called.
+    /// Lets the calling thread wait on a connection, unless its lane or the connection has ended.
+    /// `is_live` tells that once the thread can be called. Threads that do not keep connections
+    /// until the end may not if no other thread would be left at the reactor.
+    #[inline]
     pub(super) fn enter<'l>(
         &'l self,
         stayer: &'l Arc<AffineThread>,
@@ -74,32 +76,8 @@ impl ConnectionAffinity {
         key: Key,
         is_live: impl FnOnce() -> bool,
     ) -> Option<AffinityGuard<'l>> {
-        let may = self.stays.enter(stayer, key);
-        self.begin(stayer, connection, may, is_live)
-    }
-
-    /// Lets the calling thread keep a connection until the connection or the lane ends.
-    pub(super) fn keep<'l>(
-        &'l self,
-        stayer: &'l Arc<AffineThread>,
-        connection: &'l dyn Connection,
-        key: Key,
-        is_live: impl FnOnce() -> bool,
-    ) -> Option<AffinityGuard<'l>> {
-        // Another thread waits on the reactor, or will return to it.
-        let _ = self.stays.enter(stayer, key);
-        self.begin(stayer, connection, true, is_live)
-    }
-
-    #[inline]
-    fn begin<'l>(
-        &'l self,
-        stayer: &'l Arc<AffineThread>,
-        connection: &'l dyn Connection,
-        may: bool,
-        is_live: impl FnOnce() -> bool,
-    ) -> Option<AffinityGuard<'l>> {
-        let may = may && is_live();
+        // Where connections are kept, another thread waits on the reactor, or will return to it.
+        let may = (self.stays.enter(stayer, key) || self.until_the_end) && is_live();
         self.kick.let_through();
         let stay = AffinityGuard {
             affinity: self,

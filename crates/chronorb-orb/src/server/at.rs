@@ -2,20 +2,25 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::fmt;
+
 use chronorb_giop::MessageType;
 use chronorb_rt::Key;
 use chronorb_transport::Event;
 
 use super::connection::ServerConnection;
 use super::end::{End, LostConnection};
-use super::lane::Lane;
+use super::lane::ServerLane;
+use crate::core::Core;
+use crate::gather::{GatherError, Send};
 use crate::incident::Incident;
+use crate::observe::Stage;
 
 /// The source of a message and the destination of its reply: a connection, and the lane that owns
 /// it.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'l> {
-    pub(super) lane: &'l Lane,
+    pub(super) lane: &'l ServerLane,
     pub(super) connection: &'l ServerConnection,
     /// The key of the connection among those of the lane, and its token in the reactor.
     pub(super) key: Key,
@@ -23,7 +28,7 @@ pub(crate) struct At<'l> {
 
 impl<'l> At<'l> {
     #[inline]
-    pub(super) fn new(lane: &'l Lane, connection: &'l ServerConnection, key: Key) -> Self {
+    pub(super) fn new(lane: &'l ServerLane, connection: &'l ServerConnection, key: Key) -> Self {
         Self {
             lane,
             connection,
@@ -115,5 +120,35 @@ impl<'l> At<'l> {
             Some(problem) => incidents.tell(incident, self.connection, 0, &problem),
             None => incidents.note(incident, self.connection, 0),
         }
+    }
+}
+
+/// The destination of one reply, which can be sent from the memory that holds its octets.
+pub(crate) struct ReplySink<'c> {
+    pub(super) core: &'c Core,
+    pub(super) at: At<'c>,
+}
+
+impl ReplySink<'_> {
+    /// Sends the pieces of a message as `message` produces them; `None` where another thread is
+    /// sending, and nothing was done. A message that is not sent whole ends the connection.
+    pub(crate) fn send(
+        self,
+        message: impl FnOnce(Send<'_, LostConnection>) -> Result<(), GatherError<LostConnection>>,
+    ) -> Option<Result<(), GatherError<LostConnection>>> {
+        self.core.at(Stage::Write);
+        let sent = self.at.connection.send_pieces(message)?;
+        match &sent {
+            Ok(false) => {}
+            Ok(true) => self.at.rearm(),
+            Err(_) => self.at.end(),
+        }
+        Some(sent.map(drop))
+    }
+}
+
+impl fmt::Debug for ReplySink<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplySink").finish_non_exhaustive()
     }
 }

@@ -18,10 +18,9 @@ use chronorb_transport::{Carriage, Connection};
 use super::datagram_peers;
 use super::end::LostConnection;
 use super::input::Input;
-use super::lane::origin::Origin;
 use super::load::{Account, Load};
-use super::output::Output;
-use super::posted::{PostedMessages, spare_of};
+use super::origin::Origin;
+use super::output::{Output, PostedMessages, spare_of};
 use crate::gather::{GatherError, Send};
 use crate::rtcorba::Priority;
 
@@ -35,13 +34,13 @@ pub(super) struct ServerConnection {
     posted: PostedMessages,
     fragment_size: usize,
     /// Octets of the longest message that can be sent.
-    largest: usize,
+    pub(super) largest: usize,
     /// Many peers send on it, and none can be answered (multicast).
-    many_peers: bool,
+    pub(super) many_peers: bool,
     /// Set for datagrams: the peer may leave without closing the connection.
-    is_datagram_peer: bool,
+    pub(super) is_datagram_peer: bool,
     /// The most urgent priority that its client may propagate.
-    ceiling: Option<Priority>,
+    pub(super) ceiling: Option<Priority>,
     /// Whether `output` holds anything, to be read without claiming it.
     output_waits: AtomicBool,
     /// The peer has shut down its side. A thread that sees the event sets this before it claims the
@@ -56,9 +55,9 @@ pub(super) struct ServerConnection {
     used: AtomicU32,
     /// The lane's tick at which the connection was accepted.
     admitted: u32,
-    account: Arc<Account>,
+    pub(super) account: Arc<Account>,
     /// The peer against whose limit the connection counts, if there is a limit.
-    origin: Option<Origin>,
+    pub(super) origin: Option<Origin>,
     pub(super) negotiation: Negotiation,
     /// Whether the client announced UTF-8 for `char` and `string`.
     utf8: AtomicBool,
@@ -254,16 +253,6 @@ impl ServerConnection {
         })
     }
 
-    /// The memory that the connection keeps for its peer.
-    pub(super) fn account(&self) -> &Account {
-        &self.account
-    }
-
-    /// The peer against whose limit the connection counts, if there is a limit.
-    pub(super) fn origin(&self) -> Option<Origin> {
-        self.origin
-    }
-
     /// Aborts the connection, and frees the buffers that no other thread has.
     pub(super) fn cut_off(&self) {
         self.transport.abort();
@@ -303,22 +292,6 @@ impl ServerConnection {
         self.fragment_size == 0 && self.largest == usize::MAX
     }
 
-    /// Whether many peers send on it, none of which can be answered.
-    #[cfg(any(feature = "baselines", feature = "miop"))]
-    pub(super) fn has_many_peers(&self) -> bool {
-        self.many_peers
-    }
-
-    /// Whether its peer sends datagrams, and may leave without closing the connection.
-    pub(super) fn is_datagram_peer(&self) -> bool {
-        self.is_datagram_peer
-    }
-
-    /// The most urgent priority that its client may propagate, by the setting of its endpoint.
-    pub(super) fn ceiling(&self) -> Option<Priority> {
-        self.ceiling
-    }
-
     /// Whether the address of its peer is known not to be forged.
     #[cfg(feature = "diop")]
     pub(super) fn is_proved(&self) -> bool {
@@ -328,11 +301,6 @@ impl ServerConnection {
     #[cfg(feature = "diop")]
     pub(super) fn set_proved(&self) {
         self.proved.store(true, Ordering::Relaxed);
-    }
-
-    /// Octets of the longest message that can be sent.
-    pub(super) fn largest(&self) -> usize {
-        self.largest
     }
 
     /// Sends the message whose pieces `message` produces, and returns as [`send`](Self::send);

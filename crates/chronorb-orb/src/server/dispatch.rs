@@ -2,7 +2,6 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Frame};
@@ -11,29 +10,29 @@ use chronorb_giop::GiopLite;
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::contexts;
 use chronorb_giop::{
-    CompletionStatus, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus, MessageHeader,
-    MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags, ServiceContext,
-    SystemException, SystemExceptionKind, Target, Version, encode_locate_reply, finish_message,
-    minor, start_message,
+    CompletionStatus, HeaderPlaces, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
+    MessageHeader, MessageProtocol, MessageType, Protocol, RequestHeader, ResponseFlags,
+    ServiceContext, SystemException, SystemExceptionKind, Target, Version, encode_locate_reply,
+    finish_message, minor, start_message,
 };
 use chronorb_rt::epoch;
 
-use super::at::At;
+use super::at::{At, ReplySink};
 use super::connection::ServerConnection;
 use super::end::End;
-use super::outlet::Outlet;
 #[cfg(feature = "diop")]
 use super::proof;
-use super::queued::Wait;
+use super::queued::{HandOff, HandOffTarget};
 use crate::call::{IncomingRequest, ReplyWriter, reply_error};
 use crate::core::Core;
-use crate::dispatch::{Dispatch, NON_EXISTENT};
+use crate::failure::{DISCARDED, NO_SUCH_ADAPTER};
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::observe::Stage;
 use crate::peer::Peer;
 use crate::poa::ObjectKey;
 use crate::rtcorba::Priority;
+use crate::upcall::{Dispatch, NON_EXISTENT};
 use crate::upcall::{Thread, Upcall, UpcallError};
 
 /// The message, the connection and the thread's resources for handling one message.
@@ -45,32 +44,34 @@ pub(super) struct Context<'w> {
     pub(super) request: &'w mut Frame,
     pub(super) reply: &'w mut Frame,
     pub(super) thread: Thread,
-    /// The reason why the request has to wait.
-    pub(super) parked: &'w Cell<Option<Wait>>,
 }
 
 /// The result of handling a message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MessageOutcome {
     /// The reply frame holds the answer, which has to be sent.
     Answered,
     /// There is no answer.
     NoReply,
-    /// The main thread has to serve the request, at this priority. Nothing was done.
-    ForMainThread(Option<Priority>),
-    /// The request has to wait for its POA, see [`Context::parked`]. Nothing was done.
-    Parked,
+    /// Another thread has to serve the request, or this one later. Nothing was done.
+    HandOff(Box<HandOff>),
 }
 
 impl Context<'_> {
-    /// Serves a request.
-    pub(super) fn request(&mut self, message: MessageHeader) -> Result<MessageOutcome, End> {
+    /// Serves a request, whose header has these `places` if another thread has decoded it.
+    pub(super) fn request(
+        &mut self,
+        message: MessageHeader,
+        places: Option<&HeaderPlaces>,
+    ) -> Result<MessageOutcome, End> {
         self.core.at(Stage::Dispatch);
         let body = message.decoder(self.request, self.arena);
         let mut body = body.with_host(Some(self.host.begin()));
+        let header = match places {
+            None => RequestHeader::decode(&mut body, message.protocol),
+            Some(places) => places.header(&mut body),
+        };
         #[cfg_attr(not(feature = "diop"), expect(unused_mut))]
-        let mut header =
-            RequestHeader::decode(&mut body, message.protocol).map_err(|_| End::Malformed)?;
+        let mut header = header.map_err(|_| End::Malformed)?;
         let announced = learn_announced(self.at.connection, &header, message);
         body.set_text(self.at.connection.text(message.version()));
 
@@ -98,14 +99,14 @@ impl Context<'_> {
             reply_contexts,
         );
         if header.response == ResponseFlags::SyncWithTarget && self.at.connection.gathers() {
-            reply.set_outlet(Outlet {
+            reply.set_sink(ReplySink {
                 core: self.core,
                 at: self.at,
             });
         }
 
         #[cfg(feature = "diop")]
-        if self.at.connection.is_datagram_peer() {
+        if self.at.connection.is_datagram_peer {
             let forwarded =
                 proof::forwards(self.core, self.at, &mut header, message.size, &mut reply);
             if forwarded.map_err(|_| End::Lost)? {
@@ -118,24 +119,29 @@ impl Context<'_> {
             at: self.at,
             header: &header,
         };
+        let mut arguments = Some(body);
         let served = match announced.and(priority) {
-            Ok(propagated) => request.serve(self.arena, self.thread, propagated, body, &mut reply),
+            Ok(propagated) => {
+                let (arena, thread) = (self.arena, self.thread);
+                request.serve(arena, thread, propagated, &mut arguments, &mut reply)
+            }
             Err(exception) => Err(exception.into()),
         };
-        match served {
-            Ok(()) => {}
+        let to = match served {
+            Ok(()) => None,
             Err(UpcallError::ByAnotherThread(_)) if self.core.main.is_full() => {
                 reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
+                None
             }
             Err(UpcallError::ByAnotherThread(priority)) => {
-                return Ok(MessageOutcome::ForMainThread(priority));
+                Some(HandOffTarget::MainThread(priority))
             }
-            Err(UpcallError::Parked(..)) if self.at.lane.parking().is_full() => {
+            Err(UpcallError::Parked(..)) if self.at.lane.parking.is_full() => {
                 reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
+                None
             }
             Err(UpcallError::Parked(place, closed, priority)) => {
-                self.parked.set(Some((place, closed, priority)));
-                return Ok(MessageOutcome::Parked);
+                Some(HandOffTarget::Parking(place, closed, priority))
             }
             // A request that is refused because the ORB ends was not begun: after the goodbye that
             // follows, the client sends it again elsewhere or later.
@@ -147,19 +153,25 @@ impl Context<'_> {
             }
             Err(UpcallError::Exception(exception)) => {
                 reply.system_exception(exception).map_err(|_| End::Lost)?;
+                None
             }
             Err(UpcallError::Forward(target)) => {
-                reply
-                    .location_forward(target.ior())
-                    .map_err(|_| End::Lost)?;
+                let forwarded = reply.location_forward(target.ior());
+                forwarded.map_err(|_| End::Lost)?;
+                None
             }
+        };
+        if let Some(to) = to {
+            let places = arguments
+                .and_then(|arguments| HeaderPlaces::of(&header, arguments, message.protocol));
+            return Ok(MessageOutcome::HandOff(HandOff::new(to, places)));
         }
         let answered = match header.response {
             ResponseFlags::None => false,
             ResponseFlags::SyncWithServer | ResponseFlags::SyncWithTarget => !reply.is_sent(),
         };
         reply.finish();
-        if answered && self.reply.len() > self.at.connection.largest() {
+        if answered && self.reply.len() > self.at.connection.largest {
             return self.refuse(message, REPLY_TOO_LARGE);
         }
         Ok(if answered {
@@ -270,22 +282,27 @@ fn write_locate_reply(
     Ok(())
 }
 
-/// The priority at which the request in a frame is to be served, as far as it is known beforehand.
-/// The request arrived at an endpoint of this `ceiling`.
+/// The priority at which the request in a frame is to be served, as far as it is known beforehand,
+/// and the places of its header. The request arrived at an endpoint of this `ceiling`.
 pub(super) fn priority_of(
     core: &Core,
     request: &mut Frame,
     arena: &Arena,
     message: MessageHeader,
     ceiling: Option<Priority>,
-) -> Option<Priority> {
+) -> (Option<Priority>, Option<HeaderPlaces>) {
     if message.kind != MessageType::Request {
-        return None;
+        return (None, None);
     }
     let mut d = message.decoder(request, arena);
-    let header = RequestHeader::decode(&mut d, message.protocol).ok()?;
-    let key = named_object(&header.target)?;
-    priority_at(core, &key, propagated_priority(&header).ok()?, ceiling)
+    let Ok(header) = RequestHeader::decode(&mut d, message.protocol) else {
+        return (None, None);
+    };
+    let propagated = propagated_priority(&header);
+    let key = named_object(&header.target);
+    let priority = key.zip(propagated.ok());
+    let priority = priority.and_then(|(key, its)| priority_at(core, &key, its, ceiling));
+    (priority, HeaderPlaces::of(&header, d, message.protocol))
 }
 
 /// The key of the object that a target names.
@@ -350,7 +367,7 @@ impl<'a> Request<'a> {
         arena: &'a Arena,
         thread: Thread,
         propagated: Option<Priority>,
-        arguments: Decoder<'a>,
+        arguments: &mut Option<Decoder<'a>>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(), UpcallError> {
         let key = self.header.target.key().ok_or(NO_SUCH_ADAPTER)?;
@@ -365,7 +382,7 @@ impl<'a> Request<'a> {
             },
             key,
             propagated,
-            ceiling: self.at.connection.ceiling(),
+            ceiling: self.at.connection.ceiling,
             thread,
         };
         let answer_early = |answer: &[u8]| {
@@ -378,7 +395,7 @@ impl<'a> Request<'a> {
                 ResponseFlags::SyncWithServer => Some(&answer_early),
                 ResponseFlags::None | ResponseFlags::SyncWithTarget => None,
             },
-            arguments: Some(arguments),
+            arguments,
             reply,
         });
         match served {
@@ -496,8 +513,3 @@ const REPLY_TOO_LARGE: SystemException = SystemException::new(
 /// The exception where the client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
-/// The exception where too many requests wait for a thread, or for the main thread.
-pub(super) const DISCARDED: SystemException =
-    SystemException::no(SystemExceptionKind::Transient, minor::REQUEST_DISCARDED);
-const NO_SUCH_ADAPTER: SystemException =
-    SystemException::no(SystemExceptionKind::ObjectNotExist, minor::NO_SUCH_ADAPTER);

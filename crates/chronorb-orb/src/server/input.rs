@@ -1,15 +1,17 @@
 //! The input of a connection: its message reader, and its share in the lane's accounts.
 
+#![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use chronorb_cdr::Frame;
-use chronorb_giop::connection::{Bounds, MessageReader, ReadError};
+use chronorb_giop::connection::{Bounds, Message, MessageReader, Negotiation, Progress, ReadError};
 use chronorb_rt::Monotonic;
+use chronorb_transport::IoError;
 
 use super::end::End;
-use super::load::Account;
-use super::spares::FRAME_CAPACITY;
+use super::load::{Account, FRAME_CAPACITY};
 
 /// Received octets that are not a whole message yet, or that follow the first message.
 pub(super) struct Input {
@@ -35,6 +37,17 @@ pub(super) struct Input {
     pub(super) backoff: u32,
     accounted: usize,
     account: Arc<Account>,
+}
+
+/// The result of an attempt to receive a message.
+#[derive(Debug)]
+pub(super) enum ReceiveOutcome {
+    /// A message or a fragment is in the frame; `more` where further octets wait, or may wait.
+    Message { message: Message, more: bool },
+    /// No whole message has arrived yet.
+    Incomplete,
+    /// A message is being skipped, and more of it may have arrived already.
+    Skipping,
 }
 
 impl Input {
@@ -67,6 +80,56 @@ impl Input {
         this
     }
 
+    /// Receives one message into `frame`, which it clears.
+    ///
+    /// In the ordinary case this is one `recv` for header and body, straight into the frame. Octets
+    /// beyond the message stay in the input. So does the beginning of an incomplete message: a long
+    /// one stays in the frame that it was received into, so that no octet is copied again. `read`
+    /// reads available octets into the room that it is given.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        mut read: impl FnMut(&mut [u8]) -> Result<usize, IoError>,
+        negotiation: &Negotiation,
+        frame: &mut Frame,
+    ) -> Result<ReceiveOutcome, End> {
+        frame.clear();
+        let mut at_once = 0;
+        loop {
+            let total = match self.reader.poll(negotiation, frame)? {
+                Progress::Message(message) => {
+                    let more = self.unread || !self.reader.pending().is_empty();
+                    return Ok(ReceiveOutcome::Message { message, more });
+                }
+                Progress::Missing { total } => total,
+            };
+            if !self.unread {
+                // The rest may take long: the thread is needed for other connections.
+                self.suspend(total, frame)?;
+                return Ok(ReceiveOutcome::Incomplete);
+            }
+            if at_once >= SKIPPED_AT_ONCE && self.reader.is_skipping() {
+                self.suspend(total, frame)?;
+                return Ok(ReceiveOutcome::Skipping);
+            }
+            let Some(room) = self.reader.room(frame, total)? else {
+                continue;
+            };
+            let capacity = room.len();
+            match read(room) {
+                Ok(n) => {
+                    // A read that does not fill its room has emptied the transport (epoll(7)).
+                    self.unread = n == capacity || self.hung_up;
+                    frame.commit(n);
+                    at_once += n;
+                }
+                Err(IoError::WouldBlock) => self.unread = false,
+                Err(IoError::Ended) => return Err(End::Ended),
+                Err(_) => return Err(End::Lost),
+            }
+        }
+    }
+
     /// Puts a message back in front of the buffered octets.
     pub(super) fn put_back(&mut self, message: &Frame) -> Result<(), ReadError> {
         self.backoff = AFFINITY_BACKOFF;
@@ -91,7 +154,7 @@ impl Input {
 
     /// Leaves the beginning of a message of `total` octets to the next thread. A large frame stays
     /// here with it, and the thread gets a spare frame instead.
-    pub(super) fn suspend(&mut self, total: usize, frame: &mut Frame) -> Result<(), ReadError> {
+    fn suspend(&mut self, total: usize, frame: &mut Frame) -> Result<(), ReadError> {
         let load = &self.account.load;
         // The frame stays if its capacity is at most twice the announced size. Announced messages
         // may take no more than half of the memory of the lane.
@@ -183,3 +246,5 @@ const MAX_FRAGMENTED: usize = 16;
 /// Requests of a connection that the reactor delivers before a thread waits on the connection
 /// itself: at first, and after a message that such a thread had to put back.
 const AFFINITY_BACKOFF: u32 = 8;
+/// Octets of a skipped message that a thread receives before it turns to other connections.
+const SKIPPED_AT_ONCE: usize = 1 << 20;

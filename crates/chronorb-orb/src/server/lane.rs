@@ -1,11 +1,10 @@
 //! A lane: endpoints, a reactor, connections and threads of one priority,
 //! shared with no other lane.
 
-pub(super) mod origin;
 mod room;
 pub(super) mod setup;
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -14,20 +13,21 @@ use std::time::Duration;
 use chronorb_giop::connection::empty_message;
 use chronorb_giop::{MessageType, SystemException};
 use chronorb_rt::{
-    Deadline, Gate, Key, Monotonic, PiMutex, ReleaseOutcome, RemoveOutcome, Slots, Text, Wake, log,
-    poll_unless_contended,
+    BatonGuard, Deadline, Gate, Key, Monotonic, PiMutex, ReleaseOutcome, RemoveOutcome, SlotRef,
+    Slots, Text, Wake, log, poll_unless_contended,
 };
 use chronorb_transport::{AcceptError, Acceptor, Connection, Event, Interest, Reactor, WaitPolicy};
 #[cfg(feature = "miop")]
 use chronorb_transport::{Address, Endpoint};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use self::origin::Origin;
 use self::setup::LaneSetup;
 use super::connection::{ServerConnection, Timeliness};
 use super::datagram_peers::{DatagramPeers, is_datagram_peer};
 use super::endpoints::{Endpoints, OpenEndpoint, PublishedEndpoint, no_resources};
+use super::input::Input;
 use super::load::Load;
+use super::origin::Origin;
 use super::parking::Parking;
 use super::queued::QueuedRequest;
 use super::scheduler::PoolScheduler;
@@ -38,11 +38,12 @@ use crate::access::{Judgement, TransportRules};
 use crate::core::Core;
 use crate::incident::{Incident, Incidents};
 use crate::observe::{Stage, StageProbe};
+use crate::peer::Peer;
 use crate::rtcorba::Priority;
 
 /// A lane of a thread pool.
-pub(crate) struct Lane {
-    setup: LaneSetup,
+pub(crate) struct ServerLane {
+    pub(super) setup: LaneSetup,
     reactor: Reactor,
     /// Emptied, and so closed, when the lane ends.
     acceptors: PiMutex<Vec<EndpointSlot>>,
@@ -50,7 +51,7 @@ pub(crate) struct Lane {
     /// Whether it reads requests; otherwise another lane does for it.
     reads: bool,
     /// Less urgent lanes for which it reads, the most urgent first. They end after it.
-    served_lanes: Box<[Arc<Self>]>,
+    pub(super) served_lanes: Box<[Arc<Self>]>,
     pub(super) connections: Slots<ServerConnection>,
     max_connections: u32,
     /// The greatest number of connections of one peer.
@@ -77,7 +78,8 @@ pub(crate) struct Lane {
     /// The tick of the last check for connections without a whole message.
     silent_mark: AtomicU32,
     datagram_peers: DatagramPeers,
-    parking: Parking<QueuedRequest>,
+    /// The requests that it has read and that wait for their POAs.
+    pub(super) parking: Parking<QueuedRequest>,
     stop: Wake,
     stopping: AtomicBool,
     /// Threads that have not ended.
@@ -89,9 +91,9 @@ pub(crate) struct Lane {
     pub(super) warned: AtomicBool,
     /// The number of the next thread, for its name.
     numbers: AtomicU32,
-    strategy: LaneStrategy,
+    pub(super) strategy: LaneStrategy,
     waiting: WaitPolicy,
-    watch: LaneWatch,
+    pub(super) watch: LaneWatch,
     probe: Option<StageProbe>,
 }
 
@@ -110,7 +112,7 @@ pub(super) enum Work {
     Nothing,
 }
 
-impl Lane {
+impl ServerLane {
     /// Returns a lane without threads yet. It also reads requests for the `served_lanes`.
     pub(super) fn open(
         core: &Core,
@@ -197,11 +199,6 @@ impl Lane {
         self.reads
     }
 
-    /// The lanes for which it reads besides itself.
-    pub(super) fn served_lanes(&self) -> &[Arc<Self>] {
-        &self.served_lanes
-    }
-
     /// The lane of a priority, among this one and those that it serves; the least urgent lane if
     /// none has the priority.
     #[cfg(feature = "baselines")]
@@ -211,18 +208,9 @@ impl Lane {
         own.unwrap_or_else(|| self.served_lanes.last().unwrap_or(self))
     }
 
-    pub(super) fn setup(&self) -> &LaneSetup {
-        &self.setup
-    }
-
     /// The index of the lane in its pool.
     pub(super) fn index(&self) -> usize {
         self.setup.id.1 as usize
-    }
-
-    #[inline]
-    pub(super) fn strategy(&self) -> &LaneStrategy {
-        &self.strategy
     }
 
     /// Whether neither the lane nor the connection has ended.
@@ -230,18 +218,9 @@ impl Lane {
         !self.is_stopping() && self.connections.get(key).is_some()
     }
 
-    /// The requests that it has read and that wait for their POAs.
-    pub(super) fn parking(&self) -> &Parking<QueuedRequest> {
-        &self.parking
-    }
-
     /// Makes a thread check whether parked requests may continue.
     pub(crate) fn ring(&self) {
         self.parking.bell.notify();
-    }
-
-    pub(super) fn watch(&self) -> &LaneWatch {
-        &self.watch
     }
 
     pub(super) fn next_number(&self) -> u32 {
@@ -415,15 +394,24 @@ impl Lane {
             .or_else(|| self.datagram_peers.idle_look())
     }
 
+    /// The connections, and their keys.
+    fn present(&self) -> impl Iterator<Item = (Key, SlotRef<'_, ServerConnection>)> {
+        (0..self.connections.bound()).filter_map(|index| self.connections.get_at(index))
+    }
+
+    /// Releases the input of a connection, and leaves to another thread what that one has missed.
+    fn release(&self, input: BatonGuard<'_, Input>, connection: &ServerConnection, key: Key) {
+        if matches!(input.release(), ReleaseOutcome::Again(_)) {
+            self.rearm(connection, key);
+        }
+    }
+
     /// Closes connections without a message since the last check, in order: a client that has just
     /// sent a request sends it again on a new connection.
     #[cold]
     fn close_idle(&self) {
         let before = self.idle_mark.swap(self.load.advance(), Ordering::Relaxed);
-        for index in 0..self.connections.bound() {
-            let Some((key, connection)) = self.connections.get_at(index) else {
-                continue;
-            };
+        for (key, connection) in self.present() {
             // A thread that has the input is reading, or waits on the connection for a while yet.
             let Some(mut input) = connection.input.claim() else {
                 continue;
@@ -434,8 +422,8 @@ impl Lane {
                 input.closed = true;
                 connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
-            } else if matches!(input.release(), ReleaseOutcome::Again(_)) {
-                self.rearm(&connection, key);
+            } else {
+                self.release(input, &connection, key);
             }
         }
     }
@@ -538,7 +526,7 @@ impl Lane {
         drop(acceptors);
         for key in self.connections.keys() {
             let hears = |connection: &ServerConnection| {
-                connection.has_many_peers() && is_bound_to(connection.transport(), group)
+                connection.many_peers && is_bound_to(connection.transport(), group)
             };
             if self.connections.get(key).is_some_and(|c| hears(&c)) {
                 self.end(key);
@@ -572,7 +560,7 @@ impl Lane {
         let is_datagram_peer = is_datagram_peer(transport.carriage());
         let origin = Origin::of(&*transport);
         if let Some(incident) = self.no_room_for(origin) {
-            self.incidents.note(incident, &PeerName(&*transport), 0);
+            self.incidents.note(incident, &Peer::new(&*transport), 0);
             // In order, so that the peer knows that no request was processed.
             let _ = transport.try_send(&empty_message(MessageType::CloseConnection));
             return;
@@ -611,10 +599,7 @@ impl Lane {
 
     /// Closes connections whose peers have neither completed a message nor taken a reply in time.
     fn sweep(&self, input_timeout: Duration) {
-        for index in 0..self.connections.bound() {
-            let Some((key, connection)) = self.connections.get_at(index) else {
-                continue;
-            };
+        for (key, connection) in self.present() {
             match connection.timeliness(input_timeout) {
                 Timeliness::Fine => {}
                 Timeliness::Late => {
@@ -668,15 +653,6 @@ impl Lane {
             self.end(key);
         }
         self.ended.set(1);
-    }
-}
-
-/// The peer of a transport connection, displayed in messages.
-struct PeerName<'c>(&'c dyn Connection);
-
-impl fmt::Display for PeerName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.peer())
     }
 }
 

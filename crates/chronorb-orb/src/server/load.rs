@@ -1,12 +1,12 @@
-//! The memory that a lane keeps for slow peers: its accounts and its bound.
+//! The memory of a lane: what it keeps for slow peers, with its bound, and spare frames.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use chronorb_rt::Monotonic;
+use chronorb_cdr::Frame;
+use chronorb_rt::{Baton, Monotonic};
 
-use super::spares::Spares;
 use crate::config::OrbConfig;
 
 /// The accounts of a lane for all its connections, and their bounds.
@@ -158,7 +158,7 @@ impl Account {
     }
 
     /// Sets the octets that one direction of the connection keeps. Where the lane exceeds its bound
-    /// by that, it [aborts connections](super::lane::Lane::relieve).
+    /// by that, it [aborts connections](super::lane::ServerLane::relieve).
     pub(super) fn set(&self, accounted: &mut usize, octets: usize) {
         let books = &self.load.octets;
         if octets > *accounted {
@@ -186,6 +186,42 @@ impl Account {
 /// A bit that is set once the connection is about to be aborted.
 const WRITTEN_OFF: usize = 1 << (usize::BITS - 1);
 
+/// A few spare frames of a lane, for threads that leave theirs to a large message that is still
+/// arriving. They save repeated allocation. No thread waits for them: if another thread has the
+/// set, the thread allocates a new frame.
+pub(super) struct Spares(Baton<Vec<Frame>>);
+
+impl Spares {
+    pub(super) fn new() -> Self {
+        Self(Baton::new(Vec::with_capacity(MAX_SPARES)))
+    }
+
+    /// Returns an empty frame.
+    pub(super) fn take(&self) -> Frame {
+        let spare = self.0.claim().and_then(|mut spares| spares.pop());
+        spare.unwrap_or_else(|| Frame::new(FRAME_CAPACITY, usize::MAX))
+    }
+
+    /// Takes a frame back. A frame that is too small or too large for most threads is freed.
+    pub(super) fn give(&self, mut frame: Frame) {
+        if !(FRAME_CAPACITY..=MAX_CAPACITY).contains(&frame.capacity()) {
+            return;
+        }
+        if let Some(mut spares) = self.0.claim()
+            && spares.len() < MAX_SPARES
+        {
+            frame.clear();
+            spares.push(frame);
+        }
+    }
+}
+
+const MAX_SPARES: usize = 4;
+const MAX_CAPACITY: usize = 4 << 20;
+
+/// The octets that the frames of a thread hold without growing.
+pub(super) const FRAME_CAPACITY: usize = 64 << 10;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,5 +248,38 @@ mod tests {
         }
         second.set(&mut accounted[1], 0);
         assert_eq!(kept(&load), 0);
+    }
+
+    #[test]
+    fn a_frame_comes_back_empty() {
+        let spares = Spares::new();
+        let mut frame = Frame::new(2 * FRAME_CAPACITY, usize::MAX);
+        frame.commit(1);
+        spares.give(frame);
+        let frame = spares.take();
+        assert_eq!((frame.len(), frame.capacity()), (0, 2 * FRAME_CAPACITY));
+        assert_eq!(spares.take().capacity(), FRAME_CAPACITY, "a new one");
+    }
+
+    #[test]
+    fn few_frames_of_moderate_size_are_kept() {
+        let spares = Spares::new();
+        spares.give(Frame::new(FRAME_CAPACITY - 1, usize::MAX));
+        spares.give(Frame::new(MAX_CAPACITY + 1, usize::MAX));
+        for _ in 0..=MAX_SPARES {
+            spares.give(Frame::new(2 * FRAME_CAPACITY, usize::MAX));
+        }
+        let taken = (0..=MAX_SPARES).map(|_| spares.take().capacity());
+        let kept = taken.filter(|&capacity| capacity == 2 * FRAME_CAPACITY);
+        assert_eq!(kept.count(), MAX_SPARES);
+    }
+
+    #[test]
+    fn no_thread_waits_for_spares() {
+        let spares = Spares::new();
+        spares.give(Frame::new(2 * FRAME_CAPACITY, usize::MAX));
+        let held = spares.0.claim();
+        assert_eq!(spares.take().capacity(), FRAME_CAPACITY);
+        drop(held);
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use chronorb_cdr::{Arena, Frame};
 use chronorb_rt::{Deadline, Gate, PiMutex};
 
+use super::load::FRAME_CAPACITY;
 use super::queued::QueuedRequest;
-use super::spares::FRAME_CAPACITY;
 use super::worker::{self, Worker};
 use crate::core::Core;
 use crate::poa::{NOBODY, this_thread};
@@ -250,7 +250,7 @@ struct MainThreadRequest {
 
 impl MainThreadRequest {
     fn new(core: &Arc<Core>, request: &QueuedRequest) -> Self {
-        let octets = request.octets().max(FRAME_CAPACITY);
+        let octets = request.message.len().max(FRAME_CAPACITY);
         core.main.octets.fetch_add(octets, Ordering::Relaxed);
         Self {
             core: core.clone(),
@@ -271,7 +271,7 @@ impl MainThreadRequest {
             role: Role::Main,
         };
         let mut worker = Worker::with_parts(&self.core, request.lane(), thread, reply, arena);
-        request.serve_by(&mut worker);
+        worker.complete(request, None);
         let (reply, mut arena) = worker.into_reply_parts();
         // The next request may be far off.
         arena.reset();

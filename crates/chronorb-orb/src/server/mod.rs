@@ -11,34 +11,32 @@ mod endpoints;
 #[cfg(feature = "baselines")]
 mod filter;
 mod input;
-mod intake;
 mod lane;
 mod listening;
 mod load;
 mod main_thread;
-mod outlet;
+mod origin;
 mod output;
 mod parking;
 mod pool;
-mod posted;
 #[cfg(feature = "diop")]
 mod proof;
 mod queued;
 mod scheduler;
 mod snapshot;
-mod spares;
 mod state;
 mod strategy;
 mod threads;
 mod watch;
 mod worker;
 
+pub(crate) use at::ReplySink;
 pub(crate) use endpoints::PublishedEndpoint;
-pub(crate) use lane::Lane;
+pub(crate) use lane::ServerLane;
 pub use listening::{ListeningEndpoint, ListeningEndpoints, PeerProof};
 pub(crate) use listening::{listening, log_listening};
 pub(crate) use main_thread::MainThread;
-pub(crate) use outlet::Outlet;
-pub(crate) use pool::{PoolUse, Threadpool, is_pool_thread, is_published, report_unused_endpoints};
+
+pub(crate) use pool::{PoolUse, ServerPool, is_pool_thread, is_published, report_unused_endpoints};
 pub(crate) use snapshot::{Watcher, snapshot, take_times};
 pub(crate) use state::{ServerState, stop};

@@ -11,10 +11,10 @@ use chronorb_rt::{Bounds, Deadline, log};
 use chronorb_transport::{Address, Endpoint};
 
 use super::endpoints::Endpoints;
-use super::lane::Lane;
+use super::lane::ServerLane;
 use super::lane::setup::{self, LaneSetup};
 use super::queued::QueuedRequest;
-use super::scheduler::{PoolScheduler, PostSetup, SchedulerSetup};
+use super::scheduler::{PoolScheduler, SchedulerSetup};
 use super::threads;
 use crate::core::Core;
 use crate::failure::because;
@@ -29,13 +29,13 @@ use crate::rtcorba::{
 #[derive(Default)]
 pub(crate) struct Pools {
     /// The pool of POAs that name none.
-    default: Option<Arc<Threadpool>>,
+    default: Option<Arc<ServerPool>>,
     /// In order of creation; a number is never used again.
-    named: Vec<Option<Arc<Threadpool>>>,
+    named: Vec<Option<Arc<ServerPool>>>,
 }
 
 impl Pools {
-    fn get(&self, id: ThreadpoolId) -> Option<Arc<Threadpool>> {
+    fn get(&self, id: ThreadpoolId) -> Option<Arc<ServerPool>> {
         let index = usize::try_from(id.0).ok()?.checked_sub(1)?;
         self.named.get(index).cloned().flatten()
     }
@@ -47,7 +47,7 @@ impl Pools {
         Some(PoolUse(pool))
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Threadpool>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ServerPool>> {
         self.default.iter().chain(self.named.iter().flatten())
     }
 
@@ -59,10 +59,10 @@ impl Pools {
 }
 
 /// A thread pool. Without lanes it is a pool of one lane that serves requests of any priority.
-pub(crate) struct Threadpool {
+pub(crate) struct ServerPool {
     /// The number of the pool; 0 for the default pool.
     number: u32,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<ServerLane>>,
     laned: bool,
     scheduler: Option<Arc<PoolScheduler>>,
     /// The number of POAs that the pool serves.
@@ -70,10 +70,10 @@ pub(crate) struct Threadpool {
 }
 
 /// A POA's use of a pool, until the POA is destroyed.
-pub(crate) struct PoolUse(Arc<Threadpool>);
+pub(crate) struct PoolUse(Arc<ServerPool>);
 
 impl PoolUse {
-    pub(crate) fn pool(&self) -> &Arc<Threadpool> {
+    pub(crate) fn pool(&self) -> &Arc<ServerPool> {
         &self.0
     }
 }
@@ -84,7 +84,7 @@ impl Drop for PoolUse {
     }
 }
 
-impl Threadpool {
+impl ServerPool {
     /// Returns the pool of POAs that name none; the first call makes it.
     pub(crate) fn default_of(core: &Arc<Core>) -> Result<Arc<Self>, SystemException> {
         let mut pools = core.server.pools.lock();
@@ -212,6 +212,7 @@ impl Threadpool {
             .iter()
             .enumerate()
             .map(|(index, lane)| {
+                let (static_threads, dynamic_threads) = strategy.threads(lane, &core.config);
                 let scheduling = match lane.priority {
                     Some(priority) => core.rt.real_time.scheduling(priority)?,
                     None => chronorb_rt::Scheduling::OTHER,
@@ -221,7 +222,8 @@ impl Threadpool {
                     name: format!("{number}:{index}"),
                     priority: lane.priority,
                     scheduling,
-                    static_threads: strategy.threads(lane, &core.config).0,
+                    static_threads,
+                    dynamic_threads,
                     stack_size: match spec.stack_size {
                         0 => STACK_SIZE,
                         size => size,
@@ -239,7 +241,8 @@ impl Threadpool {
         } else {
             let open = |(setup, endpoints): (LaneSetup, &Vec<_>)| {
                 let endpoints = Endpoints::open(core, &setup, endpoints)?;
-                let lane = Lane::open(core, setup, endpoints, Box::default(), scheduler.as_ref());
+                let lane =
+                    ServerLane::open(core, setup, endpoints, Box::default(), scheduler.as_ref());
                 lane.map(Arc::new)
             };
             let lanes = setups.into_iter().zip(endpoints).map(open);
@@ -270,7 +273,7 @@ impl Threadpool {
             .map(|scheduler| scheduler.close())
             .unwrap_or_default();
         for lane in &self.lanes {
-            lane.parking().close(&mut left);
+            lane.parking.close(&mut left);
         }
         left
     }
@@ -285,7 +288,7 @@ impl Threadpool {
     }
 
     /// The lane that the calling thread serves, if it is one of this pool.
-    pub(crate) fn lane_of_thread(&self, core: &Core) -> Option<&Lane> {
+    pub(crate) fn lane_of_thread(&self, core: &Core) -> Option<&ServerLane> {
         let (pool, lane) = setup::lane_of_thread(core)?;
         let lane = self.lanes.get(lane as usize)?;
         (pool == self.number).then_some(lane)
@@ -295,17 +298,17 @@ impl Threadpool {
         self.laned
     }
 
-    pub(crate) fn lanes(&self) -> &[Arc<Lane>] {
+    pub(crate) fn lanes(&self) -> &[Arc<ServerLane>] {
         &self.lanes
     }
 
-    pub(crate) fn lane_of(&self, priority: Priority) -> Option<&Lane> {
+    pub(crate) fn lane_of(&self, priority: Priority) -> Option<&ServerLane> {
         let mut lanes = self.lanes.iter();
         let lane = lanes.find(|lane| lane.priority() == Some(priority))?;
         Some(lane)
     }
 
-    pub(crate) fn least_urgent_lane(&self) -> &Lane {
+    pub(crate) fn least_urgent_lane(&self) -> &ServerLane {
         let least = self.lanes.iter().min_by_key(|lane| lane.priority());
         // Both functions that make a pool refuse one without lanes.
         least.expect("a pool has a lane")
@@ -343,14 +346,15 @@ fn open_with_one_reader(
     mut setups: Vec<LaneSetup>,
     endpoints: &[Endpoint],
     scheduler: Option<&Arc<PoolScheduler>>,
-) -> Result<Vec<Arc<Lane>>, SystemException> {
+) -> Result<Vec<Arc<ServerLane>>, SystemException> {
     sort_by_rank(&mut setups, |setup| Reverse(setup.priority));
     let mut setups = setups.into_iter();
     let first = setups.next();
     // Both functions that make a pool refuse one without lanes.
     let first = first.ok_or(SystemException::no(SystemExceptionKind::BadParam, 0))?;
     let endpoints = Endpoints::open(core, &first, endpoints)?;
-    let open = |setup, endpoints, served| Lane::open(core, setup, endpoints, served, scheduler);
+    let open =
+        |setup, endpoints, served| ServerLane::open(core, setup, endpoints, served, scheduler);
     let mut lanes = setups
         .map(|setup| open(setup, endpoints.shared(), Box::default()).map(Arc::new))
         .collect::<Result<Vec<_>, _>>()?;
@@ -379,18 +383,7 @@ fn scheduler_of(
         buffering: spec.buffering.or(queues).map(bounds),
         idle_timeout: core.config.dynamic_thread_idle_timeout,
     };
-    let posts: Vec<PostSetup> = spec
-        .lanes
-        .iter()
-        .zip(lanes)
-        .map(|(spec, lane)| PostSetup {
-            priority: spec.priority,
-            scheduling: lane.scheduling,
-            static_threads: lane.static_threads,
-            dynamic_threads: strategy.threads(spec, &core.config).1,
-        })
-        .collect();
-    let scheduler = PoolScheduler::new(setup, &posts).map_err(|error| {
+    let scheduler = PoolScheduler::new(setup, lanes).map_err(|error| {
         let exception = SystemException::no(SystemExceptionKind::NoResources, 0);
         let what = "threads cannot be lent to other lanes";
         because(exception, format_args!("{what}: {error}"))

@@ -26,7 +26,7 @@ use rustix::net;
 
 use super::at::At;
 use super::connection::ServerConnection;
-use super::lane::Lane;
+use super::lane::ServerLane;
 use crate::call::ReplyWriter;
 use crate::core::Core;
 use crate::poa::{ObjectKey, forwarded_policies};
@@ -144,7 +144,7 @@ fn address_of(connection: &dyn Connection) -> Option<IpAddr> {
 
 /// The address under which the peer of a connection reaches the lane, for use in references.
 #[allow(clippy::disallowed_methods, reason = "once for each peer")]
-fn way_here(lane: &Lane, connection: &dyn Connection) -> Option<Address> {
+fn way_here(lane: &ServerLane, connection: &dyn Connection) -> Option<Address> {
     let local = net::getsockname(connection).ok()?;
     let local = SocketAddr::try_from(local).ok()?;
     let here = Address::host(local.ip().to_canonical().to_string(), local.port());

@@ -4,46 +4,86 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_cdr::Frame;
-use chronorb_giop::MessageHeader;
+use chronorb_giop::{HeaderPlaces, MessageHeader};
 use chronorb_rt::{Deadline, Key};
 
 use super::connection::WorkGuard;
-use super::lane::Lane;
+use super::lane::ServerLane;
 use super::parking::ParkedRequest;
 use super::scheduler::DispatchPermit;
 use crate::core::Core;
-use crate::poa::{Closed, Ticket};
+use crate::poa::{Ticket, WaitCause};
 use crate::rtcorba::Priority;
 
 /// The lane that serves a request.
 pub(super) struct DispatchTarget {
-    pub(super) lane: Arc<Lane>,
+    pub(super) lane: Arc<ServerLane>,
     /// The priority of the request, where a filter decides it instead of the POA.
     pub(super) at: Option<Priority>,
 }
 
-/// A POA's key, why the request has to wait for it, and the priority of the request.
-pub(super) type Wait = (Key, Closed, Option<Priority>);
+/// The hand-off of a request.
+pub(super) struct HandOff {
+    to: HandOffTarget,
+    /// The places of its header, if it can be found again by them.
+    places: Option<HeaderPlaces>,
+}
+
+impl HandOff {
+    /// Returns a hand-off, in memory of its own because few requests have one.
+    #[cold]
+    pub(super) fn new(to: HandOffTarget, places: Option<HeaderPlaces>) -> Box<Self> {
+        Box::new(Self { to, places })
+    }
+}
+
+/// The destination of a request that is handed off.
+pub(super) enum HandOffTarget {
+    /// The main thread has to serve the request, at this priority.
+    MainThread(Option<Priority>),
+    /// The request has to wait: the key of its POA, the reason, and the priority of the request.
+    Parking(Key, WaitCause, Option<Priority>),
+}
 
 /// A whole message, handed off to the thread that dispatches it.
 pub(super) struct QueuedRequest {
-    work: QueuedWork,
-    target: DispatchTarget,
-    header: MessageHeader,
-    message: Frame,
+    pub(super) work: QueuedWork,
+    pub(super) target: DispatchTarget,
+    pub(super) header: MessageHeader,
+    /// The places of the request header, if it was decoded.
+    pub(super) places: Option<HeaderPlaces>,
+    pub(super) message: Frame,
     /// The permit to be dispatched now.
-    permit: Option<DispatchPermit>,
+    pub(super) permit: Option<DispatchPermit>,
     /// For a parked request: its ticket, and the time until which it may wait.
-    waited: Option<(Option<Ticket>, Deadline)>,
+    pub(super) waited: Option<(Option<Ticket>, Deadline)>,
 }
 
 /// The work on a message while no thread has it. Keeps its lane from ending and its connection from
 /// being over, like a [`WorkGuard`].
-struct QueuedWork {
+pub(super) struct QueuedWork {
     core: Arc<Core>,
     /// The lane that has read the message.
-    entrance: Arc<Lane>,
-    connection: Key,
+    pub(super) entrance: Arc<ServerLane>,
+    pub(super) connection: Key,
+}
+
+impl QueuedWork {
+    /// Takes over the work of the thread that has read a message.
+    pub(super) fn new(
+        core: &Arc<Core>,
+        entrance: &Arc<ServerLane>,
+        connection: Key,
+        work: WorkGuard<'_>,
+    ) -> Self {
+        std::mem::forget(work);
+        entrance.running.fetch_add(1, Ordering::AcqRel);
+        Self {
+            core: core.clone(),
+            entrance: entrance.clone(),
+            connection,
+        }
+    }
 }
 
 impl Drop for QueuedWork {
@@ -56,41 +96,10 @@ impl Drop for QueuedWork {
 }
 
 impl QueuedRequest {
-    pub(super) fn new(
-        core: &Arc<Core>,
-        entrance: &Arc<Lane>,
-        target: DispatchTarget,
-        connection: Key,
-        work: WorkGuard<'_>,
-        header: MessageHeader,
-        message: Frame,
-    ) -> Self {
-        // The request owns the work from here on.
-        std::mem::forget(work);
-        entrance.running.fetch_add(1, Ordering::AcqRel);
-        Self {
-            work: QueuedWork {
-                core: core.clone(),
-                entrance: entrance.clone(),
-                connection,
-            },
-            target,
-            header,
-            message,
-            permit: None,
-            waited: None,
-        }
-    }
-
     /// Attaches a permit.
     pub(super) fn grant(mut self, permit: DispatchPermit) -> Self {
         self.permit = Some(permit);
         self
-    }
-
-    /// Takes the permit, for the thread that dispatches the request.
-    pub(super) fn take_permit(&mut self) -> Option<DispatchPermit> {
-        self.permit.take()
     }
 
     /// The index of the lane whose threads dispatch it: that of its permit, else its own.
@@ -99,34 +108,36 @@ impl QueuedRequest {
         permit.map_or_else(|| self.target.lane.index(), DispatchPermit::lane)
     }
 
-    /// Parks the request at the lane that has read it.
+    /// Leaves the request to the main thread, or parks it at the lane that has read it.
     #[cold]
-    pub(super) fn park(mut self, wait: Option<Wait>) {
-        // A waiting request keeps no more memory than it needs.
-        let mut message = Frame::new(self.message.len(), usize::MAX);
-        if message.extend_from_slice(self.message.as_slice()).is_ok() {
-            self.message = message;
+    pub(super) fn hand_off(mut self, hand_off: HandOff) {
+        self.places = hand_off.places.or(self.places);
+        match hand_off.to {
+            HandOffTarget::MainThread(priority) => {
+                let core = self.work.core.clone();
+                core.main.take_over(&core, priority, self);
+            }
+            HandOffTarget::Parking(place, closed, priority) => {
+                let ticket = Ticket::new(&self.work.core, place, closed, &self.work.entrance);
+                self.park(ticket, priority);
+            }
         }
-        let (core, lane) = (&self.work.core, &self.work.entrance);
-        let ticket = wait.and_then(|(place, closed, _)| Ticket::new(core, place, closed, lane));
-        let priority = wait.and_then(|(_, _, priority)| priority);
-        self.park_with(ticket, priority);
     }
 
     /// Parks the request again, because no thread could dispatch it.
     pub(super) fn park_again(mut self, priority: Option<Priority>) {
         let ticket = self.waited.as_mut().and_then(|(ticket, _)| ticket.take());
-        self.park_with(ticket, priority);
+        self.park(ticket, priority);
     }
 
-    fn park_with(self, ticket: Option<Ticket>, priority: Option<Priority>) {
+    fn park(self, ticket: Option<Ticket>, priority: Option<Priority>) {
         let lane = self.work.entrance.clone();
         let until = self.waited.as_ref().map(|(_, until)| *until);
-        lane.parking().park(ParkedRequest {
-            octets: self.octets(),
+        lane.parking.park(ParkedRequest {
+            octets: self.message.len(),
             ticket,
             priority,
-            until: until.unwrap_or_else(|| lane.parking().deadline()),
+            until: until.unwrap_or_else(|| lane.parking.deadline()),
             request: self,
         });
     }
@@ -139,38 +150,7 @@ impl QueuedRequest {
     }
 
     /// The lane that it is served for: the one that has read it, or one that this lane serves.
-    pub(super) fn lane(&self) -> &Arc<Lane> {
+    pub(super) fn lane(&self) -> &Arc<ServerLane> {
         &self.target.lane
-    }
-
-    /// The priority of the request, where a filter decides it instead of the POA.
-    pub(super) fn priority(&self) -> Option<Priority> {
-        self.target.at
-    }
-
-    /// Octets of its message.
-    pub(super) fn octets(&self) -> usize {
-        self.message.len()
-    }
-
-    /// The lane that has read it, its connection there, and the header of its message.
-    pub(super) fn source(&self) -> (Arc<Lane>, Key, MessageHeader) {
-        let work = &self.work;
-        (work.entrance.clone(), work.connection, self.header)
-    }
-
-    /// Whether it was parked before.
-    pub(super) fn was_parked(&self) -> bool {
-        self.waited.is_some()
-    }
-
-    /// Takes out the message.
-    pub(super) fn take_message(&mut self) -> Frame {
-        std::mem::replace(&mut self.message, Frame::new(0, 0))
-    }
-
-    /// Puts the message back.
-    pub(super) fn set_message(&mut self, message: Frame) {
-        self.message = message;
     }
 }

@@ -23,24 +23,26 @@ use chronorb_rt::{
     Bounds, Deadline, Gate, Kick, OfferOutcome, PiMutex, Scheduling, WorkerSet, set_scheduling_of,
 };
 
+use super::lane::setup::LaneSetup;
+use super::load::FRAME_CAPACITY;
 use super::queued::QueuedRequest;
-use super::spares::FRAME_CAPACITY;
 use crate::config::ThreadpoolStrategy;
 use crate::order::sort_by_rank;
 use crate::rtcorba::Priority;
 
 /// The threads of a pool's lanes and their requests.
 pub(super) struct PoolScheduler {
-    strategy: ThreadpoolStrategy,
+    pub(super) strategy: ThreadpoolStrategy,
     posts: Box<[Post]>,
     /// The lanes from which each may borrow, the nearest first.
     lenders: Box<[Box<[usize]>]>,
     /// The lanes that may borrow from each, the most urgent first.
     borrowers: Box<[Box<[usize]>]>,
-    buffers: bool,
+    /// Requests without a permit are read, and wait in the scheduler.
+    pub(super) buffers: bool,
     idle_timeout: Duration,
     /// Wakes threads that wait on the reactor of their lane.
-    kick: Option<Kick>,
+    pub(super) kick: Option<Kick>,
     /// Counts the occasions on which a reader without a permit may find one.
     vacancy: Gate,
     awaiting: AtomicU32,
@@ -53,14 +55,6 @@ struct Post {
     crew: WorkerSet<QueuedRequest>,
     /// The scheduling of its threads while they dispatch nothing.
     scheduling: Scheduling,
-}
-
-/// The configuration of a lane's threads.
-pub(super) struct PostSetup {
-    pub(super) priority: Option<Priority>,
-    pub(super) scheduling: Scheduling,
-    pub(super) static_threads: u32,
-    pub(super) dynamic_threads: u32,
 }
 
 /// The features of a pool that need a scheduler.
@@ -108,7 +102,7 @@ impl PoolScheduler {
     /// # Errors
     /// Those of installing the signal that wakes threads of other lanes.
     #[allow(clippy::disallowed_methods, reason = "once for each pool")]
-    pub(super) fn new(setup: SchedulerSetup, lanes: &[PostSetup]) -> std::io::Result<Option<Self>> {
+    pub(super) fn new(setup: SchedulerSetup, lanes: &[LaneSetup]) -> std::io::Result<Option<Self>> {
         let borrowing = setup.borrowing && lanes.len() > 1;
         let on_demand = lanes.iter().any(|lane| lane.dynamic_threads > 0);
         let readers_dispatch = setup.strategy.readers_dispatch();
@@ -124,7 +118,7 @@ impl PoolScheduler {
             things: 0,
             octets: 0,
         });
-        let ranked = |from: usize, towards: fn(&PostSetup, &PostSetup) -> bool| {
+        let ranked = |from: usize, towards: fn(&LaneSetup, &LaneSetup) -> bool| {
             let mut others: Vec<usize> = (0..lanes.len())
                 .filter(|other| borrowing && towards(&lanes[*other], &lanes[from]))
                 .collect();
@@ -133,9 +127,9 @@ impl PoolScheduler {
             });
             others.into_boxed_slice()
         };
-        let lower = |other: &PostSetup, from: &PostSetup| other.priority < from.priority;
-        let higher = |other: &PostSetup, from: &PostSetup| other.priority > from.priority;
-        let post = |lane: &PostSetup| {
+        let lower = |other: &LaneSetup, from: &LaneSetup| other.priority < from.priority;
+        let higher = |other: &LaneSetup, from: &LaneSetup| other.priority > from.priority;
+        let post = |lane: &LaneSetup| {
             let greatest = lane.static_threads.saturating_add(lane.dynamic_threads);
             // Under Leader/Followers one thread reads while all others dispatch.
             let members = greatest.saturating_add(1);
@@ -160,33 +154,6 @@ impl PoolScheduler {
 
     pub(super) fn crew(&self, lane: usize) -> &WorkerSet<QueuedRequest> {
         &self.posts[lane].crew
-    }
-
-    /// Whether the thread that has read a request dispatches it, if there is a permit.
-    pub(super) fn readers_dispatch(&self) -> bool {
-        self.strategy.readers_dispatch()
-    }
-
-    /// Whether the requests that wait in a lane are served in the order of arrival, whatever their
-    /// priorities.
-    pub(super) fn keeps_order(&self) -> bool {
-        self.strategy.keeps_order()
-    }
-
-    /// Whether filters assign the lane of a request.
-    #[cfg(feature = "baselines")]
-    pub(super) fn filters(&self) -> bool {
-        self.strategy.filters()
-    }
-
-    /// Whether requests without a permit are read, and wait in the scheduler.
-    pub(super) fn buffers(&self) -> bool {
-        self.buffers
-    }
-
-    /// The signal that wakes threads at the reactor of their lane, where it is needed.
-    pub(super) fn kick(&self) -> Option<Kick> {
-        self.kick
     }
 
     /// The time that a thread of a lane may be idle before it ends; `None` for ever.
@@ -287,16 +254,17 @@ impl PoolScheduler {
         &self,
         request: QueuedRequest,
         priority: Option<Priority>,
-    ) -> BufferOutcome {
-        let (lane, octets) = (request.lane().index(), request.octets());
+    ) -> OfferOutcome<QueuedRequest> {
+        let (lane, octets) = (request.lane().index(), request.message.len());
         match self.crew(lane).offer(rank(priority), octets, request) {
+            // A permit was free after all.
             OfferOutcome::Permit(request) => {
-                BufferOutcome::Permitted(request.grant(DispatchPermit::of(lane)))
+                OfferOutcome::Permit(request.grant(DispatchPermit::of(lane)))
             }
-            OfferOutcome::Refused(request) => BufferOutcome::Refused(request),
+            OfferOutcome::Refused(request) => OfferOutcome::Refused(request),
             OfferOutcome::Waits(evicted) => {
                 self.lend_to(lane);
-                BufferOutcome::Waits { evicted }
+                OfferOutcome::Waits(evicted)
             }
         }
     }
@@ -330,7 +298,7 @@ impl PoolScheduler {
             }
             if let Some(own) = self.crew(lane).finish() {
                 let own = own.grant(permit);
-                return if self.keeps_order() {
+                return if self.strategy.keeps_order() {
                     self.first_of(lane, own)
                 } else {
                     Some(own)
@@ -402,16 +370,6 @@ impl PoolScheduler {
 /// The rank of a priority in queues; requests without a priority have the least.
 fn rank(priority: Option<Priority>) -> i32 {
     priority.map_or(-1, |priority| priority.value().into())
-}
-
-/// The result of offering a request without a permit to the buffer.
-pub(super) enum BufferOutcome {
-    /// A permit was free after all, and the request has it.
-    Permitted(QueuedRequest),
-    /// The request waits. Less urgent requests were evicted for it, and are to be refused.
-    Waits { evicted: Vec<QueuedRequest> },
-    /// There is no room for the request.
-    Refused(QueuedRequest),
 }
 
 /// The number of spare frames for readers.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::lane::Lane;
-use super::pool::Threadpool;
+use super::lane::ServerLane;
+use super::pool::ServerPool;
 use super::watch::are_times_wanted;
 use crate::core::Core;
 use crate::observe::{LaneSnapshot, PoolSnapshot, Snapshot, ThreadSnapshot};
@@ -19,7 +19,7 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
     }
 }
 
-/// Who wants to know how long requests take.
+/// A watcher of the times of requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Watcher {
     /// The application, by [`Orb::watch`](crate::Orb::watch).
@@ -29,22 +29,23 @@ pub(crate) enum Watcher {
     Monitor = 2,
 }
 
-/// Has all lanes, and those to come, take times for somebody, or not any more.
+/// Makes present and later lanes measure times for a watcher, or ends that.
 pub(crate) fn take_times(core: &Core, watcher: Watcher, take: bool) {
     // Lanes are made under the lock.
     let pools = core.server.pools.lock();
     let watcher = watcher as u8;
-    match take {
-        true => core.server.watchers.fetch_or(watcher, Ordering::Relaxed),
-        false => core.server.watchers.fetch_and(!watcher, Ordering::Relaxed),
-    };
+    if take {
+        core.server.watchers.fetch_or(watcher, Ordering::Relaxed);
+    } else {
+        core.server.watchers.fetch_and(!watcher, Ordering::Relaxed);
+    }
     let take = are_times_wanted(core);
     for lane in pools.all().flat_map(|pool| pool.lanes()) {
-        lane.watch().takes_times.store(take, Ordering::Relaxed);
+        lane.watch.takes_times.store(take, Ordering::Relaxed);
     }
 }
 
-fn of_pool(pool: &Threadpool) -> PoolSnapshot {
+fn of_pool(pool: &ServerPool) -> PoolSnapshot {
     let threads = chronorb_rt::list();
     PoolSnapshot {
         number: pool.number(),
@@ -57,9 +58,9 @@ fn of_pool(pool: &Threadpool) -> PoolSnapshot {
     }
 }
 
-fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
-    let (setup, watch) = (lane.setup(), lane.watch());
-    let (seats, queued) = match lane.strategy().scheduler() {
+fn of_lane(lane: &ServerLane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
+    let (setup, watch) = (&lane.setup, &lane.watch);
+    let (seats, queued) = match lane.strategy.scheduler() {
         Some(scheduler) => {
             let (permits, _, waiting) = scheduler.crew(lane.index()).counts();
             (permits, waiting)
@@ -90,7 +91,7 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
             .collect(),
         connections: lane.connections.len(),
         seats,
-        queued: queued + lane.parking().count() as u32,
+        queued: queued + lane.parking.count() as u32,
         accepted: count(&watch.accepted),
         served: watch.served(),
         refused: count(&watch.refused),
@@ -98,7 +99,7 @@ fn of_lane(lane: &Lane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot {
         borrowed: count(&watch.borrowed),
         times: watch.times(),
         staying: lane
-            .strategy()
+            .strategy
             .affinity()
             .map_or(0, |affinity| affinity.stays.staying()),
         threads: threads.collect(),

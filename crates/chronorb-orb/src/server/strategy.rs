@@ -84,7 +84,7 @@ impl LaneStrategy {
             Self::Leaders(_) => [(ThreadPart::Leader, threads), NONE],
             Self::ThreadPerConnection(_) => [(ThreadPart::Acceptor, 1), NONE],
             // One thread reads while all others dispatch.
-            Self::Scheduled(scheduler) if scheduler.readers_dispatch() => {
+            Self::Scheduled(scheduler) if scheduler.strategy.readers_dispatch() => {
                 [(ThreadPart::Leader, threads.saturating_add(1)), NONE]
             }
             Self::Scheduled(_) => [

@@ -13,7 +13,7 @@ use chronorb_transport::Event;
 
 use super::at::At;
 use super::lane::setup::set_lane_of_thread;
-use super::lane::{Lane, Work};
+use super::lane::{ServerLane, Work};
 use super::scheduler::PoolScheduler;
 use super::strategy::{LaneStrategy, ThreadPart};
 use super::watch::ThreadWatch;
@@ -26,19 +26,19 @@ use crate::room::has_memory_for;
 
 /// Starts the threads of a lane and of the lanes that it serves. After an error, the caller stops
 /// those that were started.
-pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
+pub(super) fn start(core: &Arc<Core>, lane: &Arc<ServerLane>) -> Result<(), SystemException> {
     // The calling thread counts too until all others run, so that the lane cannot end before; a
     // lane in turn counts as a thread of the lanes that it serves.
-    for lane in std::iter::once(lane).chain(lane.served_lanes()) {
+    for lane in std::iter::once(lane).chain(&lane.served_lanes) {
         core.server.lane_started();
         lane.running.fetch_add(1, Ordering::AcqRel);
     }
     // No request is read for a lane before its threads have started.
-    let mut all = lane.served_lanes().iter().chain([lane]);
+    let mut all = lane.served_lanes.iter().chain([lane]);
     let started = all.try_for_each(|lane| start_static(core, lane));
     if started.is_ok() {
         lane.report_started();
-        lane.served_lanes()
+        lane.served_lanes
             .iter()
             .for_each(|lane| lane.report_started());
     }
@@ -46,9 +46,9 @@ pub(super) fn start(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExce
     started
 }
 
-fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemException> {
-    let threads = lane.setup().static_threads;
-    let parts = lane.strategy().parts(threads, lane.reads());
+fn start_static(core: &Arc<Core>, lane: &Arc<ServerLane>) -> Result<(), SystemException> {
+    let threads = lane.setup.static_threads;
+    let parts = lane.strategy.parts(threads, lane.reads());
     let mut parts = parts
         .into_iter()
         .flat_map(|(part, threads)| (0..threads).map(move |_| part));
@@ -63,10 +63,10 @@ fn start_static(core: &Arc<Core>, lane: &Arc<Lane>) -> Result<(), SystemExceptio
 )]
 pub(super) fn start_one(
     core: &Arc<Core>,
-    lane: &Arc<Lane>,
+    lane: &Arc<ServerLane>,
     part: ThreadPart,
 ) -> Result<(), SystemException> {
-    let setup = lane.setup();
+    let setup = &lane.setup;
     // The kernel keeps only 15 bytes of it, so the lane comes first.
     let name = match part {
         ThreadPart::Reader | ThreadPart::Acceptor => {
@@ -98,8 +98,8 @@ pub(super) fn start_one(
 
 /// Reports once for each lane why a thread cannot be started, because threads on demand are tried
 /// again with each request.
-fn no_thread(lane: &Lane, why: &dyn fmt::Display) -> SystemException {
-    let name = format_args!("lane {}", lane.setup().name);
+fn no_thread(lane: &ServerLane, why: &dyn fmt::Display) -> SystemException {
+    let name = format_args!("lane {}", lane.setup.name);
     let detail = format_args!("no thread: {why}");
     if !lane.warned.swap(true, Ordering::Relaxed) {
         let incidents = &lane.incidents;
@@ -110,31 +110,34 @@ fn no_thread(lane: &Lane, why: &dyn fmt::Display) -> SystemException {
 }
 
 fn run(mut worker: Worker, part: ThreadPart) {
-    let (core, lane) = (worker.core().clone(), worker.lane().clone());
-    set_lane_of_thread(&core, lane.setup());
+    let (core, lane) = (worker.core.clone(), worker.lane.clone());
+    set_lane_of_thread(&core, &lane.setup);
     let _guard = ExitGuard(&core, &lane);
-    let watch = worker.watch().clone();
+    let watch = worker.watch.clone();
     watch.tid.store(thread_id(), Ordering::Relaxed);
-    lane.watch().enter(watch);
-    match (lane.strategy(), part) {
+    lane.watch.enter(watch);
+    match (&lane.strategy, part) {
         (_, ThreadPart::Acceptor) => accept_for_others(&worker, &lane),
         (_, ThreadPart::Connection(key)) => {
             worker.become_stayer();
             worker.serve_connection(&lane, key);
         }
         (LaneStrategy::Scheduled(scheduler), ThreadPart::Reader) => {
-            read_for_others(&mut worker, &lane, scheduler);
+            serve_events(&mut worker, &lane, Some(scheduler));
         }
         (LaneStrategy::Scheduled(scheduler), part) => {
             serve_as_member(&mut worker, &lane, scheduler, part);
         }
-        (_, _) => serve_alone(&mut worker, &lane),
+        (_, _) => {
+            worker.become_stayer();
+            serve_events(&mut worker, &lane, None);
+        }
     }
-    lane.watch().leave(worker.watch());
+    lane.watch.leave(&worker.watch);
 }
 
 /// A guard that removes a thread from its lane, however the thread ends.
-struct ExitGuard<'w>(&'w Core, &'w Lane);
+struct ExitGuard<'w>(&'w Core, &'w ServerLane);
 
 impl Drop for ExitGuard<'_> {
     fn drop(&mut self) {
@@ -142,26 +145,30 @@ impl Drop for ExitGuard<'_> {
     }
 }
 
-/// Serves as leader and follower: the kernel chooses which thread of the lane wakes up.
-fn serve_alone(worker: &mut Worker, lane: &Lane) {
-    worker.become_stayer();
+/// Serves the events of the lane, of which the kernel gives each to one of its threads. A reader
+/// under a scheduler never dispatches.
+fn serve_events(worker: &mut Worker, lane: &ServerLane, scheduler: Option<&PoolScheduler>) {
     loop {
-        worker.watch().set(Activity::Waiting);
+        worker.watch.set(Activity::Waiting);
         match lane.next_work(None, false) {
             Work::Serve { key, event } => worker.serve(lane, key, event),
             Work::Resume => worker.resume(lane),
             Work::Nothing => {}
             Work::Stop => return,
         }
+        if let Some(scheduler) = scheduler {
+            // A permit that no request used goes back.
+            worker.give_permit_back(scheduler);
+        }
     }
 }
 
 /// Accepts connections, starts their threads, and sends octets that slow peers have left.
-fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
+fn accept_for_others(worker: &Worker, lane: &Arc<ServerLane>) {
     loop {
-        worker.watch().set(Activity::Waiting);
+        worker.watch.set(Activity::Waiting);
         match lane.next_work(None, false) {
-            Work::Serve { key, event } => start_or_flush(worker.core(), lane, key, event),
+            Work::Serve { key, event } => start_or_flush(&worker.core, lane, key, event),
             // No request is parked at this lane.
             Work::Resume | Work::Nothing => {}
             Work::Stop => return,
@@ -170,7 +177,7 @@ fn accept_for_others(worker: &Worker, lane: &Arc<Lane>) {
 }
 
 /// Starts the thread of a new connection; of another, sends octets that its peer has left.
-fn start_or_flush(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
+fn start_or_flush(core: &Arc<Core>, lane: &Arc<ServerLane>, key: Key, event: Event) {
     let Some(connection) = lane.connections.get(key) else {
         return;
     };
@@ -184,25 +191,10 @@ fn start_or_flush(core: &Arc<Core>, lane: &Arc<Lane>, key: Key, event: Event) {
     }
 }
 
-/// Reads, and never dispatches.
-fn read_for_others(worker: &mut Worker, lane: &Lane, scheduler: &PoolScheduler) {
-    loop {
-        worker.watch().set(Activity::Waiting);
-        match lane.next_work(None, false) {
-            Work::Serve { key, event } => worker.serve(lane, key, event),
-            Work::Resume => worker.resume(lane),
-            Work::Nothing => {}
-            Work::Stop => return,
-        }
-        // A permit that no request used goes back.
-        worker.give_permit_back(scheduler);
-    }
-}
-
 /// Serves assigned requests; a leader also serves those that it reads.
 fn serve_as_member(
     worker: &mut Worker,
-    lane: &Arc<Lane>,
+    lane: &Arc<ServerLane>,
     scheduler: &PoolScheduler,
     part: ThreadPart,
 ) {
@@ -215,19 +207,19 @@ fn serve_as_member(
             None => backoff.wait(),
         }
     };
-    worker.become_member(member);
-    if let Some(kick) = scheduler.kick() {
+    worker.member = Some(member);
+    if let Some(kick) = scheduler.kick {
         kick.block();
     }
     let mut idle_since = Monotonic::now();
     loop {
         let mut work = Work::Nothing;
-        worker.watch().set(Activity::Waiting);
+        worker.watch.set(Activity::Waiting);
         if crew.rest(member) {
             let patience = scheduler.patience(lane.index());
             match part {
                 ThreadPart::Leader => {
-                    work = lane.next_work(patience, scheduler.kick().is_some());
+                    work = lane.next_work(patience, scheduler.kick.is_some());
                 }
                 // `stop` wakes the members that are idle by then.
                 _ if lane.is_stopping() => {}

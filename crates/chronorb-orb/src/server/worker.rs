@@ -6,30 +6,31 @@ mod affine;
 #[cfg(feature = "miop")]
 mod groups;
 mod permits;
-mod queued;
-mod receive;
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use chronorb_cdr::{Arena, Frame};
-use chronorb_giop::{MessageHeader, MessageType, SystemException};
-use chronorb_rt::{AffineThread, Key};
+use chronorb_cdr::{Arena, CdrError, Frame};
+use chronorb_giop::connection::Message;
+use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol, MessageType, SystemException};
+use chronorb_rt::{AffineThread, Key, ReleaseOutcome};
 use chronorb_transport::Event;
 
 use super::at::At;
 use super::connection::WorkGuard;
 use super::dispatch::{self, MessageOutcome};
 use super::end::End;
-use super::lane::Lane;
+use super::input::ReceiveOutcome;
+use super::lane::ServerLane;
+use super::load::FRAME_CAPACITY;
 #[cfg(feature = "diop")]
 use super::proof;
-use super::queued::{DispatchTarget, QueuedRequest, Wait};
+use super::queued::{DispatchTarget, QueuedRequest, QueuedWork};
 use super::scheduler::DispatchPermit;
-use super::spares::FRAME_CAPACITY;
 use super::watch::ThreadWatch;
 use crate::core::Core;
+use crate::failure::DISCARDED;
 use crate::host::Host;
 use crate::incident::Incident;
 use crate::observe::{Activity, Stage};
@@ -48,21 +49,19 @@ pub(super) fn reply_parts(core: &Core) -> (Frame, Arena) {
 
 /// A thread with the resources for one request: frames and an arena of its own.
 pub(super) struct Worker {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     host: Host,
     /// The lane that it works for at present.
-    lane: Arc<Lane>,
+    pub(super) lane: Arc<ServerLane>,
     thread: Thread,
     request: Frame,
     reply: Frame,
     arena: Arena,
-    watch: Arc<ThreadWatch>,
+    pub(super) watch: Arc<ThreadWatch>,
     /// The permit to dispatch, where a scheduler grants permits.
     permit: Option<DispatchPermit>,
-    /// The reason why the last request was parked.
-    parked: Cell<Option<Wait>>,
     /// The member number of the thread in the crew of its lane.
-    member: Option<usize>,
+    pub(super) member: Option<usize>,
     /// Set while the thread has the priority of another lane.
     raised: bool,
     /// The entry of the thread among those that can be called back from a connection.
@@ -74,26 +73,13 @@ pub(super) struct Worker {
 impl Worker {
     /// Returns the worker of a lane's thread.
     #[allow(clippy::disallowed_methods, reason = "once for each thread")]
-    pub(super) fn new(core: &Arc<Core>, lane: &Arc<Lane>, watch: Arc<ThreadWatch>) -> Self {
-        // The size of a request is checked as it arrives; more octets may arrive with it.
-        let request = Frame::new(FRAME_CAPACITY, usize::MAX);
+    pub(super) fn new(core: &Arc<Core>, lane: &Arc<ServerLane>, watch: Arc<ThreadWatch>) -> Self {
         let (reply, arena) = reply_parts(core);
-        let thread = thread_of(core, lane);
         Self {
-            core: core.clone(),
-            host: Host::new(core.clone()),
-            lane: lane.clone(),
-            thread,
-            request,
-            reply,
-            arena,
+            // The size of a request is checked as it arrives; more octets may arrive with it.
+            request: Frame::new(FRAME_CAPACITY, usize::MAX),
             watch,
-            permit: None,
-            parked: Cell::new(None),
-            member: None,
-            raised: false,
-            stayer: None,
-            may_stay: false,
+            ..Self::with_parts(core, lane, thread_of(core, lane), reply, arena)
         }
     }
 
@@ -101,7 +87,7 @@ impl Worker {
     #[allow(clippy::disallowed_methods, reason = "not for threads of lanes")]
     pub(super) fn with_parts(
         core: &Arc<Core>,
-        lane: &Arc<Lane>,
+        lane: &Arc<ServerLane>,
         thread: Thread,
         reply: Frame,
         arena: Arena,
@@ -116,7 +102,6 @@ impl Worker {
             arena,
             watch: Arc::new(ThreadWatch::new(String::new())),
             permit: None,
-            parked: Cell::new(None),
             member: None,
             raised: false,
             stayer: None,
@@ -128,32 +113,15 @@ impl Worker {
         (self.reply, self.arena)
     }
 
-    pub(super) fn core(&self) -> &Arc<Core> {
-        &self.core
-    }
-
-    pub(super) fn lane(&self) -> &Arc<Lane> {
-        &self.lane
-    }
-
-    pub(super) fn watch(&self) -> &Arc<ThreadWatch> {
-        &self.watch
-    }
-
-    /// Exchanges the message to be handled.
-    pub(super) fn exchange_request(&mut self, message: Frame) -> Frame {
-        std::mem::replace(&mut self.request, message)
-    }
-
     /// Makes it a thread that may wait on connections, where the lane has an affinity.
     pub(super) fn become_stayer(&mut self) {
-        let affinity = self.lane.strategy().affinity();
+        let affinity = self.lane.strategy.affinity();
         self.stayer = affinity.map(|affinity| affinity.stayer());
     }
 
     /// Receives one message of a connection and handles it. Further octets are left to the next
     /// thread.
-    pub(super) fn serve(&mut self, lane: &Lane, key: Key, event: Event) {
+    pub(super) fn serve(&mut self, lane: &ServerLane, key: Key, event: Event) {
         self.watch.set(Activity::Reading);
         self.may_stay = false;
         // Application code runs not only in operations: servants and kept values are dropped, and
@@ -163,7 +131,7 @@ impl Worker {
                 return;
             };
             let at = At::new(lane, &connection, key);
-            let served = match lane.strategy().scheduler() {
+            let served = match lane.strategy.scheduler() {
                 None => self.read_and_dispatch(at, event),
                 Some(scheduler) => self.read_and_schedule(at, scheduler, event),
             };
@@ -187,71 +155,195 @@ impl Worker {
         }
     }
 
-    /// Dispatches the message in the frame.
+    /// Reads one whole message into the frame, and begins the work on it; `None` where no whole
+    /// message has arrived yet.
+    fn take_message<'c>(
+        &mut self,
+        at: At<'c>,
+        event: Event,
+    ) -> Result<Option<(MessageHeader, WorkGuard<'c>)>, End> {
+        let connection = at.connection;
+        #[cfg(feature = "miop")]
+        if connection.many_peers {
+            return self.take_from_group(at);
+        }
+        self.core.at(Stage::Read);
+        // Some transports report room to send together with input. Octets that are not sent now
+        // wait for the next such event. Sockets of other transports almost always have room, and
+        // would report it at once.
+        connection.flush()?;
+        if event.hang_up {
+            connection.set_hung_up();
+        }
+        let Some(mut input) = connection.input.claim() else {
+            // The failed claim makes the thread that has the input read again.
+            return Ok(None);
+        };
+        if input.closed {
+            return Err(End::Lost);
+        }
+        input.unread = true;
+        input.hung_up = connection.is_hung_up();
+        let mut parts = 0;
+        loop {
+            let read = |room: &mut [u8]| connection.transport().try_recv(room);
+            let received = input.receive(read, &connection.negotiation, &mut self.request);
+            let received = received.map_err(|end| input.give_up(end))?;
+            if input.opens {
+                input.opens = !connection.transport().is_established();
+                // The handshake has proved the peer's identity, which access rules may name.
+                if !input.opens && !at.lane.permits(connection.transport()) {
+                    return Err(input.give_up(End::Lost));
+                }
+            }
+            let limit = self.core.config.input_timeout;
+            let ReceiveOutcome::Message { message, more } = received else {
+                input.settle_incomplete(parts > 0, limit)?;
+                if matches!(received, ReceiveOutcome::Skipping) {
+                    drop(input);
+                    at.rearm();
+                    return Ok(None);
+                }
+                match input.release() {
+                    ReleaseOutcome::Done => return Ok(None),
+                    ReleaseOutcome::Again(again) => {
+                        input = again;
+                        input.unread = true;
+                        input.hung_up = connection.is_hung_up();
+                        continue;
+                    }
+                }
+            };
+            let joined = input.reader.join(message, &mut self.request);
+            let joined = joined.map_err(|error| input.give_up(error.into()))?;
+            let Some(Message { header, skipped }) = joined else {
+                parts += 1;
+                if parts < MAX_PARTS {
+                    continue;
+                }
+                // Other connections have a right to this thread too.
+                input.settle_incomplete(true, limit)?;
+                drop(input);
+                at.rearm();
+                return Ok(None);
+            };
+            if header.kind == MessageType::Request && connection.is_text_unknown() {
+                // Before another thread can read the next request.
+                self.arena.reset();
+                dispatch::learn_text(connection, &mut self.request, &self.arena, header);
+            }
+            self.may_stay = skipped.is_none()
+                && connection.is_one_at_a_time()
+                && waits_for_reply(header, &self.request)
+                && input.is_worth_pinning();
+            let work = connection.begin_work();
+            input.settle(true);
+            // The input is released before the upcall in any case: the next thread reads it.
+            let again = matches!(input.release(), ReleaseOutcome::Again(_));
+            if more || again {
+                // Promotes a follower: it gets an event for this connection at once.
+                at.rearm();
+            }
+            if let Some(cause) = skipped {
+                self.refuse_skipped(at, header, cause)?;
+                return Ok(None);
+            }
+            return Ok(Some((header, work)));
+        }
+    }
+
+    /// Tells the client of a request whose beginning is in the frame why it was skipped.
+    #[cold]
+    fn refuse_skipped(
+        &mut self,
+        at: At<'_>,
+        header: MessageHeader,
+        cause: CdrError,
+    ) -> Result<(), End> {
+        let watch = &at.lane.watch;
+        watch.refused.fetch_add(1, Ordering::Relaxed);
+        self.refuse(at, header, cause.into()).map(drop)
+    }
+
+    /// Dispatches the message in the frame, or hands it off.
     fn dispatch(
         &mut self,
         at: At<'_>,
         work: WorkGuard<'_>,
         header: MessageHeader,
     ) -> Result<(), End> {
-        let handled = self.handle(at, header)?;
-        if !matches!(handled, MessageOutcome::Answered | MessageOutcome::NoReply) {
-            self.hand_over(handled, at, work, header);
+        if let MessageOutcome::HandOff(hand_off) = self.handle(at, header, None)? {
+            let message = self.detach();
+            let request = self.queue(self.own_target(), at, work, header, message);
+            request.hand_off(*hand_off);
         }
         Ok(())
     }
 
-    /// Leaves the request in the frame to the main thread, or parks it.
-    #[cold]
-    fn hand_over(
-        &mut self,
-        handled: MessageOutcome,
-        at: At<'_>,
-        work: WorkGuard<'_>,
-        header: MessageHeader,
-    ) {
-        let frame = Frame::new(FRAME_CAPACITY, usize::MAX);
-        let request = self.queue(self.own_target(), at, work, header, frame);
-        match handled {
-            MessageOutcome::ForMainThread(priority) => {
-                self.core.main.take_over(&self.core, priority, request);
-            }
-            _ => request.park(self.take_wait()),
-        }
-    }
-
-    /// Takes the reason why the last request is to be parked.
-    pub(super) fn take_wait(&self) -> Option<Wait> {
-        self.parked.take()
-    }
-
     /// Continues a request that was parked at the lane, if one may continue.
     #[cold]
-    pub(super) fn resume(&mut self, lane: &Lane) {
-        let Some(parked) = lane.parking().take() else {
+    pub(super) fn resume(&mut self, lane: &ServerLane) {
+        let Some(parked) = lane.parking.take() else {
             return;
         };
         let (is_late, priority) = (parked.is_late(), parked.priority);
         let request = QueuedRequest::of_parked(parked);
-        match lane.strategy().scheduler() {
-            _ if is_late => drop(request.refuse_by(self)),
-            None => drop(request.serve_by(self)),
+        match lane.strategy.scheduler() {
+            _ if is_late => drop(self.complete(request, Some(DISCARDED))),
+            None => drop(self.complete(request, None)),
             Some(scheduler) => self.schedule_parked(lane, scheduler, request, priority),
         }
     }
 
-    /// Begins a request that may have been parked before; returns the state to restore after it.
-    pub(super) fn begin_parked(&mut self, was_parked: bool) -> Parks {
-        let own = self.thread.parks;
-        if was_parked && own == Parks::Yes {
+    /// Serves a request that another thread has read, or tells its client the exception. Returns
+    /// the frame of the message.
+    pub(super) fn complete(
+        &mut self,
+        mut request: QueuedRequest,
+        refusal: Option<SystemException>,
+    ) -> Frame {
+        std::mem::swap(&mut self.request, &mut request.message);
+        let (lane, key) = (request.work.entrance.clone(), request.work.connection);
+        let Some(connection) = lane.connections.get(key) else {
+            return std::mem::replace(&mut self.request, request.message);
+        };
+        let at = At::new(&lane, &connection, key);
+        let parks = self.thread.parks;
+        if request.waited.is_some() && parks == Parks::Yes {
             self.thread.parks = Parks::Again;
         }
-        own
+        // As for a request that a thread has read itself, a panic of application code ends the
+        // connection: the client must not wait for an answer.
+        let handled = catch_unwind(AssertUnwindSafe(|| match refusal {
+            None => self.handle(at, request.header, request.places.as_ref()),
+            Some(exception) => self.refuse(at, request.header, exception),
+        }))
+        .unwrap_or(Err(End::Lost));
+        self.thread.parks = parks;
+        std::mem::swap(&mut self.request, &mut request.message);
+        let mut frame = Frame::new(0, 0);
+        let outcome = match handled {
+            Ok(MessageOutcome::HandOff(hand_off)) => {
+                request.hand_off(*hand_off);
+                Ok(())
+            }
+            handled => {
+                std::mem::swap(&mut frame, &mut request.message);
+                // The work must end before `conclude` checks whether the connection is over.
+                drop(request);
+                handled.map(drop)
+            }
+        };
+        at.conclude(outcome);
+        frame
     }
 
-    /// Ends the request that [`begin_parked`](Self::begin_parked) began.
-    pub(super) fn end_parked(&mut self, own: Parks) {
-        self.thread.parks = own;
+    /// Takes the message in the frame out, with no more memory than it needs.
+    fn detach(&mut self) -> Frame {
+        let copy = self.request.fitting_copy();
+        copy.unwrap_or_else(|_| {
+            std::mem::replace(&mut self.request, Frame::new(FRAME_CAPACITY, usize::MAX))
+        })
     }
 
     /// The dispatch target for the thread's own lane.
@@ -262,23 +354,28 @@ impl Worker {
         }
     }
 
-    /// Takes the message in the frame, for another thread to dispatch; `frame` replaces it.
+    /// Returns a message, whose work the thread has begun, as a request for another thread.
     fn queue(
-        &mut self,
+        &self,
         target: DispatchTarget,
         at: At<'_>,
         work: WorkGuard<'_>,
         header: MessageHeader,
-        frame: Frame,
+        message: Frame,
     ) -> QueuedRequest {
-        let message = self.exchange_request(frame);
-        QueuedRequest::new(
-            &self.core, &self.lane, target, at.key, work, header, message,
-        )
+        QueuedRequest {
+            work: QueuedWork::new(&self.core, &self.lane, at.key, work),
+            target,
+            header,
+            places: None,
+            message,
+            permit: None,
+            waited: None,
+        }
     }
 
     /// Tells the client of the request in the frame that it is not served.
-    pub(super) fn refuse(
+    fn refuse(
         &mut self,
         at: At<'_>,
         header: MessageHeader,
@@ -287,22 +384,24 @@ impl Worker {
         self.handle_with(at, |context| context.refuse(header, exception))
     }
 
-    /// Handles the message in the frame, from a connection of the lane, and sends the answer.
-    pub(super) fn handle(
+    /// Handles the message in the frame, from a connection of the lane, and sends the answer. A
+    /// request header that was decoded before has these `places`.
+    fn handle(
         &mut self,
         at: At<'_>,
         header: MessageHeader,
+        places: Option<&HeaderPlaces>,
     ) -> Result<MessageOutcome, End> {
         self.watch.set(Activity::Serving);
-        let begun = self.lane.watch().now();
+        let begun = self.lane.watch.now();
         #[cfg(feature = "miop")]
-        if at.connection.has_many_peers() {
+        if at.connection.many_peers {
             let handled = self.handle_for_group(at.lane, header);
             self.watch.has_served(begun);
             return handled;
         }
         let handled = self.handle_with(at, |context| match header.kind {
-            MessageType::Request => context.request(header),
+            MessageType::Request => context.request(header, places),
             MessageType::LocateRequest => context.locate(header),
             // A request in progress cannot be cancelled; the client ignores its reply.
             MessageType::CancelRequest => Ok(MessageOutcome::NoReply),
@@ -347,10 +446,9 @@ impl Worker {
             request: &mut self.request,
             reply: &mut self.reply,
             thread: self.thread,
-            parked: &self.parked,
         };
         let handled = handle(&mut context)?;
-        if handled == MessageOutcome::Answered {
+        if matches!(handled, MessageOutcome::Answered) {
             #[cfg(feature = "diop")]
             if !at.connection.is_proved() && !self.may_answer_unproved(at) {
                 return Ok(MessageOutcome::NoReply);
@@ -366,14 +464,14 @@ impl Worker {
 }
 
 /// The description of a lane's thread for upcalls.
-fn thread_of(core: &Core, lane: &Lane) -> Thread {
+fn thread_of(core: &Core, lane: &ServerLane) -> Thread {
     Thread {
         own: OwnPriority {
             priority: lane.priority(),
-            scheduling: Some(lane.setup().scheduling),
+            scheduling: Some(lane.setup.scheduling),
         },
         patience: core.config.hold_timeout,
-        parks: lane.strategy().parks(),
+        parks: lane.strategy.parks(),
         role: Role::Lane,
     }
 }
@@ -381,10 +479,21 @@ fn thread_of(core: &Core, lane: &Lane) -> Thread {
 /// Notes that code of the application panicked outside of an operation.
 #[cold]
 #[inline(never)]
-fn note_panic(lane: &Lane, key: Key) {
+fn note_panic(lane: &ServerLane, key: Key) {
     let incident = Incident::PanickedApplication;
     match lane.connections.get(key) {
         Some(connection) => lane.incidents.note(incident, &*connection, 0),
         None => lane.incidents.note(incident, &"", 0),
     }
 }
+
+/// Whether the client waits for the reply to this message, having announced that it has one request
+/// at a time.
+fn waits_for_reply(header: MessageHeader, message: &Frame) -> bool {
+    header.kind == MessageType::Request
+        && !header.more_fragments
+        && header.protocol.waits_for_target(message.as_slice())
+}
+
+/// Fragments and cancellations that a thread takes from one connection in one go.
+const MAX_PARTS: u32 = 64;

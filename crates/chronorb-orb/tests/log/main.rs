@@ -30,7 +30,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 /// The content of an event.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct LoggedEvent {
     cause: String,
     peer: String,
     number: i64,
@@ -44,7 +44,7 @@ struct BlockingSubscriber {
     blocks: Gate,
     /// Advances when an event blocks.
     waiting: Gate,
-    told: PiMutex<Vec<Told>>,
+    told: PiMutex<Vec<LoggedEvent>>,
 }
 
 static SUBSCRIBER: BlockingSubscriber = BlockingSubscriber {
@@ -55,7 +55,7 @@ static SUBSCRIBER: BlockingSubscriber = BlockingSubscriber {
 
 struct Handle;
 
-impl Visit for Told {
+impl Visit for LoggedEvent {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             self.message = format!("{value:?}");
@@ -99,7 +99,7 @@ impl Subscriber for Handle {
         );
         SUBSCRIBER.waiting.advance();
         SUBSCRIBER.blocks.wait_while(1, Deadline::after(PATIENCE));
-        let mut told = Told::default();
+        let mut told = LoggedEvent::default();
         event.record(&mut told);
         SUBSCRIBER.told.lock().push(told);
     }
@@ -120,7 +120,7 @@ fn subscribed() -> chronorb_rt::PiMutexGuard<'static, ()> {
     turn
 }
 
-fn told_of(cause: &str) -> Vec<Told> {
+fn told_of(cause: &str) -> Vec<LoggedEvent> {
     assert!(log::flush(PATIENCE), "the log comes to its end");
     let told = SUBSCRIBER.told.lock();
     told.iter().filter(|t| t.cause == cause).cloned().collect()
@@ -303,11 +303,11 @@ fn incidents_are_told_with_peer_and_cause() {
     assert!(panics[0].thread.starts_with("0:0."), "{panics:?}");
     assert_eq!(count(&server, Incident::PanickedServant), 3);
 
-    let unknown = format!("corbaloc::127.0.0.1:{port}/Nobody");
+    let unknown = format!("corbaloc::127.0.0.1:{port}/Absent");
     let unknown = client.string_to_object(&unknown).expect("a URL");
     let exception = fail(&unknown, "add");
     let told = told_of("unknown object");
-    assert!(told[0].message.contains("add of key Nobody"), "{told:?}");
+    assert!(told[0].message.contains("add of key Absent"), "{told:?}");
     let failure = client.last_failure().expect("it is known");
     assert_eq!(failure.exception(), exception);
     assert!(

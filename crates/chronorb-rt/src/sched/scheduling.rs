@@ -11,17 +11,21 @@ use crate::sys;
 
 /// A scheduling policy of Linux, sched(7).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Policy {
     /// Time sharing (`SCHED_OTHER`; read back also for `SCHED_BATCH` and `SCHED_IDLE`).
     Other,
     /// Fixed priority, first in first out (`SCHED_FIFO`).
     Fifo,
     /// Fixed priority, round robin among equals (`SCHED_RR`).
+    #[cfg_attr(feature = "serde", serde(rename = "rr"))]
     RoundRobin,
 }
 
 /// The scheduling parameters of a thread: its policy and its native priority.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct Scheduling {
     /// The policy.
     pub policy: Policy,

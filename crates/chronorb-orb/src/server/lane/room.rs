@@ -4,14 +4,14 @@
 use std::sync::atomic::Ordering;
 
 use chronorb_giop::MessageType;
-use chronorb_rt::{Key, ReleaseOutcome};
+use chronorb_rt::Key;
 
-use super::Lane;
-use super::origin::Origin;
+use super::ServerLane;
 use crate::incident::Incident;
 use crate::server::connection::ServerConnection;
+use crate::server::origin::Origin;
 
-impl Lane {
+impl ServerLane {
     /// Ends the connection with the greatest rank, of one origin or of all; returns whether there
     /// was one.
     ///
@@ -19,7 +19,7 @@ impl Lane {
     /// message has arrived, the oldest first; then the connection that was idle longest.
     #[cold]
     pub(super) fn make_room(&self, of: Option<Origin>) -> bool {
-        self.end_one(&|connection| of.is_none() || connection.origin() == of)
+        self.end_one(&|connection| of.is_none() || connection.origin == of)
     }
 
     /// Ends the connection of a datagram peer that is quiet, if there is one; returns whether there
@@ -27,14 +27,15 @@ impl Lane {
     #[cold]
     pub(super) fn evict_datagram_peer(&self) -> bool {
         let may_exist = self.datagram_peers.idle_look().is_some();
-        may_exist && self.end_one(&ServerConnection::is_datagram_peer)
+        may_exist && self.end_one(&|connection: &ServerConnection| connection.is_datagram_peer)
     }
 
     /// The number of connections of an origin.
     pub(super) fn connections_of(&self, origin: Origin) -> usize {
-        let all = (0..self.connections.bound()).filter_map(|index| self.connections.get_at(index));
-        let its = all.filter(|(_, connection)| connection.origin() == Some(origin));
-        its.count()
+        let its = |connection: &ServerConnection| connection.origin == Some(origin);
+        self.present()
+            .filter(|(_, connection)| its(connection))
+            .count()
     }
 
     /// Ends the connection with the greatest rank among those that `is_meant` selects; returns
@@ -44,10 +45,7 @@ impl Lane {
         let mut last = None;
         for _ in 0..MAX_TRIES {
             let mut best = None;
-            for index in 0..self.connections.bound() {
-                let Some((key, connection)) = self.connections.get_at(index) else {
-                    continue;
-                };
+            for (key, connection) in self.present() {
                 let rank = connection.rank(now).filter(|_| is_meant(&connection));
                 let this = rank.map(|rank| (rank, key.index, key.generation));
                 // Another thread has just begun to read from the connections before it.
@@ -79,16 +77,14 @@ impl Lane {
                 connection.say_goodbye(MessageType::CloseConnection);
             }
             Some(input) => {
-                if matches!(input.release(), ReleaseOutcome::Again(_)) {
-                    self.rearm(&connection, key);
-                }
+                self.release(input, &connection, key);
                 return false;
             }
             // The thread that owns the connection says goodbye itself.
             None if self.strategy.evicts_held_input() => {}
             None => return false,
         }
-        let incident = if connection.is_datagram_peer() {
+        let incident = if connection.is_datagram_peer {
             Incident::DatagramPeerEvicted
         } else {
             Incident::Evicted
@@ -105,10 +101,7 @@ impl Lane {
         let before = self
             .silent_mark
             .swap(self.load.advance(), Ordering::Relaxed);
-        for index in 0..self.connections.bound() {
-            let Some((key, connection)) = self.connections.get_at(index) else {
-                continue;
-            };
+        for (key, connection) in self.present() {
             if connection.has_sent() || !connection.was_used_before(before) {
                 continue;
             }
@@ -121,8 +114,8 @@ impl Lane {
                 self.incidents.note(Incident::Silent, &*connection, 0);
                 connection.say_goodbye(MessageType::CloseConnection);
                 self.end(key);
-            } else if matches!(input.release(), ReleaseOutcome::Again(_)) {
-                self.rearm(&connection, key);
+            } else {
+                self.release(input, &connection, key);
             }
         }
     }
@@ -133,10 +126,8 @@ impl Lane {
     pub(in super::super) fn relieve(&self) {
         while self.load.is_over() {
             let mut most = None;
-            for index in 0..self.connections.bound() {
-                if let Some((key, connection)) = self.connections.get_at(index) {
-                    most = most.max(Some((connection.account().rank(), key)));
-                }
+            for (key, connection) in self.present() {
+                most = most.max(Some((connection.account.rank(), key)));
             }
             let Some(((1.., _), key)) = most else {
                 return;
@@ -145,7 +136,7 @@ impl Lane {
                 continue;
             };
             // `None`: another thread aborts this connection.
-            let Some(octets) = connection.account().write_off() else {
+            let Some(octets) = connection.account.write_off() else {
                 continue;
             };
             let number = i64::try_from(octets).unwrap_or(i64::MAX);

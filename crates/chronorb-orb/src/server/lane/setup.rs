@@ -19,6 +19,7 @@ pub(in crate::server) struct LaneSetup {
     pub(in crate::server) priority: Option<Priority>,
     pub(in crate::server) scheduling: Scheduling,
     pub(in crate::server) static_threads: u32,
+    pub(in crate::server) dynamic_threads: u32,
     pub(in crate::server) stack_size: usize,
     /// Whether its pool has lanes, so that all its requests are of one priority.
     pub(in crate::server) laned: bool,

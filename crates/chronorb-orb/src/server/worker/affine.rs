@@ -9,8 +9,7 @@ use chronorb_giop::MessageType;
 use chronorb_giop::connection::Message;
 use chronorb_rt::{Backoff, BatonGuard, Deadline, Key};
 
-use super::Worker;
-use super::receive::waits_for_reply;
+use super::{Worker, waits_for_reply};
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::observe::Stage;
@@ -18,9 +17,8 @@ use crate::server::affinity::AffinityGuard;
 use crate::server::at::At;
 use crate::server::connection::ServerConnection;
 use crate::server::end::End;
-use crate::server::input::Input;
-use crate::server::intake::{self, Intake};
-use crate::server::lane::Lane;
+use crate::server::input::{Input, ReceiveOutcome};
+use crate::server::lane::ServerLane;
 
 /// The result of waiting on a connection.
 enum WaitOutcome {
@@ -42,7 +40,7 @@ impl Worker {
         } = at;
         // Threads at the reactor check slow peers, so none may be missing there.
         let affinity = lane
-            .strategy()
+            .strategy
             .affinity()
             .filter(|affinity| !lane.load.has_slow() && affinity.stays.is_time());
         let (Some(affinity), Some(stayer)) = (affinity, self.stayer.clone()) else {
@@ -66,7 +64,7 @@ impl Worker {
     }
 
     /// Serves a connection until the connection or the lane ends.
-    pub(in super::super) fn serve_connection(&mut self, lane: &Lane, key: Key) {
+    pub(in super::super) fn serve_connection(&mut self, lane: &ServerLane, key: Key) {
         // As in `serve`: a panic of application code ends the connection.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             if let Some(connection) = lane.connections.get(key) {
@@ -84,8 +82,7 @@ impl Worker {
         let At {
             lane, connection, ..
         } = at;
-        let (Some(affinity), Some(stayer)) = (lane.strategy().affinity(), self.stayer.clone())
-        else {
+        let (Some(affinity), Some(stayer)) = (lane.strategy.affinity(), self.stayer.clone()) else {
             return Err(End::Lost);
         };
         let mut backoff = Backoff::new();
@@ -97,7 +94,7 @@ impl Worker {
             }
         };
         let transport = connection.transport();
-        let Some(mut stay) = affinity.keep(&stayer, transport, at.key, || lane.is_live(at.key))
+        let Some(mut stay) = affinity.enter(&stayer, transport, at.key, || lane.is_live(at.key))
         else {
             return Ok(());
         };
@@ -227,14 +224,14 @@ impl Worker {
             result
         };
         let negotiation = &connection.negotiation;
-        let intake = intake::receive(read, input, negotiation, &mut self.request)?;
+        let outcome = input.receive(read, negotiation, &mut self.request)?;
         if opens && connection.transport().is_established() {
             input.opens = false;
             input.settle(true);
             // The handshake was in time.
             *due = None;
         }
-        let Intake::Message { message, more } = intake else {
+        let ReceiveOutcome::Message { message, more } = outcome else {
             if due.is_some_and(Deadline::has_passed) {
                 return Err(End::Late);
             }

@@ -3,7 +3,7 @@
 //! Many peers send on such a connection, and none can be answered. The code sets that one peer
 //! announces do not hold for another, and malformed messages are ignored.
 
-use chronorb_cdr::{CharSet, Frame, TextForm};
+use chronorb_cdr::{CharSet, TextForm};
 use chronorb_giop::codesets::CodeSetContext;
 use chronorb_giop::connection::room_for;
 use chronorb_giop::framing::{NextMessage, next_message};
@@ -14,8 +14,7 @@ use chronorb_transport::IoError;
 use super::Worker;
 use crate::call::{IncomingRequest, ReplyWriter};
 use crate::core::Core;
-use crate::dispatch::Dispatch;
-use crate::groups::{Member, Members};
+use crate::groups::{GroupMember, Members};
 use crate::observe::Stage;
 use crate::poa::{ObjectKey, ThreadModel};
 use crate::room::KEPT_CAPACITY;
@@ -24,7 +23,9 @@ use crate::server::at::At;
 use crate::server::connection::{ServerConnection, WorkGuard};
 use crate::server::dispatch::{MessageOutcome, propagated_priority};
 use crate::server::end::End;
-use crate::server::lane::Lane;
+use crate::server::lane::ServerLane;
+use crate::server::queued::{HandOff, HandOffTarget};
+use crate::upcall::Dispatch;
 use crate::upcall::{Parks, Role, Thread, Upcall, UpcallError};
 
 impl Worker {
@@ -87,7 +88,7 @@ impl Worker {
     /// member that the main thread serves.
     pub(super) fn handle_for_group(
         &mut self,
-        lane: &Lane,
+        lane: &ServerLane,
         message: MessageHeader,
     ) -> Result<MessageOutcome, End> {
         if message.kind != MessageType::Request || message.more_fragments {
@@ -107,15 +108,15 @@ impl Worker {
             }
             // Decoding changes the message, which other members still need.
             let used_again = next.is_some() || for_main.is_some();
-            let kept = used_again.then(|| copy(&self.request));
+            let kept = used_again.then(|| self.request.fitting_copy());
             self.serve_member(&members[index], message);
             if let Some(kept) = kept {
-                self.request = kept;
+                self.request = kept.map_err(|_| End::Lost)?;
             }
         }
         self.request.relax(KEPT_CAPACITY);
         Ok(match for_main {
-            Some(priority) if !self.core.main.is_full() => MessageOutcome::ForMainThread(priority),
+            Some(priority) if !self.core.main.is_full() => main_thread(priority),
             _ => MessageOutcome::NoReply,
         })
     }
@@ -123,7 +124,7 @@ impl Worker {
     /// The first member from `start` on for which this thread serves the message.
     fn next_member(
         &mut self,
-        lane: &Lane,
+        lane: &ServerLane,
         members: &Members,
         start: usize,
         message: MessageHeader,
@@ -134,7 +135,7 @@ impl Worker {
         let group = TargetGroup::of(&header.target)?;
         let propagated = propagated_priority(&header).ok()?;
         let (core, is_main) = (&*self.core, self.thread.role == Role::Main);
-        let served_by = |member: &Member| {
+        let served_by = |member: &GroupMember| {
             let served_by = served_by(core, lane, member, propagated)?;
             let is_here = !is_main || matches!(served_by, ServedBy::Main(_));
             is_here.then_some(served_by)
@@ -147,7 +148,7 @@ impl Worker {
     }
 
     /// Serves the message for one member. There is no answer, whatever the servant does.
-    fn serve_member(&mut self, member: &Member, message: MessageHeader) {
+    fn serve_member(&mut self, member: &GroupMember, message: MessageHeader) {
         self.core.at(Stage::Dispatch);
         self.arena.reset();
         let body = message.decoder(&mut self.request, &self.arena);
@@ -185,7 +186,7 @@ impl Worker {
                 ..self.thread
             },
         };
-        let served = upcall.serve(&mut Dispatch::of_caller(body, &mut reply));
+        let served = upcall.serve(&mut Dispatch::of_caller(&mut Some(body), &mut reply));
         // No client waits: exceptions and forwards are dropped.
         drop::<Result<_, UpcallError>>(served);
         self.reply.relax(KEPT_CAPACITY);
@@ -204,21 +205,21 @@ enum ServedBy {
 /// the main thread.
 fn served_by(
     core: &Core,
-    lane: &Lane,
-    member: &Member,
+    lane: &ServerLane,
+    member: &GroupMember,
     propagated: Option<Priority>,
 ) -> Option<ServedBy> {
     let key = ObjectKey::parse(&member.key)?;
     let _reading = epoch::enter();
     let poa = core.poas.find(core.incarnation, &key)?;
     let pool = poa.pool().ok()?;
-    if pool.number() != lane.setup().id.0 {
+    if pool.number() != lane.setup.id.0 {
         return None;
     }
     let active = poa.find(key.hint, key.id);
     let (priority, _) = poa.priority_of_request(active.as_deref(), key.id, propagated, None);
     // A lane that reads for others serves all lanes of its pool here.
-    if pool.has_lanes() && lane.served_lanes().is_empty() {
+    if pool.has_lanes() && lane.served_lanes.is_empty() {
         let own = priority.and_then(|priority| pool.lane_of(priority));
         let own = own.unwrap_or_else(|| pool.least_urgent_lane());
         if !std::ptr::eq(own, lane) {
@@ -239,9 +240,7 @@ fn text_of(header: &RequestHeader<'_>, version: Version) -> TextForm {
     announced.unwrap_or_else(|| version.text(CharSet::Latin1))
 }
 
-fn copy(message: &Frame) -> Frame {
-    let mut copy = Frame::new(message.len(), usize::MAX);
-    // The frame has the capacity, and no bound.
-    let _ = copy.extend_from_slice(message.as_slice());
-    copy
+/// The outcome for a request that the main thread has to serve for some members.
+fn main_thread(priority: Option<Priority>) -> MessageOutcome {
+    MessageOutcome::HandOff(HandOff::new(HandOffTarget::MainThread(priority), None))
 }

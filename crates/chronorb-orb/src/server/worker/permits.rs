@@ -6,24 +6,22 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use chronorb_cdr::Frame;
-use chronorb_giop::{MessageHeader, MessageType};
-use chronorb_rt::{WakeReason, set_current};
+use chronorb_giop::{HeaderPlaces, MessageHeader, MessageType};
+use chronorb_rt::{OfferOutcome, WakeReason, set_current};
 use chronorb_transport::Event;
 
 use super::{Worker, thread_of};
+use crate::failure::DISCARDED;
 use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
-use crate::server::connection::WorkGuard;
 use crate::server::dispatch;
 use crate::server::end::End;
 use crate::server::lane::setup::set_lane_of_thread;
-use crate::server::lane::{Lane, UPKEEP_PAUSE};
+use crate::server::lane::{ServerLane, UPKEEP_PAUSE};
 use crate::server::queued::{DispatchTarget, QueuedRequest};
-use crate::server::scheduler::{BufferOutcome, DispatchPermit, PoolScheduler};
-use crate::server::spares::FRAME_CAPACITY;
+use crate::server::scheduler::{DispatchPermit, PoolScheduler};
 use crate::server::strategy::ThreadPart;
 use crate::server::threads;
 use crate::upcall::Role;
@@ -37,7 +35,7 @@ impl Worker {
         scheduler: &PoolScheduler,
         event: Event,
     ) -> Result<(), End> {
-        if !scheduler.buffers() && self.permit.is_none() {
+        if !scheduler.buffers && self.permit.is_none() {
             // Without a permit nothing is read: the transport's flow control holds the client back.
             self.permit = scheduler.find_permit(self.lane.index());
             let waited = self.permit.is_none();
@@ -55,32 +53,40 @@ impl Worker {
             header.kind,
             MessageType::Request | MessageType::LocateRequest
         ) {
-            return self.handle(at, header).map(drop);
+            return self.handle(at, header, None).map(drop);
         }
+        #[cfg_attr(not(feature = "baselines"), expect(unused_mut))]
+        let (mut target, mut places) = (self.own_target(), None);
         #[cfg(feature = "baselines")]
-        let target = if scheduler.filters() && !at.connection.has_many_peers() {
+        if scheduler.strategy.filters() && !at.connection.many_peers {
             match self.filter(at, header)? {
-                Some(target) => target,
+                Some(filtered) => (target, places) = filtered,
                 None => return Ok(()),
             }
-        } else {
-            self.own_target()
-        };
-        #[cfg(not(feature = "baselines"))]
-        let target = self.own_target();
+        }
         match self.obtain_permit(scheduler, &target.lane) {
             Some(permit)
-                if permit.lane() == target.lane.index() && scheduler.readers_dispatch() =>
+                if permit.lane() == target.lane.index()
+                    && scheduler.strategy.readers_dispatch() =>
             {
                 self.permit = Some(permit);
                 self.dispatch(at, work, header)
             }
             Some(permit) => {
-                let request = self.queue(target, at, work, header, scheduler.spare_frame());
+                let message = std::mem::replace(&mut self.request, scheduler.spare_frame());
+                let mut request = self.queue(target, at, work, header, message);
+                request.places = places;
                 assign(scheduler, request, permit);
                 Ok(())
             }
-            None => self.buffer(at, target, scheduler, work, header),
+            None => {
+                let rank = self.rank(at, &target, scheduler, header, &mut places);
+                let message = self.detach();
+                let mut request = self.queue(target, at, work, header, message);
+                request.places = places;
+                self.buffer(scheduler, request, rank);
+                Ok(())
+            }
         }
     }
 
@@ -88,18 +94,20 @@ impl Worker {
     /// that was read.
     pub(super) fn schedule_parked(
         &mut self,
-        lane: &Lane,
+        lane: &ServerLane,
         scheduler: &PoolScheduler,
         request: QueuedRequest,
         priority: Option<Priority>,
     ) {
         let target = request.lane().clone();
         match self.obtain_permit(scheduler, &target) {
-            Some(permit) if permit.lane() == target.index() && scheduler.readers_dispatch() => {
+            Some(permit)
+                if permit.lane() == target.index() && scheduler.strategy.readers_dispatch() =>
+            {
                 self.serve_queued(request.grant(permit));
             }
             Some(permit) => assign(scheduler, request, permit),
-            None if scheduler.buffers() => {
+            None if scheduler.buffers => {
                 self.offer(scheduler, request, priority.or_else(|| target.priority()));
             }
             None => {
@@ -115,7 +123,7 @@ impl Worker {
     fn obtain_permit(
         &mut self,
         scheduler: &PoolScheduler,
-        lane: &Arc<Lane>,
+        lane: &Arc<ServerLane>,
     ) -> Option<DispatchPermit> {
         let own = self.permit.take();
         let mut permit = own.or_else(|| scheduler.find_permit(lane.index()))?;
@@ -128,10 +136,14 @@ impl Worker {
     /// Selects the lane of the message in the frame among those that this lane reads for; `None`
     /// where a filter refuses it.
     #[cfg(feature = "baselines")]
-    fn filter(&mut self, at: At<'_>, header: MessageHeader) -> Result<Option<DispatchTarget>, End> {
+    fn filter(
+        &mut self,
+        at: At<'_>,
+        header: MessageHeader,
+    ) -> Result<Option<(DispatchTarget, Option<HeaderPlaces>)>, End> {
         // A reader thread never dispatches, so it resets its arena itself.
         self.arena.reset();
-        let (core, lane, ceiling) = (&self.core, &self.lane, at.connection.ceiling());
+        let (core, lane, ceiling) = (&self.core, &self.lane, at.connection.ceiling);
         let target = crate::server::filter::target_of(
             core,
             lane,
@@ -149,76 +161,76 @@ impl Worker {
         }
     }
 
-    /// Lets the request in the frame wait for a permit.
+    /// The priority at which the request in the frame waits for a permit: that of its lane, or in a
+    /// pool without lanes its own. Sets the `places` of the header if that is decoded here.
     #[cold]
-    fn buffer(
+    fn rank(
         &mut self,
         at: At<'_>,
-        target: DispatchTarget,
+        target: &DispatchTarget,
         scheduler: &PoolScheduler,
-        work: WorkGuard<'_>,
         header: MessageHeader,
-    ) -> Result<(), End> {
-        let lane = target.lane.clone();
-        let rank = if lane.setup().laned || scheduler.keeps_order() {
-            None
-        } else {
-            // A reader thread never dispatches, so it resets its arena itself.
-            self.arena.reset();
-            let ceiling = at.connection.ceiling();
-            dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling)
-        };
-        // A waiting request keeps no more memory than it needs.
-        let mut copy = Frame::new(self.request.len(), usize::MAX);
-        let is_copied = copy.extend_from_slice(self.request.as_slice()).is_ok();
-        let own = if is_copied {
-            std::mem::replace(&mut self.request, copy)
-        } else {
-            Frame::new(FRAME_CAPACITY, usize::MAX)
-        };
-        let request = self.queue(target, at, work, header, own);
-        // If there are no permits at all, the first thread on demand could not be started: no
-        // thread would ever take the request.
-        if !is_copied || scheduler.crew(lane.index()).counts().0 == 0 {
+        places: &mut Option<HeaderPlaces>,
+    ) -> Option<Priority> {
+        if target.lane.setup.laned || scheduler.strategy.keeps_order() {
+            return target.lane.priority();
+        }
+        // A reader thread never dispatches, so it resets its arena itself.
+        self.arena.reset();
+        let ceiling = at.connection.ceiling;
+        let (rank, decoded) =
+            dispatch::priority_of(&self.core, &mut self.request, &self.arena, header, ceiling);
+        *places = decoded;
+        rank.or_else(|| target.lane.priority())
+    }
+
+    /// Lets a request wait for a permit. If there are no permits at all, the first thread on demand
+    /// could not be started: no thread would ever take the request.
+    fn buffer(
+        &mut self,
+        scheduler: &PoolScheduler,
+        request: QueuedRequest,
+        rank: Option<Priority>,
+    ) {
+        if scheduler.crew(request.lane().index()).counts().0 == 0 {
             self.turn_away(request);
         } else {
-            self.offer(scheduler, request, rank.or_else(|| lane.priority()));
+            self.offer(scheduler, request, rank);
         }
-        Ok(())
     }
 
     /// Lets a request wait for a permit in the backlog of its lane.
     fn offer(&mut self, scheduler: &PoolScheduler, request: QueuedRequest, rank: Option<Priority>) {
         let lane = request.lane().clone();
         match scheduler.buffer(request, rank) {
-            BufferOutcome::Permitted(mut request) if scheduler.readers_dispatch() => {
-                self.permit = request.take_permit();
-                drop(request.serve_by(self));
+            OfferOutcome::Permit(mut request) if scheduler.strategy.readers_dispatch() => {
+                self.permit = request.permit.take();
+                drop(self.complete(request, None));
             }
-            BufferOutcome::Permitted(request) => scheduler.assign(request),
-            BufferOutcome::Waits { evicted } => {
-                lane.watch().buffered.fetch_add(1, Ordering::Relaxed);
+            OfferOutcome::Permit(request) => scheduler.assign(request),
+            OfferOutcome::Waits(evicted) => {
+                lane.watch.buffered.fetch_add(1, Ordering::Relaxed);
                 evicted.into_iter().for_each(|less| self.turn_away(less));
             }
-            BufferOutcome::Refused(request) => self.turn_away(request),
+            OfferOutcome::Refused(request) => self.turn_away(request),
         }
     }
 
     /// Tells the client of a request that there is no room for it.
     fn turn_away(&mut self, request: QueuedRequest) {
-        let watch = request.lane().watch();
+        let watch = &request.lane().watch;
         watch.refused.fetch_add(1, Ordering::Relaxed);
-        let lane = format_args!("lane {}", request.lane().setup().name);
+        let lane = format_args!("lane {}", request.lane().setup.name);
         let incidents = &self.core.incidents;
         incidents.note(Incident::RefusedRequest, &lane, 0);
-        drop(request.refuse_by(self));
+        drop(self.complete(request, Some(DISCARDED)));
     }
 
     /// Starts the thread of a new permit, once there is a request for it; returns whether it was
     /// started.
     #[cold]
-    fn start_thread(&self, scheduler: &PoolScheduler, lane: &Arc<Lane>) -> bool {
-        let part = if scheduler.readers_dispatch() {
+    fn start_thread(&self, scheduler: &PoolScheduler, lane: &Arc<ServerLane>) -> bool {
+        let part = if scheduler.strategy.readers_dispatch() {
             ThreadPart::Leader
         } else {
             ThreadPart::Dispatcher
@@ -230,7 +242,7 @@ impl Worker {
 
     /// Waits for a permit as an idle member. Returns whether the thread was called.
     #[cold]
-    fn await_permit(&mut self, lane: &Lane, scheduler: &PoolScheduler) -> bool {
+    fn await_permit(&mut self, lane: &ServerLane, scheduler: &PoolScheduler) -> bool {
         self.watch.set(Activity::Blocked);
         let crew = scheduler.crew(lane.index());
         let member = self.member;
@@ -246,11 +258,6 @@ impl Worker {
         self.rise(scheduler)
     }
 
-    /// Records its member number in the crew of its lane.
-    pub(in crate::server) fn become_member(&mut self, member: usize) {
-        self.member = Some(member);
-    }
-
     /// Notes that it is no longer idle. Returns whether it was called.
     pub(in crate::server) fn rise(&mut self, scheduler: &PoolScheduler) -> bool {
         let crew = scheduler.crew(self.lane.index());
@@ -263,13 +270,13 @@ impl Worker {
     pub(in crate::server) fn restore_priority(&mut self) {
         if std::mem::take(&mut self.raised) {
             // The thread was started with this priority, so it is permitted.
-            let _ = set_current(self.lane.setup().scheduling);
+            let _ = set_current(self.lane.setup.scheduling);
         }
     }
 
     /// Serves a request that has a permit; a request of another lane at the priority of that lane.
     pub(in crate::server) fn serve_queued(&mut self, mut request: QueuedRequest) {
-        self.permit = request.take_permit();
+        self.permit = request.permit.take();
         let home = if Arc::ptr_eq(request.lane(), &self.lane) {
             // Another thread has taken the request for which this one was raised.
             self.restore_priority();
@@ -277,11 +284,11 @@ impl Worker {
         } else {
             Some(self.visit(request.lane().clone()))
         };
-        let role = request.priority().map_or(Role::Lane, Role::LaneAt);
+        let role = request.target.at.map_or(Role::Lane, Role::LaneAt);
         let own_role = std::mem::replace(&mut self.thread.role, role);
-        let frame = request.serve_by(self);
+        let frame = self.complete(request, None);
         self.thread.role = own_role;
-        if let Some(scheduler) = self.lane.strategy().scheduler() {
+        if let Some(scheduler) = self.lane.strategy.scheduler() {
             scheduler.give_frame_back(frame);
         }
         if let Some(home) = home {
@@ -291,10 +298,10 @@ impl Worker {
 
     /// Moves to another lane. Returns the previous one.
     #[cold]
-    fn visit(&mut self, lane: Arc<Lane>) -> Arc<Lane> {
+    fn visit(&mut self, lane: Arc<ServerLane>) -> Arc<ServerLane> {
         // The request is served even where the process may not use the priority.
-        let _ = set_current(lane.setup().scheduling);
-        set_lane_of_thread(&self.core, lane.setup());
+        let _ = set_current(lane.setup.scheduling);
+        set_lane_of_thread(&self.core, &lane.setup);
         self.thread = thread_of(&self.core, &lane);
         std::mem::replace(&mut self.lane, lane)
     }
@@ -316,7 +323,7 @@ impl Worker {
 fn assign(scheduler: &PoolScheduler, request: QueuedRequest, permit: DispatchPermit) {
     let lane = request.lane();
     if permit.lane() != lane.index() {
-        lane.watch().borrowed.fetch_add(1, Ordering::Relaxed);
+        lane.watch.borrowed.fetch_add(1, Ordering::Relaxed);
     }
     scheduler.assign(request.grant(permit));
 }

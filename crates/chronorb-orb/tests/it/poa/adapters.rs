@@ -11,8 +11,8 @@ use crate::support::adapters::{
     Log, PERSISTENT, Site, USER, ask, ask_for, kind, locate, named, omg, site, told, waiter,
 };
 
-type Made = Result<bool, SystemException>;
-type Make = dyn Fn(&Poa, &str) -> Made + Send + Sync;
+type CreationResult = Result<bool, SystemException>;
+type Make = dyn Fn(&Poa, &str) -> CreationResult + Send + Sync;
 
 /// An activator that runs a test's function, and keeps a log.
 struct Adapters {
@@ -21,14 +21,17 @@ struct Adapters {
 }
 
 impl AdapterActivator for Adapters {
-    fn unknown_adapter(&self, parent: &Poa, name: &str) -> Made {
+    fn unknown_adapter(&self, parent: &Poa, name: &str) -> CreationResult {
         self.log.note(format!("{} in {}", name, parent.name()));
         (self.make)(parent, name)
     }
 }
 
 /// Installs an activator that creates children of the root. Returns the activator's log.
-fn adapting(s: &Site, make: impl Fn(&Poa, &str) -> Made + Send + Sync + 'static) -> Arc<Log> {
+fn adapting(
+    s: &Site,
+    make: impl Fn(&Poa, &str) -> CreationResult + Send + Sync + 'static,
+) -> Arc<Log> {
     let log = Arc::new(Log::default());
     let activator = Adapters {
         make: Box::new(make),
@@ -40,7 +43,7 @@ fn adapting(s: &Site, make: impl Fn(&Poa, &str) -> Made + Send + Sync + 'static)
 
 /// Creates a persistent child whose object `x` returns the name of its POA, and whose own children
 /// are created likewise.
-fn make_child(parent: &Poa, name: &str) -> Made {
+fn make_child(parent: &Poa, name: &str) -> CreationResult {
     let child = parent
         .create_poa(name, Some(parent.manager()), &[PERSISTENT, USER])
         .expect("it is not there");
@@ -72,7 +75,7 @@ fn a_request_makes_all_adapters_on_its_way_from_the_root_down() {
     assert_eq!(
         ask(&object),
         Err(omg(Kind::ObjectNotExist, 2)),
-        "nobody makes them"
+        "they are not made"
     );
     let log = adapting(&s, make_child);
     assert_eq!(ask(&object), told("three"));

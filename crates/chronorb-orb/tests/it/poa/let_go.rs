@@ -205,8 +205,8 @@ impl ServantActivator for Notes {
     }
 
     fn etherealize(&self, id: &ObjectId, _: &Poa, _: Servant, _: bool, _: bool) {
-        let somebody_is_in = self.1.load(Ordering::SeqCst);
-        self.0.note(format!("{id:?} {somebody_is_in}"));
+        let is_occupied = self.1.load(Ordering::SeqCst);
+        self.0.note(format!("{id:?} {is_occupied}"));
     }
 }
 

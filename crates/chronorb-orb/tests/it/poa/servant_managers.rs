@@ -17,8 +17,8 @@ use crate::support::adapters::{
 };
 use crate::support::{Latch, PROBE_ID};
 
-type Made = Result<Servant, Refusal>;
-type Make = dyn Fn(&ObjectId, &Poa) -> Made + Send + Sync;
+type IncarnationResult = Result<Servant, Refusal>;
+type Make = dyn Fn(&ObjectId, &Poa) -> IncarnationResult + Send + Sync;
 type LocateResult = Result<(Servant, Cookie), Refusal>;
 type Locate = dyn Fn(&ObjectId, &Poa, &str) -> LocateResult + Send + Sync;
 
@@ -34,7 +34,7 @@ fn text(id: &ObjectId) -> String {
 }
 
 impl ServantActivator for Activator {
-    fn incarnate(&self, id: &ObjectId, adapter: &Poa) -> Made {
+    fn incarnate(&self, id: &ObjectId, adapter: &Poa) -> IncarnationResult {
         self.log.note(format!("incarnate {}", text(id)));
         (self.make)(id, adapter)
     }
@@ -65,7 +65,7 @@ impl ServantActivator for Activator {
 fn activating(
     s: &Site,
     name: &str,
-    make: impl Fn(&ObjectId, &Poa) -> Made + Send + Sync + 'static,
+    make: impl Fn(&ObjectId, &Poa) -> IncarnationResult + Send + Sync + 'static,
 ) -> (Poa, Arc<Log>) {
     activating_with(s, name, make, |_| {})
 }
@@ -73,7 +73,7 @@ fn activating(
 fn activating_with(
     s: &Site,
     name: &str,
-    make: impl Fn(&ObjectId, &Poa) -> Made + Send + Sync + 'static,
+    make: impl Fn(&ObjectId, &Poa) -> IncarnationResult + Send + Sync + 'static,
     take_back: impl Fn(&Poa) + Send + Sync + 'static,
 ) -> (Poa, Arc<Log>) {
     let poa = s.poa(name, &[MANAGER, USER, MULTIPLE]);
@@ -442,7 +442,7 @@ fn a_servant_manager_cannot_wait_for_the_end_of_the_request_that_it_is_asked_for
     assert_eq!(
         log.take(),
         ["true", "true", "true"],
-        "an active object asks nobody"
+        "an active object asks no manager"
     );
 }
 
@@ -792,7 +792,7 @@ struct StrictActivator {
 }
 
 impl ServantActivator for StrictActivator {
-    fn incarnate(&self, id: &ObjectId, _: &Poa) -> Made {
+    fn incarnate(&self, id: &ObjectId, _: &Poa) -> IncarnationResult {
         Ok((self.make)(id))
     }
 

@@ -304,8 +304,8 @@ fn a_oneway_that_is_refused_is_dropped_and_its_connection_goes_on() {
 
 #[test]
 fn filters_see_what_the_header_says() {
-    type Seen = (Vec<u8>, bool, Option<i16>, Option<i16>, bool, usize);
-    let seen: Arc<PiMutex<Vec<Seen>>> = Arc::default();
+    type RequestView = (Vec<u8>, bool, Option<i16>, Option<i16>, bool, usize);
+    let seen: Arc<PiMutex<Vec<RequestView>>> = Arc::default();
     let filter = {
         let seen = seen.clone();
         move |request: &FilteredRequest<'_>| {

@@ -25,14 +25,14 @@ fn two_lanes() -> ThreadpoolLanes {
 }
 
 /// A server with a high and a low lane, and its probe as a client sees it.
-struct Laned {
+struct LanedServer {
     server: Orb,
     client: Orb,
     probe: Arc<Probe>,
     object: Object,
 }
 
-fn laned(model: PriorityModel, server_priority: i16) -> Laned {
+fn laned(model: PriorityModel, server_priority: i16) -> LanedServer {
     let server = orb();
     let pool = server.rt().create_threadpool_with_lanes(&two_lanes());
     let root = server.root_poa().expect("the endpoint opens");
@@ -49,7 +49,7 @@ fn laned(model: PriorityModel, server_priority: i16) -> Laned {
     root.manager().activate().expect("it was not deactivated");
     let client = orb();
     let text = server.object_to_string(&object);
-    Laned {
+    LanedServer {
         object: client.string_to_object(&text).expect("the reference reads"),
         server,
         client,
@@ -57,7 +57,7 @@ fn laned(model: PriorityModel, server_priority: i16) -> Laned {
     }
 }
 
-impl Laned {
+impl LanedServer {
     /// Runs `f` in a thread of this CORBA priority.
     fn at<R: Send>(&self, value: i16, f: impl FnOnce() -> R + Send) -> R {
         std::thread::scope(|threads| {
@@ -73,7 +73,7 @@ impl Laned {
     }
 }
 
-impl Drop for Laned {
+impl Drop for LanedServer {
     fn drop(&mut self) {
         self.probe.gate.set(u32::MAX);
         let _ = self.client.shutdown(false);
@@ -181,7 +181,7 @@ fn a_pool_without_lanes_takes_the_requests_priority_for_the_upcall() {
     root.manager().activate().expect("it was not deactivated");
     let client = orb();
     let text = server.object_to_string(&object);
-    let s = Laned {
+    let s = LanedServer {
         object: client.string_to_object(&text).expect("it reads"),
         server,
         client,

@@ -48,7 +48,7 @@ fn make_it_stay(s: &Served, object: &Object, wanted: usize) {
     let deadline = Deadline::after(PATIENCE);
     while staying(&s.server) < wanted {
         assert_eq!(add(object, 1, 2), Ok(3));
-        assert!(!deadline.has_passed(), "nobody stays");
+        assert!(!deadline.has_passed(), "no thread stays");
     }
 }
 
@@ -256,7 +256,7 @@ impl RawClient {
         let (mut id, mut seen) = (0, 0);
         // A thread that is called back at once stays only for a moment.
         while seen < 2 {
-            assert!(!deadline.has_passed(), "nobody stays");
+            assert!(!deadline.has_passed(), "no thread stays");
             let request = self.add(id);
             self.send(&request);
             self.reply();
@@ -417,7 +417,7 @@ fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
             .shutdown(true)
             .expect("it is not called by a servant");
         assert!(rest.len() < much.len(), "the client read late");
-        assert_ne!(read, Err(ErrorKind::WouldBlock), "nobody ended it");
+        assert_ne!(read, Err(ErrorKind::WouldBlock), "it was not ended");
     });
 }
 

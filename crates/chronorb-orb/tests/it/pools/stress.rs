@@ -275,7 +275,9 @@ fn ends_under_load(bench: Bench, dice: &mut Dice) {
                 }
             });
         }
-        until("nobody calls", || bench.floor.count_begun() >= begun + more);
+        until("there are no calls", || {
+            bench.floor.count_begun() >= begun + more
+        });
         bench.server.shutdown(false).expect("this is no upcall");
         until("threads never ended", || bench.threads().is_empty());
     });

@@ -183,8 +183,8 @@ fn nobody_connects_to_an_address_that_the_rules_refuse() {
         assert_eq!(answer_of(&object), Answer::Forbidden, "{host}");
     }
     listener.set_nonblocking(true).expect("it can be so");
-    let nobody = listener.accept().expect_err("nobody has come");
-    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    let none = listener.accept().expect_err("there is no connection");
+    assert_eq!(none.kind(), std::io::ErrorKind::WouldBlock);
     // A port at which no socket listens looks the same.
     drop(listener);
     let url = format!("corbaloc:iiop:127.0.0.1:{port}/any");
@@ -205,7 +205,7 @@ fn certificates_are_judged_by_subject_and_alternative_names() {
     let own = authority.settings("server", &["127.0.0.1"]);
     let radar = authority.settings("radar", &["radar.example"]);
     let sonar = authority.settings("sonar", &["sonar.example"]);
-    let nobody = TlsSettings {
+    let anonymous = TlsSettings {
         authority: Some(authority.file()),
         ..TlsSettings::default()
     };
@@ -243,10 +243,10 @@ fn certificates_are_judged_by_subject_and_alternative_names() {
             Closed,
         ),
         ("radar", &radar, &["* tcp"], nothing, Closed),
-        ("nobody", &nobody, &["* ssl"], nothing, Served),
+        ("anonymous", &anonymous, &["* ssl"], nothing, Served),
         (
-            "nobody",
-            &nobody,
+            "anonymous",
+            &anonymous,
             &["san=radar.example ssl"],
             nothing,
             Closed,
@@ -265,7 +265,7 @@ fn certificates_are_judged_by_subject_and_alternative_names() {
         ("radar", &radar, &[], &["* tcp,unix"], Forbidden),
     ] {
         let verify = match who {
-            "nobody" => Verify::Peer,
+            "anonymous" => Verify::Peer,
             _ => Verify::Mutual,
         };
         let (server, reference) = server("ssliop://127.0.0.1:0", of_server, |config| {

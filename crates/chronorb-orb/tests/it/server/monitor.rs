@@ -1,9 +1,9 @@
 //! The monitor: the data on its socket, its permitted clients, and its behaviour with faulty ones.
 
-use chronorb_orb::monitor::{Client, ClientError, LaneReport, ReadError, Report, ThreadActivity};
+use chronorb_orb::monitor::{Client, ClientError, ReadError, Report};
 use chronorb_orb::poa::{Policy, PriorityModel};
 use chronorb_orb::rtcorba::{Lane, Priority, RequestBuffering, ThreadpoolLanes};
-use chronorb_orb::{InitError, MonitorSocket, Orb, OrbConfig};
+use chronorb_orb::{Activity, InitError, LaneSnapshot, MonitorSocket, Orb, OrbConfig};
 use chronorb_rt::Deadline;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -79,13 +79,13 @@ fn corba(value: i16) -> Priority {
     Priority::new(value).expect("not negative")
 }
 
-fn lane<'r>(report: &'r Report, name: &str) -> &'r LaneReport {
+fn lane<'r>(report: &'r Report, name: &str) -> &'r LaneSnapshot {
     let mut lanes = report.pools.iter().flat_map(|pool| &pool.lanes);
     let lane = lanes.find(|lane| lane.name == name);
     lane.unwrap_or_else(|| panic!("there is no lane {name}: {report:#?}"))
 }
 
-fn doing(lane: &LaneReport, what: ThreadActivity) -> usize {
+fn doing(lane: &LaneSnapshot, what: Activity) -> usize {
     let threads = lane.threads.iter();
     threads.filter(|thread| thread.activity == what).count()
 }
@@ -141,7 +141,7 @@ fn lanes_are_told_with_their_threads_and_what_these_are_doing() {
     let m = monitored();
     let s = with_a_lane(&m.orb);
     let before = m.told("a waiting lane", |report| {
-        doing(lane(report, "1:0"), ThreadActivity::Waiting) == lane(report, "1:0").threads.len()
+        doing(lane(report, "1:0"), Activity::Waiting) == lane(report, "1:0").threads.len()
     });
     assert_eq!(before.pid, std::process::id());
     assert_eq!(before.pools.len(), 2, "the ORB's own, and that with a lane");
@@ -151,7 +151,7 @@ fn lanes_are_told_with_their_threads_and_what_these_are_doing() {
     let laned = lane(&before, "1:0");
     assert_eq!(
         (laned.priority, laned.seats, laned.served),
-        (Some(8_000), 1, 0)
+        (Some(corba(8_000)), 1, 0)
     );
     assert_eq!(laned.endpoints.len(), 1, "{laned:?}");
     assert!(
@@ -161,7 +161,7 @@ fn lanes_are_told_with_their_threads_and_what_these_are_doing() {
     for thread in &laned.threads {
         assert!(thread.name.starts_with("1:0."), "{thread:?}");
         assert_eq!(thread.scheduling, laned.scheduling);
-        assert!(!thread.cpus.is_empty());
+        assert!(!thread.affinity.is_empty());
     }
 
     std::thread::scope(|threads| {
@@ -170,7 +170,7 @@ fn lanes_are_told_with_their_threads_and_what_these_are_doing() {
         let waiting = threads.spawn(|| add(&s.object, 40, 2));
         let told = m.told("a busy lane with a queue", |report| {
             let lane = lane(report, "1:0");
-            doing(lane, ThreadActivity::Serving) == 1 && (lane.queued, lane.buffered) == (1, 1)
+            doing(lane, Activity::Serving) == 1 && (lane.queued, lane.buffered) == (1, 1)
         });
         let laned = lane(&told, "1:0");
         assert_eq!((laned.served, laned.buffered, laned.refused), (0, 1, 0));
@@ -198,16 +198,16 @@ fn all_threads_are_told_also_those_of_no_lane() {
     let thread = thread.expect("it can be made");
     let report = m.told("a sleeping thread", |report| {
         let mut others = report.other_threads.iter();
-        others.any(|other| other.tid == thread.tid() && other.activity == ThreadActivity::Sleeping)
+        others.any(|other| other.tid == thread.tid() && other.activity == Activity::Sleeping)
     });
     latch.set(1);
     thread.join().expect("it does not panic");
     let mut others = report.other_threads.iter();
     let monitor = others
-        .find(|thread| thread.activity == ThreadActivity::Monitoring)
+        .find(|thread| thread.activity == Activity::Monitoring)
         .expect("the monitor tells of itself");
     assert_eq!(monitor.name, "monitor whole");
-    assert!(!monitor.cpus.is_empty());
+    assert!(!monitor.affinity.is_empty());
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn times_are_taken_while_there_is_a_client_also_by_new_lanes() {
         lane(report, name)
             .times
             .iter()
-            .map(|times| times.count)
+            .map(|(_, count)| count)
             .sum()
     };
     let mut client = m.client();
@@ -242,7 +242,7 @@ fn times_are_taken_while_there_is_a_client_also_by_new_lanes() {
         if served_then > served && taken_then == taken {
             break;
         }
-        assert!(!deadline.has_passed(), "times are taken for nobody");
+        assert!(!deadline.has_passed(), "times are taken without a watcher");
     }
 }
 
@@ -394,7 +394,7 @@ fn it_tells_what_an_orb_does_that_is_ending() {
         s.probe.gate.reach(1);
         m.orb.shutdown(false).expect("it begins to end");
         let report = m.told("a busy lane", |_| true);
-        assert_eq!(doing(lane(&report, "0:0"), ThreadActivity::Serving), 1);
+        assert_eq!(doing(lane(&report, "0:0"), Activity::Serving), 1);
         s.probe.gate.set(2);
         assert_eq!(caller.join().expect("it does not panic"), Ok(()));
     });

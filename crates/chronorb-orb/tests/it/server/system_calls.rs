@@ -79,10 +79,10 @@ fn the_traced_process() {
         .set_priority(corba(priority))
         .expect("it has a native priority");
     assert_eq!(look(&object), Ok(bench.own_sight(class)));
-    writeln!(io::stderr(), "{}", thread_id()).expect("somebody reads it");
+    writeln!(io::stderr(), "{}", thread_id()).expect("the parent reads it");
     io::stdin()
         .read_line(&mut String::new())
-        .expect("somebody writes it");
+        .expect("the parent writes it");
     // Attaching the tracer may have interrupted waits. A thread that was called away from its
     // connection while the lane was busy returns to it after some requests.
     let staying = || {

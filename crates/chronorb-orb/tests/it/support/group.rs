@@ -89,7 +89,7 @@ impl Ears {
     /// Returns the next message of any member.
     pub(crate) fn next(&self) -> Heard {
         let heard = self.heard.recv_timeout(PATIENCE);
-        heard.expect("somebody hears something")
+        heard.expect("a message is heard")
     }
 
     /// Returns the members and texts of the next `count` messages, sorted.

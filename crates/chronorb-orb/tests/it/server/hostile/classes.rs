@@ -193,7 +193,7 @@ fn counts(s: &Served) -> Vec<Case> {
             b"refuse",
             b"relay",
             b"_is_a",
-            b"nobody",
+            b"absent",
         ] {
             for body in [&huge as &dyn Fn(&mut Encoder<'_>) -> _, &half] {
                 let octets = message(s, version, operation, TWOWAY, &[], body);
@@ -315,7 +315,7 @@ fn floods(s: &Served) -> Vec<Case> {
     let mut e = start_message(&mut frame, Version::V1_2, kind).expect("it fits");
     let header = LocateRequestHeader {
         request_id: 5,
-        target: Target::Key(b"Nobody"),
+        target: Target::Key(b"Absent"),
     };
     encode_locate_request(&mut e, Version::V1_2, &header).expect("it fits");
     finish_message(&mut frame);

@@ -240,7 +240,7 @@ fn who_waits_for_the_server_only_is_told_of_forwards_and_refusals() {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let nothing = |_: &mut Encoder<'_>| Ok(());
     // NO_EXCEPTION, SYSTEM_EXCEPTION, LOCATION_FORWARD.
-    for (key, status) in [(&profile.object_key[..], 0), (b"Nobody", 2), (b"Plain", 3)] {
+    for (key, status) in [(&profile.object_key[..], 0), (b"Absent", 2), (b"Plain", 3)] {
         let request = request_to(key, Version::V1_2, b"note", early, &[], &nothing);
         let mut stream = connect(&s);
         stream.write_all(&request).expect("it is there");
@@ -267,7 +267,7 @@ fn that_an_object_is_gone_is_an_answer_and_no_exception() {
             for (key, answer) in [
                 (&profile.object_key[..], 0),
                 (&gone, 1),
-                (b"Nobody", 1),
+                (b"Absent", 1),
                 (b"", 1),
             ] {
                 let twoway = ResponseFlags::SyncWithTarget;

@@ -180,7 +180,7 @@ fn a_locate_request_beyond_the_limit_is_refused() {
     let mut e = start_message(&mut frame, Version::V1_2, kind).expect("it fits");
     let header = LocateRequestHeader {
         request_id: 5,
-        target: Target::Key(b"Nobody"),
+        target: Target::Key(b"Absent"),
     };
     encode_locate_request(&mut e, Version::V1_2, &header).expect("it fits");
     e.write_octets(&vec![0; 2 * LIMIT]).expect("it fits");

@@ -6,7 +6,7 @@ use chronorb_transport::{Connection, RemoteAddress};
 
 /// A peer whose connections count together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in super::super) enum Origin {
+pub(super) enum Origin {
     /// A host; with IPv6 its network, because a host may have any number of addresses in it.
     Host(IpAddr),
     /// A user of this machine, at a Unix-domain socket.
