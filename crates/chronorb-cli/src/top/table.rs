@@ -352,8 +352,10 @@ mod tests {
                 "ORB quotes  pid 77  leader/followers  real-time",
                 "./server --port 4000",
                 "",
-                "LANE  PRIORITY ENDPOINT       CONN  BUSY QUEUE REQ/S REF/S BOR/S   P50   P99   MAX",
-                "1:0  24000/f72 127.0.0.1:4001    3   1/2     5  1000   100   200  16us 1.2ms 1.2ms",
+                "LANE  PRIORITY ENDPOINT       CONN  BUSY QUEUE REQ/S REF/S BOR/S   P50   P99   \
+                 MAX",
+                "1:0  24000/f72 127.0.0.1:4001    3   1/2     5  1000   100   200  16us 1.2ms \
+                 1.2ms",
                 "  1:0.0 quotes                           78 fifo 72 1        serving     1000/s",
                 "  1:0.1 quotes                           79 fifo 72 0-1      waiting        0/s",
                 "",

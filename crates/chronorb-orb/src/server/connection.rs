@@ -8,10 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use chronorb_cdr::{CharSet, TextForm};
-use chronorb_giop::connection::Negotiation;
-use chronorb_giop::fragments::Pieces;
-use chronorb_giop::framing::{NextMessage, next_message_of};
-use chronorb_giop::{MessageType, Protocol, Version};
+use chronorb_giop::connection::{MessageWriter, Negotiation};
+use chronorb_giop::{MessageType, Version};
 use chronorb_rt::{Baton, BatonGuard, Deadline, ReleaseOutcome};
 use chronorb_transport::{Carriage, Connection};
 
@@ -32,7 +30,7 @@ pub(super) struct ServerConnection {
     output: Baton<Output>,
     /// Messages of threads that found the output taken.
     posted: PostedMessages,
-    fragment_size: usize,
+    writer: MessageWriter,
     /// Octets of the longest message that can be sent.
     pub(super) largest: usize,
     /// Many peers send on it, and none can be answered (multicast).
@@ -167,10 +165,10 @@ impl ServerConnection {
             is_datagram_peer: datagram_peers::is_datagram_peer(carriage),
             ceiling,
             posted: PostedMessages::new(2 * max_message),
-            fragment_size: match largest {
+            writer: MessageWriter::new(match largest {
                 usize::MAX => fragment_size,
                 _ => 0,
-            },
+            }),
             largest,
             many_peers,
             output: Baton::new(Output::new(account.clone())),
@@ -289,7 +287,7 @@ impl ServerConnection {
 
     /// Whether messages are sent directly from the memory that holds their octets.
     pub(super) fn gathers(&self) -> bool {
-        self.fragment_size == 0 && self.largest == usize::MAX
+        self.writer.is_whole() && self.largest == usize::MAX
     }
 
     /// Whether the address of its peer is known not to be forged.
@@ -354,15 +352,13 @@ impl ServerConnection {
 
     /// Writes a message, or its fragments with messages of other threads between them.
     fn write(&self, output: &mut Output, message: &[u8]) -> Result<(), LostConnection> {
-        match Pieces::of(message, self.fragment_size) {
-            None => output.write(&*self.transport, &[], message)?,
-            Some(pieces) => {
-                for piece in pieces {
-                    output.write(&*self.transport, piece.head(), piece.body)?;
-                    self.write_posted(output)?;
-                }
+        self.writer.write(message, |head, body| {
+            output.write(&*self.transport, head, body)?;
+            if !head.is_empty() {
+                self.write_posted(output)?;
             }
-        }
+            Ok(())
+        })?;
         self.note_waiting(output);
         Ok(())
     }
@@ -373,30 +369,11 @@ impl ServerConnection {
             return Ok(());
         }
         let posted = self.posted.take(std::mem::take(&mut output.spare));
-        let written = self.write_all(output, &posted);
+        let written = self.writer.write_all(&posted, |head, body| {
+            output.write(&*self.transport, head, body)
+        });
         output.spare = spare_of(posted);
         written
-    }
-
-    /// Writes messages, or their fragments.
-    fn write_all(&self, output: &mut Output, messages: &[u8]) -> Result<(), LostConnection> {
-        if self.fragment_size == 0 {
-            return output.write(&*self.transport, &[], messages);
-        }
-        let mut rest = messages;
-        while let Ok(NextMessage::Complete { len, .. }) =
-            next_message_of::<Protocol>(rest, usize::MAX)
-        {
-            let (message, after) = rest.split_at(len);
-            rest = after;
-            match Pieces::of(message, self.fragment_size) {
-                None => output.write(&*self.transport, &[], message)?,
-                Some(mut pieces) => pieces.try_for_each(|piece| {
-                    output.write(&*self.transport, piece.head(), piece.body)
-                })?,
-            }
-        }
-        Ok(())
     }
 
     fn note_waiting(&self, output: &Output) {

@@ -2,12 +2,12 @@
 //! Half-Sync/Half-Async and the strategies like it, threads on demand, request buffering and
 //! borrowing.
 //!
-//! A lane has a [`WorkerSet`] with permits for as many requests as its threads may dispatch at a time.
-//! There is always one thread more than permits, which reads. Under Leader/Followers it is any
-//! thread of the lane that is not dispatching; a thread that finds a permit dispatches the request
-//! that it has read itself. Under Half-Sync/Half-Async it is always the same thread, which never
-//! dispatches. A worker pool is Half-Sync/Half-Async with a bounded queue in the order of arrival.
-//! A filter chain is a worker pool in each lane, with one reader for all lanes.
+//! A lane has a [`WorkerSet`] with permits for as many requests as its threads may dispatch at a
+//! time. There is always one thread more than permits, which reads. Under Leader/Followers it is
+//! any thread of the lane that is not dispatching; a thread that finds a permit dispatches the
+//! request that it has read itself. Under Half-Sync/Half-Async it is always the same thread, which
+//! never dispatches. A worker pool is Half-Sync/Half-Async with a bounded queue in the order of
+//! arrival. A filter chain is a worker pool in each lane, with one reader for all lanes.
 //!
 //! A request that was read gets a permit in this order: a free one of its lane, a new one (a thread
 //! on demand), a free one of a lower lane (borrowing). Without a permit it waits: buffered, where

@@ -8,11 +8,11 @@ use chronorb_rt::{allocations, lock_operations};
 use std::time::Duration;
 
 use crate::alone;
-use crate::support::laned::{LANES, Laned, PROPAGATED, Pool, bands, corba, laned};
+use crate::support::laned::{LANES, LanedServer, PROPAGATED, Pool, bands, corba, laned};
 use crate::support::{PATIENCE, add};
 
 /// Returns the calling thread's allocations and lock operations during calls at these priorities.
-fn counts(s: &Laned, object: &Object, priorities: &[i16]) -> (u64, u64) {
+fn counts(s: &LanedServer, object: &Object, priorities: &[i16]) -> (u64, u64) {
     let mut counts = (0, 0);
     for value in priorities {
         s.raise(*value);

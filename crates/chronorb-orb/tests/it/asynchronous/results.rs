@@ -17,13 +17,15 @@ use crate::support::asynchronous::{
 };
 use crate::support::laned::{LANES, PROPAGATED, Pool, corba, laned};
 use crate::support::strategies::STRATEGIES;
-use crate::support::{PATIENCE, Served, add, has_real_time, kind_and_completion, orb_with, served};
+use crate::support::{
+    PATIENCE, ServedProbe, add, has_real_time, kind_and_completion, orb_with, served,
+};
 
 /// A probe from the point of view of a client with another configuration.
 struct Client {
     orb: Orb,
     object: Object,
-    served: Served,
+    served: ServedProbe,
 }
 
 fn client(configure: impl FnOnce(&mut OrbConfig)) -> Client {

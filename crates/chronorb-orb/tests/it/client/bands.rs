@@ -9,7 +9,7 @@ use chronorb_orb::{
     BindError, CompletionStatus, Object, Orb, SystemException, SystemExceptionKind, minor,
 };
 
-use crate::support::laned::{DECLARED, LANES, Laned, PROPAGATED, Pool, bands, corba, laned};
+use crate::support::laned::{DECLARED, LANES, LanedServer, PROPAGATED, Pool, bands, corba, laned};
 use crate::support::{add, priority};
 
 const TWO: [(i16, i16); 2] = [(0, 15), (16, 40)];
@@ -53,7 +53,7 @@ const LANE_OF: [(Option<i16>, Option<i16>); 12] = [
 ];
 
 /// `ceiling` is the most urgent priority that the server admits.
-fn check_lanes(s: &Laned, object: &Object, ceiling: i16) {
+fn check_lanes(s: &LanedServer, object: &Object, ceiling: i16) {
     for (value, lane) in LANE_OF {
         let (served, connected) = s.at(value, || (priority(object), s.connected()));
         match lane {

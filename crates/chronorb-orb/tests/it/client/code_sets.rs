@@ -5,7 +5,7 @@ use chronorb_giop::{Component, IiopProfile};
 use chronorb_orb::CharCodeSet::{self, Latin1, Utf8};
 use chronorb_orb::{Char, Object, Orb, SystemException, SystemExceptionKind, minor};
 
-use crate::support::{Served, call, echo, orb_with, served_by};
+use crate::support::{ServedProbe, call, echo, orb_with, served_by};
 
 /// Both settings of a side, and the code sets in its references.
 const SIDES: [(CharCodeSet, bool, u32, &[u32]); 4] = [
@@ -23,7 +23,7 @@ fn orb(native: CharCodeSet, converts: bool) -> Orb {
 }
 
 /// Returns the code sets that the reference names.
-fn told(s: &Served) -> CodeSetComponentInfo {
+fn told(s: &ServedProbe) -> CodeSetComponentInfo {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let mut components = profile.components.iter();
     let told = components.find_map(|component| match component.typed() {

@@ -16,7 +16,7 @@ use ClientPolicyKind::{
 
 use crate::support::adapters::{ask, omg, site, waiter};
 use crate::support::laned::{
-    DECLARED, LANES, Laned, PROPAGATED, Pool, bands, corba, laned, laned_by, pool_policy,
+    DECLARED, LANES, LanedServer, PROPAGATED, Pool, bands, corba, laned, laned_by, pool_policy,
 };
 use crate::support::{Latch, PATIENCE, add, invalid_policy, orb};
 
@@ -102,7 +102,7 @@ fn the_innermost_level_holds_and_the_server_may_not_have_the_policy_too() {
 }
 
 /// Sets the policy at these levels, and checks the effect.
-fn check(s: &Laned, kind: ClientPolicyKind, levels: &[u32]) {
+fn check(s: &LanedServer, kind: ClientPolicyKind, levels: &[u32]) {
     let at = |level| {
         if levels.contains(&level) {
             vec![numbered(kind, level)]

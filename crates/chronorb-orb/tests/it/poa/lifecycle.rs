@@ -395,7 +395,7 @@ fn destroying_the_root_leaves_the_orb_running() {
 }
 
 /// Checks that `Current` agrees with the call: POA, id, reference and servant.
-fn current_agrees(call: &chronorb_orb::Call<'_>) -> crate::support::adapters::Told {
+fn current_agrees(call: &chronorb_orb::Call<'_>) -> crate::support::adapters::ReplyText {
     let current = call.orb().poa_current();
     assert_eq!(current.poa().as_ref(), Ok(call.poa()));
     assert_eq!(current.object_id().as_ref(), Ok(call.object_id()));

@@ -6,7 +6,7 @@ use chronorb_orb::ThreadpoolStrategy;
 use chronorb_orb::poa::{Policy, PriorityModel};
 
 use crate::support::pools::{
-    BALLAST, Bench, Buffering, Case, HIGH, Held, LOW, Raw, Threads, corba,
+    BALLAST, Bench, Buffering, Case, HIGH, HoldingServant, LOW, Raw, Threads, corba,
 };
 
 const STRATEGIES: [ThreadpoolStrategy; 2] = [
@@ -60,7 +60,7 @@ fn objects_with_a_priority_of_their_own_are_served_before_less_urgent_ones() {
         let poa = root.create_poa("objects", Some(root.manager()), &policies);
         let poa = poa.expect("the policies agree");
         let raw_of = |priority| {
-            let servant = Held(bench.floor.clone());
+            let servant = HoldingServant(bench.floor.clone());
             let id = poa.activate_object_with_priority(servant, corba(priority));
             let object = poa.id_to_reference(&id.expect("it is new"));
             Raw::to(&object.expect("it is active"))

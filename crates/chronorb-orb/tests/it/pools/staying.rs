@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use crate::support::{PATIENCE, ProbeSkeleton, Served, add, nothing, orb_with, served_by};
+use crate::support::{PATIENCE, ProbeSkeleton, ServedProbe, add, nothing, orb_with, served_by};
 
 /// Returns a server with this many threads, which read and serve.
 fn server_of(threads: u32, waiting: WaitPolicy) -> Orb {
@@ -44,7 +44,7 @@ fn await_staying(server: &Orb, wanted: usize) {
 }
 
 /// Calls until a thread stays with this thread's connection.
-fn make_it_stay(s: &Served, object: &Object, wanted: usize) {
+fn make_it_stay(s: &ServedProbe, object: &Object, wanted: usize) {
     let deadline = Deadline::after(PATIENCE);
     while staying(&s.server) < wanted {
         assert_eq!(add(object, 1, 2), Ok(3));
@@ -251,7 +251,7 @@ impl RawClient {
     }
 
     /// Calls until a thread stays with this connection, and no more.
-    fn make_it_stay(&mut self, s: &Served) {
+    fn make_it_stay(&mut self, s: &ServedProbe) {
         let deadline = Deadline::after(PATIENCE);
         let (mut id, mut seen) = (0, 0);
         // A thread that is called back at once stays only for a moment.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::support::adapters::until;
 use crate::support::pools::{
-    Bench, Buffering, Case, Held, LOW, SentRequest, Threads, corba, look, native, no_room,
+    Bench, Buffering, Case, HoldingServant, LOW, SentRequest, Threads, corba, look, native, no_room,
 };
 use crate::support::{orb, orb_with};
 
@@ -117,7 +117,9 @@ fn the_orbs_own_pool_is_one_too() {
         config.threads = 3;
     });
     let root = server.root_poa().expect("it is open");
-    let object = root.serve(Held(Arc::default())).expect("it activates");
+    let object = root
+        .serve(HoldingServant(Arc::default()))
+        .expect("it activates");
     root.manager().activate().expect("it was not deactivated");
     let client = orb();
     let text = server.object_to_string(&object);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::support::descriptors::spawn;
 use crate::support::{
-    PATIENCE, Served, add, call, kind_and_completion, name_of, orb_with, served_by,
+    PATIENCE, ServedProbe, add, call, kind_and_completion, name_of, orb_with, served_by,
 };
 
 fn server(endpoints: &str) -> Orb {
@@ -45,7 +45,7 @@ fn octets(object: &Object, len: usize) -> Result<usize, SystemException> {
     call(object, "octets", &write, |d| Ok(d.read_octet_seq()?.len()))
 }
 
-fn connections(s: &Served) -> usize {
+fn connections(s: &ServedProbe) -> usize {
     let snapshot = s.server.snapshot();
     let lanes = snapshot.pools.iter().flat_map(|pool| &pool.lanes);
     lanes.map(|lane| lane.connections).sum()

@@ -8,14 +8,14 @@ use chronorb_orb::{CompletionStatus, ConnectionStrategy, Object, Orb, OrbConfig,
 use std::time::Duration;
 
 use crate::support::strategies::STRATEGIES;
-use crate::support::{Served, add, echo, kind_and_completion, orb_with, served, served_by};
+use crate::support::{ServedProbe, add, echo, kind_and_completion, orb_with, served, served_by};
 
 fn plans(text: &str) -> Option<FaultPlans> {
     Some(FaultPlans::parse(text).expect("plans"))
 }
 
 /// Returns the object from another client's point of view.
-fn seen_by(client: &Orb, s: &Served) -> Object {
+fn seen_by(client: &Orb, s: &ServedProbe) -> Object {
     let text = s.server.object_to_string(&s.object);
     client.string_to_object(&text).expect("the reference reads")
 }
@@ -29,7 +29,11 @@ fn disturbed(faults: &str, configure: impl FnOnce(&mut OrbConfig)) -> Orb {
 }
 
 /// Returns the result of such a client's first call.
-fn call(s: &Served, faults: &str, strategy: ConnectionStrategy) -> Result<i32, SystemException> {
+fn call(
+    s: &ServedProbe,
+    faults: &str,
+    strategy: ConnectionStrategy,
+) -> Result<i32, SystemException> {
     let client = disturbed(faults, |config| {
         config.client_connection = strategy;
         config.request_timeout = Duration::from_millis(300);
@@ -40,7 +44,7 @@ fn call(s: &Served, faults: &str, strategy: ConnectionStrategy) -> Result<i32, S
 }
 
 /// Asserts that another client is served normally.
-fn is_well(s: &Served) {
+fn is_well(s: &ServedProbe) {
     assert_eq!(add(&s.object, 1, 2), Ok(3));
 }
 

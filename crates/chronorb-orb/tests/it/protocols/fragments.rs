@@ -11,7 +11,7 @@ use chronorb_orb::{Object, Orb};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::support::{PATIENCE, Served, call, orb_with, served_by};
+use crate::support::{PATIENCE, ServedProbe, call, orb_with, served_by};
 
 fn orb_that_sends(fragment_size: usize) -> Orb {
     orb_with(|config| config.fragment_size = fragment_size)
@@ -50,7 +50,7 @@ fn one_side_may_send_fragments_and_the_other_not() {
 }
 
 /// Returns a manual connection.
-fn connect(s: &Served) -> TcpStream {
+fn connect(s: &ServedProbe) -> TcpStream {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let stream = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
@@ -58,7 +58,7 @@ fn connect(s: &Served) -> TcpStream {
 }
 
 /// Returns the request for an echo of `octets`.
-fn request(s: &Served, version: Version, request_id: u32, octets: &[u8]) -> Vec<u8> {
+fn request(s: &ServedProbe, version: Version, request_id: u32, octets: &[u8]) -> Vec<u8> {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let mut frame = Frame::new(1024, 16 << 20);
     let mut e = start_message(&mut frame, version, MessageType::Request).expect("it fits");

@@ -26,16 +26,16 @@ use crate::support::raw_server::{Peer, object_at, raw_server};
 use crate::support::relay::{Relay, messages};
 use crate::support::strategies::{SHARED, STRATEGIES};
 use crate::support::{
-    PATIENCE, PROBE_ID, ProbeSkeleton, REFUSED_ID, Served, add, call, echo, kind_and_completion,
-    nothing, orb_with, served_by,
+    PATIENCE, PROBE_ID, ProbeSkeleton, REFUSED_ID, ServedProbe, add, call, echo,
+    kind_and_completion, nothing, orb_with, served_by,
 };
 
-fn server(lite: bool) -> Served {
+fn server(lite: bool) -> ServedProbe {
     served_by(orb_with(|config| config.giop_lite = lite))
 }
 
 /// Returns a server with one thread, which sends each answer before it reads on.
-fn server_of_one_thread() -> Served {
+fn server_of_one_thread() -> ServedProbe {
     served_by(orb_with(|config| {
         config.giop_lite = true;
         config.threads = 1;
@@ -590,7 +590,7 @@ struct RawClient {
 }
 
 impl RawClient {
-    fn to(s: &Served) -> Self {
+    fn to(s: &ServedProbe) -> Self {
         let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
         let stream = TcpStream::connect((profile.host.as_str(), profile.port));
         let stream = stream.expect("the server listens");

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use crate::support::descriptors::uncopied;
 use crate::support::strategies::STRATEGIES;
 use crate::support::{
-    BASE_ID, PATIENCE, Probe, Served, add, call, echo, kind_and_completion, nothing, orb_with,
+    BASE_ID, PATIENCE, Probe, ServedProbe, add, call, echo, kind_and_completion, nothing, orb_with,
     served_by,
 };
 
@@ -36,7 +36,7 @@ fn clients() -> Vec<Orb> {
     STRATEGIES.map(client).into()
 }
 
-fn at(client: &Orb, s: &Served) -> Object {
+fn at(client: &Orb, s: &ServedProbe) -> Object {
     let object = client.ior_to_object(s.object.ior().clone());
     object.expect("it is not nil")
 }

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use crate::support::descriptors::uncopied;
-use crate::support::laned::{Laned, PROPAGATED, Pool, corba, endpoints, laned_by};
+use crate::support::laned::{LanedServer, PROPAGATED, Pool, corba, endpoints, laned_by};
 use crate::support::{add, orb};
 
 /// The kernel's options of a socket.
@@ -73,7 +73,7 @@ fn sockets(port: u16) -> (Vec<SocketState>, Vec<SocketState>) {
 }
 
 /// Returns the port of the only lane.
-fn port_of_lane(s: &Laned) -> u16 {
+fn port_of_lane(s: &LanedServer) -> u16 {
     let (lane, port) = endpoints(&s.object).pop_first().expect("a lane");
     assert_eq!(lane, URGENT);
     port

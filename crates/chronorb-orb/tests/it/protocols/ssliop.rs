@@ -27,7 +27,7 @@ use tempfile::TempDir;
 use crate::certificates::Authority;
 use crate::support::laned::{LANES, PROPAGATED, Pool, connections_to, corba, laned_by};
 use crate::support::strategies::SHARED;
-use crate::support::{Probe, ProbeSkeleton, Served, add, echo, orb, orb_with, priority};
+use crate::support::{Probe, ProbeSkeleton, ServedProbe, add, echo, orb, orb_with, priority};
 
 /// An authority, and the settings of a server at 127.0.0.1.
 pub(super) struct Place {
@@ -77,7 +77,7 @@ fn client(settings: &TlsSettings) -> Orb {
     orb_with(|config| config.ssl = settings.clone())
 }
 
-fn served(server: Orb, client: Orb) -> Served {
+fn served(server: Orb, client: Orb) -> ServedProbe {
     let probe = Arc::new(Probe::default());
     let root = server.root_poa().expect("the endpoints open");
     let object = root.serve(ProbeSkeleton(probe.clone()));
@@ -85,7 +85,7 @@ fn served(server: Orb, client: Orb) -> Served {
     root.manager().activate().expect("it was not deactivated");
     let text = server.object_to_string(&object);
     let object = client.string_to_object(&text).expect("it reads");
-    Served {
+    ServedProbe {
         server,
         client,
         probe,

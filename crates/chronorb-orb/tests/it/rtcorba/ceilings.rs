@@ -4,7 +4,7 @@ use chronorb_orb::poa::{CreatePoaError, Policy, PolicyRule, PriorityModel};
 use chronorb_orb::{Incident, Orb, OrbConfig, PriorityExcess, SystemException, parse_endpoints};
 use chronorb_orb::{SystemExceptionKind as Kind, minor};
 
-use crate::support::laned::{LANES, Laned, PROPAGATED, Pool, bands, corba, laned_by};
+use crate::support::laned::{LANES, LanedServer, PROPAGATED, Pool, bands, corba, laned_by};
 use crate::support::{orb_with, priority};
 
 const ABOVE: i16 = 32_000;
@@ -15,14 +15,14 @@ fn propagated() -> Policy {
 
 /// Returns the priority at which the probe is called by a client with this priority, independent of
 /// the lanes in the reference.
-fn served_at(s: &Laned, wanted: i16) -> Result<i16, SystemException> {
+fn served_at(s: &LanedServer, wanted: i16) -> Result<i16, SystemException> {
     let object = without_lanes(s);
     s.at(Some(wanted), || priority(&object).map(|(corba, _)| corba))
 }
 
 /// Returns the object from the point of view of clients that know no lanes and bands, and propagate
 /// priorities.
-fn without_lanes(s: &Laned) -> chronorb_orb::Object {
+fn without_lanes(s: &LanedServer) -> chronorb_orb::Object {
     use chronorb_giop::{Component, IiopProfile};
     let mut ior = s.object.ior().clone();
     let mut profile = IiopProfile::decode(&ior.profiles[0].data).expect("our own");
@@ -48,7 +48,7 @@ fn count(orb: &Orb, incident: Incident) -> u64 {
     of.map_or(0, |(_, count)| *count)
 }
 
-fn server(pool: Pool, policies: &[Policy], configure: impl FnOnce(&mut OrbConfig)) -> Laned {
+fn server(pool: Pool, policies: &[Policy], configure: impl FnOnce(&mut OrbConfig)) -> LanedServer {
     let policies = [&[propagated()], policies].concat();
     laned_by(orb_with(configure), pool, &policies)
 }

@@ -210,7 +210,7 @@ fn certificates_are_judged_by_subject_and_alternative_names() {
         ..TlsSettings::default()
     };
     let nothing: &[&str] = &[];
-    for (who, identity, of_server, of_client, answer) in [
+    for (case, identity, of_server, of_client, answer) in [
         (
             "radar",
             &radar,
@@ -264,7 +264,7 @@ fn certificates_are_judged_by_subject_and_alternative_names() {
         ),
         ("radar", &radar, &[], &["* tcp,unix"], Forbidden),
     ] {
-        let verify = match who {
+        let verify = match case {
             "anonymous" => Verify::Peer,
             _ => Verify::Mutual,
         };
@@ -276,7 +276,7 @@ fn certificates_are_judged_by_subject_and_alternative_names() {
         });
         let client = client(of_client, |config| config.ssl = identity.clone());
         let answered = try_call(server, &reference, client);
-        assert_eq!(answered, answer, "{who} {of_server:?} {of_client:?}");
+        assert_eq!(answered, answer, "{case} {of_server:?} {of_client:?}");
     }
 }
 

@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use crate::support::adapters::until;
 use crate::support::descriptors::spawn;
-use crate::support::{PATIENCE, Served, add, name_of, nothing, orb, orb_with, served_by};
+use crate::support::{PATIENCE, ServedProbe, add, name_of, nothing, orb, orb_with, served_by};
 
 /// A server of one protocol, and its address for peers without an ORB.
 struct Place {
     name: &'static str,
-    served: Served,
+    served: ServedProbe,
     transport: Box<dyn Transport>,
     address: Address,
     /// The files of TLS, kept as long as the server lives.
@@ -52,7 +52,7 @@ impl Place {
 }
 
 #[cfg(feature = "ssliop")]
-impl Served {
+impl ServedProbe {
     /// Returns the settings of a client that trusts any server.
     fn client_settings(&self) -> chronorb_transport::tls::TlsSettings {
         chronorb_transport::tls::TlsSettings {
@@ -143,7 +143,7 @@ fn by_tls(configure: &dyn Fn(&mut OrbConfig)) -> Place {
         };
     });
     let object = client.string_to_object(&server.object_to_string(&object));
-    let served = Served {
+    let served = ServedProbe {
         client,
         probe,
         object: object.expect("it reads"),

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::support::{PATIENCE, Served, add, nothing, orb_with, served_by};
+use crate::support::{PATIENCE, ServedProbe, add, nothing, orb_with, served_by};
 
 fn server_with(time_out: Duration) -> Orb {
     orb_with(|config| {
@@ -21,7 +21,7 @@ fn connections(server: &Orb) -> usize {
     lanes.map(|lane| lane.connections).sum()
 }
 
-fn await_connections(s: &Served, wanted: usize) {
+fn await_connections(s: &ServedProbe, wanted: usize) {
     let deadline = Deadline::after(PATIENCE);
     while connections(&s.server) != wanted {
         assert!(!deadline.has_passed(), "{}", connections(&s.server));

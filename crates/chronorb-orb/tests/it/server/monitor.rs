@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 use crate::support::descriptors::spawn;
-use crate::support::{PATIENCE, Served, add, name_of, nothing, orb, orb_with, served_by};
+use crate::support::{PATIENCE, ServedProbe, add, name_of, nothing, orb, orb_with, served_by};
 
 /// An ORB with a monitor at its own socket.
 struct MonitoredOrb {
@@ -111,7 +111,7 @@ fn has_ended(stream: &mut impl Read) -> bool {
 
 /// Returns a pool of the ORB with a lane of one buffering thread, which serves a probe for another
 /// ORB.
-fn with_a_lane(orb: &Orb) -> Served {
+fn with_a_lane(orb: &Orb) -> ServedProbe {
     let mut lanes = ThreadpoolLanes {
         lanes: vec![Lane::new(corba(8_000), 1)],
         ..Default::default()

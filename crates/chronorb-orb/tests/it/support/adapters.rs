@@ -31,7 +31,7 @@ pub(crate) const DEFAULT: Policy = Policy::RequestProcessing(RequestProcessing::
 pub(crate) const MANAGER: Policy = Policy::RequestProcessing(RequestProcessing::ServantManager);
 
 /// The result of a servant.
-pub(crate) type Told = Result<String, SystemException>;
+pub(crate) type ReplyText = Result<String, SystemException>;
 
 /// A servant whose every operation has no arguments and returns a string.
 struct Teller<F> {
@@ -41,7 +41,7 @@ struct Teller<F> {
 
 impl<F> Skeleton for Teller<F>
 where
-    F: Fn(&Call<'_>) -> Told + Send + Sync + 'static,
+    F: Fn(&Call<'_>) -> ReplyText + Send + Sync + 'static,
 {
     fn repository_id(&self) -> &'static str {
         PROBE_ID
@@ -69,7 +69,7 @@ where
 }
 
 /// Returns a servant that returns the result of `tell`.
-pub(crate) fn teller(tell: impl Fn(&Call<'_>) -> Told + Send + Sync + 'static) -> Servant {
+pub(crate) fn teller(tell: impl Fn(&Call<'_>) -> ReplyText + Send + Sync + 'static) -> Servant {
     Arc::new(Teller {
         tell,
         identity: None,
@@ -126,17 +126,17 @@ pub(crate) fn waiter_if_asked(latch: &Arc<Latch>) -> Servant {
     })
 }
 
-pub(crate) fn ask(object: &Object) -> Told {
+pub(crate) fn ask(object: &Object) -> ReplyText {
     ask_for(object, "tell")
 }
 
-pub(crate) fn ask_for(object: &Object, operation: &'static str) -> Told {
+pub(crate) fn ask_for(object: &Object, operation: &'static str) -> ReplyText {
     call(object, operation, &|_| Ok(()), |d| {
         Ok(d.read_str()?.to_owned())
     })
 }
 
-pub(crate) fn told(text: &str) -> Told {
+pub(crate) fn told(text: &str) -> ReplyText {
     Ok(text.to_owned())
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn pool_policy(server: &Orb, pool: Pool) -> Option<Policy> {
 }
 
 /// A server's probe from the point of view of another ORB's client.
-pub(crate) struct Laned {
+pub(crate) struct LanedServer {
     pub(crate) server: Orb,
     pub(crate) client: Orb,
     pub(crate) probe: Arc<Probe>,
@@ -62,11 +62,11 @@ pub(crate) struct Laned {
 }
 
 /// Returns an object of a POA with these policies.
-pub(crate) fn laned(pool: Pool, policies: &[Policy]) -> Laned {
+pub(crate) fn laned(pool: Pool, policies: &[Policy]) -> LanedServer {
     laned_by(orb(), pool, policies)
 }
 
-pub(crate) fn laned_by(server: Orb, pool: Pool, policies: &[Policy]) -> Laned {
+pub(crate) fn laned_by(server: Orb, pool: Pool, policies: &[Policy]) -> LanedServer {
     let root = server.root_poa().expect("the ORB runs");
     let mut all: Vec<_> = pool_policy(&server, pool).into_iter().collect();
     all.extend_from_slice(policies);
@@ -80,7 +80,7 @@ pub(crate) fn laned_by(server: Orb, pool: Pool, policies: &[Policy]) -> Laned {
     root.manager().activate().expect("it was not deactivated");
     let client = orb();
     let text = server.object_to_string(&object);
-    Laned {
+    LanedServer {
         object: client.string_to_object(&text).expect("the reference reads"),
         server,
         client,
@@ -88,7 +88,7 @@ pub(crate) fn laned_by(server: Orb, pool: Pool, policies: &[Policy]) -> Laned {
     }
 }
 
-impl Laned {
+impl LanedServer {
     /// Runs `f` in another thread with this CORBA priority, or without one.
     pub(crate) fn at<R: Send>(&self, value: Option<i16>, f: impl FnOnce() -> R + Send) -> R {
         std::thread::scope(|threads| {
@@ -133,7 +133,7 @@ impl Laned {
     }
 }
 
-impl Drop for Laned {
+impl Drop for LanedServer {
     fn drop(&mut self) {
         self.probe.gate.set(u32::MAX);
         let _ = self.client.shutdown(false);

@@ -189,18 +189,18 @@ pub(crate) fn orb() -> Orb {
 }
 
 /// An ORB that serves a probe, and the probe from the point of view of another ORB's client.
-pub(crate) struct Served {
+pub(crate) struct ServedProbe {
     pub(crate) server: Orb,
     pub(crate) client: Orb,
     pub(crate) probe: Arc<Probe>,
     pub(crate) object: Object,
 }
 
-pub(crate) fn served() -> Served {
+pub(crate) fn served() -> ServedProbe {
     served_by(orb())
 }
 
-pub(crate) fn served_by(server: Orb) -> Served {
+pub(crate) fn served_by(server: Orb) -> ServedProbe {
     let probe = Arc::new(Probe::default());
     let root = server.root_poa().expect("the endpoint opens");
     let object = root
@@ -210,7 +210,7 @@ pub(crate) fn served_by(server: Orb) -> Served {
     let client = orb();
     let text = server.object_to_string(&object);
     let object = client.string_to_object(&text).expect("the reference reads");
-    Served {
+    ServedProbe {
         server,
         client,
         probe,
@@ -218,7 +218,7 @@ pub(crate) fn served_by(server: Orb) -> Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServedProbe {
     fn drop(&mut self) {
         self.probe.gate.set(u32::MAX);
         let _ = self.client.shutdown(false);

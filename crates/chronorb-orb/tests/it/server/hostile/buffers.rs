@@ -18,7 +18,7 @@ fn connections(orb: &Orb) -> usize {
 }
 
 /// Returns a request for an echo whose message, and thus its reply, has this length.
-fn echo_of(s: &Served, len: usize) -> Vec<u8> {
+fn echo_of(s: &ServedProbe, len: usize) -> Vec<u8> {
     let octets = vec![7; len];
     let write = |e: &mut Encoder<'_>| e.write_octet_seq(&octets);
     let twoway = ResponseFlags::SyncWithTarget;
@@ -61,7 +61,7 @@ fn unfinished_requests_do_not_stop_those_that_come_in_parts() {
 
 /// Returns a server whose replies stay buffered: a Unix-domain socket buffers little in the kernel.
 #[cfg(feature = "uiop")]
-fn by_unix_sockets(configure: impl FnOnce(&mut chronorb_orb::OrbConfig)) -> (Served, String) {
+fn by_unix_sockets(configure: impl FnOnce(&mut chronorb_orb::OrbConfig)) -> (ServedProbe, String) {
     let endpoints = chronorb_transport::parse_endpoints("iiop://127.0.0.1:0;uiop://");
     let s = served_by(orb_with(|config| {
         config.listen_endpoints = endpoints.expect("they are correct");

@@ -57,7 +57,7 @@ fn fragment(id: u32, more: bool) -> Vec<u8> {
     raw(7, if more { 2 } else { 0 }, &id.to_le_bytes())
 }
 
-fn headers(_: &Served) -> Vec<Case> {
+fn headers(_: &ServedProbe) -> Vec<Case> {
     let mut cases = vec![
         case("nothing", [], &[]),
         case("half a header", *b"GIOP\x01\x02\x01", &[]),
@@ -104,7 +104,7 @@ fn headers(_: &Served) -> Vec<Case> {
     cases
 }
 
-fn fragments(s: &Served) -> Vec<Case> {
+fn fragments(s: &ServedProbe) -> Vec<Case> {
     let whole = request(s, Version::V1_2);
     let mut tiny = whole.clone();
     tiny[6] |= 2;
@@ -179,7 +179,7 @@ fn fragments(s: &Served) -> Vec<Case> {
 }
 
 /// Returns requests whose counts exceed their content.
-fn counts(s: &Served) -> Vec<Case> {
+fn counts(s: &ServedProbe) -> Vec<Case> {
     let huge = |e: &mut Encoder<'_>| e.write_u32(u32::MAX);
     let half = |e: &mut Encoder<'_>| e.write_u32(0x7fff_ffff);
     let mut cases = Vec::new();
@@ -220,7 +220,7 @@ fn counts(s: &Served) -> Vec<Case> {
     cases
 }
 
-fn references(s: &Served) -> Vec<Case> {
+fn references(s: &ServedProbe) -> Vec<Case> {
     let reference = |profiles: usize, data: &[u8]| {
         let profile = TaggedProfile {
             tag: TAG_INTERNET_IOP,
@@ -246,7 +246,7 @@ fn references(s: &Served) -> Vec<Case> {
     ]
 }
 
-fn keys(s: &Served) -> Vec<Case> {
+fn keys(s: &ServedProbe) -> Vec<Case> {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let key = profile.object_key;
     let mut forged: Vec<Vec<u8>> = (0..key.len())
@@ -266,7 +266,7 @@ fn keys(s: &Served) -> Vec<Case> {
     vec![case("forged keys", octets, &vec![REPLY; forged.len()])]
 }
 
-fn service_contexts(s: &Served) -> Vec<Case> {
+fn service_contexts(s: &ServedProbe) -> Vec<Case> {
     let write = |e: &mut Encoder<'_>| e.write_i32(20).and_then(|()| e.write_i32(22));
     let with = |contexts: &[ServiceContext<'_>]| -> Vec<u8> {
         message(s, Version::V1_2, b"add", TWOWAY, contexts, &write)
@@ -309,7 +309,7 @@ fn service_contexts(s: &Served) -> Vec<Case> {
     cases
 }
 
-fn floods(s: &Served) -> Vec<Case> {
+fn floods(s: &ServedProbe) -> Vec<Case> {
     let mut frame = Frame::new(1024, 1024);
     let kind = MessageType::LocateRequest;
     let mut e = start_message(&mut frame, Version::V1_2, kind).expect("it fits");
@@ -334,7 +334,7 @@ fn floods(s: &Served) -> Vec<Case> {
 }
 
 /// Sends the octets of a case and reads all answers at the same time.
-fn answers(s: &Served, octets: &[u8]) -> Vec<MessageType> {
+fn answers(s: &ServedProbe, octets: &[u8]) -> Vec<MessageType> {
     let mut stream = connect(s);
     let mut sender = stream.try_clone().expect("it is open");
     std::thread::scope(|scope| {
@@ -348,7 +348,7 @@ fn answers(s: &Served, octets: &[u8]) -> Vec<MessageType> {
     })
 }
 
-fn check(s: &Served, class: &str, case: &Case) {
+fn check(s: &ServedProbe, class: &str, case: &Case) {
     let Case {
         name,
         octets,
@@ -362,7 +362,7 @@ fn check(s: &Served, class: &str, case: &Case) {
 }
 
 /// Disconnects peers at various stages.
-fn leave(s: &Served) {
+fn leave(s: &ServedProbe) {
     let whole = request(s, Version::V1_2);
     for n in 0..200 {
         let mut stream = connect(s);
@@ -377,7 +377,7 @@ fn leave(s: &Served) {
 }
 
 /// Opens more connections than the process may have descriptors.
-fn exhaust_descriptors(s: &Served) {
+fn exhaust_descriptors(s: &ServedProbe) {
     let limit = getrlimit(Resource::Nofile);
     let few = Rlimit {
         current: Some(descriptors() as u64 + 40),
@@ -407,7 +407,7 @@ fn descriptors() -> usize {
     entries("/proc/self/fd")
 }
 
-type Class = fn(&Served) -> Vec<Case>;
+type Class = fn(&ServedProbe) -> Vec<Case>;
 
 const CLASSES: [(&str, Class); 7] = [
     ("headers", headers),

@@ -17,10 +17,10 @@ mod classes;
 mod too_large;
 
 use crate::support::adapters::until;
-use crate::support::{Served, add, call, nothing, orb_with, served, served_by};
+use crate::support::{ServedProbe, add, call, nothing, orb_with, served, served_by};
 
 /// Returns a manual connection.
-fn connect(s: &Served) -> TcpStream {
+fn connect(s: &ServedProbe) -> TcpStream {
     let profile = IiopProfile::decode(&s.object.ior().profiles[0].data).expect("our own");
     let stream = TcpStream::connect((profile.host.as_str(), profile.port)).expect("it listens");
     stream
@@ -33,7 +33,7 @@ fn connect(s: &Served) -> TcpStream {
 }
 
 /// Returns a correct request `add(20, 22)`.
-fn request(s: &Served, version: Version) -> Vec<u8> {
+fn request(s: &ServedProbe, version: Version) -> Vec<u8> {
     let contexts = [ServiceContext {
         id: 77,
         data: b"unknown",
@@ -51,7 +51,7 @@ fn request(s: &Served, version: Version) -> Vec<u8> {
 
 /// Returns a request with these parts, to the probe.
 fn message(
-    s: &Served,
+    s: &ServedProbe,
     version: Version,
     operation: &[u8],
     response: ResponseFlags,
@@ -124,7 +124,7 @@ fn receive(stream: &mut TcpStream) -> Option<(MessageHeader, Vec<u8>)> {
 }
 
 /// Sends octets, and returns the types of the answers before the close.
-fn answers_to(s: &Served, octets: &[u8]) -> Vec<MessageType> {
+fn answers_to(s: &ServedProbe, octets: &[u8]) -> Vec<MessageType> {
     let mut stream = connect(s);
     let _ = stream.write_all(octets);
     let _ = stream.shutdown(std::net::Shutdown::Write);

@@ -29,7 +29,7 @@ fn limited(strategy: ThreadpoolStrategy) -> Orb {
 }
 
 /// Returns a request to `octets` whose message has this length.
-fn request_of(s: &Served, version: Version, response: ResponseFlags, len: usize) -> Vec<u8> {
+fn request_of(s: &ServedProbe, version: Version, response: ResponseFlags, len: usize) -> Vec<u8> {
     let with = |octets: usize| {
         let octets = vec![7; octets];
         let write = |e: &mut Encoder<'_>| e.write_octet_seq(&octets);
@@ -93,7 +93,7 @@ fn send(stream: &TcpStream, octets: Vec<u8>) {
     std::thread::spawn(move || stream.write_all(&octets));
 }
 
-fn assert_serves(s: &Served, stream: &mut TcpStream) {
+fn assert_serves(s: &ServedProbe, stream: &mut TcpStream) {
     stream
         .write_all(&request(s, Version::V1_2))
         .expect("it is open");

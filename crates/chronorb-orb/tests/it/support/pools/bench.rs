@@ -12,7 +12,8 @@ use chronorb_orb::{Object, Orb, OrbConfig, SystemException};
 use chronorb_rt::ThreadInfo;
 
 use super::{
-    ActiveCall, BALLAST, Callers, Case, Floor, Held, Raw, SentRequest, corba, look, native,
+    ActiveCall, BALLAST, Callers, Case, Floor, HoldingServant, Raw, SentRequest, corba, look,
+    native,
 };
 use crate::support::adapters::{key_of, until};
 use crate::support::{orb, orb_with};
@@ -77,7 +78,9 @@ impl Bench {
             case.priorities()[0],
         );
         let remote = |poa: &Poa| {
-            let object = poa.serve(Held(floor.clone())).expect("it activates");
+            let object = poa
+                .serve(HoldingServant(floor.clone()))
+                .expect("it activates");
             let text = server.object_to_string(&object);
             client.string_to_object(&text).expect("the reference reads")
         };
@@ -107,7 +110,9 @@ impl Bench {
 
     /// Returns another held servant, from the clients' point of view.
     pub(crate) fn serve(&self, poa: &Poa) -> Object {
-        let object = poa.serve(Held(self.floor.clone())).expect("it activates");
+        let object = poa
+            .serve(HoldingServant(self.floor.clone()))
+            .expect("it activates");
         let text = self.server.object_to_string(&object);
         self.client
             .string_to_object(&text)

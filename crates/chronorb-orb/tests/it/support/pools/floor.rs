@@ -170,9 +170,9 @@ impl Floor {
 }
 
 /// A servant whose requests are held.
-pub(crate) struct Held(pub(crate) Arc<Floor>);
+pub(crate) struct HoldingServant(pub(crate) Arc<Floor>);
 
-impl Skeleton for Held {
+impl Skeleton for HoldingServant {
     fn repository_id(&self) -> &'static str {
         PROBE_ID
     }

@@ -17,7 +17,7 @@ pub(crate) use bench::{Bench, await_rest};
 pub(crate) use callers::{ActiveCall, Callers};
 #[cfg(feature = "baselines")]
 pub(crate) use floor::Sight;
-pub(crate) use floor::{Floor, Held, look, note};
+pub(crate) use floor::{Floor, HoldingServant, look, note};
 pub(crate) use raw::{Raw, SentRequest};
 pub(crate) use table::{BALLAST, Buffering, Case, LANED, ROOM_FOR_TWO, STRATEGIES, Threads, cases};
 
