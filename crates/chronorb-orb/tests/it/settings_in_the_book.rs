@@ -97,7 +97,7 @@ fn every_setting_has_its_row_with_all_its_names() {
 
 #[test]
 fn every_setting_is_explained() {
-    let rows = table("What they mean:\n\n| Setting | |");
+    let rows = table("The meaning of each:\n\n| Setting | |");
     let explained: Vec<_> = rows.iter().flat_map(|row| quoted(row[0])).collect();
     let settings = Setting::all();
     for setting in settings.iter().filter(|setting| setting.key != CONFIG_FILE) {
