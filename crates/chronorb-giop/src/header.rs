@@ -1,3 +1,5 @@
+//! The headers of messages, and their types and versions.
+
 use std::fmt;
 
 use chronorb_cdr::{Arena, CdrError, CharSet, Decoder, Encoder, Endian, Frame, TextForm, WideForm};

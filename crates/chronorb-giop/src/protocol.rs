@@ -1,4 +1,7 @@
+//! Message protocols: GIOP of each version, and GIOPlite, behind one trait.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use chronorb_cdr::{CdrError, Decoder, Encoder};
 
 #[cfg(feature = "gioplite")]

@@ -1,4 +1,7 @@
+//! Headers of replies, and the identifier of the request that a message belongs to.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
+
 use chronorb_cdr::{CdrError, Decoder, Encoder, Endian};
 
 use crate::encapsulation::Reader;

@@ -1,3 +1,5 @@
+//! Headers of requests: written, read at once or value by value, and kept as offsets.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::ops::Range;

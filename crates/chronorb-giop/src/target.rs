@@ -1,3 +1,5 @@
+//! The target of a request: an object key, a profile or a whole reference.
+
 use chronorb_cdr::{Cdr, CdrError, Decoder, Encoder};
 
 use crate::profile::object_key;

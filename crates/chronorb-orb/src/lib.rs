@@ -3,7 +3,7 @@
 //! Applications use the crate `chronorb`, which re-exports this one. The workspace's
 //! `ARCHITECTURE.md` describes the path of a request; in this crate it is
 //! `object` → `client::{invocation, binding, connection}` → wire →
-//! `server::{lane, worker, intake, dispatch}` → `upcall` → `poa::{table, servants}` → the
+//! `server::{lane, worker, input, dispatch}` → `upcall` → `poa::{table, servants}` → the
 //! servant's skeleton.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

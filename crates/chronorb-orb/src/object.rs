@@ -308,8 +308,8 @@ impl Object {
 
     /// Calls an operation and waits for the reply, which borrows from `scope`.
     ///
-    /// Generated stubs call this. `arguments` may run more than once, because a location forward
-    /// repeats the request.
+    /// Generated stubs call this. `arguments` may run more than once, because a retry repeats
+    /// the request, and large sequences are written in two passes.
     ///
     /// # Errors
     /// All system exceptions of the server, and `TRANSIENT` where it cannot be reached,

@@ -266,7 +266,8 @@ fn establish(
     Ok(binding)
 }
 
-/// Returns a connection of this thread for the route, to the first address that answers.
+/// Picks the connection for the calls of a binding. Tries the addresses of the route in order of
+/// preference; for each, reuses a connection of this thread or opens one.
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn connect(
     target: &Object,

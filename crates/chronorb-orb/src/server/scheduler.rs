@@ -33,7 +33,7 @@ use crate::rtcorba::Priority;
 /// The threads of a pool's lanes and their requests.
 pub(super) struct PoolScheduler {
     pub(super) strategy: ThreadpoolStrategy,
-    posts: Box<[Post]>,
+    lanes: Box<[LaneWorkers]>,
     /// The lanes from which each may borrow, the nearest first.
     lenders: Box<[Box<[usize]>]>,
     /// The lanes that may borrow from each, the most urgent first.
@@ -51,8 +51,8 @@ pub(super) struct PoolScheduler {
 }
 
 /// A lane in the scheduler.
-struct Post {
-    crew: WorkerSet<QueuedRequest>,
+struct LaneWorkers {
+    workers: WorkerSet<QueuedRequest>,
     /// The scheduling of its threads while they dispatch nothing.
     scheduling: Scheduling,
 }
@@ -133,14 +133,14 @@ impl PoolScheduler {
             let greatest = lane.static_threads.saturating_add(lane.dynamic_threads);
             // Under Leader/Followers one thread reads while all others dispatch.
             let members = greatest.saturating_add(1);
-            Post {
-                crew: WorkerSet::new(lane.static_threads, greatest, members, bounds),
+            LaneWorkers {
+                workers: WorkerSet::new(lane.static_threads, greatest, members, bounds),
                 scheduling: lane.scheduling,
             }
         };
         Ok(Some(Self {
             strategy: setup.strategy,
-            posts: lanes.iter().map(post).collect(),
+            lanes: lanes.iter().map(post).collect(),
             lenders: (0..lanes.len()).map(|lane| ranked(lane, lower)).collect(),
             borrowers: (0..lanes.len()).map(|lane| ranked(lane, higher)).collect(),
             buffers: setup.buffering.is_some(),
@@ -152,22 +152,22 @@ impl PoolScheduler {
         }))
     }
 
-    pub(super) fn crew(&self, lane: usize) -> &WorkerSet<QueuedRequest> {
-        &self.posts[lane].crew
+    pub(super) fn workers(&self, lane: usize) -> &WorkerSet<QueuedRequest> {
+        &self.lanes[lane].workers
     }
 
     /// The time that a thread of a lane may be idle before it ends; `None` for ever.
     pub(super) fn patience(&self, lane: usize) -> Option<Duration> {
-        self.crew(lane).has_grown().then_some(self.idle_timeout)
+        self.workers(lane).has_grown().then_some(self.idle_timeout)
     }
 
     /// Finds a permit for a request of a lane: a free one, one for a new thread, or a borrowed one.
     pub(super) fn find_permit(&self, lane: usize) -> Option<DispatchPermit> {
-        let crew = self.crew(lane);
-        if crew.try_begin() {
+        let workers = self.workers(lane);
+        if workers.try_begin() {
             return Some(DispatchPermit::of(lane));
         }
-        if crew.grow() {
+        if workers.grow() {
             return Some(DispatchPermit { lane, is_new: true });
         }
         self.borrow_permit(lane)
@@ -177,14 +177,14 @@ impl PoolScheduler {
     pub(super) fn borrow_permit(&self, lane: usize) -> Option<DispatchPermit> {
         let mut lenders = self.lenders[lane].iter().copied();
         lenders
-            .find(|lender| self.crew(*lender).try_begin())
+            .find(|lender| self.workers(*lender).try_begin())
             .map(DispatchPermit::of)
     }
 
     /// Notes whether the thread of a new permit of the lane was started. If not, the permit no
     /// longer exists.
     pub(super) fn settle(&self, lane: usize, started: bool) {
-        self.crew(lane).settle(started);
+        self.workers(lane).settle(started);
         if !started {
             self.notify_vacancy();
         }
@@ -220,14 +220,14 @@ impl PoolScheduler {
     pub(super) fn assign(&self, request: QueuedRequest) {
         let (from, to) = (request.lane().index(), request.dispatched_by());
         let rank = rank(request.lane().priority());
-        if self.crew(to).assign(rank, request).is_ok() {
+        if self.workers(to).assign(rank, request).is_ok() {
             self.call(to, from);
         }
     }
 
     /// Wakes a member of a lane, at the priority of another lane.
     fn call(&self, to: usize, from: usize) {
-        let Some(call) = self.crew(to).call() else {
+        let Some(call) = self.workers(to).call() else {
             // All members are busy, and check for assigned requests before they become idle.
             return;
         };
@@ -235,7 +235,7 @@ impl PoolScheduler {
         let raised = from != to && {
             // This fails where the process may no longer use the priority; the thread itself then
             // tries again.
-            set_scheduling_of(thread, self.posts[from].scheduling).is_ok()
+            set_scheduling_of(thread, self.lanes[from].scheduling).is_ok()
         };
         let member = call.make(raised);
         match self.kick {
@@ -244,7 +244,7 @@ impl PoolScheduler {
                 kick.send(thread);
                 self.notify_vacancy();
             }
-            None => self.crew(to).wake(member),
+            None => self.workers(to).wake(member),
         }
     }
 
@@ -256,7 +256,7 @@ impl PoolScheduler {
         priority: Option<Priority>,
     ) -> OfferOutcome<QueuedRequest> {
         let (lane, octets) = (request.lane().index(), request.message.len());
-        match self.crew(lane).offer(rank(priority), octets, request) {
+        match self.workers(lane).offer(rank(priority), octets, request) {
             // A permit was free after all.
             OfferOutcome::Permit(request) => {
                 OfferOutcome::Permit(request.grant(DispatchPermit::of(lane)))
@@ -272,11 +272,11 @@ impl PoolScheduler {
     /// Lets threads of lower lanes dispatch buffered requests, because a permit may have become
     /// free just before the request began to wait.
     fn lend_to(&self, lane: usize) {
-        while self.crew(lane).has_backlog() {
+        while self.workers(lane).has_backlog() {
             let Some(permit) = self.borrow_permit(lane) else {
                 return;
             };
-            let Some(request) = self.crew(lane).take() else {
+            let Some(request) = self.workers(lane).take() else {
                 if let Some(next) = self.release(permit) {
                     // A thread of the lender has read it, so it counts as assigned to that lane.
                     self.assign(next);
@@ -293,10 +293,10 @@ impl PoolScheduler {
         let lane = permit.lane();
         loop {
             let above = &self.borrowers[lane];
-            if let Some(borrowed) = above.iter().find_map(|lane| self.crew(*lane).take()) {
+            if let Some(borrowed) = above.iter().find_map(|lane| self.workers(*lane).take()) {
                 return Some(borrowed.grant(permit));
             }
-            if let Some(own) = self.crew(lane).finish() {
+            if let Some(own) = self.workers(lane).finish() {
                 let own = own.grant(permit);
                 return if self.strategy.keeps_order() {
                     self.first_of(lane, own)
@@ -306,8 +306,8 @@ impl PoolScheduler {
             }
             self.notify_vacancy();
             // A request may have begun to wait in a higher lane before this permit was free.
-            let waits = above.iter().any(|lane| self.crew(*lane).has_backlog());
-            if !waits || !self.crew(lane).try_begin() {
+            let waits = above.iter().any(|lane| self.workers(*lane).has_backlog());
+            if !waits || !self.workers(lane).try_begin() {
                 return None;
             }
         }
@@ -317,12 +317,12 @@ impl PoolScheduler {
     /// assigned before it to threads that have not woken up yet; one of those threads then takes
     /// the other request. `None` where they have taken all requests by now.
     fn first_of(&self, lane: usize, waited: QueuedRequest) -> Option<QueuedRequest> {
-        let crew = self.crew(lane);
-        if !crew.has_assigned() {
+        let workers = self.workers(lane);
+        if !workers.has_assigned() {
             return Some(waited);
         }
-        match crew.assign(rank(waited.lane().priority()), waited) {
-            Ok(()) => crew.take_assigned(),
+        match workers.assign(rank(waited.lane().priority()), waited) {
+            Ok(()) => workers.take_assigned(),
             Err(waited) => Some(waited),
         }
     }
@@ -339,10 +339,10 @@ impl PoolScheduler {
     /// Ends the scheduler: gives back waiting requests, and wakes all threads.
     pub(super) fn close(&self) -> Vec<QueuedRequest> {
         let mut left = Vec::new();
-        for post in &self.posts {
-            left.append(&mut post.crew.close());
+        for post in &self.lanes {
+            left.append(&mut post.workers.close());
             if self.kick.is_none() {
-                post.crew.wake_all();
+                post.workers.wake_all();
             }
         }
         self.notify_vacancy();

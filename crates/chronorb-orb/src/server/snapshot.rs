@@ -62,7 +62,7 @@ fn of_lane(lane: &ServerLane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot
     let (setup, watch) = (&lane.setup, &lane.watch);
     let (seats, queued) = match lane.strategy.scheduler() {
         Some(scheduler) => {
-            let (permits, _, waiting) = scheduler.crew(lane.index()).counts();
+            let (permits, _, waiting) = scheduler.workers(lane.index()).counts();
             (permits, waiting)
         }
         None => (setup.static_threads, 0),

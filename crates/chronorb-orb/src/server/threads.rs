@@ -198,10 +198,10 @@ fn serve_as_member(
     scheduler: &PoolScheduler,
     part: ThreadPart,
 ) {
-    let crew = scheduler.crew(lane.index());
+    let workers = scheduler.workers(lane.index());
     let mut backoff = Backoff::new();
     let member = loop {
-        match crew.enlist(thread_id()) {
+        match workers.enlist(thread_id()) {
             Some(member) => break member,
             // There is room once the thread that has retired has left.
             None => backoff.wait(),
@@ -215,7 +215,7 @@ fn serve_as_member(
     loop {
         let mut work = Work::Nothing;
         worker.watch.set(Activity::Waiting);
-        if crew.rest(member) {
+        if workers.rest(member) {
             let patience = scheduler.patience(lane.index());
             match part {
                 ThreadPart::Leader => {
@@ -223,7 +223,7 @@ fn serve_as_member(
                 }
                 // `stop` wakes the members that are idle by then.
                 _ if lane.is_stopping() => {}
-                _ => crew.park(member, Deadline::after(patience.unwrap_or(LOOK_AGAIN))),
+                _ => workers.park(member, Deadline::after(patience.unwrap_or(LOOK_AGAIN))),
             }
         }
         if worker.rise(scheduler) {
@@ -238,7 +238,7 @@ fn serve_as_member(
             }
         }
         let mut idle = true;
-        while let Some(request) = crew.take_assigned() {
+        while let Some(request) = workers.take_assigned() {
             worker.serve_queued(request);
             worker.give_permit_back(scheduler);
             idle = false;
@@ -264,12 +264,12 @@ fn serve_as_member(
             idle_since = now;
         } else if let Some(patience) = scheduler.patience(lane.index())
             && now - idle_since >= patience
-            && crew.retire()
+            && workers.retire()
         {
             break;
         }
     }
-    crew.leave(member);
+    workers.leave(member);
 }
 
 /// The interval at which an idle dispatcher checks whether it is to end, without being woken.

@@ -60,7 +60,7 @@ pub(super) struct Worker {
     pub(super) watch: Arc<ThreadWatch>,
     /// The permit to dispatch, where a scheduler grants permits.
     permit: Option<DispatchPermit>,
-    /// The member number of the thread in the crew of its lane.
+    /// The member number of the thread in the workers of its lane.
     pub(super) member: Option<usize>,
     /// Set while the thread has the priority of another lane.
     raised: bool,

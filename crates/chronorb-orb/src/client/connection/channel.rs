@@ -13,7 +13,7 @@ use chronorb_transport::{Connection, SendError};
 
 use super::key::ConnectionKey;
 use super::link::{Failure, Link, ReplyReader, comm_failure, timeout};
-use super::permit::Permit;
+use super::permit::ConnectionPermit;
 use super::shared::{SharedConnection, first_request_id};
 use super::threads::ConnectionThread;
 use crate::config::OrbConfig;
@@ -118,7 +118,11 @@ pub(in crate::client) struct ExclusiveConnection {
 }
 
 impl ExclusiveConnection {
-    pub(super) fn new(transport: Box<dyn Connection>, permit: Permit, config: &OrbConfig) -> Self {
+    pub(super) fn new(
+        transport: Box<dyn Connection>,
+        permit: ConnectionPermit,
+        config: &OrbConfig,
+    ) -> Self {
         Self {
             link: Link::new(transport, permit, config, config.client_wait),
             next_request: Cell::new(first_request_id()),

@@ -19,7 +19,7 @@ use chronorb_transport::{ConnectError, Connection, Setup};
 use super::active;
 use super::channel::{Channel, ClientConnection, ExclusiveConnection, SharedOwner};
 use super::key::{ChannelKind, ConnectionKey};
-use super::permit::{Permit, Permits};
+use super::permit::{ConnectionPermit, ConnectionPermits};
 use super::sending::SendMode;
 use super::shared::SharedConnection;
 #[cfg(feature = "baselines")]
@@ -52,8 +52,8 @@ impl From<SystemException> for NoConnection {
 
 /// The part of an ORB's state that calls of its threads need.
 pub(crate) struct ClientState {
-    /// Permits for connections to servers.
-    permits: Permits,
+    /// ConnectionPermits for connections to servers.
+    permits: ConnectionPermits,
     shared: PiMutex<HashMap<ConnectionKey, Arc<PiMutex<SharedEntry>>>>,
     pub(super) threads: ConnectionThreads,
     /// The slots of asynchronous calls, made with the first of them. The type is erased, so that
@@ -136,7 +136,7 @@ fn connect(
     core: &Core,
     key: &ConnectionKey,
     deadline: Deadline,
-) -> Result<(Box<dyn Connection>, Permit), NoConnection> {
+) -> Result<(Box<dyn Connection>, ConnectionPermit), NoConnection> {
     let permit = core.client.permits.take();
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let unreachable = |why: &str| NoConnection::Unreachable(why.to_owned());
@@ -220,7 +220,7 @@ fn share(
     core: &Core,
     key: &ConnectionKey,
     transport: Box<dyn Connection>,
-    permit: Permit,
+    permit: ConnectionPermit,
 ) -> Result<(Arc<SharedConnection>, Option<ConnectionThread>), NoConnection> {
     let with = |sending| {
         let (config, kind) = (&core.config, key.kind);
@@ -251,7 +251,7 @@ fn share(
 impl ClientState {
     pub(crate) fn new(limit: u32) -> Self {
         Self {
-            permits: Permits::new(limit as usize),
+            permits: ConnectionPermits::new(limit as usize),
             shared: PiMutex::default(),
             threads: ConnectionThreads::default(),
             slots: OnceLock::new(),

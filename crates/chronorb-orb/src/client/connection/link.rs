@@ -16,7 +16,7 @@ use chronorb_giop::{
 use chronorb_rt::{Deadline, poll_for};
 use chronorb_transport::{Carriage, Connection, IoError, SendError, WaitPolicy};
 
-use super::permit::Permit;
+use super::permit::ConnectionPermit;
 use crate::config::OrbConfig;
 use crate::room::KEPT_CAPACITY;
 use crate::scope;
@@ -24,8 +24,8 @@ use crate::scope;
 /// The reason why an attempt has no reply.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::client) enum Failure {
-    /// The server closed the connection in order and did not begin the request, so the request can
-    /// be sent again.
+    /// The server did not begin the request, so the request can be sent again. The server closed
+    /// the connection in order, or the connection was closed before the request was sent.
     NotProcessed,
     Exception(SystemException),
 }
@@ -72,7 +72,7 @@ pub(super) fn not_sent(error: SendError) -> Failure {
 /// The transport of a connection, its state, and the message protocol that both sides agreed on.
 pub(in crate::client) struct Link {
     transport: Box<dyn Connection>,
-    permit: Permit,
+    permit: ConnectionPermit,
     closed: AtomicBool,
     negotiation: Negotiation,
     waiting: WaitPolicy,
@@ -83,7 +83,7 @@ pub(in crate::client) struct Link {
 impl Link {
     pub(super) fn new(
         transport: Box<dyn Connection>,
-        permit: Permit,
+        permit: ConnectionPermit,
         config: &OrbConfig,
         waiting: WaitPolicy,
     ) -> Self {

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The numbers of permits that exist and that are taken.
-pub(super) struct Permits {
+pub(super) struct ConnectionPermits {
     limit: usize,
     taken: Arc<AtomicUsize>,
 }
 
 /// The right to one connection or thread.
-pub(super) struct Permit {
+pub(super) struct ConnectionPermit {
     taken: Arc<AtomicUsize>,
     is_given_back: AtomicBool,
 }
 
-impl Permits {
+impl ConnectionPermits {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -24,20 +24,20 @@ impl Permits {
     }
 
     /// Returns a permit, if there is one left.
-    pub(super) fn take(&self) -> Option<Permit> {
+    pub(super) fn take(&self) -> Option<ConnectionPermit> {
         let more = |taken: usize| (taken < self.limit).then_some(taken + 1);
         let order = Ordering::AcqRel;
         self.taken
             .fetch_update(order, Ordering::Acquire, more)
             .ok()?;
-        Some(Permit {
+        Some(ConnectionPermit {
             taken: self.taken.clone(),
             is_given_back: AtomicBool::new(false),
         })
     }
 }
 
-impl Permit {
+impl ConnectionPermit {
     /// Gives the permit back before it is dropped.
     pub(super) fn give_back(&self) {
         if !self.is_given_back.swap(true, Ordering::AcqRel) {
@@ -46,7 +46,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.give_back();
     }

@@ -23,7 +23,7 @@ use chronorb_transport::{Connection, WaitPolicy};
 use super::completions::CompletionThread;
 use super::key::ChannelKind;
 use super::link::{Failure, Link, MALFORMED, MAX_STRAYS, ReplyReader, comm_failure, timeout};
-use super::permit::Permit;
+use super::permit::ConnectionPermit;
 use super::sending::SendMode;
 use crate::config::OrbConfig;
 use crate::room::KEPT_CAPACITY;
@@ -93,7 +93,7 @@ impl SharedConnection {
     /// A connection of this kind. One with a thread of its own counts as read from now on.
     pub(super) fn new(
         transport: Box<dyn Connection>,
-        permit: Permit,
+        permit: ConnectionPermit,
         config: &OrbConfig,
         sending: SendMode,
         kind: ChannelKind,

@@ -15,7 +15,7 @@ use chronorb_rt::{
 
 use super::key::ConnectionKey;
 use super::link::comm_failure;
-use super::permit::Permits;
+use super::permit::ConnectionPermits;
 use super::shared::SharedConnection;
 use crate::core::Core;
 use crate::failure::because;
@@ -25,8 +25,8 @@ use crate::rtcorba::{Priority, request_priority};
 pub(super) struct ConnectionThreads {
     started: AtomicU32,
     running: Arc<RunningThreads>,
-    /// Permits for threads that continue a call beside a completion thread.
-    aside: Permits,
+    /// ConnectionPermits for threads that continue a call beside a completion thread.
+    aside: ConnectionPermits,
 }
 
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Default for ConnectionThreads {
         Self {
             started: AtomicU32::new(0),
             running: Arc::default(),
-            aside: Permits::new(MAX_ASIDE),
+            aside: ConnectionPermits::new(MAX_ASIDE),
         }
     }
 }

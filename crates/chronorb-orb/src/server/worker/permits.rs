@@ -27,8 +27,9 @@ use crate::server::threads;
 use crate::upcall::Role;
 
 impl Worker {
-    /// Reads a message and dispatches it, if there is a permit and readers dispatch. Otherwise
-    /// another thread dispatches it, or the request waits or is refused.
+    /// Reads a message and admits its request to the lane: dispatches it if there is a permit and
+    /// readers dispatch, assigns it to another thread, buffers it, or refuses it. A pool that does
+    /// not buffer reads nothing without a permit.
     pub(super) fn read_and_schedule(
         &mut self,
         at: At<'_>,
@@ -192,7 +193,7 @@ impl Worker {
         request: QueuedRequest,
         rank: Option<Priority>,
     ) {
-        if scheduler.crew(request.lane().index()).counts().0 == 0 {
+        if scheduler.workers(request.lane().index()).counts().0 == 0 {
             self.turn_away(request);
         } else {
             self.offer(scheduler, request, rank);
@@ -244,14 +245,14 @@ impl Worker {
     #[cold]
     fn await_permit(&mut self, lane: &ServerLane, scheduler: &PoolScheduler) -> bool {
         self.watch.set(Activity::Blocked);
-        let crew = scheduler.crew(lane.index());
+        let workers = scheduler.workers(lane.index());
         let member = self.member;
-        if member.is_none_or(|member| crew.rest(member)) {
+        if member.is_none_or(|member| workers.rest(member)) {
             let find = || {
                 lane.upkeep(self.core.config.input_timeout);
                 scheduler.find_permit(lane.index())
             };
-            let is_called = || member.is_some_and(|member| crew.is_called(member));
+            let is_called = || member.is_some_and(|member| workers.is_called(member));
             let is_over = || lane.is_stopping() || is_called();
             self.permit = scheduler.await_permit(find, is_over, UPKEEP_PAUSE);
         }
@@ -260,8 +261,8 @@ impl Worker {
 
     /// Notes that it is no longer idle. Returns whether it was called.
     pub(in crate::server) fn rise(&mut self, scheduler: &PoolScheduler) -> bool {
-        let crew = scheduler.crew(self.lane.index());
-        let risen = self.member.map(|member| crew.rise(member));
+        let workers = scheduler.workers(self.lane.index());
+        let risen = self.member.map(|member| workers.rise(member));
         self.raised |= risen == Some(WakeReason::Raised);
         matches!(risen, Some(WakeReason::Called | WakeReason::Raised))
     }

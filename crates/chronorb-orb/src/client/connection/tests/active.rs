@@ -15,7 +15,7 @@ use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
 use crate::client::connection::SharedConnection;
 use crate::client::connection::active::{MAX_UNREAD, SendQueue, reactor, serve};
 use crate::client::connection::key::ChannelKind;
-use crate::client::connection::permit::Permits;
+use crate::client::connection::permit::ConnectionPermits;
 use crate::client::connection::sending::SendMode;
 use crate::config::OrbConfig;
 use crate::scope;
@@ -113,7 +113,7 @@ fn what_the_peer_has_sent_is_read_although_there_is_always_something_to_send() {
         sent: sent.clone(),
         queue: queue.clone(),
     };
-    let permits = Permits::new(1);
+    let permits = ConnectionPermits::new(1);
     let shared = SharedConnection::new(
         Box::new(transport),
         permits.take().expect("it is the first"),

@@ -14,7 +14,7 @@ use chronorb_transport::{Connection, IoError, SendError, SocketOptions};
 
 use crate::client::connection::SharedConnection;
 use crate::client::connection::key::ChannelKind;
-use crate::client::connection::permit::Permits;
+use crate::client::connection::permit::ConnectionPermits;
 use crate::client::connection::sending::SendMode;
 use crate::config::OrbConfig;
 use crate::scope;
@@ -41,7 +41,7 @@ pub(in crate::client) fn awaiting_endless(
         max_message_size: 1 << 30,
         ..OrbConfig::default()
     };
-    let permit = Permits::new(1).take();
+    let permit = ConnectionPermits::new(1).take();
     let shared = SharedConnection::new(
         Box::new(transport),
         permit.expect("it is the first"),
