@@ -26,6 +26,7 @@ type Counts = BTreeMap<String, BTreeMap<String, usize>>;
 struct Baseline {
     /// The commit after which the subjects of commits are checked.
     base: String,
+    #[serde(default)]
     areas: Counts,
 }
 
