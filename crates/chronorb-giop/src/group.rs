@@ -69,7 +69,7 @@ impl GroupId {
         })
     }
 
-    /// Whether requests for the one are for the other: their references may be of several versions.
+    /// Whether both references name the same group, perhaps in different versions of it.
     pub fn is_same_group(&self, other: &Self) -> bool {
         self.number == other.number && self.domain == other.domain
     }

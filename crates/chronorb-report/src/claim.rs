@@ -186,7 +186,7 @@ pub struct Score {
     pub not_reproduced: usize,
     /// The claims of papers that were not measured.
     pub not_measured: usize,
-    /// The own aims that are met.
+    /// The number of aims of chronorb that are met.
     pub aims_passed: usize,
     /// The own aims that are missed.
     pub aims_missed: usize,

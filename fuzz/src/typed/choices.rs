@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 
-/// The octets of an input.
+/// The octets of a fuzzer's input, which decide all choices of a test.
 pub(crate) struct Choices<'d>(Unstructured<'d>);
 
 impl<'d> Choices<'d> {

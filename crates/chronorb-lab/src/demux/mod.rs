@@ -28,7 +28,7 @@ pub use outcome::{DemuxOutcome, LookUpRow, Stage};
 pub use plan::DemuxPlan;
 pub use scale::{BulkCost, MemoryUse, Scale};
 
-/// The experiment.
+/// The experiment on demultiplexing.
 ///
 /// The bytes of each object and POA are counted if the program's allocator is
 /// [`chronorb_rt::CountingAllocator`].

@@ -43,7 +43,7 @@ use order::HostileOrder;
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "hostile";
 
-/// The experiment.
+/// The experiment on hostile peers.
 ///
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).

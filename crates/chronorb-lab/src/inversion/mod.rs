@@ -45,7 +45,7 @@ pub(crate) use plan::Periods;
 use plan::{BACK_TO_BACK, MOST_CLIENTS};
 pub(crate) use trial::{InversionSite, InversionTrial, Measurement};
 
-/// The experiment.
+/// The experiment on priority inversion.
 ///
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).

@@ -27,7 +27,7 @@ pub use outcome::{LatencyOutcome, LatencyRow};
 pub use plan::LatencyPlan;
 pub use system::{LatencySystem, WaitSet};
 
-/// The experiment.
+/// The experiment on latency.
 ///
 /// The program that runs it passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).

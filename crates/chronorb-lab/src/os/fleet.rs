@@ -131,7 +131,7 @@ impl OsFleet {
         })
     }
 
-    /// Has each thread of the client call at its pace for `length`, from `start`.
+    /// Makes each thread of the client call at its pace for `length`, from `start`.
     pub(super) fn run(
         &mut self,
         start: Monotonic,

@@ -74,7 +74,7 @@ enum OsPart {
     Switch(switch::SwitchOrder),
 }
 
-/// The experiment.
+/// The experiment on the operating system.
 ///
 /// The program that runs it passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).

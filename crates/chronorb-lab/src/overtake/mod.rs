@@ -31,7 +31,7 @@ pub(crate) use client::{CLIENT, client_main};
 pub use outcome::{OvertakeOutcome, OvertakeRow};
 pub use plan::OvertakePlan;
 
-/// The experiment.
+/// The experiment on overtaking of lower lanes.
 ///
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).

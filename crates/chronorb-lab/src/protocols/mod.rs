@@ -40,7 +40,7 @@ pub use system::ProtocolSystem;
 
 use site::{Conditions, ProtocolSite};
 
-/// The experiment.
+/// The experiment on protocols.
 ///
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).

@@ -19,13 +19,13 @@ pub(super) struct PacketClass {
 /// The time at which packets of a class are processed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Processing {
-    /// At once, by the thread that waits for their content.
+    /// Packets are processed on arrival, by the thread that waits for their content.
     Arrival,
-    /// At once, by the thread of the class.
+    /// Packets are processed on arrival, by the thread of the class.
     Demand,
-    /// At once, but at most so many in each period.
+    /// Packets are processed on arrival, at most `packets` of them in each period.
     Capped { period: Duration, packets: u32 },
-    /// At the beginning of each period, at most so many.
+    /// At most `packets` packets are processed at the beginning of each period.
     Periodic { period: Duration, packets: u32 },
 }
 

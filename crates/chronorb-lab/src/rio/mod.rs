@@ -55,7 +55,7 @@ use site::{RioMachine, RioSite};
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "rio";
 
-/// The experiment.
+/// The experiment on real-time I/O.
 ///
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).

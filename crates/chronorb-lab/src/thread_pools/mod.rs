@@ -41,7 +41,7 @@ pub use outcome::{PoolRow, PoolTrial, ThreadPoolsOutcome};
 pub use plan::{PoolCell, ThreadPoolsPlan, Threads};
 pub use semantics::{Observation, Promise};
 
-/// The experiment.
+/// The experiment on thread pools.
 ///
 /// The program that runs it passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).

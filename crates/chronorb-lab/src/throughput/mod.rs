@@ -23,7 +23,7 @@ pub use outcome::{ThroughputOutcome, ThroughputRow, TrialMessages};
 pub use plan::ThroughputPlan;
 pub use trial::{ThroughputSystem, ThroughputTrial};
 
-/// The experiment.
+/// The experiment on throughput.
 ///
 /// The program that runs it passes [`CHILD_COMMAND`](crate::CHILD_COMMAND) to
 /// [`child_main`](crate::child_main).

@@ -45,7 +45,7 @@ pub use plan::{MissingTransport, TRANSPORTS, TimeProbesPlan, transport_named};
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "timeprobes";
 
-/// The experiment.
+/// The experiment on time within a call.
 ///
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).

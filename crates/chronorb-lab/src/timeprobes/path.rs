@@ -117,7 +117,7 @@ struct SideMarks {
     receiving: u8,
     /// The mark that stands for [`RECEIVED`] where no system call receives.
     or_received: u8,
-    /// The last mark of a call.
+    /// The mark at which this side ends a call.
     last: u8,
 }
 

@@ -33,7 +33,7 @@ pub use plan::WaitsPlan;
 pub use server::IoUring;
 pub(crate) use server::{SERVER, server_main};
 
-/// The experiment.
+/// The experiment on waits for requests.
 ///
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).

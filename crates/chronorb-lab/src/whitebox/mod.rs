@@ -54,7 +54,7 @@ use trial::{CallsByName, KernelTrace, WhiteboxTrial};
 /// The part of a process that this experiment starts.
 pub(crate) const PART: &str = "whitebox";
 
-/// The experiment.
+/// The experiment on operations within a call.
 ///
 /// The program that runs it hands [`CHILD_COMMAND`](crate::CHILD_COMMAND) on to
 /// [`child_main`](crate::child_main).

@@ -170,5 +170,5 @@ const CLIENT_RULES: &str = "-ORBClientTransportRule";
 const EXPECTED: &str = "use ssliop, uiop or shmiop";
 /// Protocols whose peers prove their identity, in the order of [`available`].
 const PROVED: [&str; 3] = ["uiop", "shmiop", "ssliop"];
-/// The protocols of this ORB, whether or not this program has them.
+/// The protocols that are part of chronorb, including those whose feature is off.
 const OWN: [&str; 7] = ["iiop", "uiop", "shmiop", "ssliop", "diop", "miop", "riop"];

@@ -29,7 +29,7 @@ pub(super) enum Outcome {
 #[derive(Clone)]
 pub(super) struct Destination {
     pub(super) target: Object,
-    /// Whether a forward led there, from the object that was called.
+    /// Whether the target comes from a location forward, and is not the object that was called.
     pub(super) forwarded: bool,
     pub(super) rebind: RebindMode,
     pub(super) addressing: AddressingDisposition,

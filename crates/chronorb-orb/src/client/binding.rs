@@ -389,8 +389,8 @@ fn in_order<'w>(ways: &'w [Way], protocols: Option<&Protocols>) -> Vec<&'w Way> 
     ways
 }
 
-/// Returns the number by which the last use of a connection is known: of the thread's call, or the
-/// time if idle connections are closed. Checks for those from time to time.
+/// Returns the mark of use that this call leaves on its binding: the number of the thread's call,
+/// or the time, if idle connections are closed. In that case it also closes them when it is due.
 #[inline]
 fn begin_call(core: &Core) -> u64 {
     match core.config.client_idle_timeout {

@@ -24,7 +24,7 @@ pub enum SocketError {
         /// The system's word.
         source: io::Error,
     },
-    /// Others could lay sockets there, or read.
+    /// Other users may write to the directory, or read it.
     #[error("the directory {} of its socket {problem}; remove it, or say by -ORBMonitor PATH \
         where else", path.display())]
     Unsafe {

@@ -132,7 +132,7 @@ impl Session {
         }
     }
 
-    /// Sends an answer, as far as the client takes it at once.
+    /// Begins to send an answer. Octets that the client does not take at once are sent later.
     pub(super) fn answer(&mut self, answer: MonitorAnswer, now: Monotonic) -> Result<(), Over> {
         self.output = answer.line.into_bytes();
         self.sent = 0;

@@ -63,7 +63,7 @@ pub enum PolicyRule {
          references are persistent"
     )]
     NoSecret,
-    /// The ORB must have one of the protocols.
+    /// The policy names only protocols that the ORB does not have.
     #[error("none of the protocols is one that this ORB has (-ORBProtocols)")]
     NoProtocol,
     /// The thread pool exists.

@@ -9,7 +9,7 @@ use crate::demux::hash_of;
 
 /// The objects by the identity of their servants, as far as they are queried.
 pub(super) enum Identities {
-    /// Each servant is one object: the slots of those.
+    /// The slot of the object that each servant incarnates (`UNIQUE_ID`).
     Unique(HashIndex),
     /// The number of objects that a servant incarnates. Its creator is notified when it drops to
     /// zero.

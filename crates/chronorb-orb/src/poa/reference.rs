@@ -45,10 +45,10 @@ impl Poa {
         Ok(self.reference_to(id, None, repository_id)?)
     }
 
-    /// The id within a reference that this POA made.
+    /// Returns the object id in a reference that this POA created.
     ///
     /// # Errors
-    /// [`ObjectError::WrongAdapter`] for any other.
+    /// [`ObjectError::WrongAdapter`] if another POA created the reference.
     pub fn reference_to_id(&self, reference: &Object) -> Result<ObjectId, ObjectError> {
         let profile = reference.profile().ok_or(ObjectError::WrongAdapter)?;
         let key = ObjectKey::parse(&profile.key).ok_or(ObjectError::WrongAdapter)?;

@@ -145,7 +145,7 @@ pub(super) fn ask_application<T>(ask: impl FnOnce() -> Option<T>) -> Result<T, S
 const NO_NATIVE: &str = "no native priority by the mapping: with -ORBPriorityMapping direct they \
     are 1 to 99, with linear 0 to 32767";
 const CHOICE: &str = "-ORBRealTime off says that this is meant, required refuses to run so";
-/// The most urgent native priority that the system has.
+/// The highest native priority of Linux (`sched_get_priority_max`).
 const MOST_URGENT: NativePriority = 99;
 const NOT_MAPPED: SystemException = SystemException::no(
     SystemExceptionKind::DataConversion,

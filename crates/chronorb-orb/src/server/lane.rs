@@ -41,7 +41,8 @@ use crate::observe::{Stage, StageProbe};
 use crate::peer::Peer;
 use crate::rtcorba::Priority;
 
-/// A lane of a thread pool.
+/// A lane of a thread pool: its endpoints, reactor, connections and threads, for requests of one
+/// priority.
 pub(crate) struct ServerLane {
     pub(super) setup: LaneSetup,
     reactor: Reactor,

@@ -81,7 +81,7 @@ impl MainThread {
         self.owner.load(Ordering::Relaxed) == this_thread()
     }
 
-    /// Whether no further request can wait.
+    /// Whether the queue of the main thread has no room for another request.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) >= self.max
             || self.octets.load(Ordering::Relaxed) >= self.max_octets

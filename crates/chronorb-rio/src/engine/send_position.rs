@@ -1,7 +1,7 @@
 //! Detection of retransmitted segments.
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-/// The send position of a connection.
+/// The sequence numbers up to which a connection has sent and queued octets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SendPosition {
     /// The sequence number behind the last sent octet; `None` before the first segment.

@@ -17,7 +17,7 @@ use epoll::Set;
 
 /// The connections of a lane.
 pub(super) struct Connections<'s> {
-    /// The listener, which is in every set.
+    /// The listening socket, which every wait set contains.
     pub(super) listener: &'s TcpListener,
     /// The idle connections, which are in every set.
     pub(super) idle: &'s [TcpStream],

@@ -33,7 +33,7 @@ pub(crate) const MANAGER: Policy = Policy::RequestProcessing(RequestProcessing::
 /// The result of a servant.
 pub(crate) type ReplyText = Result<String, SystemException>;
 
-/// A servant whose every operation has no arguments and returns a string.
+/// A servant whose operations have no arguments and return a string.
 struct Teller<F> {
     tell: F,
     identity: Option<usize>,
