@@ -103,8 +103,8 @@ impl<T: DirectoryEntry> Directory<T> {
         self.find_named(name, drop).is_some()
     }
 
-    /// Inserts an entry, which `make` creates from its key. Unless it is `named`, it is found by its
-    /// slot only, and by strategies that do not use slots.
+    /// Inserts an entry, which `make` creates from its key. Unless it is `named`, it is found only
+    /// by its slot, and by strategies that do not use slots.
     pub(crate) fn insert(&self, named: bool, make: impl FnOnce(Key) -> T) -> Result<Key, Full> {
         let key = self.slots.insert_with(make)?;
         if (named || self.strategy == Demultiplexing::DynamicHash)

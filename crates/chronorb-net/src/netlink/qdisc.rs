@@ -44,8 +44,8 @@ pub enum Discipline {
     },
     /// A tree of classes with a rate each (`htb`).
     Classes {
-        /// The class of packets that no filter gives one, by its minor number; 0 for none, where
-        /// they pass unlimited.
+        /// The minor number of the class for packets that no filter classifies; with 0 these
+        /// packets are sent without a limit.
         default: u16,
     },
     /// Packets wait in their order (`pfifo`).
