@@ -61,6 +61,7 @@ pub use chronorb_giop::{
 };
 #[cfg(feature = "riop")]
 pub use chronorb_rio::DriverChoice as RioDriver;
+pub use chronorb_rt::Scheduling;
 pub use chronorb_transport as transport;
 pub use chronorb_transport::Credentials;
 pub use chronorb_transport::{Endpoint, EndpointError, WaitPolicy, parse_endpoints};

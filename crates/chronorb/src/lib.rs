@@ -152,7 +152,8 @@ pub mod data {
 /// Snapshots of a running ORB, and the stages of its requests.
 pub mod observe {
     pub use chronorb_orb::{
-        Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
+        Activity, LaneSnapshot, PoolSnapshot, Scheduling, Snapshot, Stage, StageProbe,
+        ThreadSnapshot,
     };
 }
 

@@ -61,9 +61,9 @@ pub enum Strategy {
     LeaderFollowers,
     /// [`ThreadpoolStrategy::HalfSyncHalfAsync`].
     HalfSync,
-    /// [`ThreadpoolStrategy::WorkerPool`].
+    /// `ThreadpoolStrategy::WorkerPool`, of the feature `baselines`.
     WorkerPool,
-    /// [`ThreadpoolStrategy::FilterChain`].
+    /// `ThreadpoolStrategy::FilterChain`, of the feature `baselines`.
     FilterChain,
     /// [`ThreadpoolStrategy::Reactive`].
     Reactive,
