@@ -273,7 +273,7 @@ impl Worker {
         header: MessageHeader,
     ) -> Result<(), End> {
         if let MessageOutcome::HandOff(hand_off) = self.handle(at, header, None)? {
-            let message = self.detach();
+            let (message, _) = self.detach();
             let request = self.queue(self.own_target(), at, work, header, message);
             request.hand_off(*hand_off);
         }
@@ -338,12 +338,16 @@ impl Worker {
         frame
     }
 
-    /// Takes the message in the frame out, with no more memory than it needs.
-    fn detach(&mut self) -> Frame {
-        let copy = self.request.fitting_copy();
-        copy.unwrap_or_else(|_| {
-            std::mem::replace(&mut self.request, Frame::new(FRAME_CAPACITY, usize::MAX))
-        })
+    /// Takes the message in the frame out. Also returns whether it has no more memory than it
+    /// needs; if there is none for a copy, it keeps the frame.
+    fn detach(&mut self) -> (Frame, bool) {
+        match self.request.fitting_copy() {
+            Ok(copy) => (copy, true),
+            Err(_) => {
+                let empty = Frame::new(FRAME_CAPACITY, usize::MAX);
+                (std::mem::replace(&mut self.request, empty), false)
+            }
+        }
     }
 
     /// The dispatch target for the thread's own lane.

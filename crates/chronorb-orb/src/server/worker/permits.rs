@@ -82,10 +82,15 @@ impl Worker {
             }
             None => {
                 let rank = self.rank(at, &target, scheduler, header, &mut places);
-                let message = self.detach();
+                let (message, is_fitting) = self.detach();
                 let mut request = self.queue(target, at, work, header, message);
                 request.places = places;
-                self.buffer(scheduler, request, rank);
+                // A waiting request keeps no more memory than it needs.
+                if is_fitting {
+                    self.buffer(scheduler, request, rank);
+                } else {
+                    self.turn_away(request);
+                }
                 Ok(())
             }
         }
