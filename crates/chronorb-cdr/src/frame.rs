@@ -110,7 +110,10 @@ impl Frame {
     pub fn fitting_copy(&self) -> Result<Self, CdrError> {
         let mut copy = Self::new(self.len, usize::MAX);
         copy.extend_from_slice(self.as_slice())?;
-        copy.joints.clone_from(&self.joints);
+        copy.joints
+            .try_reserve_exact(self.joints.len())
+            .map_err(|_| CdrError::OutOfMemory)?;
+        copy.joints.extend_from_slice(&self.joints);
         Ok(copy)
     }
 
