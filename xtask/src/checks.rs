@@ -13,6 +13,7 @@ use crate::{arrows, documents, instructions, language, packages, size};
 /// has them, when all of their files are installed.
 pub(crate) fn all() -> Result<(), Failure> {
     run::cargo(&["fmt", "--all", "--check"], &[])?;
+    run::cargo(&["fmt", "--check", "--manifest-path", run::OUTSIDE], &[])?;
     let clippy = [
         "clippy",
         "--workspace",

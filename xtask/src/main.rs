@@ -174,9 +174,7 @@ fn bare() -> Result<(), Failure> {
 /// workspace is, which has most of its dependencies already.
 fn outside() -> Result<(), Failure> {
     let environment = [("CARGO_TARGET_DIR", run::target_dir().display().to_string())];
-    let manifest = "examples/serial-line/Cargo.toml";
-    run::cargo(&["fmt", "--check", "--manifest-path", manifest], &[])?;
-    run::cargo(&["test", "--manifest-path", manifest], &environment)
+    run::cargo(&["test", "--manifest-path", run::OUTSIDE], &environment)
 }
 
 /// The lock-free parts under every schedule that loom finds. They are built with another `cfg`,

@@ -5,6 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// The manifest of the example that is no member of the workspace.
+pub(crate) const OUTSIDE: &str = "examples/serial-line/Cargo.toml";
+
 /// A job did not come to its end.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);

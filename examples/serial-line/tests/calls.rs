@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::thread;
 
-use chronorb::prelude::*;
 use chronorb::config::OrbConfig;
+use chronorb::prelude::*;
 use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, Quoter, QuoterSkeleton};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
