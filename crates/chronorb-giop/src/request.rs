@@ -265,18 +265,15 @@ pub struct HeaderPlaces {
     response: ResponseFlags,
     key: Range<usize>,
     operation: Range<usize>,
-    contexts: Box<[(u32, Range<usize>)]>,
+    contexts: Vec<(u32, Range<usize>)>,
     /// The octets from the end of the message header to the body.
     len: usize,
 }
 
 impl HeaderPlaces {
     /// Records the places of a header whose decoding has left `body`. `None` if the object key is
-    /// not in the message itself, as that of a whole reference.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "only for requests that are handed off"
-    )]
+    /// not in the message itself, as that of a whole reference, or if there is no memory. The
+    /// header is then decoded again.
     pub fn of(
         header: &RequestHeader<'_>,
         body: Decoder<'_>,
@@ -289,14 +286,17 @@ impl HeaderPlaces {
             let to = from.checked_add(part.len())?;
             (to <= len).then_some(from..to)
         };
-        let contexts = header.contexts.iter();
-        let contexts = contexts.map(|context| Some((context.id, place(context.data)?)));
+        let mut contexts = Vec::new();
+        contexts.try_reserve_exact(header.contexts.len()).ok()?;
+        for context in header.contexts.iter() {
+            contexts.push((context.id, place(context.data)?));
+        }
         Some(Self {
             request_id: header.request_id,
             response: header.response,
             key: place(header.target.key()?)?,
             operation: place(header.operation)?,
-            contexts: contexts.collect::<Option<_>>()?,
+            contexts,
             len,
         })
     }
