@@ -1,3 +1,5 @@
+//! The IDL type `any`: a value together with its type.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod body;
 mod copy;

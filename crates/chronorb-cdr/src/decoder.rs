@@ -1,3 +1,5 @@
+//! The decoder: reads values from the octets of a message, and lends what it can.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod text;
 

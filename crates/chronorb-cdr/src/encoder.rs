@@ -1,3 +1,5 @@
+//! The encoder: writes values into a frame.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod text;
 

@@ -1,3 +1,5 @@
+//! Byte orders.
+
 /// The byte order of a message or of an encapsulation.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Endian {

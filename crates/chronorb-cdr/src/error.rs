@@ -1,3 +1,5 @@
+//! The error of encoding and decoding.
+
 /// The cause of a failure to write a value in CDR, or to read one.
 ///
 /// The layer above turns each of them into a system exception. The variant names the cause, and

@@ -1,3 +1,5 @@
+//! The IDL type `fixed`: decimal numbers with a fixed number of digits.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod arithmetic;
 pub(crate) mod bcd;

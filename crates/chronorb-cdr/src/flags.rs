@@ -1,3 +1,5 @@
+//! Bit masks as text.
+
 use std::fmt;
 
 /// Formats the names of the flags that are set in `bits`, and the remaining bits as a number.

@@ -1,3 +1,5 @@
+//! Frames: the buffers that messages are received into and written into.
+
 use std::fmt;
 use std::hint;
 

@@ -1,3 +1,5 @@
+//! Bounded strings that are stored in place.
+
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;

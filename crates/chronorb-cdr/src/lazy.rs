@@ -1,3 +1,5 @@
+//! Sequences that are decoded element by element.
+
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;

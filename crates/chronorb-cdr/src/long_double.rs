@@ -1,3 +1,5 @@
+//! The IDL type `long double`: 16 octets in the format binary128.
+
 use std::fmt;
 
 /// An IDL `long double`: IEEE 754 binary128.

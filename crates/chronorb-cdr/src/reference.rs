@@ -1,3 +1,5 @@
+//! Object references inside CDR data.
+
 use crate::{Cdr, CdrError, Decoder, Encoder};
 
 /// A typed object reference, as the ORB makes it.

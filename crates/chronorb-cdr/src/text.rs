@@ -1,3 +1,5 @@
+//! Code sets of characters and forms of wide characters.
+
 use std::fmt;
 
 /// The code set in which `char` and `string` travel.

@@ -1,3 +1,5 @@
+//! Type codes: descriptions of IDL types at run time.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 mod compare;
 mod decode;

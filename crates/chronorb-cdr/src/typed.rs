@@ -1,3 +1,5 @@
+//! The type code of each Rust type that an `any` can contain.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

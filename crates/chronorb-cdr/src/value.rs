@@ -1,3 +1,5 @@
+//! The trait of values that are written to and read from CDR, and its basic implementations.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 use crate::{CdrError, Char, CharSet, Decoder, Encoder, Endian, LongDouble, copied, memory};
 

@@ -1,3 +1,5 @@
+//! Tagged components of profiles.
+
 use chronorb_cdr::CdrError;
 
 use crate::codesets::CodeSetComponentInfo;

@@ -1,3 +1,5 @@
+//! System exceptions.
+
 use std::fmt;
 
 use chronorb_cdr::{CdrError, Decoder, Encoder};

@@ -1,3 +1,5 @@
+//! Interoperable object references.
+
 use std::fmt::{self, Write};
 use std::str::FromStr;
 

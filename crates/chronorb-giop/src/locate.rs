@@ -1,3 +1,5 @@
+//! Headers of locate requests and locate replies.
+
 use chronorb_cdr::{CdrError, Decoder, Encoder};
 
 use crate::{MessageProtocol, Target, Version};

@@ -1,3 +1,5 @@
+//! Policies in references, and their layouts.
+
 use chronorb_cdr::CdrError;
 
 use crate::encapsulation::{self, Reader};

@@ -1,3 +1,5 @@
+//! Profiles of references: the addresses at which an object is reached.
+
 use chronorb_cdr::{CdrError, Encoder};
 
 use crate::encapsulation::{self, Reader};

@@ -1,3 +1,5 @@
+//! An `any` that owns its octets.
+
 #![allow(clippy::disallowed_methods, reason = "an owned value is allocated")]
 use std::fmt;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Wide strings, as values of an `any`.
+
 use crate::{Cdr, CdrError, Decoder, Encoder, TypeCode, Typed};
 
 /// A `wstring` without a bound for use in an any. Rust represents both `string` and `wstring` as

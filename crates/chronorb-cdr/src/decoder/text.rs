@@ -1,3 +1,5 @@
+//! Decoding of characters and strings from the code sets of a connection.
+
 use super::Decoder;
 use crate::memory::plain_str;
 use crate::{CdrError, Char, CharSet, Endian, WideForm};

@@ -1,3 +1,5 @@
+//! Encoding of characters and strings in the code sets of a connection.
+
 use super::Encoder;
 use crate::memory::is_plain;
 use crate::{CdrError, Char, CharSet, WideForm, copied};

@@ -1,3 +1,5 @@
+//! Arithmetic of decimal numbers.
+
 use std::ops::Neg;
 
 use super::Fixed;

@@ -1,3 +1,5 @@
+//! Conversions of decimal numbers from and to integers, floating-point numbers and text.
+
 use std::fmt;
 use std::str::FromStr;
 

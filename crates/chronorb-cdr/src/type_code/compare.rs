@@ -1,3 +1,5 @@
+//! Equality and equivalence of type codes.
+
 use super::{TypeCode, unrolled};
 
 /// Comparisons, as CORBA 3.3 part 1, clause 8.11.1 has them.

@@ -1,3 +1,5 @@
+//! Decoding of type codes, within bounds of depth and size.
+
 use std::cell::RefCell;
 
 use super::encode::INDIRECTION;

@@ -1,3 +1,5 @@
+//! Type codes as text, in the syntax of IDL.
+
 use std::fmt;
 
 use super::TypeCode;

@@ -1,3 +1,5 @@
+//! Encoding of type codes, with indirections for recursive types.
+
 use super::{TypeCode, ValueMember, ValueModifier};
 use crate::{CdrError, CharSet, Encoder, MAX_DEPTH, TextForm, WideForm, stack};
 

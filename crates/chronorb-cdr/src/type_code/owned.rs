@@ -1,3 +1,5 @@
+//! A type code that owns its memory.
+
 #![allow(clippy::disallowed_methods, reason = "an owned value is allocated")]
 use std::cell::RefCell;
 use std::collections::BTreeMap;

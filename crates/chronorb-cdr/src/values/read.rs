@@ -1,3 +1,5 @@
+//! Decoding of value types: sharing, repository ids, chunks and truncation.
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Encoding of value types: sharing, repository ids and chunks.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

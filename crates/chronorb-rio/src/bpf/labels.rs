@@ -1,3 +1,5 @@
+//! Labels of BPF programs, and their places once they are known.
+
 use super::AssembleError;
 
 /// A jump target in a program.

@@ -1,3 +1,5 @@
+//! Headers of Ethernet frames, with VLAN tags.
+
 use super::network::{array, word};
 
 /// The length of an Ethernet header without a VLAN tag, in octets.

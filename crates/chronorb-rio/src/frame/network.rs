@@ -1,3 +1,5 @@
+//! Headers of IPv4 and IPv6 packets.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::HeadersError;

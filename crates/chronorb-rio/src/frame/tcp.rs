@@ -1,3 +1,5 @@
+//! Headers of TCP segments.
+
 use super::HeadersError;
 use super::network::array;
 

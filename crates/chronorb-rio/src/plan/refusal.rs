@@ -1,3 +1,5 @@
+//! Reasons for which a plan or a class is refused, and warnings.
+
 use std::fmt;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Reservations: the processor time and the packets that a class is promised.
+
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;

@@ -1,3 +1,5 @@
+//! Counters of a class in memory that other processes read.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use core::ffi::CStr;

@@ -1,3 +1,5 @@
+//! Snapshots of a running RIO and its classes.
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;

@@ -1,3 +1,5 @@
+//! The factory of a generated value type, its initializers and its registration.
+
 use chronorb_idl::model::{DefId, ValueType};
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -1,3 +1,5 @@
+//! The state of a generated value type: its struct, its base and its default.
+
 use chronorb_idl::model::{DefId, DefKind, ValueType};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};

@@ -1,3 +1,5 @@
+//! The receiving side of an AF_XDP socket.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::os::fd::{AsFd, BorrowedFd};

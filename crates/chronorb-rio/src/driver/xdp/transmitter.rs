@@ -1,3 +1,5 @@
+//! The transmitting side of an AF_XDP socket.
+
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::sync::Arc;
