@@ -17,6 +17,7 @@ mod rio;
 mod settings;
 #[cfg_attr(not(feature = "config-file"), path = "config/not_similar.rs")]
 mod similar;
+mod thread_count;
 mod wrapping;
 
 use std::ffi::OsString;
@@ -47,6 +48,7 @@ pub use filters::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters
 #[cfg(feature = "riop")]
 pub use rio::RioSettings;
 pub(crate) use settings::lacks;
+pub use thread_count::{NotThreadCount, ThreadCount};
 #[cfg(feature = "trace")]
 pub use wrapping::TraceSettings;
 
@@ -101,8 +103,9 @@ pub struct OrbConfig {
     /// `-ORBFileReferences`: whether `string_to_object`, and names with `-ORBDefaultInitRef`, may
     /// lead to `file:`. URLs of `-ORBInitRef` always may.
     pub file_references: bool,
-    /// `-ORBThreads`: threads of the default thread pool, 1 to 1024.
-    pub threads: u32,
+    /// `-ORBThreads`: threads of the default thread pool, 1 to 1024. It grows while all its threads
+    /// are busy, up to the greatest number.
+    pub threads: ThreadCount,
     /// `-ORBRealTime`: whether real-time scheduling is wanted.
     pub real_time: RealTimeMode,
     /// `-ORBLockMemory`: lock all memory of the process at start.
@@ -246,7 +249,7 @@ impl Default for OrbConfig {
             init_refs: Vec::new(),
             default_init_ref: None,
             file_references: true,
-            threads: 4,
+            threads: ThreadCount::DEFAULT,
             real_time: RealTimeMode::Preferred,
             lock_memory: false,
             priority_mapping: MappingKind::Linear,

@@ -73,8 +73,8 @@ pub use config::RioSettings;
 #[cfg(feature = "trace")]
 pub use config::TraceSettings;
 pub use config::{
-    Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, OrbConfig,
-    PriorityExcess, RealTimeMode, ThreadpoolStrategy,
+    Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, NotThreadCount,
+    OrbConfig, PriorityExcess, RealTimeMode, ThreadCount, ThreadpoolStrategy,
 };
 #[cfg(feature = "baselines")]
 pub use config::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};

@@ -675,7 +675,7 @@ fn a_set_is_not_left_alone_by_who_stays() {
         let other = {
             let (stays, woken) = (Arc::clone(&stays), Arc::clone(&woken));
             thread::spawn(move || {
-                if stays.go() {
+                if stays.go() && stays.has_stayers() {
                     stays.call_one(|(), _| woken.store(true, Relaxed));
                 }
             })

@@ -130,7 +130,8 @@ pub mod config {
     pub use chronorb_orb::TraceSettings;
     pub use chronorb_orb::{
         Architecture, CharCodeSet, Collocation, ConfigError, ConnectionStrategy, Demultiplexing,
-        OrbConfig, PriorityExcess, RealTimeMode, ThreadpoolStrategy, WaitPolicy,
+        NotThreadCount, OrbConfig, PriorityExcess, RealTimeMode, ThreadCount, ThreadpoolStrategy,
+        WaitPolicy,
     };
     #[cfg(feature = "baselines")]
     pub use chronorb_orb::{FilterDecision, FilteredRequest, RequestFilter, RequestFilters};

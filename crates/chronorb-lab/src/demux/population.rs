@@ -60,7 +60,7 @@ impl Home {
         let mut config = OrbConfig::default();
         config.orb_id = "lab".to_owned();
         config.listen_endpoints = endpoints.map_err(LabError::work("the endpoint"))?;
-        config.threads = 1;
+        config.threads = 1.into();
         config.real_time = RealTimeMode::Off;
         config.arena_size = 64 << 10;
         config.poa_demultiplexing = strategy;

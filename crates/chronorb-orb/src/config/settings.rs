@@ -254,7 +254,8 @@ settings! {
         Ok(())
     });
     "file_references", "-ORBFileReferences" => Bool(place!(file_references));
-    "threads", "-ORBThreads" => U32(place!(threads), 1, 1024);
+    "threads", "-ORBThreads" =>
+        Text(|config, text| parsed(text).map(|threads| config.threads = threads));
     "real_time", "-ORBRealTime" => Choice(choices!(real_time {
         "required" => RealTimeMode::Required,
         "preferred" => RealTimeMode::Preferred,
@@ -410,12 +411,6 @@ pub(crate) fn lacks(feature: &str) -> String {
     format!("this program is built without the feature {feature} of the crate chronorb")
 }
 
-#[cfg(any(
-    feature = "ssliop",
-    feature = "riop",
-    feature = "tracing",
-    feature = "access"
-))]
 pub(super) fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
     text: &str,
 ) -> Result<T, String> {

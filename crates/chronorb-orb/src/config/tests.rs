@@ -11,7 +11,7 @@ fn options_are_taken_out_of_the_command_line() {
     let mut line = args("prog|-ORBThreads|2|--mine|-ORBInitRef|Radar=corbaloc::h/Radar|x");
     let config = OrbConfig::read(&mut line).expect("a correct command line");
     assert_eq!(line, args("prog|--mine|x"));
-    assert_eq!(config.threads, 2);
+    assert_eq!(config.threads, ThreadCount::from(2));
     assert_eq!(
         config.init_refs,
         [("Radar".to_owned(), "corbaloc::h/Radar".to_owned())]
@@ -64,7 +64,7 @@ fn the_command_line_wins_over_the_file() {
     let mut line = args("-ORBThreads|2|-ORBConfigFile");
     line.push(file.path().display().to_string());
     let config = OrbConfig::read(&mut line).expect("a correct configuration");
-    assert_eq!(config.threads, 2);
+    assert_eq!(config.threads, ThreadCount::from(2));
     assert_eq!(config.request_timeout, Duration::from_millis(250));
     assert_eq!(config.listen_endpoints.len(), 2);
     assert_eq!(config.init_refs[0].0, "Radar");
@@ -190,7 +190,7 @@ fn an_architecture_of_a_later_source_wins_over_settings_of_an_earlier_one() {
     assert_eq!((connections, shared), (ConnectionStrategy::Leader, true));
     let config = read("|-ORBArchitecture|real-time");
     assert_eq!(choices(&config), choices(&OrbConfig::default()));
-    assert_eq!(config.threads, 7);
+    assert_eq!(config.threads, ThreadCount::from(7));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn what_is_not_utf_8_is_left_alone_or_refused() {
         strange(),
     ];
     let config = OrbConfig::read_os(&mut line).expect("a correct command line");
-    assert_eq!(config.threads, 2);
+    assert_eq!(config.threads, ThreadCount::from(2));
     assert_eq!(line, ["prog".into(), strange(), strange()]);
 
     let mut line = vec!["prog".into(), "-ORBId".into(), strange()];

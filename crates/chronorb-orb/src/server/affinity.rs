@@ -107,8 +107,21 @@ impl ConnectionAffinity {
     /// Calls back the thread that waits on a connection that another thread has ended.
     #[cold]
     pub(super) fn call_from(&self, connections: &Connections, key: Key) {
+        self.stays.call_from(
+            |at| *at == key,
+            |key, tid| self.wake(connections, *key, tid),
+        );
+    }
+
+    /// Calls back the threads of connections that were last used before a tick of the lane.
+    #[cold]
+    pub(super) fn call_idle_back(&self, connections: &Connections, before: u32) {
+        let is_idle = |key: &Key| {
+            let connection = connections.get(*key);
+            connection.is_some_and(|connection| connection.was_used_before(before))
+        };
         self.stays
-            .call_from(&key, |key, tid| self.wake(connections, *key, tid));
+            .call_from(is_idle, |key, tid| self.wake(connections, *key, tid));
     }
 
     /// Ends the wait of a thread on a connection.

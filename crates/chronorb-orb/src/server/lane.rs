@@ -142,8 +142,7 @@ impl ServerLane {
         let no_descriptor =
             |e: io::Error| no_resources(&core.incidents, &setup, "no descriptor", &e);
         let (reactor, stop, parking) = made.map_err(no_descriptor)?;
-        let strategy = core.config.threadpool_strategy;
-        let strategy = LaneStrategy::new(strategy, setup.static_threads, scheduler);
+        let strategy = LaneStrategy::new(&core.config, &setup, scheduler);
         let what = "threads cannot be called";
         let strategy = strategy.map_err(|e| no_resources(&core.incidents, &setup, what, &e))?;
         Ok(Self {
@@ -262,8 +261,14 @@ impl ServerLane {
     }
 
     /// Waits for an event for at most `patience`, and accepts new connections itself.
-    /// `called` says that the thread may be called by a kick.
-    pub(super) fn next_work(&self, patience: Option<Duration>, called: bool) -> Work {
+    /// `called` says that the thread may be called by a kick. A thread with a request that leaves
+    /// the reactor empty may `grow` the lane, which returns whether another thread comes.
+    pub(super) fn next_work(
+        &self,
+        patience: Option<Duration>,
+        called: bool,
+        grow: impl FnOnce() -> bool,
+    ) -> Work {
         let patience = match (patience, self.idle_look()) {
             (Some(patience), Some(idle)) => Some(patience.min(idle)),
             (patience, idle) => patience.or(idle),
@@ -281,6 +286,8 @@ impl ServerLane {
                 let waited = self.wait(time_out, called);
                 if affinity.stays.go()
                     && matches!(waited, Ok(Some(event)) if event.token < ACCEPTORS)
+                    && !grow()
+                    && affinity.stays.has_stayers()
                 {
                     affinity.call_one_back(&self.connections);
                 }
@@ -308,6 +315,21 @@ impl ServerLane {
                 },
             },
         }
+    }
+
+    /// Ends the part of the calling thread, which was idle, in the lane, if the lane has grown and
+    /// another thread is at the reactor. Calls threads back from idle connections.
+    #[cold]
+    pub(super) fn shrink(&self) -> bool {
+        let (Some(growth), Some(affinity)) = (self.strategy.growth(), self.strategy.affinity())
+        else {
+            return false;
+        };
+        if is_turn(&growth.next_look, growth.idle_timeout) {
+            let before = growth.mark.swap(self.load.advance(), Ordering::Relaxed);
+            affinity.call_idle_back(&self.connections, before);
+        }
+        affinity.stays.is_attended() && growth.shrink()
     }
 
     /// Reports why the lane ends, once for all its threads.

@@ -10,6 +10,7 @@ mod end;
 mod endpoints;
 #[cfg(feature = "baselines")]
 mod filter;
+mod growth;
 mod input;
 mod lane;
 mod listening;

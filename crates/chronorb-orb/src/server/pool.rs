@@ -93,11 +93,17 @@ impl ServerPool {
         if let Some(pool) = &pools.default {
             return Ok(pool.clone());
         }
+        let threads = core.config.threads;
         let spec = PoolSpec {
             lanes: vec![LaneSpec {
                 priority: None,
-                static_threads: core.config.threads,
-                dynamic_threads: 0,
+                static_threads: threads.least(),
+                // A queue in the order of arrival is there to be served by a fixed number.
+                dynamic_threads: if core.config.threadpool_strategy.keeps_order() {
+                    0
+                } else {
+                    threads.most() - threads.least()
+                },
             }],
             stack_size: 0,
             laned: false,

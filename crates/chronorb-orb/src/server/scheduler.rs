@@ -104,8 +104,11 @@ impl PoolScheduler {
     #[allow(clippy::disallowed_methods, reason = "once for each pool")]
     pub(super) fn new(setup: SchedulerSetup, lanes: &[LaneSetup]) -> std::io::Result<Option<Self>> {
         let borrowing = setup.borrowing && lanes.len() > 1;
-        let on_demand = lanes.iter().any(|lane| lane.dynamic_threads > 0);
         let readers_dispatch = setup.strategy.readers_dispatch();
+        // Threads that dispatch what they read start others by themselves, if there is one.
+        let on_demand = lanes.iter().any(|lane| {
+            lane.dynamic_threads > 0 && (!readers_dispatch || lane.static_threads == 0)
+        });
         if readers_dispatch && !borrowing && !on_demand && setup.buffering.is_none() {
             return Ok(None);
         }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::growth::Growth;
 use super::lane::ServerLane;
 use super::pool::ServerPool;
 use super::watch::are_times_wanted;
@@ -65,7 +66,10 @@ fn of_lane(lane: &ServerLane, known: &[chronorb_rt::ThreadInfo]) -> LaneSnapshot
             let (permits, _, waiting) = scheduler.workers(lane.index()).counts();
             (permits, waiting)
         }
-        None => (setup.static_threads, 0),
+        None => {
+            let grown = lane.strategy.growth().map_or(0, Growth::threads);
+            (setup.static_threads + grown, 0)
+        }
     };
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let threads = watch.threads();

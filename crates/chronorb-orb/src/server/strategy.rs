@@ -8,6 +8,8 @@ use chronorb_rt::Key;
 use chronorb_transport::Interest;
 
 use super::affinity::ConnectionAffinity;
+use super::growth::Growth;
+use super::lane::setup::LaneSetup;
 use super::scheduler::PoolScheduler;
 use crate::config::{OrbConfig, ThreadpoolStrategy};
 use crate::rtcorba::{LaneSpec, PoolSpec};
@@ -16,8 +18,12 @@ use crate::upcall::Parks;
 /// The strategy of a lane, with the state that its threads share.
 pub(super) enum LaneStrategy {
     /// Each thread dispatches what it reads: Leader/Followers, and the one thread of a reactor.
-    /// Threads may have an affinity to connections.
-    Leaders(Option<ConnectionAffinity>),
+    Leaders {
+        /// The affinity of its threads to connections, where there are several.
+        affinity: Option<ConnectionAffinity>,
+        /// The growth of a lane with dynamic threads.
+        growth: Option<Growth>,
+    },
     /// One thread accepts, and each connection has a thread.
     ThreadPerConnection(ConnectionAffinity),
     /// A scheduler decides which thread dispatches a request, and when.
@@ -40,21 +46,28 @@ pub(super) enum ThreadPart {
 }
 
 impl LaneStrategy {
-    /// The strategy of a lane of `threads` threads, in a pool with this scheduler.
+    /// The strategy of a lane, in a pool with this scheduler.
     ///
     /// # Errors
     /// Those of installing the signal that ends waits on connections.
     pub(super) fn new(
-        strategy: ThreadpoolStrategy,
-        threads: u32,
+        config: &OrbConfig,
+        setup: &LaneSetup,
         scheduler: Option<&Arc<PoolScheduler>>,
     ) -> io::Result<Self> {
-        Ok(match (scheduler, strategy) {
+        Ok(match (scheduler, config.threadpool_strategy) {
             (Some(scheduler), _) => Self::Scheduled(scheduler.clone()),
             (None, ThreadpoolStrategy::ThreadPerConnection) => {
                 Self::ThreadPerConnection(ConnectionAffinity::until_the_end()?)
             }
-            (None, _) => Self::Leaders(ConnectionAffinity::new(threads)),
+            (None, _) => {
+                let (least, more) = (setup.static_threads, setup.dynamic_threads);
+                let idle_timeout = config.dynamic_thread_idle_timeout;
+                Self::Leaders {
+                    affinity: ConnectionAffinity::new(least.saturating_add(more)),
+                    growth: (more > 0).then(|| Growth::new(more, idle_timeout)),
+                }
+            }
         })
     }
 
@@ -63,7 +76,7 @@ impl LaneStrategy {
     pub(super) fn scheduler(&self) -> Option<&PoolScheduler> {
         match self {
             Self::Scheduled(scheduler) => Some(scheduler),
-            Self::Leaders(_) | Self::ThreadPerConnection(_) => None,
+            Self::Leaders { .. } | Self::ThreadPerConnection(_) => None,
         }
     }
 
@@ -71,9 +84,18 @@ impl LaneStrategy {
     #[inline]
     pub(super) fn affinity(&self) -> Option<&ConnectionAffinity> {
         match self {
-            Self::Leaders(affinity) => affinity.as_ref(),
+            Self::Leaders { affinity, .. } => affinity.as_ref(),
             Self::ThreadPerConnection(affinity) => Some(affinity),
             Self::Scheduled(_) => None,
+        }
+    }
+
+    /// The growth of the lane, if it has dynamic threads without a scheduler.
+    #[inline]
+    pub(super) fn growth(&self) -> Option<&Growth> {
+        match self {
+            Self::Leaders { growth, .. } => growth.as_ref(),
+            Self::ThreadPerConnection(_) | Self::Scheduled(_) => None,
         }
     }
 
@@ -81,7 +103,7 @@ impl LaneStrategy {
     pub(super) fn parts(&self, threads: u32, reads: bool) -> [(ThreadPart, u32); 2] {
         const NONE: (ThreadPart, u32) = (ThreadPart::Leader, 0);
         match self {
-            Self::Leaders(_) => [(ThreadPart::Leader, threads), NONE],
+            Self::Leaders { .. } => [(ThreadPart::Leader, threads), NONE],
             Self::ThreadPerConnection(_) => [(ThreadPart::Acceptor, 1), NONE],
             // One thread reads while all others dispatch.
             Self::Scheduled(scheduler) if scheduler.strategy.readers_dispatch() => {
@@ -100,7 +122,7 @@ impl LaneStrategy {
         match self {
             // A thread with its own connection has no others to serve.
             Self::ThreadPerConnection(_) => Parks::No,
-            Self::Leaders(_) | Self::Scheduled(_) => Parks::Yes,
+            Self::Leaders { .. } | Self::Scheduled(_) => Parks::Yes,
         }
     }
 
@@ -109,7 +131,7 @@ impl LaneStrategy {
         match self {
             // There is room to send at once, so the event starts its thread before a request.
             Self::ThreadPerConnection(_) => Interest::ReadWrite,
-            Self::Leaders(_) | Self::Scheduled(_) => Interest::Read,
+            Self::Leaders { .. } | Self::Scheduled(_) => Interest::Read,
         }
     }
 

@@ -12,6 +12,7 @@ use chronorb_rt::{Backoff, Deadline, Key, Monotonic, ThreadBuilder, thread_id};
 use chronorb_transport::Event;
 
 use super::at::At;
+use super::growth::{Growth, GrowthStep};
 use super::lane::setup::set_lane_of_thread;
 use super::lane::{ServerLane, Work};
 use super::scheduler::PoolScheduler;
@@ -83,13 +84,13 @@ pub(super) fn start_one(
         return Err(no_thread(lane, &"no memory for its arena (-ORBArenaSize)"));
     }
     let watch = Arc::new(ThreadWatch::new(name.clone()));
-    let worker = Worker::new(core, lane, watch);
+    let (for_core, for_lane) = (core.clone(), lane.clone());
     lane.running.fetch_add(1, Ordering::AcqRel);
     let spawned = ThreadBuilder::new(name)
         .scheduling(setup.scheduling)
         .stack_size(setup.stack_size)
         .prefault_stack(true)
-        .spawn(move || run(worker, part));
+        .spawn(move || run(Worker::new(&for_core, &for_lane, watch), part));
     spawned.map(drop).map_err(|error| {
         lane.leave_one(core);
         no_thread(lane, &error)
@@ -123,14 +124,14 @@ fn run(mut worker: Worker, part: ThreadPart) {
             worker.serve_connection(&lane, key);
         }
         (LaneStrategy::Scheduled(scheduler), ThreadPart::Reader) => {
-            serve_events(&mut worker, &lane, Some(scheduler));
+            read_for_others(&mut worker, &lane, scheduler);
         }
         (LaneStrategy::Scheduled(scheduler), part) => {
             serve_as_member(&mut worker, &lane, scheduler, part);
         }
         (_, _) => {
             worker.become_stayer();
-            serve_events(&mut worker, &lane, None);
+            serve_as_leader(&mut worker, &lane);
         }
     }
     lane.watch.leave(&worker.watch);
@@ -145,20 +146,69 @@ impl Drop for ExitGuard<'_> {
     }
 }
 
-/// Serves the events of the lane, of which the kernel gives each to one of its threads. A reader
-/// under a scheduler never dispatches.
-fn serve_events(worker: &mut Worker, lane: &ServerLane, scheduler: Option<&PoolScheduler>) {
+/// Reads the requests of the lane for its dispatchers.
+fn read_for_others(worker: &mut Worker, lane: &ServerLane, scheduler: &PoolScheduler) {
     loop {
         worker.watch.set(Activity::Waiting);
-        match lane.next_work(None, false) {
+        match lane.next_work(None, false, || false) {
             Work::Serve { key, event } => worker.serve(lane, key, event),
             Work::Resume => worker.resume(lane),
             Work::Nothing => {}
             Work::Stop => return,
         }
-        if let Some(scheduler) = scheduler {
-            // A permit that no request used goes back.
-            worker.give_permit_back(scheduler);
+        // A permit that no request used goes back.
+        worker.give_permit_back(scheduler);
+    }
+}
+
+/// Serves the events of the lane, of which the kernel gives each to one of its threads, until the
+/// lane ends or has a thread too many.
+fn serve_as_leader(worker: &mut Worker, lane: &Arc<ServerLane>) {
+    let growth = lane.strategy.growth();
+    if let Some(growth) = growth {
+        growth.arrive();
+    }
+    let mut idle_since = None;
+    loop {
+        worker.watch.set(Activity::Waiting);
+        let patience = growth.and_then(Growth::patience);
+        let idle_until =
+            patience.map(|patience| *idle_since.get_or_insert_with(Monotonic::now) + patience);
+        let core = &worker.core;
+        match lane.next_work(patience, false, || grow(core, lane)) {
+            Work::Serve { key, event } => worker.serve(lane, key, event),
+            Work::Resume => worker.resume(lane),
+            Work::Nothing => {
+                if idle_until.is_some_and(|until| Monotonic::now() >= until) {
+                    if lane.shrink() {
+                        return;
+                    }
+                    idle_since = None;
+                }
+                continue;
+            }
+            Work::Stop => return,
+        }
+        idle_since = None;
+    }
+}
+
+/// Starts another thread for a lane whose last one leaves the reactor. Returns whether a thread
+/// will come there.
+#[cold]
+fn grow(core: &Arc<Core>, lane: &Arc<ServerLane>) -> bool {
+    let Some(growth) = lane.strategy.growth() else {
+        return false;
+    };
+    match growth.step() {
+        GrowthStep::UnderWay => true,
+        GrowthStep::AtBound => false,
+        GrowthStep::Start => {
+            let started = start_one(core, lane, ThreadPart::Leader).is_ok();
+            if !started {
+                growth.give_up();
+            }
+            started
         }
     }
 }
@@ -167,7 +217,7 @@ fn serve_events(worker: &mut Worker, lane: &ServerLane, scheduler: Option<&PoolS
 fn accept_for_others(worker: &Worker, lane: &Arc<ServerLane>) {
     loop {
         worker.watch.set(Activity::Waiting);
-        match lane.next_work(None, false) {
+        match lane.next_work(None, false, || false) {
             Work::Serve { key, event } => start_or_flush(&worker.core, lane, key, event),
             // No request is parked at this lane.
             Work::Resume | Work::Nothing => {}
@@ -219,7 +269,7 @@ fn serve_as_member(
             let patience = scheduler.patience(lane.index());
             match part {
                 ThreadPart::Leader => {
-                    work = lane.next_work(patience, scheduler.kick.is_some());
+                    work = lane.next_work(patience, scheduler.kick.is_some(), || false);
                 }
                 // `stop` wakes the members that are idle by then.
                 _ if lane.is_stopping() => {}

@@ -46,7 +46,7 @@ fn a_call_of_a_group_allocates_nothing() {
     let requests = Arc::new(Gate::new(0));
     let allocated = Arc::new(AtomicU64::new(0));
     // One thread serves all.
-    let server = group_orb_with(|config| config.threads = 1);
+    let server = group_orb_with(|config| config.threads = 1.into());
     let root = server.root_poa().expect("the endpoint opens");
     let counter = Counter {
         requests: requests.clone(),

@@ -60,6 +60,7 @@ mod pools {
     mod end;
     #[cfg(feature = "baselines")]
     mod filter_chain;
+    mod growth;
     mod lanes;
     mod model;
     mod overload;

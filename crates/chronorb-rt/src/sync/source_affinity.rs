@@ -65,11 +65,22 @@ impl<P> SourceAffinity<P> {
         self.at_set.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Counts the calling thread as gone from the set. Returns whether another one must be
-    /// [called](Self::call_one), unless this one comes back soon.
+    /// Counts the calling thread as gone from the set. Returns whether the set is empty now. Unless
+    /// this thread comes back soon or a further one comes, another must be
+    /// [called](Self::call_one) if [one stays](Self::has_stayers).
     pub fn go(&self) -> bool {
-        let is_last = self.at_set.fetch_sub(1, Ordering::AcqRel) == 1;
-        is_last && self.staying.fetch_add(0, Ordering::AcqRel) > 0
+        self.at_set.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Whether a thread stays, for one that has left the set empty.
+    pub fn has_stayers(&self) -> bool {
+        self.staying.fetch_add(0, Ordering::AcqRel) > 0
+    }
+
+    /// Whether a thread is at the set, for one that is not and will not come back. If that other
+    /// thread goes, it learns that the set is empty.
+    pub fn is_attended(&self) -> bool {
+        self.at_set.load(Ordering::Acquire) > 0
     }
 
     /// Whether a thread may try to stay, after an event at the set. Others must be at the set, and
@@ -131,13 +142,10 @@ impl<P> SourceAffinity<P> {
         }
     }
 
-    /// Calls the threads that stay at a source.
-    pub fn call_from(&self, place: &P, wake: impl Fn(&P, u32))
-    where
-        P: PartialEq,
-    {
+    /// Calls the threads that stay at sources of which `is_called` is true.
+    pub fn call_from(&self, is_called: impl Fn(&P) -> bool, wake: impl Fn(&P, u32)) {
         let stayers = self.stayers.lock();
-        for stayer in stayers.iter().filter(|(at, _)| at == place) {
+        for stayer in stayers.iter().filter(|(at, _)| is_called(at)) {
             call(stayer, true, &wake);
         }
     }
@@ -255,8 +263,8 @@ mod tests {
         let (stays, [first, second, third]) = three_that_stay();
         assert!(second.waits());
         let woken = RefCell::new(Vec::new());
-        stays.call_from(&2, |_, tid| woken.borrow_mut().push(tid));
-        stays.call_from(&3, |_, tid| woken.borrow_mut().push(tid));
+        stays.call_from(|at| *at == 2, |_, tid| woken.borrow_mut().push(tid));
+        stays.call_from(|at| *at == 3, |_, tid| woken.borrow_mut().push(tid));
         assert_eq!(
             *woken.borrow(),
             [2],

@@ -57,7 +57,7 @@ fn a_configuration_file_is_small_and_regular() {
         OrbConfig::read(&mut vec!["-ORBConfigFile".to_owned(), path])
     };
     fs::write(&file, "threads = 3\n").expect("it is written");
-    assert_eq!(read(&file).expect("it reads").threads, 3);
+    assert_eq!(read(&file).expect("it reads").threads, 3.into());
     fs::write(&file, format!("threads = 3\n#{}", "x".repeat(1 << 20))).expect("it is written");
     let large = read(&file).expect_err("it is refused").to_string();
     assert!(large.contains("larger than 1 MiB"), "{large}");

@@ -204,7 +204,7 @@ impl Drop for Bomb {
 
 #[test]
 fn servants_that_panic_wherever_they_can_stop_neither_lanes_nor_shutdown() {
-    let s = served_by(orb_with(|config| config.threads = 1));
+    let s = served_by(orb_with(|config| config.threads = 1.into()));
     let root = s.server.root_poa().expect("it exists");
     let bomb = root.serve(Bomb).expect("it activates");
     let bomb = s

@@ -24,7 +24,7 @@ const STRATEGIES: &[ThreadpoolStrategy] = &[
 /// Returns a site whose server has one serving thread.
 fn one_thread(strategy: ThreadpoolStrategy, configure: impl FnOnce(&mut OrbConfig)) -> Site {
     site_with(|config| {
-        config.threads = 1;
+        config.threads = 1.into();
         config.threadpool_strategy = strategy;
         configure(config);
     })
@@ -181,7 +181,7 @@ fn their_manager_and_their_poa_may_go_away() {
 fn one_thread_at_a_time_whatever_waits() {
     for strategy in STRATEGIES.iter().copied() {
         let s = site_with(|config| {
-            config.threads = 3;
+            config.threads = 3.into();
             config.threadpool_strategy = strategy;
         });
         let poa = s.poa("single", &[SINGLE]);

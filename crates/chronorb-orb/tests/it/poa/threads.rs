@@ -174,7 +174,7 @@ fn leave(s: &Site, object: &Object, operation: &'static str) {
 }
 
 fn with_one_thread() -> Site {
-    site_with(|config| config.threads = 1)
+    site_with(|config| config.threads = 1.into())
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn the_main_thread_serves_at_the_priority_of_the_request() {
 #[test]
 fn requests_that_wait_for_the_main_thread_are_bounded() {
     let s = site_with(|config| {
-        config.threads = 1;
+        config.threads = 1.into();
         config.max_main_thread_requests = 2;
     });
     let poa = s.poa("main", &[MAIN]);

@@ -16,7 +16,7 @@ use crate::support::{PATIENCE, ProbeSkeleton, ServedProbe, add, nothing, orb_wit
 /// Returns a server with this many threads, which read and serve.
 fn server_of(threads: u32, waiting: WaitPolicy) -> Orb {
     orb_with(|config| {
-        config.threads = threads;
+        config.threads = threads.into();
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         config.server_wait = waiting;
     })
@@ -289,7 +289,7 @@ fn a_client_that_breaks_its_promise_is_served_all_the_same() {
 fn nobody_turns_round_while_who_stays_serves_a_client_that_has_gone() {
     let reads = Arc::new(AtomicU32::new(0));
     let server = orb_with(|config| {
-        config.threads = 4;
+        config.threads = 4.into();
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         let reads = reads.clone();
         config.stage_probe = Some(StageProbe::new(move |stage| {
@@ -329,7 +329,7 @@ fn a_message_that_does_not_go_on_ends_a_connection_that_is_stayed_with() {
         (WaitPolicy::Poll, true),
     ] {
         let server = orb_with(|config| {
-            config.threads = 2;
+            config.threads = 2.into();
             config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
             config.server_wait = waiting;
             config.input_timeout = Duration::from_millis(200);
@@ -362,7 +362,7 @@ fn a_message_that_does_not_go_on_ends_a_connection_that_is_stayed_with() {
 fn whoever_stays_lets_a_connection_go_that_others_have_ended() {
     let server = orb_with(|config| {
         // One thread stays, and the set still has a waiting thread.
-        config.threads = 6;
+        config.threads = 6.into();
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         config.input_timeout = Duration::from_secs(5);
     });

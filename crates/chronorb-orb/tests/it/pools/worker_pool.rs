@@ -114,7 +114,7 @@ fn it_has_no_lanes() {
 fn the_orbs_own_pool_is_one_too() {
     let server = orb_with(|config| {
         config.threadpool_strategy = WorkerPool;
-        config.threads = 3;
+        config.threads = 3.into();
     });
     let root = server.root_poa().expect("it is open");
     let object = root

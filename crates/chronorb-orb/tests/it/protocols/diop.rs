@@ -161,7 +161,7 @@ fn new_peers_without_end_leave_others_their_turn() {
         let endpoints = "iiop://127.0.0.1:0;diop://127.0.0.1:0";
         config.listen_endpoints = parse_endpoints(endpoints).expect("endpoints");
         config.max_connections = 64;
-        config.threads = 1;
+        config.threads = 1.into();
     }));
     assert_eq!(add(&s.object, 1, 2), Ok(3));
     let over = AtomicBool::new(false);

@@ -142,7 +142,7 @@ impl GiverFixture {
 
     /// Creates it with one thread, so that no other can be sending.
     fn by_one_thread() -> Self {
-        Self::by(orb_with(|config| config.threads = 1), orb())
+        Self::by(orb_with(|config| config.threads = 1.into()), orb())
     }
 
     fn by(server: Orb, client: Orb) -> Self {

@@ -38,7 +38,7 @@ fn server(lite: bool) -> ServedProbe {
 fn server_of_one_thread() -> ServedProbe {
     served_by(orb_with(|config| {
         config.giop_lite = true;
-        config.threads = 1;
+        config.threads = 1.into();
     }))
 }
 

@@ -37,7 +37,7 @@ fn by_shared_memory(endpoint: &str, configure: impl FnOnce(&mut OrbConfig)) -> O
 /// Returns a server with two threads that read and serve, with this wait strategy.
 fn server(waiting: WaitPolicy) -> Orb {
     by_shared_memory("shmiop://", |config| {
-        config.threads = 2;
+        config.threads = 2.into();
         config.threadpool_strategy = ThreadpoolStrategy::LeaderFollowers;
         config.server_wait = waiting;
     })

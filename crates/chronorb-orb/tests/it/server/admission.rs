@@ -296,7 +296,7 @@ fn the_longest_idle_connection_makes_room() {
 fn where_all_are_in_use_the_newcomer_is_told_in_order() {
     let place = by_tcp(&|config| {
         config.max_connections = 1;
-        config.threads = 2;
+        config.threads = 2.into();
     });
     let s = &place.served;
     std::thread::scope(|threads| {

@@ -323,7 +323,7 @@ fn who_sends_half_a_line_or_nothing_or_goes_disturbs_nobody() {
 #[test]
 fn who_only_asks_and_never_reads_is_let_go() {
     // Answers are long if there are many threads.
-    let m = monitored_with(|config| config.threads = 32);
+    let m = monitored_with(|config| config.threads = 32.into());
     let _root = m.orb.root_poa().expect("the endpoint opens");
     let mut stream = m.stream();
     stream

@@ -166,7 +166,7 @@ pub(crate) fn site() -> Site {
 
 pub(crate) fn site_with(configure: impl FnOnce(&mut OrbConfig)) -> Site {
     let server = orb_with(|config| {
-        config.threads = 4;
+        config.threads = 4.into();
         configure(config);
     });
     let root = server.root_poa().expect("the endpoint opens");

@@ -298,7 +298,7 @@ fn that_an_object_is_gone_is_an_answer_and_no_exception() {
 fn an_unfinished_message_is_given_up_on_a_busy_lane_too() {
     let s = served_by(orb_with(|config| {
         config.input_timeout = Duration::from_millis(1);
-        config.threads = 1;
+        config.threads = 1.into();
     }));
     let mut peer = connect(&s);
     peer.write_all(b"GIOP\x01\x02\x01").expect("it is there");
@@ -319,7 +319,7 @@ fn a_message_whose_rest_waits_for_a_busy_lane_is_not_late() {
     let time_out = Duration::from_secs(2);
     let s = served_by(orb_with(|config| {
         config.input_timeout = time_out;
-        config.threads = 1;
+        config.threads = 1.into();
     }));
     let mut peer = connect(&s);
     let message = request(&s, Version::V1_2);
@@ -339,7 +339,7 @@ fn a_message_whose_rest_waits_for_a_busy_lane_is_not_late() {
 
 #[test]
 fn cancellations_without_end_do_not_keep_a_thread() {
-    let s = served_by(orb_with(|config| config.threads = 1));
+    let s = served_by(orb_with(|config| config.threads = 1.into()));
     let mut peer = connect(&s);
     // An incomplete fragmented request, and cancellations of other requests.
     let mut octets =
@@ -476,7 +476,7 @@ fn fragments_without_end_are_cut_off() {
 fn who_does_not_read_its_replies_holds_up_nobody() {
     let s = served_by(orb_with(|config| {
         config.max_buffered_octets = 1 << 20;
-        config.threads = 1;
+        config.threads = 1.into();
     }));
     let mut peer = connect(&s);
     peer.set_write_timeout(Some(Duration::from_millis(200)))

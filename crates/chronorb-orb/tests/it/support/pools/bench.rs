@@ -48,7 +48,7 @@ impl Bench {
         let orb_id = format!("bench{}", NUMBERS.fetch_add(1, Ordering::Relaxed));
         let server = orb_with(|config| {
             config.orb_id.clone_from(&orb_id);
-            config.threads = 1;
+            config.threads = 1.into();
             config.threadpool_strategy = case.strategy;
             // Dynamic threads do not end, unless a test sets another value.
             config.dynamic_thread_idle_timeout = Duration::from_secs(3600);

@@ -128,6 +128,15 @@ impl Case {
         asked.or_else(|| self.has_queues().then_some(4096))
     }
 
+    /// Returns whether a lane's dynamic thread starts when the last thread leaves the reactor, and
+    /// so before a request needs it.
+    pub(crate) fn grows_ahead(&self) -> bool {
+        self.strategy == ThreadpoolStrategy::LeaderFollowers
+            && matches!(self.buffering, Buffering::Off)
+            && !self.borrowing
+            && self.threads == Threads::Mixed
+    }
+
     /// Returns whether the strategy inherently queues requests, and serves them in the order of
     /// arrival.
     pub(crate) fn has_queues(&self) -> bool {
