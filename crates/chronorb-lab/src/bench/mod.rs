@@ -34,7 +34,7 @@ pub(crate) mod work;
 use crate::error::LabError;
 use crate::process::{self, Parent};
 
-pub(crate) use callers::{elapsed_ns, with_callers};
+pub(crate) use callers::with_callers;
 pub(crate) use certificates::Certificates;
 pub(crate) use client::{CLIENT, ClientSpec, MeasuredCalls, Pace, PacedRun, client_main};
 pub(crate) use fleet::{Fleet, OrbSettings};
@@ -49,7 +49,7 @@ pub use place::{CallScheduling, Placement};
 pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};
 pub(crate) use server::{
     Model, OBJECT, ObjectReferences, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec,
-    options, orb as start_orb, priority, real_time_options, serve, server_main,
+    options, orb as start_orb, real_time_options, serve, server_main,
 };
 pub(crate) use tap::{TapResult, tap, tap_group, tap_with};
 

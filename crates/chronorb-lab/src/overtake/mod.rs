@@ -7,13 +7,11 @@
 //! All cases take turns in each round, so that each is compared with the idle machine of the same
 //! minute.
 //!
-//! The servers and the measured client are those of the `bench` module. The clients of the load
-//! are this very program, called with the hidden command [`CHILD_COMMAND`](crate::CHILD_COMMAND).
-//! They report that they are connected, and after each span the effect of the load.
+//! The servers and the clients are those of the `bench` module. The clients of the load report its
+//! effect after each span.
 
 mod case;
 mod claims;
-mod client;
 mod fleet;
 mod outcome;
 mod plan;
@@ -27,7 +25,6 @@ use crate::experiment::Experiment;
 use crate::watch::Watch;
 
 pub use case::{CallSeries, OvertakeCase, OvertakeLoad, OvertakePool, OvertakeTrial, Strategy};
-pub(crate) use client::{CLIENT, client_main};
 pub use outcome::{OvertakeOutcome, OvertakeRow};
 pub use plan::OvertakePlan;
 

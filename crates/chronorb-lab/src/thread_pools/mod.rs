@@ -7,14 +7,7 @@
 //! the paper's statements about thread pools of Real-time CORBA (module `semantics`): buffers,
 //! borrowing, threads on demand, and priorities.
 //!
-//! The processes run the same program with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with
-//! it:
-//!
-//! | child | says | hears |
-//! |---|---|---|
-//! | server | the reference of its object | the end of its input: shut down |
-//! | client | that it is connected; then for each batch that it has warmed up, and the time of the batch | each batch, and to go on; at last, to end |
+//! Servers and clients are those of the `bench` module.
 
 mod claims;
 mod fleet;
@@ -36,7 +29,6 @@ use fleet::{RequestBatch, StrategyFleet, Terms};
 
 pub use crate::inversion::CpuPlacement as Place;
 pub use crate::overtake::Strategy;
-pub(crate) use fleet::{CLIENT, client_main};
 pub use outcome::{PoolRow, PoolTrial, ThreadPoolsOutcome};
 pub use plan::{PoolCell, ThreadPoolsPlan, Threads};
 pub use semantics::{Observation, Promise};
