@@ -48,8 +48,8 @@ pub use order::{Operation, Sizes, Waits};
 pub use place::{CallScheduling, Placement};
 pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};
 pub(crate) use server::{
-    Model, OBJECT, ObjectReferences, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec,
-    options, orb as start_orb, real_time_options, serve, server_main,
+    LOOPBACK, Model, OBJECT, ObjectReferences, ObjectSpec, PoolSpec, SERVER, ServantSpec,
+    ServerSpec, options, orb as start_orb, real_time_options, serve, server_main,
 };
 pub(crate) use tap::{TapResult, tap, tap_group, tap_with};
 

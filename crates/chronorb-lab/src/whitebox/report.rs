@@ -9,9 +9,7 @@ use super::architectures;
 use super::case::MIRRORED;
 use super::client::RUNS;
 use super::counts::Counts;
-use super::outcome::{
-    ArchitectureCosts, CaseCosts, SideCosts, Subject, WhiteboxOutcome, WhiteboxSide,
-};
+use super::outcome::{SideCosts, WhiteboxOutcome, WhiteboxSide};
 use super::published::{PUBLISHED, SOURCE};
 use super::{Whitebox, claims};
 use crate::Claim;
@@ -45,14 +43,12 @@ impl Findings for WhiteboxOutcome {
     }
 
     fn figures(&self) -> Value {
-        let cases = self.rows.iter().map(CaseCosts::figures);
-        let architectures = self.architectures.iter();
-        let architectures = architectures.map(ArchitectureCosts::figures);
+        let rows = self.rows.iter().chain(&self.architectures);
         json!({
             "experiment": Whitebox::NAME,
             "environment": self.environment,
             "runs": RUNS,
-            "rows": cases.chain(architectures).collect::<Vec<_>>(),
+            "rows": rows.map(SideCosts::figures).collect::<Vec<_>>(),
             "not_counted": self.untraced,
             "published_lock_operations": PUBLISHED,
             "claims": self.claims(),
@@ -148,15 +144,15 @@ fn by_case(outcome: &WhiteboxOutcome) -> Table {
 }
 
 /// Tabulates both sides of each subject below its heading.
-pub(super) fn by_side<S: Subject>(
+pub(super) fn by_side(
     heading: &str,
     columns: &str,
-    rows: &[SideCosts<S>],
-    cells: impl Fn(&SideCosts<S>) -> Vec<String>,
+    rows: &[SideCosts],
+    cells: impl Fn(&SideCosts) -> Vec<String>,
 ) -> Table {
     let lines = rows.iter().flat_map(|row| {
         let is_first = row.side == WhiteboxSide::Client;
-        let heading = is_first.then(|| (row.subject.heading(), Vec::new()));
+        let heading = is_first.then(|| (row.case.heading(), Vec::new()));
         let line = (row.side.name().to_owned(), cells(row));
         heading.into_iter().chain([line])
     });
@@ -164,17 +160,15 @@ pub(super) fn by_side<S: Subject>(
 }
 
 /// Lists the system calls of each subject and side.
-pub(super) fn system_calls<S: Subject>(
-    rows: &[SideCosts<S>],
-) -> impl Iterator<Item = (String, String)> {
+pub(super) fn system_calls(rows: &[SideCosts]) -> impl Iterator<Item = (String, String)> {
     rows.iter().map(|row| {
-        let name = format!("{}, {}", row.subject.title(), row.side.name());
+        let name = format!("{}, {}", row.case.title, row.side.name());
         (name, per_call(row))
     })
 }
 
 /// Renders the system calls of one call, the most frequent first.
-pub(super) fn per_call<S: Subject>(row: &SideCosts<S>) -> String {
+pub(super) fn per_call(row: &SideCosts) -> String {
     let Some(calls) = &row.system_calls else {
         return "not counted".to_owned();
     };
@@ -196,7 +190,7 @@ fn beside_the_papers(outcome: &WhiteboxOutcome) -> [SidesFigures; 2] {
         ("Half-Sync/Half-Async", "half-sync"),
     ]
     .map(|(name, case)| {
-        let locks = |side| outcome.row(case, side).map(CaseCosts::paper_locks);
+        let locks = |side| outcome.row(case, side).map(SideCosts::paper_locks);
         (name.to_owned(), WhiteboxSide::ALL.map(locks))
     })
 }
