@@ -17,11 +17,9 @@ mod outcome;
 mod plan;
 mod report;
 
-use chronorb_rt::{MemoryLock, Rights};
-
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, may_lock_memory, observed};
+use crate::report::PooledRecords;
 use crate::watch::Watch;
 
 pub use case::{CallSeries, OvertakeCase, OvertakeLoad, OvertakePool, OvertakeTrial, Strategy};
@@ -51,37 +49,40 @@ impl Experiment for Overtake {
     }
 
     fn measure(plan: &OvertakePlan) -> Result<OvertakeOutcome, LabError> {
-        let mut outcome = OvertakeOutcome {
-            plan: plan.clone(),
-            environment: Environment::probe(),
-            real_time: true,
-            memory_locked: Rights::probe().memory_lock == MemoryLock::Unlimited,
-            rows: Vec::new(),
-            pooled: Default::default(),
-        };
-        let before = ProcessorTime::now();
-        let fleet = fleet::OvertakeFleet::start(plan, outcome.memory_locked)?;
+        let memory_locked = may_lock_memory();
+        let (mut real_time, mut pooled) = (true, PooledRecords::default());
         let cases = Strategy::ALL.len() * OvertakeCase::ALL.len();
-        let length = plan.case_length() * (plan.rounds * cases as u32);
-        let watch = Watch::start("calls that overtake", length);
-        for round in 1..=plan.rounds {
-            watch.begin(&format!("round {round} of {}", plan.rounds));
-            for index in 0..cases {
-                // No case always follows the same one.
-                let index = (index + round as usize) % cases;
-                let strategy = Strategy::ALL[index % Strategy::ALL.len()];
-                let case = OvertakeCase::ALL[index / Strategy::ALL.len()];
-                for series in fleet.run(strategy, case, round, &watch)? {
-                    outcome.real_time &= series.real_time;
-                    outcome.pooled.add(series.row.trial, &series.calls);
-                    outcome.rows.push(series.row);
+        let measure = || {
+            let mut rows = Vec::new();
+            let fleet = fleet::OvertakeFleet::start(plan, memory_locked)?;
+            let length = plan.case_length() * (plan.rounds * cases as u32);
+            let watch = Watch::start("calls that overtake", length);
+            for round in 1..=plan.rounds {
+                watch.begin(&format!("round {round} of {}", plan.rounds));
+                for index in 0..cases {
+                    // No case always follows the same one.
+                    let index = (index + round as usize) % cases;
+                    let strategy = Strategy::ALL[index % Strategy::ALL.len()];
+                    let case = OvertakeCase::ALL[index / Strategy::ALL.len()];
+                    for series in fleet.run(strategy, case, round, &watch)? {
+                        real_time &= series.real_time;
+                        pooled.add(series.row.trial, &series.calls);
+                        rows.push(series.row);
+                    }
                 }
             }
-        }
-        drop(watch);
-        fleet.stop()?;
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
-        Ok(outcome)
+            drop(watch);
+            fleet.stop()?;
+            Ok(rows)
+        };
+        let (environment, rows) = observed(measure)?;
+        Ok(OvertakeOutcome {
+            plan: plan.clone(),
+            environment,
+            real_time,
+            memory_locked,
+            rows,
+            pooled,
+        })
     }
 }

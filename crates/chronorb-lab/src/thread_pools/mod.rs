@@ -16,12 +16,11 @@ mod plan;
 mod report;
 mod semantics;
 
-use chronorb_rt::{MemoryLock, Rights};
+use chronorb_rt::Rights;
 
 use crate::bench::Cpus;
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, may_lock_memory, observed};
 use crate::progress::Progress;
 use crate::watch::Watch;
 use crate::work::Speed;
@@ -56,16 +55,12 @@ impl Experiment for ThreadPools {
     }
 
     fn measure(plan: &ThreadPoolsPlan) -> Result<ThreadPoolsOutcome, LabError> {
-        let mut environment = Environment::probe();
-        let rights = Rights::probe();
         let terms = Terms {
-            lock_memory: rights.memory_lock == MemoryLock::Unlimited,
-            real_time: plan.real_time && rights.max_fifo.is_some(),
+            lock_memory: may_lock_memory(),
+            real_time: plan.real_time && Rights::probe().max_fifo.is_some(),
         };
-        let before = ProcessorTime::now();
-        let observations = observe()?;
-        let trials = compare(plan, terms)?;
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        let (environment, (observations, trials)) =
+            observed(|| Ok((observe()?, compare(plan, terms)?)))?;
         Ok(ThreadPoolsOutcome {
             plan: plan.clone(),
             environment,

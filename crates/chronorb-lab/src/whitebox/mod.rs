@@ -33,9 +33,8 @@ mod trial;
 
 use serde::Serialize;
 
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, observed};
 use crate::process;
 use crate::progress::Progress;
 
@@ -98,23 +97,19 @@ impl Experiment for Whitebox {
     /// Measures all [`CASES`], and calls of ten clients by all [`ARCHITECTURES`].
     fn measure(plan: &WhiteboxPlan) -> Result<WhiteboxOutcome, LabError> {
         check_allocator()?;
-        let mut environment = Environment::probe();
-        let before = ProcessorTime::now();
         let mut tracing = KernelTrace::default();
         let runs = 2 * CASES.len() + 3 * ARCHITECTURES.len();
-        let progress = Progress::start("runs that are counted", runs as u64);
-        let (mut rows, mut architectures) = (Vec::new(), Vec::new());
-        for (number, case) in all_cases().enumerate() {
-            let all = if case.is_of_ten() {
-                &mut architectures
-            } else {
-                &mut rows
-            };
-            let trial = WhiteboxTrial { number, case };
-            all.extend(measure(&trial, *plan, &mut tracing)?);
-            progress.advance(if case.is_of_ten() { 3 } else { 2 });
-        }
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        let (environment, [rows, architectures]) = observed(|| {
+            let progress = Progress::start("runs that are counted", runs as u64);
+            let mut rows = [Vec::new(), Vec::new()];
+            for (number, case) in all_cases().enumerate() {
+                let is_of_ten = usize::from(case.is_of_ten());
+                let trial = WhiteboxTrial { number, case };
+                rows[is_of_ten].extend(measure(&trial, *plan, &mut tracing)?);
+                progress.advance(2 + is_of_ten as u64);
+            }
+            Ok(rows)
+        })?;
         Ok(WhiteboxOutcome {
             plan: *plan,
             environment,

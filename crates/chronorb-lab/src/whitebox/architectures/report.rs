@@ -101,25 +101,19 @@ fn times(rows: &[SideCosts]) -> Table {
 /// Explains the figures.
 pub(in super::super) fn notes() -> Vec<String> {
     [
-        "By architecture, the server has two servants, of high and of low priority, and a thread \
-         for each of them (in lanes, or in one pool for both); reader and filter threads come on \
-         top. All clients are threads of one process, at the priorities of their servants. \
-         Counts, times and system calls are of runs of their own. The threads that call are \
-         started and ended by octets in pipes, which are taken off the system calls; their waits \
-         for that are among the switches, ten in a run.",
-        "Shares are of the processor time of all threads of a side, by their own clocks \
-         (CLOCK_THREAD_CPUTIME_ID), which each of them reads when it turns to something else; in \
-         each call they do nothing once, which shows the cost of a reading and is taken off. \
-         Synchronisation is to lock and unlock, to wait for another thread, and to wake it \
-         (futexes, event descriptors, signals); a wait is the time to fall asleep and to go on, \
-         since a sleeping thread takes none. I/O is to accept, send, receive and wait at the \
-         epoll set, with the kernel's TCP. Application is the servant's own code and the loop \
-         that calls. Protocol is all the rest: GIOP, marshalling, to find the target, to change a \
-         thread's priority, and atomic operations that are no lock, which take less time than \
-         reading the clock.",
-        "System calls are those of fewer calls, 250 by each client at most. Where they are \
-         traced, threads are so slow that they meet less or more often than they do otherwise, \
-         and futex calls of an architecture that has any are those of that pace.",
+        "By architecture, the server has a servant of high and one of low priority, with a thread \
+         each (in lanes, or in one pool for both), beside readers and filters. Clients are threads \
+         of one process, at the priorities of their servants. Counts, times and system calls are \
+         of runs of their own. Octets in pipes start and end the clients; they are taken off the \
+         system calls, and their waits are ten switches in a run.",
+        "Shares are of the processor time of all threads of a side, which read their own clocks \
+         (CLOCK_THREAD_CPUTIME_ID) between activities; the cost of reading is taken off. \
+         Synchronisation is to lock and unlock, to fall asleep, and to wake another thread. I/O is \
+         to accept, send, receive and wait at the epoll set, with the kernel's TCP. Application is \
+         the servant's code and the loop that calls. Protocol is all the rest: GIOP, marshalling, \
+         demultiplexing, changes of priority, and atomic operations that are no lock.",
+        "System calls are those of at most 250 calls by each client. Traced threads are slow, and \
+         meet less or more often than otherwise: futex calls are those of that pace.",
     ]
     .map(str::to_owned)
     .to_vec()
