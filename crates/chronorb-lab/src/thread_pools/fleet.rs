@@ -18,18 +18,18 @@ use crate::usage;
 
 /// A server with a thread pool of one strategy, and its client.
 #[derive(Debug)]
-pub(super) struct StrategyFleet {
+pub(super) struct StrategyFleet<'a> {
     strategy: Strategy,
-    callers: u32,
+    plan: &'a ThreadPoolsPlan,
     server: Child,
     client: Child,
 }
 
-impl StrategyFleet {
+impl<'a> StrategyFleet<'a> {
     /// Starts both processes, and places them.
     pub(super) fn start(
         strategy: Strategy,
-        plan: &ThreadPoolsPlan,
+        plan: &'a ThreadPoolsPlan,
         threads: u32,
         cpus: &Cpus,
         terms: Terms,
@@ -53,28 +53,29 @@ impl StrategyFleet {
         cpus.place(plan.place.placement(), client.id(), server.id())?;
         Ok(Self {
             strategy,
-            callers: plan.callers,
+            plan,
             server,
             client,
         })
     }
 
-    /// Measures a batch of requests.
+    /// Warms up, and measures the requests of a cell, with so many steps of work in each.
     pub(super) fn run(
         &mut self,
-        batch: RequestBatch,
         cell: PoolCell,
+        steps: u32,
         round: u32,
     ) -> Result<PoolTrial, LabError> {
-        self.make(batch.warm_up, batch.steps, cell)?;
+        let plan = self.plan;
+        self.make(plan.warm_up, steps, cell)?;
         let before = usage::of(self.server.id());
-        let elapsed_ns = self.make(batch.requests, batch.steps, cell)?;
+        let elapsed_ns = self.make(plan.requests, steps, cell)?;
         let used = usage::of(self.server.id()).since(before);
         Ok(PoolTrial {
             cell,
             strategy: self.strategy,
             round,
-            requests: batch.requests,
+            requests: plan.requests,
             elapsed_ms: elapsed_ns as f64 / 1e6,
             server_cpu_ms: used.cpu_ns as f64 / 1e6,
             server_context_switches: used.switches,
@@ -83,7 +84,7 @@ impl StrategyFleet {
 
     /// Has all threads make so many requests together. Returns their time in ns.
     fn make(&mut self, requests: u32, steps: u32, cell: PoolCell) -> Result<u64, LabError> {
-        let paces = vec![Pace::Together(requests); self.callers as usize];
+        let paces = vec![Pace::Together(requests); self.plan.callers as usize];
         let start = Monotonic::now() + LEAD;
         self.client
             .tell(&Some(PacedRun::new(start, Duration::ZERO, &paces, steps)))?;
@@ -114,17 +115,6 @@ impl Terms {
     pub(super) const fn priority(self) -> i16 {
         if self.real_time { REAL_TIME } else { 0 }
     }
-}
-
-/// Requests that all threads of a client make together.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RequestBatch {
-    /// The number of requests that are not counted, before those that are.
-    pub(super) warm_up: u32,
-    /// The number of requests that are counted.
-    pub(super) requests: u32,
-    /// The steps of work in each.
-    pub(super) steps: u32,
 }
 
 const REAL_TIME: i16 = 8_000;

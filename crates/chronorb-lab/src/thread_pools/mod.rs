@@ -24,7 +24,7 @@ use crate::experiment::{Experiment, may_lock_memory, observed};
 use crate::progress::Progress;
 use crate::watch::Watch;
 use crate::work::Speed;
-use fleet::{RequestBatch, StrategyFleet, Terms};
+use fleet::{StrategyFleet, Terms};
 
 pub use crate::inversion::CpuPlacement as Place;
 pub use crate::overtake::Strategy;
@@ -98,15 +98,11 @@ fn compare(plan: &ThreadPoolsPlan, terms: Terms) -> Result<Vec<PoolTrial>, LabEr
             let cells = plan.cells().filter(|cell| cell.threads == threads);
             for (index, cell) in cells.enumerate() {
                 let is_work = cell.work_us > 0;
-                let batch = RequestBatch {
-                    warm_up: plan.warm_up,
-                    requests: plan.requests,
-                    steps: if is_work { speed.steps(cell.work()) } else { 0 },
-                };
+                let steps = if is_work { speed.steps(cell.work()) } else { 0 };
                 // The strategies take turns at being first.
                 let is_second = (round as usize + index) % 2;
                 for turn in [is_second, 1 - is_second] {
-                    trials.push(fleets[turn].run(batch, cell, round)?);
+                    trials.push(fleets[turn].run(cell, steps, round)?);
                     watch.tick();
                 }
             }
