@@ -6,10 +6,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use chronorb_report::{Document, Target, check_writable, write_page};
+use chronorb_rt::{MemoryLock, Rights};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::Claim;
+use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
 use crate::report::folder;
 
@@ -127,6 +129,22 @@ pub(crate) fn measure_and_write<E: Experiment>(
     write_page(&findings.html(), report)?;
     write_page(&format!("{figures:#}\n"), &data)?;
     Ok((findings, figures))
+}
+
+/// Describes the machine, and the share of the processors that its host took during `work`.
+pub(crate) fn observed<T>(
+    work: impl FnOnce() -> Result<T, LabError>,
+) -> Result<(Environment, T), LabError> {
+    let mut environment = Environment::probe();
+    let before = ProcessorTime::now();
+    let result = work()?;
+    environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+    Ok((environment, result))
+}
+
+/// Whether processes may lock all their memory.
+pub(crate) fn may_lock_memory() -> bool {
+    Rights::probe().memory_lock == MemoryLock::Unlimited
 }
 
 /// Returns the file of the figures of a report.

@@ -1,8 +1,8 @@
 //! The hidden command by which this program is a part of an experiment.
 
 use crate::error::LabError;
-use crate::{bench, hostile, os, overtake, rio, thread_pools, timeprobes, waits, whitebox};
-use crate::{inversion, process::ProcessError};
+use crate::process::ProcessError;
+use crate::{bench, hostile, inversion, os, rio, timeprobes, waits, whitebox};
 
 /// The hidden command of a child process; its arguments are a part and an order.
 ///
@@ -36,9 +36,7 @@ const PARTS: &[(&str, Main)] = &[
     (hostile::PART, hostile::part_main),
     (inversion::CLIENT, inversion::client_main),
     (os::PART, os::part_main),
-    (overtake::CLIENT, overtake::client_main),
     (rio::PART, rio::part_main),
-    (thread_pools::CLIENT, thread_pools::client_main),
     (timeprobes::PART, timeprobes::part_main),
     (waits::SERVER, waits::server_main),
     (whitebox::PART, whitebox::part_main),

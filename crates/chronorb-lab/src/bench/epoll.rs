@@ -131,7 +131,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::super::drive::Caller;
-    use super::super::order::{Medium, Operation, RawClientOrder, Sizes, Waits};
+    use super::super::order::{Medium, Operation, Sizes, Waits};
     use super::*;
 
     #[test]
@@ -151,15 +151,8 @@ mod tests {
                 share.take(stream.unwrap()).unwrap();
             }
         });
-        let connect = || {
-            raw::RawCalls::connect(&RawClientOrder {
-                medium: Medium::Tcp,
-                address: address.clone(),
-                waits: Waits::Block,
-                exchange,
-            })
-            .unwrap()
-        };
+        let connect =
+            || raw::RawCalls::connect(&Medium::Tcp, &address, Waits::Block, exchange).unwrap();
         let mut clients = [connect(), connect(), connect()];
         for turn in 0..100 {
             for client in &mut clients {

@@ -7,9 +7,8 @@ use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::omniorb::{OmniOrb, Programs};
 use super::order::{
-    Arrivals, BatchOrder, BatchTimes, ClientKind, Exchange, Medium, ObjectAddresses, Operation,
-    OrbClientOrder, OrbServerOrder, RawClientOrder, RawServerMode, Report, ServerKind, Sizes,
-    SystemClientOrder, SystemServerOrder, Waits,
+    Arrivals, BatchOrder, BatchTimes, Exchange, Medium, ObjectAddresses, Operation, OrbSettings,
+    RawServerMode, Report, Sizes, System, SystemClientOrder, SystemServerOrder, Waits,
 };
 use super::place::{CallScheduling, Cpus, Placement};
 use super::raw::SPIN;
@@ -34,37 +33,8 @@ struct Server {
 
 /// The system of a server, with the settings of its clients.
 enum FleetSystem {
-    Orb(Waits, Vec<String>),
+    Own(System),
     OmniOrb(Programs),
-    Raw(Medium, Waits, Exchange),
-}
-
-/// The settings of an ORB, except its way to wait.
-#[derive(Clone, Debug)]
-pub(crate) struct OrbSettings {
-    /// The endpoint of the server, in the form of `-ORBListenEndpoints`.
-    pub(crate) endpoints: String,
-    /// The other options of the server.
-    pub(crate) server: Vec<String>,
-    /// The options of the client.
-    pub(crate) client: Vec<String>,
-    /// The URL of the group that oneway messages go to; without it they go to the object.
-    pub(crate) group: Option<String>,
-    /// The connections that the server accepts.
-    pub(crate) max_connections: u32,
-}
-
-impl OrbSettings {
-    /// Settings without options.
-    pub(crate) const fn of(endpoints: String) -> Self {
-        Self {
-            endpoints,
-            server: Vec::new(),
-            client: Vec::new(),
-            group: None,
-            max_connections: MAX_CONNECTIONS,
-        }
-    }
 }
 
 impl Fleet {
@@ -80,15 +50,9 @@ impl Fleet {
         waits: Waits,
         scheduled: CallScheduling,
     ) -> Result<Self, LabError> {
-        let kind = ServerKind::Orb(OrbServerOrder {
-            endpoints: settings.endpoints.clone(),
-            options: settings.server.clone(),
-            group: settings.group.clone(),
-            waits,
-            max_connections: settings.max_connections,
-        });
-        let system = FleetSystem::Orb(waits, settings.client.clone());
-        Self::start("chronorb server", kind, system, scheduled)
+        let settings = settings.clone();
+        let system = System::Orb { settings, waits };
+        Self::start("chronorb server", system, scheduled)
     }
 
     /// Starts a raw server of TCP sockets.
@@ -109,18 +73,12 @@ impl Fleet {
         sizes: Sizes,
         scheduled: CallScheduling,
     ) -> Result<Self, LabError> {
-        let exchange = Exchange { operation, sizes };
-        let waits = match how {
-            RawServerMode::Threads(waits) => waits,
-            RawServerMode::Epoll { .. } => Waits::Block,
-        };
-        let kind = ServerKind::Raw {
+        let system = System::Raw {
             medium: medium.clone(),
             how,
-            exchange,
+            exchange: Exchange { operation, sizes },
         };
-        let system = FleetSystem::Raw(medium.clone(), waits, exchange);
-        Self::start("raw server", kind, system, scheduled)
+        Self::start("raw server", system, scheduled)
     }
 
     /// Starts a server of omniORB, if that is installed.
@@ -158,19 +116,14 @@ impl Fleet {
         }))
     }
 
-    fn start(
-        name: &str,
-        kind: ServerKind,
-        system: FleetSystem,
-        scheduled: CallScheduling,
-    ) -> Result<Self, LabError> {
-        let order = SystemServerOrder { kind, scheduled };
+    fn start(name: &str, system: System, scheduled: CallScheduling) -> Result<Self, LabError> {
+        let order = SystemServerOrder { system, scheduled };
         let (child, serving) = Child::start(name, SYSTEM_SERVER, &order)?;
         Ok(Self {
             server: Server {
                 child,
                 serving,
-                system,
+                system: FleetSystem::Own(order.system),
                 scheduled,
             },
             clients: Vec::new(),
@@ -260,62 +213,53 @@ impl Server {
     }
 
     fn client(&self, operation: Operation, threads: u32) -> Result<Child, LabError> {
-        let place = self.serving.of(operation).to_owned();
-        let (name, kind) = match &self.system {
-            FleetSystem::OmniOrb(programs) => {
-                let (operation, octets) = match operation {
-                    Operation::Cube => ("cube", 0),
-                    Operation::Octets(octets) => ("octets", octets),
-                    Operation::Doubles(octets) => ("doubles", octets),
-                    Operation::Structs(octets) => ("structs", octets),
-                    Operation::Oneway(_) | Operation::Flood => {
-                        return Err(LabError::work("calling omniORB")(
-                            "its programs have no oneway messages",
-                        ));
-                    }
+        let address = self.serving.of(operation).to_owned();
+        let programs = match &self.system {
+            FleetSystem::OmniOrb(programs) => programs,
+            FleetSystem::Own(system) => {
+                let name = match system {
+                    System::Orb { .. } => "chronorb client",
+                    System::Raw { .. } => "raw client",
                 };
-                let mut command = Command::new(&programs.client);
-                command.args([&place, operation, &octets.to_string(), &threads.to_string()]);
-                let command = scheduling(&mut command, self.scheduled);
-                let mut client = Child::run("omniORB client", command)?;
-                let Ready {} = client.hear(Deadline::after(START_UP))?;
+                let order = SystemClientOrder {
+                    system: system.clone(),
+                    address,
+                    operation,
+                    threads,
+                    scheduled: self.scheduled,
+                };
+                let (client, Ready {}) = Child::start(name, SYSTEM_CLIENT, &order)?;
                 return Ok(client);
             }
-            FleetSystem::Orb(waits, options) => (
-                "chronorb client",
-                ClientKind::Orb(OrbClientOrder {
-                    reference: place,
-                    options: options.clone(),
-                    waits: *waits,
-                    operation,
-                }),
-            ),
-            FleetSystem::Raw(medium, waits, exchange) => (
-                "raw client",
-                ClientKind::Raw(RawClientOrder {
-                    medium: medium.clone(),
-                    address: place,
-                    waits: *waits,
-                    exchange: *exchange,
-                }),
-            ),
         };
-        let order = SystemClientOrder {
-            kind,
-            threads,
-            scheduled: self.scheduled,
+        let (operation, octets) = match operation {
+            Operation::Cube => ("cube", 0),
+            Operation::Octets(octets) => ("octets", octets),
+            Operation::Doubles(octets) => ("doubles", octets),
+            Operation::Structs(octets) => ("structs", octets),
+            Operation::Oneway(_) | Operation::Flood => {
+                return Err(LabError::work("calling omniORB")(
+                    "its programs have no oneway messages",
+                ));
+            }
         };
-        let (client, Ready {}) = Child::start(name, SYSTEM_CLIENT, &order)?;
+        let mut command = Command::new(&programs.client);
+        command.args([
+            &address,
+            operation,
+            &octets.to_string(),
+            &threads.to_string(),
+        ]);
+        let command = scheduling(&mut command, self.scheduled);
+        let mut client = Child::run("omniORB client", command)?;
+        let Ready {} = client.hear(Deadline::after(START_UP))?;
         Ok(client)
     }
 }
 
 impl FleetSystem {
-    const fn spins(&self) -> bool {
-        matches!(
-            self,
-            Self::Orb(Waits::Spin, _) | Self::Raw(_, Waits::Spin, _)
-        )
+    fn spins(&self) -> bool {
+        matches!(self, Self::Own(system) if system.waits() == Waits::Spin)
     }
 }
 
@@ -327,8 +271,6 @@ fn scheduling(command: &mut Command, scheduled: CallScheduling) -> &mut Command 
     }
 }
 
-/// More connections than any plan has.
-const MAX_CONNECTIONS: u32 = 1024;
 /// The time that a program of omniORB may take to start and to connect.
 const START_UP: Duration = Duration::from_secs(30);
 /// The time that a batch may take.

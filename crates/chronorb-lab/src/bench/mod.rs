@@ -34,26 +34,26 @@ pub(crate) mod work;
 use crate::error::LabError;
 use crate::process::{self, Parent};
 
-pub(crate) use callers::{elapsed_ns, with_callers};
+pub(crate) use callers::with_callers;
 pub(crate) use certificates::Certificates;
 pub(crate) use client::{CLIENT, ClientSpec, MeasuredCalls, Pace, PacedRun, client_main};
-pub(crate) use fleet::{Fleet, OrbSettings};
+pub(crate) use fleet::Fleet;
 pub(crate) use idle_clients::{IDLE_CLIENTS, IdleClients, idle_clients_main};
 pub use omniorb::{OmniOrb, Programs};
 pub(crate) use orb::try_out;
 #[cfg(test)]
 pub(crate) use order::BatchTimes;
-pub(crate) use order::{Arrivals, Medium, RawServerMode};
+pub(crate) use order::{Arrivals, Medium, OrbSettings, RawServerMode};
 pub use order::{Operation, Sizes, Waits};
 pub use place::{CallScheduling, Placement};
 pub(crate) use place::{Cpus, allow_connections, allow_files, check_permitted};
 pub(crate) use server::{
-    Model, OBJECT, ObjectReferences, ObjectSpec, PoolSpec, SERVER, ServantSpec, ServerSpec,
-    options, orb as start_orb, priority, real_time_options, serve, server_main,
+    LOOPBACK, Model, OBJECT, ObjectReferences, ObjectSpec, PoolSpec, SERVER, ServantSpec,
+    ServerSpec, options, orb as start_orb, real_time_options, serve, server_main,
 };
 pub(crate) use tap::{TapResult, tap, tap_group, tap_with};
 
-use order::{ClientKind, ServerKind, SystemClientOrder, SystemServerOrder};
+use order::{System, SystemClientOrder, SystemServerOrder};
 
 /// Runs a server of a system.
 ///
@@ -63,9 +63,9 @@ use order::{ClientKind, ServerKind, SystemClientOrder, SystemServerOrder};
 pub(crate) fn system_server_main(order: &str) -> Result<(), LabError> {
     let order: SystemServerOrder = process::order(order)?;
     place::schedule_this_thread(order.scheduled)?;
-    match order.kind {
-        ServerKind::Orb(serving) => orb::serve(&serving, order.scheduled),
-        ServerKind::Raw {
+    match order.system {
+        System::Orb { settings, waits } => orb::serve(&settings, waits, order.scheduled),
+        System::Raw {
             medium,
             how,
             exchange,
@@ -85,14 +85,18 @@ pub(crate) fn system_client_main(order: &str) -> Result<(), LabError> {
     let order: SystemClientOrder = process::order(order)?;
     place::schedule_this_thread(order.scheduled)?;
     let parent = Parent::or_exit();
-    match &order.kind {
-        ClientKind::Orb(calling) => {
-            let orb = orb::client(calling.waits, &calling.options)?;
-            let connect = || orb::Calls::connect(&orb, calling);
+    let (address, waits) = (&order.address, order.system.waits());
+    match &order.system {
+        System::Orb { settings, .. } => {
+            let orb = orb::client(waits, &settings.client)?;
+            let connect = || orb::Calls::paced(&orb, address, order.operation, waits);
             drive::batches(&parent, order.threads, connect)
         }
-        ClientKind::Raw(calling) => {
-            drive::batches(&parent, order.threads, || raw::RawCalls::connect(calling))
+        System::Raw {
+            medium, exchange, ..
+        } => {
+            let connect = || raw::RawCalls::connect(medium, address, waits, *exchange);
+            drive::batches(&parent, order.threads, connect)
         }
     }
 }

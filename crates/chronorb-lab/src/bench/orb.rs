@@ -7,9 +7,8 @@ use chronorb_orb::{Collocation, OrbConfig, RealTimeMode, Scope, WaitPolicy, pars
 use chronorb_rt::Deadline;
 
 use super::drive::Caller;
-use super::fleet::OrbSettings;
 use super::oneway::{Recorder, SendPace};
-use super::order::{ObjectAddresses, Operation, OrbClientOrder, OrbServerOrder, Waits};
+use super::order::{ObjectAddresses, Operation, OrbSettings, Waits};
 use super::place::{CallScheduling, schedule_orb_threads};
 use super::raw::SPIN;
 use super::server::LOOPBACK;
@@ -21,14 +20,18 @@ use crate::idl::peers::{
 use crate::process::{self, Parent};
 
 /// Serves until the parent closes standard input.
-pub(super) fn serve(serving: &OrbServerOrder, scheduled: CallScheduling) -> Result<(), LabError> {
-    let mut config = config(&serving.endpoints, &serving.options)?;
-    config.max_connections = serving.max_connections;
-    config.server_wait = waiting(serving.waits);
+pub(super) fn serve(
+    settings: &OrbSettings,
+    waits: Waits,
+    scheduled: CallScheduling,
+) -> Result<(), LabError> {
+    let mut config = config(&settings.endpoints, &settings.server)?;
+    config.max_connections = settings.max_connections;
+    config.server_wait = waiting(waits);
     let orb = Orb::with_config(config).map_err(LabError::work("starting the ORB"))?;
     let recorder = Recorder::default();
     let mut objects = offer(&orb, &recorder).map_err(LabError::work("offering the objects"))?;
-    if let Some(group) = &serving.group {
+    if let Some(group) = &settings.group {
         join(&orb, &recorder, group).map_err(LabError::work(JOINING))?;
         objects.clock.clone_from(group);
     }
@@ -222,17 +225,13 @@ enum Callee {
 }
 
 impl Calls {
-    /// Connects to the object of an order.
-    pub(super) fn connect(orb: &Orb, calling: &OrbClientOrder) -> Result<Self, LabError> {
-        Self::paced(orb, &calling.reference, calling.operation, calling.waits)
-    }
-
     /// Connects to an object with a reference.
     pub(crate) fn of(orb: &Orb, reference: &str, operation: Operation) -> Result<Self, LabError> {
         Self::paced(orb, reference, operation, Waits::Block)
     }
 
-    fn paced(
+    /// The same with a way to wait between oneway messages.
+    pub(super) fn paced(
         orb: &Orb,
         reference: &str,
         operation: Operation,

@@ -12,13 +12,17 @@ use crate::stats::Record;
 /// An order to a server, its argument.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct SystemServerOrder {
-    pub(super) kind: ServerKind,
+    pub(super) system: System,
     pub(super) scheduled: CallScheduling,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) enum ServerKind {
-    Orb(OrbServerOrder),
+/// A system, with the settings of its server and clients.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) enum System {
+    Orb {
+        settings: OrbSettings,
+        waits: Waits,
+    },
     Raw {
         medium: Medium,
         how: RawServerMode,
@@ -26,17 +30,51 @@ pub(super) enum ServerKind {
     },
 }
 
-/// An order to a server of chronorb.
+/// The settings of an ORB, except its way to wait.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) struct OrbServerOrder {
-    /// The endpoints, in the form of `-ORBListenEndpoints`.
-    pub(super) endpoints: String,
-    /// The other options of the ORB.
-    pub(super) options: Vec<String>,
-    /// The URL of the group that leads to the object that records oneway messages.
-    pub(super) group: Option<String>,
-    pub(super) waits: Waits,
-    pub(super) max_connections: u32,
+pub(crate) struct OrbSettings {
+    /// The endpoint of the server, in the form of `-ORBListenEndpoints`.
+    pub(crate) endpoints: String,
+    /// The other options of the server.
+    pub(crate) server: Vec<String>,
+    /// The options of the client.
+    pub(crate) client: Vec<String>,
+    /// The URL of the group that oneway messages go to; without it they go to the object.
+    pub(crate) group: Option<String>,
+    /// The connections that the server accepts.
+    pub(crate) max_connections: u32,
+}
+
+impl OrbSettings {
+    /// Settings without options.
+    pub(crate) const fn of(endpoints: String) -> Self {
+        Self {
+            endpoints,
+            server: Vec::new(),
+            client: Vec::new(),
+            group: None,
+            max_connections: MAX_CONNECTIONS,
+        }
+    }
+}
+
+impl System {
+    /// Returns the way in which clients wait.
+    pub(super) const fn waits(&self) -> Waits {
+        match self {
+            Self::Orb { waits, .. } => *waits,
+            Self::Raw { how, .. } => how.waits(),
+        }
+    }
+}
+
+impl RawServerMode {
+    const fn waits(self) -> Waits {
+        match self {
+            Self::Threads(waits) => waits,
+            Self::Epoll { .. } => Waits::Block,
+        }
+    }
 }
 
 /// A medium of raw octets.
@@ -146,35 +184,14 @@ impl ObjectAddresses {
 /// An order to a client, its argument.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct SystemClientOrder {
-    pub(super) kind: ClientKind,
+    pub(super) system: System,
+    /// The object, as `IOR:…` or the address of a raw server.
+    pub(super) address: String,
+    /// The operation of an ORB's client.
+    pub(super) operation: Operation,
     /// The number of calling threads, each with a connection of its own.
     pub(super) threads: u32,
     pub(super) scheduled: CallScheduling,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) enum ClientKind {
-    Orb(OrbClientOrder),
-    Raw(RawClientOrder),
-}
-
-/// An order to a client of chronorb.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct OrbClientOrder {
-    pub(super) reference: String,
-    /// The options of the ORB.
-    pub(super) options: Vec<String>,
-    pub(super) waits: Waits,
-    pub(super) operation: Operation,
-}
-
-/// An order to a raw client.
-#[derive(Debug, Deserialize, Serialize)]
-pub(super) struct RawClientOrder {
-    pub(super) medium: Medium,
-    pub(super) address: String,
-    pub(super) waits: Waits,
-    pub(super) exchange: Exchange,
 }
 
 /// An order for a batch to a client; `None` ends its work.
@@ -249,3 +266,6 @@ impl Arrivals {
         self.last_came_ns.saturating_sub(self.first_sent_ns)
     }
 }
+
+/// More connections than any plan has.
+const MAX_CONNECTIONS: u32 = 1024;

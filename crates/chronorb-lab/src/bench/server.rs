@@ -167,7 +167,8 @@ impl PoolSpec {
         }
     }
 
-    fn make(&self, orb: &Orb) -> Result<ThreadpoolId, SystemException> {
+    /// Makes the pool.
+    pub(crate) fn make(&self, orb: &Orb) -> Result<ThreadpoolId, SystemException> {
         match self {
             Self::Shared {
                 priority: value,
@@ -197,7 +198,8 @@ impl PoolSpec {
 }
 
 impl Model {
-    fn policy(self) -> Policy {
+    /// Returns the policy.
+    pub(crate) fn policy(self) -> Policy {
         match self {
             Self::Propagated(value) => {
                 Policy::PriorityModel(PriorityModel::ClientPropagated, priority(value))

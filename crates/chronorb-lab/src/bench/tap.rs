@@ -12,10 +12,9 @@ use chronorb_rt::PiMutex;
 use chronorb_transport::multicast::Packet;
 
 use super::drive::Caller;
-use super::fleet::OrbSettings;
 use super::oneway::Recorder;
 use super::orb::{self, Calls};
-use super::order::{ObjectAddresses, Operation, Sizes, Waits};
+use super::order::{ObjectAddresses, Operation, OrbSettings, Sizes, Waits};
 use super::raw;
 use crate::error::LabError;
 

@@ -1,11 +1,12 @@
 //! Claims that have another verdict in the second run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A claim of a file of figures.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 pub(super) struct RecordedClaim {
+    #[serde(default)]
     paper: String,
     claim: String,
     verdict: String,
@@ -25,12 +26,7 @@ pub(super) struct ChangedVerdict {
 impl RecordedClaim {
     /// Reads a claim; returns nothing for another value.
     pub(super) fn parse(value: &Value) -> Option<Self> {
-        let text = |name: &str| value[name].as_str().map(str::to_owned);
-        Some(Self {
-            paper: text("paper").unwrap_or_default(),
-            claim: text("claim")?,
-            verdict: text("verdict")?,
-        })
+        Self::deserialize(value).ok()
     }
 }
 

@@ -18,9 +18,8 @@ mod report;
 mod scale;
 mod schedule;
 
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, observed};
 use schedule::LookUpFigures;
 
 pub use cache::Caches;
@@ -51,16 +50,16 @@ impl Experiment for Demux {
     }
 
     fn measure(plan: &DemuxPlan) -> Result<DemuxOutcome, LabError> {
-        let mut environment = Environment::probe();
-        let before = ProcessorTime::now();
-        // It comes first, so that memory that the look-ups leave behind is not counted.
-        let scale = scale::measure(plan)?;
+        let (environment, (scale, look_ups)) = observed(|| {
+            // It comes first, so that memory that the look-ups leave behind is not counted.
+            let scale = scale::measure(plan)?;
+            Ok((scale, schedule::measure(plan)?))
+        })?;
         let LookUpFigures {
             rows,
             hot,
             operation_bytes,
-        } = schedule::measure(plan)?;
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        } = look_ups;
         Ok(DemuxOutcome {
             plan: plan.clone(),
             caches: Caches::probe(),

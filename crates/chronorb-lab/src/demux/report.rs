@@ -169,37 +169,27 @@ fn notes(outcome: &DemuxOutcome) -> Vec<String> {
     let warm_up = units::count(WARM_UP as u64);
     let mut notes = vec![
         format!(
-            "Entries are drawn at random, in an order that was shuffled in advance; \"hot\" is \
-             always the same entry. The name of the entry (the message, the key, the name) was \
-             just written, as by a receive; the table is as warm as look-ups of up to {warm_up} \
-             entries make it."
+            "Entries are drawn at random in advance; \"hot\" is always the same entry. The name of \
+             the entry (the message, the key, the name) was just written, as by a receive; the \
+             table is as warm as look-ups of up to {warm_up} entries make it."
         ),
-        "With one entry every look-up is the same, and the processor predicts every branch; with \
-         many it does not. That, and not the table, is the first part of any growth."
+        "With one entry the processor predicts every branch, with many it does not. That, and not \
+         the table, is the first part of any growth."
             .to_owned(),
         format!(
             "The clock is read for {BATCH} look-ups together ({BATCH_OF_SLOW} if one takes over 2 \
-             µs), and its own cost is subtracted. So the 99th percentile is that of averages over \
-             such batches: it shows disturbances by the machine, and evens out a single slow \
-             look-up."
+             µs), and its own cost is subtracted. So the 99th percentile is one of averages: it \
+             shows disturbances by the machine, and evens out a single slow look-up."
         ),
-        format!(
-            "All cases take turns in each of {rounds} rounds; a figure is the median over the \
-             rounds."
-        ),
+        format!("All cases take turns in {rounds} rounds; a figure is the median of the rounds."),
         "The whole way is all that a lane's thread does from the octets of a message on: header, \
-         key, POA, its manager, priority, servant, Current, the skeleton's look-up of the \
-         operation, and the release of all that. The parts that need a connection (code sets) and \
-         the reply are left out."
+         key, POA, manager, priority, servant, Current, operation, and the release of all that. \
+         Code sets and the reply are left out."
             .to_owned(),
         cache(outcome),
     ];
     if !outcome.plan.is_full() {
-        notes.push(
-            "This was a short run: fewer rounds, fewer objects in one POA, and no case with 1 000 \
-             000 servants."
-                .to_owned(),
-        );
+        notes.push("This was a short run, with fewer rounds, objects and servants.".to_owned());
     }
     notes
 }

@@ -25,14 +25,12 @@ mod trial;
 
 use std::time::Duration;
 
-use chronorb_rt::{MemoryLock, Rights};
 use chronorb_testnet::{Layout, Network};
 
 use crate::awake::Awake;
 use crate::bench::{CallScheduling, Cpus, OmniOrb, check_permitted};
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, may_lock_memory, observed};
 use crate::watch::Watch;
 use crate::work::Speed;
 
@@ -67,7 +65,6 @@ impl Experiment for Inversion {
     }
 
     fn measure(plan: &InversionPlan) -> Result<InversionOutcome, LabError> {
-        let environment = Environment::probe();
         let omniorb = if plan.architectures.iter().any(|of| of.is_of_omniorb()) {
             OmniOrb::find()
         } else {
@@ -81,56 +78,60 @@ impl Experiment for Inversion {
         let site = InversionSite {
             cpus: Cpus::of_this_process()?,
             network,
-            lock_memory: Rights::probe().memory_lock == MemoryLock::Unlimited,
+            lock_memory: may_lock_memory(),
             real_time: check_permitted(CallScheduling::Fifo).is_ok(),
             omniorb: omniorb.inversion(),
         };
-        let before = ProcessorTime::now();
-        let awake = plan.awake.then(|| Awake::on(site.cpus.iter())).transpose();
-        let awake = awake.map_err(LabError::work("keeping processors awake"))?;
-        let architectures = plan.taking_part(&site);
-        let watch = Watch::start(Self::TITLE, plan.length_of(architectures.len()));
-        let mut outcome = InversionOutcome {
+        let (environment, (calibrations, rows)) = observed(|| measure(plan, &site))?;
+        Ok(InversionOutcome {
             plan: plan.clone(),
             environment,
             real_time: site.real_time,
             memory_locked: site.lock_memory,
             one_cpu: !site.cpus.are_several(),
             omniorb,
-            calibrations: Vec::new(),
-            rows: Vec::new(),
+            calibrations,
+            rows,
+        })
+    }
+}
+
+/// Makes all trials of a plan.
+fn measure(
+    plan: &InversionPlan,
+    site: &InversionSite,
+) -> Result<(Vec<Calibration>, Vec<InversionRow>), LabError> {
+    let awake = plan.awake.then(|| Awake::on(site.cpus.iter())).transpose();
+    let _awake = awake.map_err(LabError::work("keeping processors awake"))?;
+    let architectures = plan.taking_part(site);
+    let watch = Watch::start(Inversion::TITLE, plan.length_of(architectures.len()));
+    let run = InversionRun::begin(plan, site, &watch);
+    let (mut calibrations, mut rows) = (Vec::new(), Vec::new());
+    for series in &plan.series {
+        let mode = series.mode;
+        let periods = match mode.periods() {
+            Some(periods) => periods,
+            None => {
+                let calibration = run.calibrate(mode)?;
+                calibrations.push(calibration);
+                calibration.periods()
+            }
         };
-        let run = InversionRun::begin(plan, &site, &watch);
-        for series in &plan.series {
-            let mode = series.mode;
-            let periods = match mode.periods() {
-                Some(periods) => periods,
-                None => {
-                    let calibration = run.calibrate(mode)?;
-                    outcome.calibrations.push(calibration);
-                    calibration.periods()
-                }
-            };
-            // Trials that are compared follow each other.
-            for low_clients in series.low_clients.iter().copied() {
-                for architecture in architectures.iter().copied() {
-                    let trial = InversionTrial {
-                        length: series.length,
-                        calls: series.calls,
-                        ..run.trial(architecture, mode, low_clients, periods, &mode.to_string())
-                    };
-                    let measured = run.try_one(&trial)?;
-                    let row = |class| run.row(&trial, class, &measured);
-                    outcome.rows.extend(ClientClass::ALL.map(row));
-                }
+        // Trials that are compared follow each other.
+        for low_clients in series.low_clients.iter().copied() {
+            for architecture in architectures.iter().copied() {
+                let trial = InversionTrial {
+                    length: series.length,
+                    calls: series.calls,
+                    ..run.trial(architecture, mode, low_clients, periods, &mode.to_string())
+                };
+                let measured = run.try_one(&trial)?;
+                let row = |class| run.row(&trial, class, &measured);
+                rows.extend(ClientClass::ALL.map(row));
             }
         }
-        drop(watch);
-        drop(awake);
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
-        Ok(outcome)
     }
+    Ok((calibrations, rows))
 }
 
 /// The settings that the trials of a run share.

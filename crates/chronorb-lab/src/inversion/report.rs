@@ -250,45 +250,40 @@ pub(super) fn clients(low: u32) -> String {
 /// Returns the notes on how to read the figures.
 fn notes(outcome: &InversionOutcome) -> Vec<String> {
     let plan = &outcome.plan;
-    let threads = match plan.threads {
-        1 => "a thread".to_owned(),
-        threads => format!("{threads} threads"),
-    };
-    let awake = if plan.awake {
-        "On each processor a thread of the least urgency kept it from sleeping: to wake one up can \
-         take longer than a call."
-    } else {
-        "Processors slept when they had nothing to do."
-    };
     let mut notes = vec![
         format!(
-            "Each trial has a server and a client process of its own. The server has two servants, \
-             one of high and one of low priority, and {threads} for each; the client a thread of \
-             high priority, which calls the one, and the low-priority clients, threads of low \
-             priority, which call the other. All are connected and have called before; then they \
+            "Each trial has its own server and client. The server has a servant of high and one of \
+             low priority (threads for each: {}). A client thread of high priority calls the one, \
+             the low-priority clients are threads that call the other. All connect, call, and then \
              begin at one instant.",
+            plan.threads,
         ),
-        "Calls are due at times that are fixed beforehand, and latencies count from there, for \
-         both classes: a call that is late because the one before it was slow is charged for the \
-         wait. A call back to back is due when it is made. Every answer is checked."
+        "Calls are due at fixed times, from which latencies count: a call that a slow one held up \
+         is charged for the wait. A call back to back is due when it is made. Every answer is \
+         checked."
             .to_owned(),
-        "A client whose calls take longer than its period falls behind for good: counted from when \
-         its calls are due, they then take longer and longer as long as the trial lasts. Counted \
-         from when they are made they do not, and show the time of one call."
+        "A client whose calls take longer than its period falls behind for good, and its latencies \
+         grow with the trial. Counted from when they are made, they show the time of one call."
             .to_owned(),
         format!(
             "Where real-time threads leave nothing of a processor, the kernel takes it from them \
-             for a part of each second: {}. So clients that call back to back rest for a while of \
-             each 100 ms.",
+             for a part of each second: {}. So clients that call back to back rest in between.",
             outcome.environment.real_time_throttling
         ),
-        awake.to_owned(),
     ];
-    if plan.namespaces {
-        let namespaces = "Client and server were in network namespaces of their own, with a switch \
-                          between them.";
-        notes.push(namespaces.to_owned());
-    }
+    let settings = [
+        (
+            plan.awake,
+            "A thread of the least urgency kept each processor from sleeping.",
+        ),
+        (!plan.awake, "Processors slept when they had nothing to do."),
+        (
+            plan.namespaces,
+            "Client and server had network namespaces of their own, with a switch between them.",
+        ),
+    ];
+    let settings = settings.into_iter().filter(|(is_so, _)| *is_so);
+    notes.extend(settings.map(|(_, note)| note.to_owned()));
     notes.extend(outcome.modes().into_iter().map(|mode| rates(outcome, mode)));
     if !outcome.omniorb.missing.is_empty() {
         notes.push(outcome.omniorb.sentence());

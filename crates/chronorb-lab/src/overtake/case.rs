@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::named::name_of;
+
 /// The way in which the threads of the server share the work.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -51,15 +53,6 @@ pub enum OvertakePool {
 impl OvertakePool {
     pub(super) const ALL: [Self; 4] =
         [Self::Lanes, Self::Buffering, Self::Borrowing, Self::NoLanes];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Lanes => "lanes",
-            Self::Buffering => "lanes, buffering",
-            Self::Borrowing => "lanes, borrowing",
-            Self::NoLanes => "no lanes",
-        }
-    }
 }
 
 /// The load on the server during the measured calls.
@@ -86,17 +79,6 @@ pub enum OvertakeLoad {
 }
 
 impl OvertakeLoad {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Awake => "idle, processors awake",
-            Self::Saturated => "saturated",
-            Self::Full => "saturated, buffers full",
-            Self::Exhausted => "high lane exhausted",
-            Self::ExhaustedSaturated => "high lane exhausted, others saturated",
-        }
-    }
-
     /// Whether endless work keeps all processors busy.
     pub(super) const fn saturates(self) -> bool {
         matches!(
@@ -156,7 +138,7 @@ impl OvertakeCase {
 
     /// Returns the name in tables.
     pub(super) fn name(self) -> String {
-        format!("{}: {}", self.pool.name(), self.load.name())
+        words(&self.pool) + ": " + &words(&self.load)
     }
 }
 
@@ -174,12 +156,14 @@ impl CallSeries {
     /// Both, in their order.
     pub const ALL: [Self; 2] = [Self::Periodic, Self::BackToBack];
 
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Periodic => "periodic",
-            Self::BackToBack => "back to back",
-        }
+    pub(super) fn name(self) -> String {
+        words(&self)
     }
+}
+
+/// Returns the name of a choice in texts.
+fn words(choice: &impl Serialize) -> String {
+    name_of(choice).replace('-', " ")
 }
 
 /// The subject of one set of figures.

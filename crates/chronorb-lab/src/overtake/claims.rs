@@ -54,7 +54,7 @@ fn overtakes(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> Claim {
         let refused = refused.map_or_else(String::new, |count| format!(", {count} refused"));
         let measured = format!(
             "{}, {} when idle, {} when idle and awake (processors {:.0} % busy{refused})",
-            units::time(figure.p99_us),
+            units::time(figure.latency.p99_us),
             p99(outcome, trial.under(OvertakeLoad::Idle)),
             p99(outcome, trial.under(OvertakeLoad::Awake)),
             figure.cpu_busy_percent,
@@ -75,9 +75,9 @@ fn borrows(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> Claim {
     let measured = outcome.figure(trial).zip(ratio).map(|(figure, ratio)| {
         let measured = format!(
             "{}, {} when idle and awake, the longest call {}",
-            units::time(figure.p99_us),
+            units::time(figure.latency.p99_us),
             p99(outcome, trial.under(OvertakeLoad::Awake)),
-            units::time(figure.max_us),
+            units::time(figure.latency.max_us),
         );
         (ratio, measured)
     });
@@ -96,26 +96,26 @@ fn waits_for_its_own(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> Claim {
     let calls = f64::from(outcome.plan.slow_callers) + 1.0;
     let idle = outcome.figure(trial.under(OvertakeLoad::Idle));
     let measured = idle.zip(loaded(outcome, trial)).map(|(idle, loaded)| {
-        let bound = work_us + calls * idle.p99_us;
+        let bound = work_us + calls * idle.latency.p99_us;
         let measured = format!(
             "{}, at most {}: {} for the work of {} slow calls, and the idle p99 for each of \
              {calls} calls; the longest call {} (processors {:.0} % busy)",
-            units::time(loaded.p99_us),
+            units::time(loaded.latency.p99_us),
             units::time(bound),
             units::time(work_us),
             outcome.plan.slow_callers,
-            units::time(loaded.max_us),
+            units::time(loaded.latency.max_us),
             loaded.cpu_busy_percent,
         );
-        (loaded.p99_us / bound, measured)
+        (loaded.latency.p99_us / bound, measured)
     });
     Claim::aim(claim).by_ratio(measured, |ratio| ratio <= 1.0)
 }
 
 /// Returns the p99 of a trial in words.
 pub(super) fn p99(outcome: &OvertakeOutcome, trial: OvertakeTrial) -> String {
-    let figure = outcome.figure(trial);
-    figure.map_or_else(|| "not measured".to_owned(), |f| units::time(f.p99_us))
+    let p99 = outcome.p99(trial).map(units::time);
+    p99.unwrap_or_else(|| "not measured".to_owned())
 }
 
 /// Returns the figure of a trial, if the load was as heavy as its case demands.

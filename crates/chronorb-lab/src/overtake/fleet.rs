@@ -5,12 +5,11 @@ use std::time::Duration;
 use chronorb_rt::{Deadline, Monotonic, sleep_until};
 
 use super::case::{CallSeries, OvertakeCase, OvertakePool, OvertakeTrial, Strategy};
-use super::client::{CLIENT, LoadClient, LoadReport, LoadSpan, LoadWork};
 use super::outcome::OvertakeRow;
 use super::plan::{HIGH_THREADS, OvertakePlan};
 use crate::awake::Awake;
 use crate::bench::{
-    self, ClientSpec, Cpus, MeasuredCalls, Model, ObjectReferences, ObjectSpec, Pace, PacedRun,
+    CLIENT, ClientSpec, Cpus, MeasuredCalls, Model, ObjectReferences, ObjectSpec, Pace, PacedRun,
     PoolSpec, SERVER, ServantSpec, ServerSpec, real_time_options,
 };
 use crate::environment::ProcessorTime;
@@ -44,8 +43,8 @@ pub(super) struct SeriesOutcome {
 struct CaseClients {
     /// The client whose calls are measured.
     high: Child,
-    /// The clients of the load, with their priorities.
-    loaders: Vec<(i16, Child)>,
+    /// The clients of the load, with their priorities and the paces of their threads.
+    loaders: Vec<(i16, Vec<Pace>, Child)>,
 }
 
 impl<'a> OvertakeFleet<'a> {
@@ -91,7 +90,7 @@ impl<'a> OvertakeFleet<'a> {
         let outcomes = series.collect::<Result<_, _>>()?;
         drop(awake);
         let end = Deadline::after(WIND_DOWN);
-        let loaders = clients.loaders.into_iter().map(|(_, child)| child);
+        let loaders = clients.loaders.into_iter().map(|(.., child)| child);
         for client in loaders.chain([clients.high]) {
             client.dismiss(end)?;
         }
@@ -101,13 +100,11 @@ impl<'a> OvertakeFleet<'a> {
     /// Starts the clients of a case; all are connected when this returns.
     fn start_clients(&self, case: OvertakeCase, reference: &str) -> Result<CaseClients, LabError> {
         let plan = self.plan;
-        let endless = |rest| LoadWork::Endless {
-            compute_us: micros(plan.middle_compute),
-            rest_us: micros(rest),
+        let endless = |rest| Pace::Endless {
+            compute: plan.middle_compute,
+            rest,
         };
-        let slow = LoadWork::Occupy {
-            us: micros(plan.slow_work),
-        };
+        let slow = Pace::Occupy(plan.slow_work);
         let (exhausts, saturates) = (case.load.exhausts(), case.load.saturates());
         let many = plan.saturating_callers();
         let loads = [
@@ -115,28 +112,26 @@ impl<'a> OvertakeFleet<'a> {
             ("middle", saturates, MIDDLE, many, endless(plan.middle_rest)),
             ("low", saturates, LOW, many, endless(Duration::ZERO)),
         ];
-        let wanted = loads.into_iter().filter(|(_, is_wanted, ..)| *is_wanted);
-        let loaders = wanted.map(|(name, _, priority, callers, work)| {
-            let order = LoadClient {
+        let start = |name, priority, threads: u32, lock_memory, warm_up| {
+            let spec = ClientSpec {
+                options: real_time_options(lock_memory),
                 reference: reference.to_owned(),
-                priority,
-                callers,
-                work,
+                threads: vec![Some(priority); threads as usize],
+                warm_up,
+                server: None,
             };
-            let (child, Ready {}) = Child::start(format!("{name} client"), CLIENT, &order)?;
-            Ok((priority, child))
+            let (child, Ready {}) = Child::start(format!("{name} client"), CLIENT, &spec)?;
+            Ok::<_, LabError>(child)
+        };
+        let wanted = loads.into_iter().filter(|(_, is_wanted, ..)| *is_wanted);
+        let loaders = wanted.map(|(name, _, priority, threads, pace)| {
+            let child = start(name, priority, threads, false, 1)?;
+            Ok((priority, vec![pace; threads as usize], child))
         });
         let loaders = loaders.collect::<Result<_, LabError>>()?;
-        let spec = ClientSpec {
-            // Only this client locks its memory: no call of the others is measured, and the stacks
-            // of their many threads would have to be locked too.
-            options: real_time_options(self.lock_memory),
-            reference: reference.to_owned(),
-            threads: vec![Some(HIGH)],
-            warm_up: WARM_UP_CALLS,
-            server: None,
-        };
-        let (high, Ready {}) = Child::start("high-priority client", bench::CLIENT, &spec)?;
+        // Only this client locks its memory: no call of the others is measured, and the stacks of
+        // their many threads would have to be locked too.
+        let high = start("high-priority", HIGH, 1, self.lock_memory, WARM_UP_CALLS)?;
         Ok(CaseClients { high, loaders })
     }
 
@@ -157,11 +152,9 @@ impl<'a> OvertakeFleet<'a> {
         let start = load_from + plan.settle;
         let end = start + length;
         let CaseClients { high, loaders } = clients;
-        for (_, loader) in loaders.iter_mut() {
-            loader.tell(&Some(LoadSpan {
-                from_ns: load_from.as_nanos(),
-                until_ns: (end + TAIL).as_nanos(),
-            }))?;
+        for (_, paces, loader) in loaders.iter_mut() {
+            let span = plan.settle + length + TAIL;
+            loader.tell(&Some(PacedRun::new(load_from, span, paces, 0)))?;
         }
         let run = PacedRun::new(start, length, &[pace], self.high_steps);
         high.tell(&Some(run))?;
@@ -172,7 +165,7 @@ impl<'a> OvertakeFleet<'a> {
                 high.check()?;
                 loaders
                     .iter_mut()
-                    .try_for_each(|(_, child)| child.check())?;
+                    .try_for_each(|(.., child)| child.check())?;
             }
             Ok::<_, LabError>(ProcessorTime::now())
         };
@@ -180,13 +173,12 @@ impl<'a> OvertakeFleet<'a> {
         let after = wait_until(end)?;
         let patience = Deadline::at(end + WIND_DOWN);
         let measured: MeasuredCalls = high.hear(patience)?;
-        let mut load = LoadReport::default();
-        let mut middle_longest_stop_us = None;
-        for (priority, loader) in loaders {
-            let report: LoadReport = loader.hear(patience)?;
-            load = load.and(report);
+        let (mut refused_requests, mut middle_longest_stop_us) = (0, None);
+        for (priority, _, loader) in loaders {
+            let load: MeasuredCalls = loader.hear(patience)?;
+            refused_requests += load.refused;
             if *priority == MIDDLE {
-                middle_longest_stop_us = Some(report.longest_stop_us);
+                middle_longest_stop_us = Some(load.longest_stop_us);
             }
         }
         let mut calls = Record::new();
@@ -198,7 +190,7 @@ impl<'a> OvertakeFleet<'a> {
                 latency: calls.summary(),
                 cpu_busy_percent: before.busy_percent(after),
                 cpu_stolen_percent: before.stolen_percent(after),
-                refused_requests: load.refused,
+                refused_requests,
                 middle_longest_stop_us,
             },
             calls,
@@ -248,10 +240,6 @@ fn server_spec(plan: &OvertakePlan, strategy: Strategy, lock_memory: bool) -> Se
 /// Returns the name of the object on a pool.
 fn object_name(pool: OvertakePool) -> String {
     format!("{pool:?}")
-}
-
-fn micros(duration: Duration) -> u32 {
-    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
 /// Real-time priorities of Linux, where they may be used.

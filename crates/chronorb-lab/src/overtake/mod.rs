@@ -7,27 +7,22 @@
 //! All cases take turns in each round, so that each is compared with the idle machine of the same
 //! minute.
 //!
-//! The servers and the measured client are those of the `bench` module. The clients of the load
-//! are this very program, called with the hidden command [`CHILD_COMMAND`](crate::CHILD_COMMAND).
-//! They report that they are connected, and after each span the effect of the load.
+//! The servers and the clients are those of the `bench` module. The clients of the load report its
+//! effect after each span.
 
 mod case;
 mod claims;
-mod client;
 mod fleet;
 mod outcome;
 mod plan;
 mod report;
 
-use chronorb_rt::{MemoryLock, Rights};
-
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, may_lock_memory, observed};
+use crate::report::PooledRecords;
 use crate::watch::Watch;
 
 pub use case::{CallSeries, OvertakeCase, OvertakeLoad, OvertakePool, OvertakeTrial, Strategy};
-pub(crate) use client::{CLIENT, client_main};
 pub use outcome::{OvertakeOutcome, OvertakeRow};
 pub use plan::OvertakePlan;
 
@@ -54,37 +49,40 @@ impl Experiment for Overtake {
     }
 
     fn measure(plan: &OvertakePlan) -> Result<OvertakeOutcome, LabError> {
-        let mut outcome = OvertakeOutcome {
-            plan: plan.clone(),
-            environment: Environment::probe(),
-            real_time: true,
-            memory_locked: Rights::probe().memory_lock == MemoryLock::Unlimited,
-            rows: Vec::new(),
-            pooled: Default::default(),
-        };
-        let before = ProcessorTime::now();
-        let fleet = fleet::OvertakeFleet::start(plan, outcome.memory_locked)?;
+        let memory_locked = may_lock_memory();
+        let (mut real_time, mut pooled) = (true, PooledRecords::default());
         let cases = Strategy::ALL.len() * OvertakeCase::ALL.len();
-        let length = plan.case_length() * (plan.rounds * cases as u32);
-        let watch = Watch::start("calls that overtake", length);
-        for round in 1..=plan.rounds {
-            watch.begin(&format!("round {round} of {}", plan.rounds));
-            for index in 0..cases {
-                // No case always follows the same one.
-                let index = (index + round as usize) % cases;
-                let strategy = Strategy::ALL[index % Strategy::ALL.len()];
-                let case = OvertakeCase::ALL[index / Strategy::ALL.len()];
-                for series in fleet.run(strategy, case, round, &watch)? {
-                    outcome.real_time &= series.real_time;
-                    outcome.pooled.add(series.row.trial, &series.calls);
-                    outcome.rows.push(series.row);
+        let measure = || {
+            let mut rows = Vec::new();
+            let fleet = fleet::OvertakeFleet::start(plan, memory_locked)?;
+            let length = plan.case_length() * (plan.rounds * cases as u32);
+            let watch = Watch::start("calls that overtake", length);
+            for round in 1..=plan.rounds {
+                watch.begin(&format!("round {round} of {}", plan.rounds));
+                for index in 0..cases {
+                    // No case always follows the same one.
+                    let index = (index + round as usize) % cases;
+                    let strategy = Strategy::ALL[index % Strategy::ALL.len()];
+                    let case = OvertakeCase::ALL[index / Strategy::ALL.len()];
+                    for series in fleet.run(strategy, case, round, &watch)? {
+                        real_time &= series.real_time;
+                        pooled.add(series.row.trial, &series.calls);
+                        rows.push(series.row);
+                    }
                 }
             }
-        }
-        drop(watch);
-        fleet.stop()?;
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
-        Ok(outcome)
+            drop(watch);
+            fleet.stop()?;
+            Ok(rows)
+        };
+        let (environment, rows) = observed(measure)?;
+        Ok(OvertakeOutcome {
+            plan: plan.clone(),
+            environment,
+            real_time,
+            memory_locked,
+            rows,
+            pooled,
+        })
     }
 }

@@ -6,6 +6,7 @@ use super::case::{OvertakeLoad, OvertakeTrial};
 use super::plan::OvertakePlan;
 use crate::environment::Environment;
 use crate::report::PooledRecords;
+use crate::report::rounds::over_rounds;
 use crate::stats::{Summary, median};
 
 /// The calls of one trial in one round.
@@ -51,14 +52,10 @@ pub struct OvertakeOutcome {
 /// The rounds of one trial in one figure each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OvertakeFigure {
-    pub(super) calls: u64,
-    /// The medians over the rounds.
-    pub(super) p50_us: f64,
-    pub(super) p99_us: f64,
+    pub(super) latency: Summary,
     /// The least and the greatest p99 of a round.
     pub(super) p99_range_us: (f64, f64),
-    /// The longest call of all rounds.
-    pub(super) max_us: f64,
+    /// The median over the rounds.
     pub(super) cpu_busy_percent: f64,
     pub(super) refused_requests: u64,
 }
@@ -66,18 +63,13 @@ pub(super) struct OvertakeFigure {
 impl OvertakeOutcome {
     /// Returns one trial over all rounds; nothing where no call was answered.
     pub(super) fn figure(&self, trial: OvertakeTrial) -> Option<OvertakeFigure> {
-        let all = |of: fn(&OvertakeRow) -> f64| {
-            self.rounds(trial).map(of).collect::<Vec<_>>().into_iter()
-        };
-        let p99 = all(|row| row.latency.p99_us);
+        let rows: Vec<_> = self.rounds(trial).collect();
+        let p99 = || rows.iter().map(|row| row.latency.p99_us);
         Some(OvertakeFigure {
-            calls: self.rounds(trial).map(|row| row.latency.calls).sum(),
-            p50_us: median(all(|row| row.latency.p50_us))?,
-            p99_us: median(p99.clone())?,
-            p99_range_us: (p99.clone().reduce(f64::min)?, p99.reduce(f64::max)?),
-            max_us: all(|row| row.latency.max_us).reduce(f64::max)?,
-            cpu_busy_percent: median(all(|row| row.cpu_busy_percent))?,
-            refused_requests: self.rounds(trial).map(|row| row.refused_requests).sum(),
+            latency: over_rounds(rows.iter().map(|row| &row.latency))?,
+            p99_range_us: (p99().reduce(f64::min)?, p99().reduce(f64::max)?),
+            cpu_busy_percent: median(rows.iter().map(|row| row.cpu_busy_percent))?,
+            refused_requests: rows.iter().map(|row| row.refused_requests).sum(),
         })
     }
 
@@ -87,10 +79,15 @@ impl OvertakeOutcome {
         rows.filter(move |row| row.trial == trial && row.latency.calls > 0)
     }
 
+    /// Returns the p99 of a trial over all rounds.
+    pub(super) fn p99(&self, trial: OvertakeTrial) -> Option<f64> {
+        Some(self.figure(trial)?.latency.p99_us)
+    }
+
     /// Returns the p99 of a trial by that of the same pool under another load.
     pub(super) fn ratio(&self, trial: OvertakeTrial, to: OvertakeLoad) -> Option<f64> {
         let other = trial.under(to);
-        let (p99, base) = (self.figure(trial)?.p99_us, self.figure(other)?.p99_us);
+        let (p99, base) = (self.p99(trial)?, self.p99(other)?);
         (trial != other).then(|| p99 / base)
     }
 }

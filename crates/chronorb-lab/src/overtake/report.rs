@@ -130,7 +130,7 @@ fn by_case(outcome: &OvertakeOutcome, series: CallSeries) -> Chart {
             let rounds = outcome.rounds(trial);
             rounds.map(move |round| (at, round.latency.p99_us))
         });
-        let medians = cases().filter_map(|(at, trial)| Some((at, outcome.figure(trial)?.p99_us)));
+        let medians = cases().filter_map(|(at, trial)| Some((at, outcome.p99(trial)?)));
         [
             Series::new(Mark::Dots, strategy.title(), rounds),
             Series::new(Mark::Strokes, "", medians),
@@ -189,12 +189,13 @@ fn table(outcome: &OvertakeOutcome, strategy: Strategy, series: CallSeries) -> T
         let Some(figure) = outcome.figure(trial) else {
             return (case.name(), vec!["none".to_owned()]);
         };
-        let [p50, p99, max] = [figure.p50_us, figure.p99_us, figure.max_us].map(units::time);
+        let latency = figure.latency;
+        let [p50, p99, max] = [latency.p50_us, latency.p99_us, latency.max_us].map(units::time);
         let (least, greatest) = figure.p99_range_us;
         let range = format!("{}–{}", units::time(least), units::time(greatest));
         let (by_idle, by_awake) = (by(OvertakeLoad::Idle), by(OvertakeLoad::Awake));
         let busy = format!("{:.0} %", figure.cpu_busy_percent);
-        let calls = units::count(figure.calls);
+        let calls = units::count(latency.calls);
         (
             case.name(),
             vec![calls, p50, p99, range, max, by_idle, by_awake, busy],
@@ -208,11 +209,9 @@ fn notes(outcome: &OvertakeOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
-            "Every case was measured in each of {} rounds, for {} of calls at fixed times and {} \
-             back to back, all in turn. p50 and p99 are the medians of the rounds. The longest \
-             call is that of all rounds. By idle and by awake are p99 by that of the same pool \
-             when nothing else is done, and when nothing is done but the processors are kept \
-             awake.",
+            "All cases took turns in each of {} rounds: {} of calls at fixed times, and {} back to \
+             back. p50 and p99 are medians of the rounds, the longest call is that of all. By idle \
+             and by awake are p99 by that of the same pool without load, asleep and kept awake.",
             plan.rounds,
             units::setting(plan.periodic),
             units::setting(plan.back_to_back),
@@ -220,39 +219,36 @@ fn notes(outcome: &OvertakeOutcome) -> Vec<String> {
         format!(
             "A pool has {} threads for each of the low and the middle lane, and {HIGH_THREADS} for \
              the high lane; the pool without lanes has the {} together. A call of high priority \
-             computes for {}. A latency counts from when the call was due: one that waited for the \
-             one before it is charged for it.",
+             computes for {}. A latency counts from when the call was due.",
             plan.lower_threads,
             plan.threads(),
             units::setting(plan.high_work),
         ),
         format!(
-            "Saturated: {} threads of clients ask the low lane, and as many the middle lane, for \
-             work that ends only with the measurement; those that find no thread wait, or, where \
-             buffers of {} requests for each lane are full, are refused and try again after 5 ms.",
+            "Saturated: {} client threads ask the low lane, and as many the middle lane, for work \
+             that ends with the measurement. The others wait or, where buffers of {} requests for \
+             each lane are full, are refused and try again after 5 ms.",
             plan.saturating_callers(),
             plan.buffered(),
         ),
         format!(
             "Exhausted: {} threads of another client call the high lane again and again; each call \
-             keeps a thread for {}, but no processor, as one does that waits for a device.",
+             keeps a thread for {}, but no processor, as one that waits for a device.",
             plan.slow_callers,
             units::setting(plan.slow_work),
         ),
-        "An idle processor sleeps, and it takes time to wake it, in a virtual machine a lot. So \
-         calls may well be quicker under load. Awake is the harder comparison: another process, \
-         that has nothing to do with the server, keeps the processors at work of ordinary \
-         scheduling."
+        "To wake a processor takes time, in a virtual machine a lot, so calls may be quicker under \
+         load. Awake, where another process keeps the processors at ordinary work, is the harder \
+         comparison."
             .to_owned(),
         throttling(outcome),
     ];
     let no_lanes = OvertakeTrial::new(Strategy::LeaderFollowers, NO_LANES, CallSeries::BackToBack);
     let no_lanes = outcome.figure(no_lanes);
-    if no_lanes.is_none_or(|figure| figure.calls < 100) {
+    if no_lanes.is_none_or(|figure| figure.latency.calls < 100) {
         notes.push(
-            "Without lanes all threads are at the endless work, and calls wait until it ends with \
-             the measurement, whatever their priority. Real-time CORBA promises nothing else: that \
-             is the purpose of lanes."
+            "Without lanes all threads are at the endless work, and calls wait for its end, \
+             whatever their priority. That is the purpose of lanes."
                 .to_owned(),
         );
     }
@@ -276,33 +272,28 @@ fn throttling(outcome: &OvertakeOutcome) -> String {
     let share = plan.middle_compute.as_secs_f64() / cycle.as_secs_f64() * 100.0;
     let stops = [
         ("pools with lanes", false),
-        (
-            "the pool without lanes, where that work takes as many threads as it gets",
-            true,
-        ),
+        ("the pool without lanes", true),
     ];
     let stops = stops.into_iter().filter_map(|(pools, no_lanes)| {
         let rows = outcome.rows.iter();
         let rows = rows.filter(|row| (row.trial.case.pool == OvertakePool::NoLanes) == no_lanes);
-        let stops: Vec<f64> = rows
-            .filter_map(|row| row.middle_longest_stop_us.map(f64::from))
-            .collect();
+        let stops = rows.filter_map(|row| row.middle_longest_stop_us.map(f64::from));
+        let stops: Vec<f64> = stops.collect();
         let longest = stops.iter().copied().reduce(f64::max)?;
         let throttled = stops.iter().filter(|stop| **stop >= THROTTLED_US).count();
         Some(format!(
-            " In {pools}, the longest time for which it was kept from computing was {}; in \
-             {throttled} of {} trials it was {} or more, as when the kernel stops all real-time \
-             threads, or a host the machine.",
+            " In {pools} it was stopped for at most {}, and in {throttled} of {} trials for {} or \
+             more, as by the kernel's throttling or the host.",
             units::time(longest),
             stops.len(),
             units::time(THROTTLED_US),
         ))
     });
     format!(
-        "The low lane has CORBA priority 0, which is ordinary scheduling, and computes without a \
-         rest. The middle lane is real-time: it computes for {} and rests for {}, {share:.0} % of \
-         each processor, and the low lane takes what it leaves. Without its rests the kernel's \
-         throttling would stop it, and the high lane with it, for the rest of each second ({}).{}",
+        "The low lane has ordinary scheduling (CORBA priority 0), and computes without a rest. The \
+         middle lane is real-time: it computes for {} and rests for {}, {share:.0} % of each \
+         processor. Without its rests the kernel's throttling would stop all real-time threads for \
+         the rest of each second ({}).{}",
         units::setting(plan.middle_compute),
         units::setting(plan.middle_rest),
         outcome.environment.real_time_throttling,

@@ -7,14 +7,7 @@
 //! the paper's statements about thread pools of Real-time CORBA (module `semantics`): buffers,
 //! borrowing, threads on demand, and priorities.
 //!
-//! The processes run the same program with the hidden command
-//! [`CHILD_COMMAND`](crate::CHILD_COMMAND). Beside their orders they exchange lines of JSON with
-//! it:
-//!
-//! | child | says | hears |
-//! |---|---|---|
-//! | server | the reference of its object | the end of its input: shut down |
-//! | client | that it is connected; then for each batch that it has warmed up, and the time of the batch | each batch, and to go on; at last, to end |
+//! Servers and clients are those of the `bench` module.
 
 mod claims;
 mod fleet;
@@ -23,20 +16,18 @@ mod plan;
 mod report;
 mod semantics;
 
-use chronorb_rt::{MemoryLock, Rights};
+use chronorb_rt::Rights;
 
 use crate::bench::Cpus;
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, may_lock_memory, observed};
 use crate::progress::Progress;
 use crate::watch::Watch;
 use crate::work::Speed;
-use fleet::{RequestBatch, StrategyFleet, Terms};
+use fleet::{StrategyFleet, Terms};
 
 pub use crate::inversion::CpuPlacement as Place;
 pub use crate::overtake::Strategy;
-pub(crate) use fleet::{CLIENT, client_main};
 pub use outcome::{PoolRow, PoolTrial, ThreadPoolsOutcome};
 pub use plan::{PoolCell, ThreadPoolsPlan, Threads};
 pub use semantics::{Observation, Promise};
@@ -64,16 +55,12 @@ impl Experiment for ThreadPools {
     }
 
     fn measure(plan: &ThreadPoolsPlan) -> Result<ThreadPoolsOutcome, LabError> {
-        let mut environment = Environment::probe();
-        let rights = Rights::probe();
         let terms = Terms {
-            lock_memory: rights.memory_lock == MemoryLock::Unlimited,
-            real_time: plan.real_time && rights.max_fifo.is_some(),
+            lock_memory: may_lock_memory(),
+            real_time: plan.real_time && Rights::probe().max_fifo.is_some(),
         };
-        let before = ProcessorTime::now();
-        let observations = observe()?;
-        let trials = compare(plan, terms)?;
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        let (environment, (observations, trials)) =
+            observed(|| Ok((observe()?, compare(plan, terms)?)))?;
         Ok(ThreadPoolsOutcome {
             plan: plan.clone(),
             environment,
@@ -111,15 +98,11 @@ fn compare(plan: &ThreadPoolsPlan, terms: Terms) -> Result<Vec<PoolTrial>, LabEr
             let cells = plan.cells().filter(|cell| cell.threads == threads);
             for (index, cell) in cells.enumerate() {
                 let is_work = cell.work_us > 0;
-                let batch = RequestBatch {
-                    warm_up: plan.warm_up,
-                    requests: plan.requests,
-                    steps: if is_work { speed.steps(cell.work()) } else { 0 },
-                };
+                let steps = if is_work { speed.steps(cell.work()) } else { 0 };
                 // The strategies take turns at being first.
                 let is_second = (round as usize + index) % 2;
                 for turn in [is_second, 1 - is_second] {
-                    trials.push(fleets[turn].run(batch, cell, round)?);
+                    trials.push(fleets[turn].run(cell, steps, round)?);
                     watch.tick();
                 }
             }

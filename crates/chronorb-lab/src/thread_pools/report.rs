@@ -9,8 +9,7 @@ use super::plan::PoolCell;
 use super::{Strategy, ThreadPools, ThreadPoolsPlan, claims};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
-use crate::report::Column;
-use crate::report::end;
+use crate::report::{Column, end, rights};
 
 impl Findings for ThreadPoolsOutcome {
     fn headline(&self) -> String {
@@ -199,42 +198,33 @@ fn notes(outcome: &ThreadPoolsOutcome) -> Vec<String> {
     let (callers, rounds) = (plan.callers, plan.rounds);
     let [requests, warm_up] = [plan.requests, plan.warm_up].map(|n| units::count(n.into()));
     let scheduling = if outcome.real_time {
-        "the same real-time priority (SCHED_FIFO), so other programs run only in the time that the \
-         kernel's throttling keeps for them"
+        "the same real-time priority (SCHED_FIFO)"
     } else {
         "ordinary scheduling"
     };
-    let memory = if outcome.memory_locked {
-        "The memory of client and server was locked."
-    } else {
-        "The memory was not locked, because this process may not lock it."
-    };
     vec![
         format!(
-            "A client of {callers} threads calls the server, each on a connection of its own, \
-             again as soon as it is answered, until {requests} requests were served; {warm_up} \
-             more precede them. The time is from the first request to the last reply. Every reply \
-             is checked."
+            "A client of {callers} threads, each with its own connection, calls again as soon as \
+             it is answered, until {requests} requests were served; {warm_up} more precede them. \
+             The time is from the first request to the last reply. Every reply is checked."
         ),
         format!(
-            "Both strategies are measured in each cell one right after the other, by turns in \
-             either order, in each of {rounds} rounds. Figures are medians of the rounds; the \
-             improvement is (T(HS/HA) - T(L/F)) / T(L/F)."
+            "The strategies take turns in each cell and each of {rounds} rounds. Figures are \
+             medians of the rounds; the improvement is (T(HS/HA) - T(L/F)) / T(L/F)."
         ),
         "The server has one lane of so many threads, without buffering and borrowing. \
-         Half-Sync/Half-Async has one thread more, which reads and never serves, as in the paper."
+         Half-Sync/Half-Async has one thread more, which only reads, as in the paper."
             .to_owned(),
         format!(
-            "All threads that call and serve have {scheduling}. {} {memory}",
+            "All threads that call and serve have {scheduling}. {} {}",
             plan.place.sentence(),
+            rights::memory("client and server", outcome.memory_locked),
         ),
-        "If the server is not busy all the time, the client limits it, because its CPU makes no \
-         more calls. Then the improvement is less than the server's CPU time for a request \
-         suggests."
+        "If the server is not busy all the time, the client's CPU limits the rate, and the \
+         improvement is less than the server's CPU time for a request suggests."
             .to_owned(),
-        "The paper's amounts of work are 0, 25, 50, 75 and 100 of a unit that it does not give; \
-         here they are µs of computing. Its machine had four CPUs of 400 MHz, Linux 2.2.5 and TAO \
-         1.0."
+        "The paper does not give the unit of its amounts of work; here they are µs. Its machine \
+         had four CPUs of 400 MHz, Linux 2.2.5 and TAO 1.0."
             .to_owned(),
     ]
 }

@@ -19,12 +19,11 @@ mod report;
 mod server;
 mod ways;
 
-use chronorb_rt::{MemoryLock, Rights};
+use chronorb_rt::Rights;
 
 use crate::bench::Cpus;
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, may_lock_memory, observed};
 use crate::progress::Progress;
 
 pub use case::{Processors, Setting, WaitMethod, WaitsClass};
@@ -56,41 +55,37 @@ impl Experiment for WaitsExperiment {
     }
 
     fn measure(plan: &WaitsPlan) -> Result<WaitsOutcome, LabError> {
-        let mut environment = Environment::probe();
-        let rights = Rights::probe();
         let processors: Vec<usize> = Cpus::of_this_process()?.iter().collect();
-        let priority = rights.max_fifo.map(|max| max.min(PRIORITY));
-        let lock_memory = rights.memory_lock == MemoryLock::Unlimited;
+        let priority = Rights::probe().max_fifo.map(|max| max.min(PRIORITY));
         let settings = plan.settings(processors.len(), priority.is_some());
         let pair = [processors[0], *processors.get(1).unwrap_or(&processors[0])];
-        let mut fleet = client::WaitsFleet::start(plan, lock_memory, pair, priority)?;
+        let mut fleet = client::WaitsFleet::start(plan, may_lock_memory(), pair, priority)?;
         let may_ring = matches!(fleet.io_uring, IoUring::Permitted(_));
-
-        let before = ProcessorTime::now();
-        let mut rows = Vec::new();
-        let progress = Progress::start("waiting, rounds", plan.rounds.into());
-        for round in 1..=plan.rounds {
-            for &setting in &settings {
-                let mut ways: Vec<WaitMethod> = setting.ways().collect();
-                ways.retain(|way| may_ring || !way.is_ring());
-                // The order rotates, so that no way is always measured after the same one.
-                let count = ways.len();
-                ways.rotate_left(round as usize % count);
-                for way in ways {
-                    rows.push(WaitsRow {
-                        setting,
-                        way,
-                        round,
-                        latency: fleet.run(setting, way, plan)?.summary(),
-                    });
+        let (environment, rows) = observed(|| {
+            let mut rows = Vec::new();
+            let progress = Progress::start("waiting, rounds", plan.rounds.into());
+            for round in 1..=plan.rounds {
+                for &setting in &settings {
+                    let mut ways: Vec<WaitMethod> = setting.ways().collect();
+                    ways.retain(|way| may_ring || !way.is_ring());
+                    // The order rotates, so that no way is always measured after the same one.
+                    let count = ways.len();
+                    ways.rotate_left(round as usize % count);
+                    for way in ways {
+                        rows.push(WaitsRow {
+                            setting,
+                            way,
+                            round,
+                            latency: fleet.run(setting, way, plan)?.summary(),
+                        });
+                    }
                 }
+                progress.advance(1);
             }
-            progress.advance(1);
-        }
-        drop(progress);
+            Ok(rows)
+        })?;
         let io_uring = fleet.io_uring.clone();
         fleet.stop()?;
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
         Ok(WaitsOutcome {
             plan: plan.clone(),
             environment,

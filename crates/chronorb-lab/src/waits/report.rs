@@ -143,20 +143,17 @@ fn notes(outcome: &WaitsOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
-            "{} rounds; in each all ways take turns in each setting, {} calls each after {} that \
-             do not count. Times are medians over the rounds, max is over all of them. The last \
-             columns: p50 by that of blocking recv of the same round, the median, and from the \
-             least to the greatest.",
+            "All ways take turns in each setting of {} rounds, with {} calls each after {} that do \
+             not count. Times are medians over the rounds, max is over all of them. By recv is p50 \
+             by that of blocking recv of the same round: the median, and the range.",
             plan.rounds,
             units::count(plan.calls.into()),
             units::count(plan.warm_up.into()),
         ),
-        "Client and server are processes with a thread each, pinned, on raw TCP sockets of the \
-         loopback: 60 octets there, 28 back. The client blocks in recv. In every set are the \
-         listener and the idle connections; a thread that blocks or spins in recv alone leaves \
-         them out."
+        "Client and server are processes with a pinned thread each, on raw TCP sockets of the \
+         loopback: 60 octets there, 28 back. The client blocks in recv. Sets have the listener and \
+         the idle connections, too. Spinning needs a processor for itself."
             .to_owned(),
-        "Spinning needs a processor for itself, and is not measured on one.".to_owned(),
     ];
     if let IoUring::Permitted(work) = &outcome.io_uring {
         notes.push(format!(

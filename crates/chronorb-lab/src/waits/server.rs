@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-use chronorb_probe::{CompletionWork, Ring};
+use chronorb_probe::Ring;
 use serde::{Deserialize, Serialize};
 
 use super::case::WaitMethod;
@@ -110,9 +110,7 @@ fn run(
 /// Tries io_uring.
 fn io_uring() -> IoUring {
     match Ring::new(1, 0, 0).map(|ring| ring.completion_work()) {
-        Ok(CompletionWork::Deferred) => IoUring::Permitted("deferred".to_owned()),
-        Ok(CompletionWork::Cooperative) => IoUring::Permitted("cooperative".to_owned()),
-        Ok(CompletionWork::Interrupting) => IoUring::Permitted("interrupting".to_owned()),
+        Ok(work) => IoUring::Permitted(format!("{work:?}").to_lowercase()),
         Err(error) => IoUring::Refused(error.to_string()),
     }
 }

@@ -1,12 +1,14 @@
 //! The kinds of calls, and their servers.
+//!
+//! In the first cases one client calls. In the others one client of high priority and nine of low
+//! call as fast as they can, as in the papers' experiment, by the architecture of both sides.
 
 use super::budget::Budget;
-use super::outcome::Subject;
 
 /// A call that is made again and again, and its server.
 #[derive(Clone, Copy, Debug)]
 pub struct WhiteboxCase {
-    /// The name for programs.
+    /// The name for programs; of an architecture, the value of `-ORBArchitecture`.
     pub name: &'static str,
     /// The name in texts and tables.
     pub title: &'static str,
@@ -18,6 +20,10 @@ pub struct WhiteboxCase {
     pub options: &'static [&'static str],
     /// The budget; nothing where the case is there for comparison only.
     pub budget: Option<Budget>,
+    /// The name of an architecture in charts.
+    pub short: &'static str,
+    /// The ORB of the papers that had the architecture, if one had.
+    pub stands_for: Option<&'static str>,
 }
 
 /// A kind of call.
@@ -34,6 +40,8 @@ pub enum CallKind {
     Octets,
     /// A call with a struct that returns it.
     Struct,
+    /// [`Cube`](Self::Cube), by ten clients at a time.
+    OfTen,
 }
 
 /// The place of an object.
@@ -45,6 +53,10 @@ pub enum ObjectPlace {
     DefaultPool,
     /// The client's process.
     Collocated,
+    /// Another process, which has an object for each priority on a lane of one thread.
+    TwoLanes,
+    /// Another process, which has both objects on one pool of two threads.
+    SharedPool,
 }
 
 /// All cases that are measured.
@@ -77,6 +89,23 @@ pub const CASES: [WhiteboxCase; 11] = [
         .within(Budget::COLLOCATED),
 ];
 
+/// The architectures of the papers' ORBs, and Half-Sync/Half-Async.
+pub const ARCHITECTURES: [WhiteboxCase; 5] = [
+    WhiteboxCase::architecture(REAL_TIME, "real-time", "real-time").as_orb("TAO"),
+    WhiteboxCase::architecture("half-sync", "Half-Sync/Half-Async", "half-sync"),
+    WhiteboxCase::architecture("worker-pool", "worker pool", "worker pool")
+        .as_orb("CORBAplus")
+        .at(ObjectPlace::SharedPool, &[]),
+    WhiteboxCase::architecture(
+        "leader-followers-muxed",
+        "multiplexed Leader/Followers",
+        "muxed L/F",
+    )
+    .as_orb("miniCOOL")
+    .at(ObjectPlace::SharedPool, &[]),
+    WhiteboxCase::architecture("filter-chain", "filter chain", "filter chain").as_orb("MT-Orbix"),
+];
+
 impl WhiteboxCase {
     /// A two-way call of an object on a lane, without a budget.
     const fn of(name: &'static str, title: &'static str) -> Self {
@@ -87,7 +116,37 @@ impl WhiteboxCase {
             place: ObjectPlace::Lane,
             options: &[],
             budget: None,
+            short: "",
+            stands_for: None,
         }
+    }
+
+    /// An architecture that no ORB of the papers had, with lanes.
+    const fn architecture(name: &'static str, title: &'static str, short: &'static str) -> Self {
+        Self {
+            short,
+            ..Self::of(name, title)
+                .calling(CallKind::OfTen)
+                .at(ObjectPlace::TwoLanes, &[])
+        }
+    }
+
+    const fn as_orb(self, orb: &'static str) -> Self {
+        Self {
+            stands_for: Some(orb),
+            ..self
+        }
+    }
+
+    /// Whether ten clients call.
+    pub(super) fn is_of_ten(&self) -> bool {
+        self.kind == CallKind::OfTen
+    }
+
+    /// The name as a heading of lines in a table.
+    pub(super) fn heading(&self) -> String {
+        let orb = self.stands_for.map(|orb| format!(" (as {orb})"));
+        format!("{}{}", self.title, orb.unwrap_or_default())
     }
 
     /// Whether the object is in another process.
@@ -115,18 +174,25 @@ impl WhiteboxCase {
     }
 }
 
-impl Subject for WhiteboxCase {
-    fn title(&self) -> &'static str {
-        self.title
-    }
-}
-
 /// The number of octets that [`CallKind::Octets`] sends and receives.
 pub(super) const MIRRORED: usize = 1024;
+/// The number of clients by architecture: one of high priority, and nine of low.
+pub const CLIENTS: u32 = 10;
+/// The architecture that the others are compared with.
+pub(super) const REAL_TIME: &str = "real-time";
 
 #[cfg(test)]
 mod tests {
+    use super::super::published::PUBLISHED;
     use super::*;
+
+    #[test]
+    fn every_orb_of_the_papers_has_an_architecture() {
+        for of in PUBLISHED {
+            let mut all = ARCHITECTURES.iter();
+            assert!(all.any(|architecture| architecture.stands_for == Some(of.orb)));
+        }
+    }
 
     #[test]
     fn a_budget_has_a_server_where_there_is_one() {

@@ -2,14 +2,14 @@
 
 use super::architectures;
 use super::budget::{KernelBudget, KernelUse};
-use super::outcome::{CaseCosts, WhiteboxOutcome, WhiteboxSide};
+use super::outcome::{SideCosts, WhiteboxOutcome, WhiteboxSide};
 use super::report::per_call;
 use crate::Claim;
 
 /// Judges all claims: two for each side that has a budget, and those by architecture.
 pub(super) fn of(outcome: &WhiteboxOutcome) -> Vec<Claim> {
     let budgeted = outcome.rows.iter().filter_map(|row| {
-        let budget = row.subject.budget?;
+        let budget = row.case.budget?;
         let kernel_budget = match row.side {
             WhiteboxSide::Client => budget.client,
             WhiteboxSide::Server => budget.server?,
@@ -21,7 +21,7 @@ pub(super) fn of(outcome: &WhiteboxOutcome) -> Vec<Claim> {
 }
 
 /// Judges the counts of a side in user space.
-fn inside(row: &CaseCosts) -> Claim {
+fn inside(row: &SideCosts) -> Claim {
     let counts = &row.counts;
     let faults = counts.minor_faults + counts.major_faults;
     let gratuitous = [counts.allocations, counts.lock_operations, faults];
@@ -32,7 +32,7 @@ fn inside(row: &CaseCosts) -> Claim {
 }
 
 /// Judges the system calls of a side.
-fn kernel(row: &CaseCosts, budget: &KernelBudget) -> Claim {
+fn kernel(row: &SideCosts, budget: &KernelBudget) -> Claim {
     let measured = row.system_calls.as_ref().map(|calls| {
         let used = |kernel_use| {
             let of_use = calls
@@ -45,8 +45,8 @@ fn kernel(row: &CaseCosts, budget: &KernelBudget) -> Claim {
     of_side(row, &budget.words(), measured)
 }
 
-fn of_side(row: &CaseCosts, words: &str, measured: Option<(bool, String)>) -> Claim {
-    let (title, side) = (row.subject.title, row.side.name());
+fn of_side(row: &SideCosts, words: &str, measured: Option<(bool, String)>) -> Claim {
+    let (title, side) = (row.case.title, row.side.name());
     Claim::aim(format!("{title}, {side}: {words}")).holds(measured)
 }
 
@@ -55,7 +55,6 @@ pub(super) mod tests {
     use super::super::Whitebox;
     use super::super::case::{CASES, ObjectPlace};
     use super::super::counts::{Counts, ProcessCosts};
-    use super::super::outcome::SideCosts;
     use super::super::trial::CallsByName;
     use super::*;
     use crate::Verdict;

@@ -12,26 +12,23 @@ use chronorb_probe::{Mark, trace_mark};
 use super::case::{CallKind, MIRRORED, ObjectPlace, WhiteboxCase};
 use super::counts::ProcessCosts;
 use super::order::{ClientPart, Pass};
-use super::server::{PRIORITY, offer, orb};
+use super::server::{HIGH, offer, orb};
+use crate::bench::work::set_priority;
 use crate::error::LabError;
 use crate::idl::whitebox::{Bench, Quote};
 use crate::process::{self, Begin, Parent, Ready};
 
 /// Connects, reports, waits for the order to begin, calls, and reports the costs of both sides.
-pub(super) fn call(
-    case: &'static WhiteboxCase,
-    pass: Pass,
-    part: &ClientPart,
-) -> Result<(), LabError> {
+pub(super) fn call(case: &WhiteboxCase, pass: Pass, part: &ClientPart) -> Result<(), LabError> {
     // A call waits for its reply as long as the parent lives.
     let parent = Parent::or_exit();
     let orb = orb(case, pass)?;
-    let object = match part.objects.first() {
-        Some(reference) => find(&orb, reference)?,
-        None => offer(&orb, case.place)?,
-    };
-    let priority = (case.place == ObjectPlace::Lane).then_some(PRIORITY);
-    let bench = connect(&orb, priority, &object)?;
+    let mut objects = part.objects.clone();
+    if !case.has_server() {
+        objects = offer(&orb, case.place)?;
+    }
+    let priority = (case.place == ObjectPlace::Lane).then_some(HIGH);
+    let bench = connect(&orb, priority, &objects[0])?;
     let mut caller = Caller::new(case.kind, &bench)?;
     for _ in 0..WARM_UP_CALLS {
         caller.call()?;
@@ -110,20 +107,16 @@ pub(super) fn mark(
 pub(super) fn connect(
     orb: &Orb,
     priority: Option<Priority>,
-    object: &Object,
+    reference: &str,
 ) -> Result<Bench, LabError> {
     if let Some(priority) = priority {
-        let set = orb.rt_current().set_priority(priority);
-        set.map_err(LabError::work("setting the priority"))?;
+        set_priority(orb, priority)?;
     }
-    let bench = Bench::narrow(object).map_err(LabError::work("finding the object"))?;
+    let bench = orb
+        .string_to_object(reference)
+        .and_then(|object| Bench::narrow(&object))
+        .map_err(LabError::work("finding the object"))?;
     bench.ok_or_else(|| LabError::work("finding the object")("it is no bench"))
-}
-
-/// Returns the object of a reference.
-pub(super) fn find(orb: &Orb, reference: &str) -> Result<Object, LabError> {
-    let found = orb.string_to_object(reference);
-    found.map_err(LabError::work("finding the object"))
 }
 
 /// Returns the costs of the server so far.
@@ -157,7 +150,7 @@ impl<'a> Caller<'a> {
     fn call(&mut self) -> Result<(), LabError> {
         let (bench, scope) = (self.bench, &mut self.scope);
         let is_right = match self.kind {
-            CallKind::Cube => bench.cube(11).map(|cube| cube == 1331),
+            CallKind::Cube | CallKind::OfTen => bench.cube(11).map(|cube| cube == 1331),
             CallKind::Oneway | CallKind::OnewayAtOnce => bench.notice(11).map(|()| true),
             CallKind::Octets => {
                 let octets = bench.mirror_in(scope, &OCTETS);

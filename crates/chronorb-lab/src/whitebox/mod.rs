@@ -33,22 +33,18 @@ mod trial;
 
 use serde::Serialize;
 
-use crate::environment::{Environment, ProcessorTime};
 use crate::error::LabError;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, observed};
 use crate::process;
 use crate::progress::Progress;
 
-pub use architectures::{CLIENTS, CONFIGURATIONS, Configuration, ServerPool};
 pub use budget::{BrokenBudgets, Budget, KernelBudget, KernelUse};
-pub use case::{CASES, CallKind, ObjectPlace, WhiteboxCase};
+pub use case::{ARCHITECTURES, CASES, CLIENTS, CallKind, ObjectPlace, WhiteboxCase};
 pub use counts::Counts;
-pub use outcome::{
-    ArchitectureCosts, CaseCosts, SideCosts, Subject, WhiteboxOutcome, WhiteboxSide,
-};
+pub use outcome::{SideCosts, WhiteboxOutcome, WhiteboxSide};
 pub use published::{PUBLISHED, PublishedLocks};
 
-use order::{PartOrder, Pass, SubjectName};
+use order::{PartOrder, Pass};
 use trial::{CallsByName, KernelTrace, WhiteboxTrial};
 
 /// The part of a process that this experiment starts.
@@ -98,57 +94,70 @@ impl Experiment for Whitebox {
         }
     }
 
-    /// Measures all [`CASES`], and calls of ten clients by all architectures ([`CONFIGURATIONS`]).
+    /// Measures all [`CASES`], and calls of ten clients by all [`ARCHITECTURES`].
     fn measure(plan: &WhiteboxPlan) -> Result<WhiteboxOutcome, LabError> {
         check_allocator()?;
-        let mut environment = Environment::probe();
-        let before = ProcessorTime::now();
         let mut tracing = KernelTrace::default();
-        let runs = 2 * CASES.len() + 3 * CONFIGURATIONS.len();
-        let progress = Progress::start("runs that are counted", runs as u64);
-        let mut rows = Vec::new();
-        for case in CASES {
-            rows.extend(measure(case, *plan, &mut tracing)?);
-            progress.advance(2);
-        }
-        let mut by_architecture = Vec::new();
-        for configuration in CONFIGURATIONS {
-            by_architecture.extend(configuration.measure(*plan, &mut tracing)?);
-            progress.advance(3);
-        }
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        let runs = 2 * CASES.len() + 3 * ARCHITECTURES.len();
+        let (environment, [rows, architectures]) = observed(|| {
+            let progress = Progress::start("runs that are counted", runs as u64);
+            let mut rows = [Vec::new(), Vec::new()];
+            for (number, case) in all_cases().enumerate() {
+                let is_of_ten = usize::from(case.is_of_ten());
+                let trial = WhiteboxTrial { number, case };
+                rows[is_of_ten].extend(measure(&trial, *plan, &mut tracing)?);
+                progress.advance(2 + is_of_ten as u64);
+            }
+            Ok(rows)
+        })?;
         Ok(WhiteboxOutcome {
             plan: *plan,
             environment,
             rows,
-            architectures: by_architecture,
+            architectures,
             untraced: tracing.refusal,
         })
     }
 }
 
-/// Counts and traces the calls of a case.
+fn all_cases() -> impl Iterator<Item = WhiteboxCase> {
+    CASES.into_iter().chain(ARCHITECTURES)
+}
+
+/// Counts and traces the calls of a case; those of ten clients are timed, too.
 fn measure(
-    case: WhiteboxCase,
+    trial: &WhiteboxTrial,
     plan: WhiteboxPlan,
     tracing: &mut KernelTrace,
-) -> Result<impl Iterator<Item = CaseCosts>, LabError> {
-    let trial = WhiteboxTrial {
-        subject: SubjectName::Case(case.name.to_owned()),
-        has_server: case.has_server(),
-        clients: 1,
+) -> Result<impl Iterator<Item = SideCosts> + use<>, LabError> {
+    let case = trial.case;
+    let [calls, traced] = if case.is_of_ten() {
+        [plan.calls_of_each, plan.traced_of_each()]
+    } else {
+        [plan.calls; 2]
     };
-    let costs = trial.count(Pass::Counts, plan.calls)?;
-    let each = u64::from(plan.calls);
-    // Acknowledgements are read from and written to a file, which the ORB never is.
-    let acknowledgements = match case.kind {
-        CallKind::Oneway => {
-            ["read", "write"].map(|name| CallsByName::from([(name.to_owned(), (each, each))]))
+    let mut costs = trial.count(Pass::Counts, calls)?;
+    if case.is_of_ten() {
+        let timed = trial.count(Pass::Times, calls)?;
+        for (costs, timed) in costs.iter_mut().flatten().zip(timed.iter().flatten()) {
+            costs.times = timed.times;
+        }
+    }
+    let call = |name: &str, count| CallsByName::from([(name.to_owned(), (count, count))]);
+    let beside = match case.kind {
+        // Acknowledgements are read from and written to a file, which the ORB never is.
+        CallKind::Oneway => ["read", "write"].map(|name| call(name, calls.into())),
+        // Each thread that calls is told to begin, and reports its end, by an octet.
+        CallKind::OfTen => {
+            let mut signals = call("read", CLIENTS.into());
+            signals.append(&mut call("write", CLIENTS.into()));
+            [signals, CallsByName::new()]
         }
         _ => Default::default(),
     };
-    let system_calls = tracing.trace(&trial, plan.calls, &acknowledgements)?;
-    Ok(SideCosts::of_sides(case, [each; 2], costs, system_calls))
+    let system_calls = tracing.trace(trial, traced, &beside)?;
+    let all = [calls, traced].map(|each| u64::from(trial.clients()) * u64::from(each));
+    Ok(SideCosts::of_sides(case, all, costs, system_calls))
 }
 
 /// Runs the part of a server or of a client, until the parent has heard its result.
@@ -157,30 +166,14 @@ fn measure(
 ///
 /// [`LabError::Process`] when the order cannot be read, [`LabError::Work`] when the ORB fails.
 pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
-    let PartOrder {
-        subject,
-        pass,
-        client,
-    } = process::order(order)?;
+    let PartOrder { case, pass, client } = process::order(order)?;
     check_allocator()?;
-    let unknown = |name: &str| LabError::Request(format!("there is no subject {name:?}"));
-    match subject {
-        SubjectName::Case(name) => {
-            let case = CASES.iter().find(|case| case.name == name);
-            let case = case.ok_or_else(|| unknown(&name))?;
-            match client {
-                None => server::serve(case, pass),
-                Some(part) => client::call(case, pass, &part),
-            }
-        }
-        SubjectName::Architecture(name) => {
-            let configuration = CONFIGURATIONS.iter().find(|of| of.name() == name);
-            let configuration = configuration.ok_or_else(|| unknown(&name))?;
-            match client {
-                None => configuration.serve(pass),
-                Some(part) => architectures::call(configuration, pass, &part),
-            }
-        }
+    let known = all_cases().nth(case);
+    let case = known.ok_or_else(|| LabError::Request(format!("there is no case {case}")))?;
+    match client {
+        None => server::serve(&case, pass),
+        Some(part) if case.is_of_ten() => architectures::call(&case, pass, &part),
+        Some(part) => client::call(&case, pass, &part),
     }
 }
 

@@ -5,17 +5,12 @@ use serde::{Deserialize, Serialize};
 /// The argument of a child: the part of a server or of a client.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct PartOrder {
-    pub(super) subject: SubjectName,
+    /// The number of the case, in [`CASES`](super::CASES) and then in
+    /// [`ARCHITECTURES`](super::ARCHITECTURES).
+    pub(super) case: usize,
     pub(super) pass: Pass,
     /// The part of a client; nothing for a server.
     pub(super) client: Option<ClientPart>,
-}
-
-/// The name of the subject that is run.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) enum SubjectName {
-    Case(String),
-    Architecture(String),
 }
 
 /// The part of a client. It reports the costs of client and server when its calls are made.
@@ -27,7 +22,7 @@ pub(super) struct ClientPart {
     pub(super) calls: u32,
 }
 
-/// A pass over a subject, with processes of its own.
+/// A pass over a case, with processes of its own.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) enum Pass {
     /// The processes count for themselves.

@@ -6,14 +6,13 @@ use chronorb_probe::{Activity, ActivityTimes};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::architectures::Configuration;
 use super::budget::BrokenBudgets;
 use super::case::WhiteboxCase;
 use super::counts::{Counts, ProcessCosts, per_call};
 use super::trial::CallsByName;
 use super::{CLIENTS, WhiteboxPlan, claims};
 use crate::environment::Environment;
-use crate::experiment::plain_data;
+use crate::experiment::{merge, plain_data};
 use crate::{Claim, Verdict};
 
 /// The outcome of the experiment.
@@ -24,18 +23,18 @@ pub struct WhiteboxOutcome {
     /// The machine.
     pub environment: Environment,
     /// The costs of each side of each case.
-    pub rows: Vec<CaseCosts>,
+    pub rows: Vec<SideCosts>,
     /// The costs of each side of each architecture, with ten clients.
-    pub architectures: Vec<ArchitectureCosts>,
+    pub architectures: Vec<SideCosts>,
     /// The reason why system calls could not be traced, if so.
     pub untraced: Option<String>,
 }
 
-/// The costs of calls of one subject on one side.
+/// The costs of calls of one case on one side.
 #[derive(Clone, Debug)]
-pub struct SideCosts<S> {
-    /// The subject: a case or an architecture.
-    pub subject: S,
+pub struct SideCosts {
+    /// The case.
+    pub case: WhiteboxCase,
     /// The side.
     pub side: WhiteboxSide,
     /// The number of calls that were counted.
@@ -50,22 +49,6 @@ pub struct SideCosts<S> {
     pub system_calls: Option<CallsByName>,
 }
 
-/// The costs of a case on one side.
-pub type CaseCosts = SideCosts<WhiteboxCase>;
-/// The costs of an architecture on one side.
-pub type ArchitectureCosts = SideCosts<Configuration>;
-
-/// A subject of the experiment.
-pub trait Subject: Copy {
-    /// The name in texts and tables.
-    fn title(&self) -> &'static str;
-
-    /// The name as a heading of lines in a table.
-    fn heading(&self) -> String {
-        self.title().to_owned()
-    }
-}
-
 /// A side of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -78,9 +61,9 @@ pub enum WhiteboxSide {
 
 impl WhiteboxOutcome {
     /// The costs of a case on a side.
-    pub(crate) fn row(&self, case: &str, side: WhiteboxSide) -> Option<&CaseCosts> {
+    pub(crate) fn row(&self, case: &str, side: WhiteboxSide) -> Option<&SideCosts> {
         let mut rows = self.rows.iter();
-        rows.find(|row| (row.subject.name, row.side) == (case, side))
+        rows.find(|row| (row.case.name, row.side) == (case, side))
     }
 
     /// Checks that all budgets are kept, as far as they could be counted.
@@ -97,10 +80,10 @@ impl WhiteboxOutcome {
     }
 }
 
-impl<S: Subject> SideCosts<S> {
+impl SideCosts {
     /// The costs of client and server, where there is one. `calls` were counted, `traced` traced.
     pub(super) fn of_sides(
-        subject: S,
+        case: WhiteboxCase,
         [calls, traced]: [u64; 2],
         costs: [Option<ProcessCosts>; 2],
         system_calls: [Option<CallsByName>; 2],
@@ -109,7 +92,7 @@ impl<S: Subject> SideCosts<S> {
         sides.filter_map(move |((side, costs), system_calls)| {
             let ProcessCosts { counts, times } = costs?;
             Some(Self {
-                subject,
+                case,
                 side,
                 calls,
                 counts,
@@ -142,30 +125,6 @@ impl<S: Subject> SideCosts<S> {
         Some(calls.values().map(|(_, octets)| octets).sum())
     }
 
-    /// The figures that subjects of both kinds have, with others.
-    fn figures_with(&self, more: Value) -> Value {
-        let mut figures = plain_data(&self.counts.each(self.calls));
-        let each =
-            |(name, (calls, _)): (&String, &(u64, u64))| (name.clone(), self.each_traced(*calls));
-        let calls = self.system_calls.as_ref();
-        let calls = calls.map(|calls| calls.iter().map(each).collect::<BTreeMap<_, _>>());
-        figures["side"] = plain_data(&self.side);
-        figures["system_calls"] = plain_data(&calls);
-        for (name, value) in more.as_object().into_iter().flatten() {
-            figures[name] = value.clone();
-        }
-        figures
-    }
-}
-
-impl CaseCosts {
-    pub(super) fn figures(&self) -> Value {
-        let octets = self.kernel_octets().map(|octets| self.each_traced(octets));
-        self.figures_with(json!({"case": self.subject.name, "octets_by_kernel": octets}))
-    }
-}
-
-impl ArchitectureCosts {
     /// Returns the futex calls of all traced calls together, if they could be traced.
     pub(crate) fn futex_calls(&self) -> Option<u64> {
         let calls = self.system_calls.as_ref()?.get("futex");
@@ -201,10 +160,30 @@ impl ArchitectureCosts {
         self.times.net(of).max(0.0)
     }
 
+    /// Returns the figures of one call for programs.
     pub(super) fn figures(&self) -> Value {
-        let mut figures = self.figures_with(json!({
+        let each =
+            |(name, (calls, _)): (&String, &(u64, u64))| (name.clone(), self.each_traced(*calls));
+        let calls = self.system_calls.as_ref();
+        let calls = calls.map(|calls| calls.iter().map(each).collect::<BTreeMap<_, _>>());
+        let mut figures = plain_data(&self.counts.each(self.calls));
+        merge(
+            &mut figures,
+            json!({"side": self.side, "system_calls": calls}),
+        );
+        if !self.case.is_of_ten() {
+            let octets = self.kernel_octets().map(|octets| self.each_traced(octets));
+            merge(
+                &mut figures,
+                json!({"case": self.case.name, "octets_by_kernel": octets}),
+            );
+            return figures;
+        }
+        // They are not counted here.
+        figures.as_object_mut().map(|of| of.remove("octets_copied"));
+        let of_ten = json!({
             "case": "ten-clients",
-            "architecture": self.subject.name(),
+            "architecture": self.case.name,
             "clients": CLIENTS,
             "requests": self.calls,
             "futex_calls": self.futexes_each(),
@@ -213,9 +192,8 @@ impl ArchitectureCosts {
             "protocol_percent": self.percent(Activity::Other),
             "application_percent": self.percent(Activity::Application),
             "processor_us": self.processor_us(),
-        }));
-        // They are not counted here.
-        figures.as_object_mut().map(|of| of.remove("octets_copied"));
+        });
+        merge(&mut figures, of_ten);
         figures
     }
 }

@@ -9,9 +9,7 @@ use super::architectures;
 use super::case::MIRRORED;
 use super::client::RUNS;
 use super::counts::Counts;
-use super::outcome::{
-    ArchitectureCosts, CaseCosts, SideCosts, Subject, WhiteboxOutcome, WhiteboxSide,
-};
+use super::outcome::{SideCosts, WhiteboxOutcome, WhiteboxSide};
 use super::published::{PUBLISHED, SOURCE};
 use super::{Whitebox, claims};
 use crate::Claim;
@@ -45,14 +43,12 @@ impl Findings for WhiteboxOutcome {
     }
 
     fn figures(&self) -> Value {
-        let cases = self.rows.iter().map(CaseCosts::figures);
-        let architectures = self.architectures.iter();
-        let architectures = architectures.map(ArchitectureCosts::figures);
+        let rows = self.rows.iter().chain(&self.architectures);
         json!({
             "experiment": Whitebox::NAME,
             "environment": self.environment,
             "runs": RUNS,
-            "rows": cases.chain(architectures).collect::<Vec<_>>(),
+            "rows": rows.map(SideCosts::figures).collect::<Vec<_>>(),
             "not_counted": self.untraced,
             "published_lock_operations": PUBLISHED,
             "claims": self.claims(),
@@ -148,15 +144,15 @@ fn by_case(outcome: &WhiteboxOutcome) -> Table {
 }
 
 /// Tabulates both sides of each subject below its heading.
-pub(super) fn by_side<S: Subject>(
+pub(super) fn by_side(
     heading: &str,
     columns: &str,
-    rows: &[SideCosts<S>],
-    cells: impl Fn(&SideCosts<S>) -> Vec<String>,
+    rows: &[SideCosts],
+    cells: impl Fn(&SideCosts) -> Vec<String>,
 ) -> Table {
     let lines = rows.iter().flat_map(|row| {
         let is_first = row.side == WhiteboxSide::Client;
-        let heading = is_first.then(|| (row.subject.heading(), Vec::new()));
+        let heading = is_first.then(|| (row.case.heading(), Vec::new()));
         let line = (row.side.name().to_owned(), cells(row));
         heading.into_iter().chain([line])
     });
@@ -164,17 +160,15 @@ pub(super) fn by_side<S: Subject>(
 }
 
 /// Lists the system calls of each subject and side.
-pub(super) fn system_calls<S: Subject>(
-    rows: &[SideCosts<S>],
-) -> impl Iterator<Item = (String, String)> {
+pub(super) fn system_calls(rows: &[SideCosts]) -> impl Iterator<Item = (String, String)> {
     rows.iter().map(|row| {
-        let name = format!("{}, {}", row.subject.title(), row.side.name());
+        let name = format!("{}, {}", row.case.title, row.side.name());
         (name, per_call(row))
     })
 }
 
 /// Renders the system calls of one call, the most frequent first.
-pub(super) fn per_call<S: Subject>(row: &SideCosts<S>) -> String {
+pub(super) fn per_call(row: &SideCosts) -> String {
     let Some(calls) = &row.system_calls else {
         return "not counted".to_owned();
     };
@@ -196,7 +190,7 @@ fn beside_the_papers(outcome: &WhiteboxOutcome) -> [SidesFigures; 2] {
         ("Half-Sync/Half-Async", "half-sync"),
     ]
     .map(|(name, case)| {
-        let locks = |side| outcome.row(case, side).map(CaseCosts::paper_locks);
+        let locks = |side| outcome.row(case, side).map(SideCosts::paper_locks);
         (name.to_owned(), WhiteboxSide::ALL.map(locks))
     })
 }
@@ -205,40 +199,33 @@ fn beside_the_papers(outcome: &WhiteboxOutcome) -> [SidesFigures; 2] {
 fn notes(outcome: &WhiteboxOutcome) -> Vec<String> {
     vec![
         format!(
-            "All figures are for one call: what {} calls in steady state cost, by their number. \
+            "All figures are for one call: the costs of {} calls in steady state by their number. \
              Of {RUNS} runs the most counts for allocations, locks and copies, and the least for \
              page faults, switches and system calls, which the kernel adds to at any time.",
             units::count(outcome.plan.calls.into()),
         ),
-        "Client and server are processes of their own, but for collocated calls, where the \
-         client's row is all there is. A row is of all threads of its process. What it costs to \
-         ask for the counts is taken off."
-            .to_owned(),
-        "Lock operations are those of the ORB's mutexes. An allocator has locks of its own; the \
-         allocations stand for them."
+        "A row is of all threads of a process; collocated calls have the client's alone. The cost \
+         of asking for the counts is taken off. Lock operations are those of the ORB's mutexes; \
+         the allocations stand for those of the allocator."
             .to_owned(),
         format!(
             "Copied are octets that are copied in one piece in user space, in and out of frames, \
-             at the client by the thread that calls; values that are written one by one are not \
-             counted. By kernel are the octets that were sent and received. The octets are {} \
-             each way; the struct has three numbers and a string.",
+             at the client by the thread that calls. By kernel are the octets that were sent and \
+             received. The octets are {} each way; the struct has three numbers and a string.",
             units::count(MIRRORED as u64),
         ),
-        "Oneway calls one at a time are acknowledged outside of the ORB, by an octet over another \
-         socket, so that the next one is sent when the one before it was served. Its write and \
-         read are taken off the system calls; the client's switches are for waiting for it. Back \
-         to back, the server finds many requests in what it receives at once."
+        "Oneway calls one at a time are acknowledged by an octet over another socket, whose write \
+         and read are taken off the system calls; the client's switches are for waiting for it. \
+         Back to back, the server receives many requests at once."
             .to_owned(),
         "Switches are context switches because a thread waited, preempted those because another \
-         one was to run."
-            .to_owned(),
-        "System calls are counted in a run of its own, in which both processes are traced \
-         (ptrace)."
+         one was to run. System calls are counted in a run of its own, in which both processes are \
+         traced (ptrace)."
             .to_owned(),
         format!(
-            "The papers count user-level mutex_lock and mutex_unlock, so that our lock operations \
-             are doubled beside them. Theirs include the allocator's, which were most of them, \
-             and were counted under load. Source: {SOURCE}."
+            "The papers count user-level mutex_lock and mutex_unlock, so our lock operations are \
+             doubled beside them. Theirs include the allocator's, which were most of them, and \
+             were counted under load. Source: {SOURCE}."
         ),
     ]
 }

@@ -1,5 +1,6 @@
-//! The server of a case: one object, and the costs of serving it.
+//! The server of a case: its objects, and the costs of serving them.
 
+use std::error::Error;
 use std::fs::File;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
@@ -7,79 +8,84 @@ use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
 use chronorb::prelude::*;
-use chronorb::rtcorba::ThreadpoolId;
 use chronorb_orb::{OrbConfig, StageProbe};
-use chronorb_probe::{Activity, Mark, doing, trace_mark};
+use chronorb_probe::{Activity, Mark, doing, keep_activity_times, trace_mark};
 
 use super::case::{ObjectPlace, WhiteboxCase};
 use super::counts::ProcessCosts;
 use super::ledger;
 use super::order::Pass;
-use crate::bench;
+use crate::bench::{self, Model, PoolSpec};
 use crate::error::LabError;
 use crate::idl::whitebox::{BenchServant, BenchSkeleton, Costs, Quote};
-
-/// The priority of the lane, and of the client that calls it.
-pub(super) const PRIORITY: Priority = Priority::new(20_000).expect("not negative");
-
-/// A failure of any kind.
-pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves a case until the parent closes standard input.
 pub(super) fn serve(case: &WhiteboxCase, pass: Pass) -> Result<(), LabError> {
     let orb = orb(case, pass)?;
-    let object = offer(&orb, case.place)?;
-    bench::serve(&orb, &[orb.object_to_string(&object)])
+    bench::serve(&orb, &offer(&orb, case.place)?)
 }
 
 /// Makes the ORB of a server or a client. All options that matter are fixed, so that the
 /// environment has no influence.
 pub(super) fn orb(case: &WhiteboxCase, pass: Pass) -> Result<Orb, LabError> {
-    let options = OPTIONS.split(' ').chain(case.options.iter().copied());
-    let mut options = options.map(str::to_owned).collect();
+    let architecture = ["-ORBArchitecture", case.name];
+    let by_kind: &[&str] = if case.is_of_ten() {
+        &architecture
+    } else {
+        &ONE_CLIENT
+    };
+    let options = OPTIONS.iter().chain(by_kind).chain(case.options);
+    let mut options = options.map(|option| (*option).to_owned()).collect();
     let mut config =
         OrbConfig::read(&mut options).map_err(LabError::work("configuring the ORB"))?;
-    if pass == Pass::Counts {
+    if pass == Pass::Counts && !case.is_of_ten() {
         config.stage_probe = Some(StageProbe::new(|_| ledger::note()));
     }
-    Orb::with_config(config).map_err(LabError::work("starting the ORB"))
+    let orb = Orb::with_config(config).map_err(LabError::work("starting the ORB"))?;
+    if pass == Pass::Times {
+        keep_activity_times();
+    }
+    Ok(orb)
 }
 
-/// Activates the object in its place.
-pub(super) fn offer(orb: &Orb, place: ObjectPlace) -> Result<Object, LabError> {
+/// Activates the objects of a place, the one of high priority first. Returns their references.
+pub(super) fn offer(orb: &Orb, place: ObjectPlace) -> Result<Vec<String>, LabError> {
+    let [high, low] = [HIGH, LOW].map(Priority::value);
+    let both = vec![Model::Declared(high), Model::Declared(low)];
+    let (pool, models) = match place {
+        ObjectPlace::DefaultPool | ObjectPlace::Collocated => (None, Vec::new()),
+        ObjectPlace::Lane => {
+            let lane = PoolSpec::lanes([(high, 1)]);
+            (Some(lane), vec![Model::Propagated(high)])
+        }
+        ObjectPlace::TwoLanes => (Some(PoolSpec::lanes([(low, 1), (high, 1)])), both),
+        ObjectPlace::SharedPool => {
+            let (priority, threads) = (high, 2);
+            (Some(PoolSpec::Shared { priority, threads }), both)
+        }
+    };
     let offer = || {
-        let policies = match place {
-            ObjectPlace::DefaultPool | ObjectPlace::Collocated => Vec::new(),
-            ObjectPlace::Lane => vec![
-                Policy::Threadpool(lanes(orb, &[PRIORITY])?),
-                Policy::PriorityModel(PriorityModel::ClientPropagated, PRIORITY),
-            ],
+        let root = orb.root_poa()?;
+        let activate = |poa: &Poa| {
+            let object = poa.serve(BenchSkeleton::new(Bench::default()))?;
+            Ok::<_, Box<dyn Error + Send + Sync>>(orb.object_to_string(&object))
         };
-        activate(orb, "lane", &policies)
+        let objects = match pool {
+            None => vec![activate(&root)?],
+            Some(pool) => {
+                let pool = pool.make(orb)?;
+                let objects = models.iter().enumerate().map(|(number, model)| {
+                    let policies = [Policy::Threadpool(pool), model.policy()];
+                    let name = number.to_string();
+                    activate(&root.create_poa(&name, Some(root.manager()), &policies)?)
+                });
+                objects.collect::<Result<_, _>>()?
+            }
+        };
+        root.manager().activate()?;
+        Ok::<_, Box<dyn Error + Send + Sync>>(objects)
     };
-    offer().map_err(LabError::work("offering the object"))
-}
-
-/// Makes a pool that has a lane with one thread for each priority.
-pub(super) fn lanes(orb: &Orb, priorities: &[Priority]) -> Result<ThreadpoolId, SystemException> {
-    let lanes = priorities.iter().map(|priority| Lane::new(*priority, 1));
-    orb.rt().create_threadpool_with_lanes(&ThreadpoolLanes {
-        lanes: lanes.collect(),
-        ..Default::default()
-    })
-}
-
-/// Activates an object, by the root POA if there are no policies.
-pub(super) fn activate(orb: &Orb, name: &str, policies: &[Policy]) -> Result<Object, Failure> {
-    let root = orb.root_poa()?;
-    let poa = if policies.is_empty() {
-        root.clone()
-    } else {
-        root.create_poa(name, Some(root.manager()), policies)?
-    };
-    let object = poa.serve(BenchSkeleton::new(Bench::default()))?;
-    root.manager().activate()?;
-    Ok(object)
+    offer().map_err(LabError::work("offering the objects"))
 }
 
 /// The servant, which does no more than a call asks for.
@@ -139,6 +145,27 @@ impl BenchServant for Bench {
     }
 }
 
-const OPTIONS: &str = "whitebox -ORBListenEndpoints iiop://127.0.0.1:0 -ORBRealTime preferred \
-     -ORBThreadpoolStrategy leader-followers -ORBCollocation poa -ORBClientConnection exclusive \
-     -ORBClientWait block -ORBServerWait block";
+/// The priority of one client and its servant.
+pub(super) const HIGH: Priority = Priority::new(20_000).expect("not negative");
+/// The priority of nine of ten clients, and of their servant.
+pub(super) const LOW: Priority = Priority::new(10_000).expect("not negative");
+const OPTIONS: [&str; 9] = [
+    "whitebox",
+    "-ORBListenEndpoints",
+    bench::LOOPBACK,
+    "-ORBRealTime",
+    "preferred",
+    "-ORBClientWait",
+    "block",
+    "-ORBServerWait",
+    "block",
+];
+/// The options of cases with one client, which come before their own.
+const ONE_CLIENT: [&str; 6] = [
+    "-ORBThreadpoolStrategy",
+    "leader-followers",
+    "-ORBCollocation",
+    "poa",
+    "-ORBClientConnection",
+    "exclusive",
+];

@@ -1,4 +1,4 @@
-//! The parent's side: client and server of a subject, which count or are traced.
+//! The parent's side: client and server of a case, which count or are traced.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,23 +6,21 @@ use std::time::Duration;
 use chronorb_probe::{SystemCalls, TraceError, Tracer};
 use chronorb_rt::Deadline;
 
-use super::PART;
+use super::case::WhiteboxCase;
 use super::counts::ProcessCosts;
-use super::order::{ClientPart, PartOrder, Pass, SubjectName};
+use super::order::{ClientPart, PartOrder, Pass};
+use super::{CLIENTS, PART};
 use crate::error::LabError;
 use crate::process::{Begin, Child, Ready};
 
 /// The numbers of system calls by name, with the octets that they moved.
 pub(super) type CallsByName = BTreeMap<String, (u64, u64)>;
 
-/// A subject that is run with processes of its own for each pass.
+/// A case that is run with processes of its own for each pass.
 pub(super) struct WhiteboxTrial {
-    pub(super) subject: SubjectName,
-    /// Whether the object is in another process.
-    pub(super) has_server: bool,
-    /// The number of calling threads. Where there are several, the client's first thread only
-    /// waits for them.
-    pub(super) clients: u32,
+    /// The number of the case in orders.
+    pub(super) number: usize,
+    pub(super) case: WhiteboxCase,
 }
 
 /// The tracing of system calls, unless the kernel refuses it.
@@ -46,13 +44,19 @@ impl WhiteboxTrial {
         Ok(costs)
     }
 
+    /// Returns the number of calling threads. If there are several, the client's first thread only
+    /// waits for them.
+    pub(super) fn clients(&self) -> u32 {
+        if self.case.is_of_ten() { CLIENTS } else { 1 }
+    }
+
     fn start(&self, pass: Pass, calls: u32) -> Result<Pair, LabError> {
         let order = |client| PartOrder {
-            subject: self.subject.clone(),
+            case: self.number,
             pass,
             client,
         };
-        let (server, objects) = if self.has_server {
+        let (server, objects) = if self.case.has_server() {
             let (child, objects) = Child::start("server", PART, &order(None))?;
             (Some(child), objects)
         } else {
@@ -63,7 +67,7 @@ impl WhiteboxTrial {
         Ok(Pair {
             server,
             client,
-            patience: WIND_DOWN + CALL * calls * self.clients,
+            patience: WIND_DOWN + CALL * calls * self.clients(),
         })
     }
 }
@@ -93,7 +97,7 @@ impl KernelTrace {
         };
         pair.run()?;
         let failed = LabError::work("tracing system calls");
-        let waiting = (trial.clients > 1).then(|| pair.client.id());
+        let waiting = trial.case.is_of_ten().then(|| pair.client.id());
         let by_client = of_client(&client.spans().map_err(&failed)?, waiting, &beside[0]);
         let by_server = match server {
             None => None,

@@ -67,7 +67,7 @@ fn every_case_is_measured_by_both_strategies() {
     for part in [
         "Leader/Followers, a call every 10 ms",
         "Half-Sync/Half-Async, calls back to back",
-        "lanes, buffering: saturated, buffers full",
+        "buffering: full",
         "no lanes: saturated",
         "short run",
         "throttling",

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::drive::Caller;
 use super::oneway::{self, Recorder, SendPace};
-use super::order::{Exchange, Medium, ObjectAddresses, Operation, RawClientOrder, Waits};
+use super::order::{Exchange, Medium, ObjectAddresses, Operation, Waits};
 use crate::error::LabError;
 use crate::process::{self, Parent};
 use channel::{Channel, Listener};
@@ -108,13 +108,18 @@ pub(super) struct RawCalls {
 }
 
 impl RawCalls {
-    pub(super) fn connect(calling: &RawClientOrder) -> Result<Self, LabError> {
-        let channel = Channel::connect(&calling.medium, &calling.address, calling.waits);
+    pub(super) fn connect(
+        medium: &Medium,
+        address: &str,
+        waits: Waits,
+        exchange: Exchange,
+    ) -> Result<Self, LabError> {
+        let channel = Channel::connect(medium, address, waits);
         let mut calls = Self {
             channel: channel.map_err(LabError::work("connecting"))?,
-            exchange: calling.exchange,
-            frame: frame(calling.exchange),
-            pace: SendPace::of(calling.exchange.operation, calling.waits),
+            exchange,
+            frame: frame(exchange),
+            pace: SendPace::of(exchange.operation, waits),
         };
         calls.warm_up(1)?;
         Ok(calls)
@@ -203,20 +208,6 @@ mod tests {
         (address, recorder)
     }
 
-    fn calling(
-        medium: &Medium,
-        address: String,
-        waits: Waits,
-        exchange: Exchange,
-    ) -> RawClientOrder {
-        RawClientOrder {
-            medium: medium.clone(),
-            address,
-            waits,
-            exchange,
-        }
-    }
-
     #[test]
     fn cubes_and_data_come_back_by_every_medium_whoever_waits_how() {
         let certificates = Certificates::make().expect("openssl is there");
@@ -243,8 +234,8 @@ mod tests {
                     exchange(Operation::Octets(100), 128, 140),
                 ] {
                     let (address, _) = serve_one(&medium, exchange, waits);
-                    let calling = calling(&medium, address, waits, exchange);
-                    let mut calls = RawCalls::connect(&calling).unwrap();
+                    let calls = RawCalls::connect(&medium, &address, waits, exchange);
+                    let mut calls = calls.unwrap();
                     for turn in 0..50 {
                         calls.call(turn).unwrap();
                     }
@@ -264,8 +255,8 @@ mod tests {
                 };
                 let exchange = exchange(Operation::Oneway(0), octets, 0);
                 let (address, recorder) = serve_one(&medium, exchange, waits);
-                let calling = calling(&medium, address, waits, exchange);
-                let mut calls = RawCalls::connect(&calling).unwrap();
+                let calls = RawCalls::connect(&medium, &address, waits, exchange);
+                let mut calls = calls.unwrap();
                 for turn in 0..20 {
                     calls.call(turn).unwrap();
                     assert!(arrival(&recorder) > 0, "{medium:?}");
@@ -289,7 +280,7 @@ mod tests {
         let (listener, address) = channel::listen().unwrap();
         let closer = thread::spawn(move || drop(listener.accept()));
         let exchange = exchange(Operation::Cube, 60, 28);
-        let connected = RawCalls::connect(&calling(&Medium::Tcp, address, Waits::Block, exchange));
+        let connected = RawCalls::connect(&Medium::Tcp, &address, Waits::Block, exchange);
         closer.join().unwrap();
         assert!(matches!(connected, Err(LabError::Work { .. })));
     }

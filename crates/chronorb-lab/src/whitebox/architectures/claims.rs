@@ -1,21 +1,20 @@
 //! The claims by architecture: own aims, and results of the papers.
 
-use chronorb_orb::Architecture;
 use chronorb_probe::Activity;
 
-use super::super::outcome::{ArchitectureCosts, SideCosts, WhiteboxSide};
+use super::super::ARCHITECTURES;
+use super::super::case::REAL_TIME;
+use super::super::outcome::{SideCosts, WhiteboxSide};
 use super::super::published::PublishedLocks;
 use super::super::report::number;
-use super::CONFIGURATIONS;
 use crate::Claim;
 
 /// Judges all claims, own aims first.
-pub(in super::super) fn of(rows: &[ArchitectureCosts]) -> Vec<Claim> {
-    let own = sides(rows, Architecture::RealTime);
+pub(in super::super) fn of(rows: &[SideCosts]) -> Vec<Claim> {
+    let own = sides(rows, REAL_TIME);
     let conventional = || {
-        let orbs = CONFIGURATIONS
-            .iter()
-            .filter_map(|of| Some((of.stands_for?, of.architecture)));
+        let orbs = ARCHITECTURES.iter();
+        let orbs = orbs.filter_map(|of| Some((of.stands_for?, of.name)));
         orbs.filter(|(orb, _)| *orb != "TAO")
     };
     let mut claims = own_aims(own);
@@ -30,14 +29,14 @@ pub(in super::super) fn of(rows: &[ArchitectureCosts]) -> Vec<Claim> {
 }
 
 /// The costs of client and server.
-type Sides<'a> = [&'a ArchitectureCosts; 2];
+type Sides<'a> = [&'a SideCosts; 2];
 
 /// Judges the aims of the real-time architecture.
 fn own_aims(own: Option<Sides<'_>>) -> Vec<Claim> {
-    let of_side = |words: &str, judge: fn(&ArchitectureCosts) -> Option<(bool, String)>| {
+    let of_side = |words: &str, judge: fn(&SideCosts) -> Option<(bool, String)>| {
         WhiteboxSide::ALL.map(|side| {
             let measured = own.and_then(|own| judge(own[side as usize]));
-            Claim::aim(format!("{REAL_TIME}, {}: {words}", side.name())).holds(measured)
+            Claim::aim(format!("{OWN}, {}: {words}", side.name())).holds(measured)
         })
     };
     let gratuitous = of_side("0 allocations, 0 lock operations", |row| {
@@ -50,10 +49,10 @@ fn own_aims(own: Option<Sides<'_>>) -> Vec<Claim> {
         Some((futexes == 0, format!("{futexes} in {} calls", row.traced)))
     });
     let switches = Claim::aim(format!(
-        "{REAL_TIME}: at most 2 context switches for each call because a thread waits, on both \
+        "{OWN}: at most 2 context switches for each call because a thread waits, on both \
          sides together"
     ));
-    let each = |row: &ArchitectureCosts| Some(row.each(row.counts.voluntary_switches));
+    let each = |row: &SideCosts| Some(row.each(row.counts.voluntary_switches));
     // The clients wait for their signals, too.
     let few = |[client, server]: [f64; 2]| client + server <= 2.005;
     let switches = switches.holds(both(own, each, |count| format!("{count:.2}"), few));
@@ -91,7 +90,7 @@ fn fewest_locks<'a>(
 
 /// Judges what the papers state about TAO's architecture.
 fn real_time(own: Option<Sides<'_>>) -> [Claim; 2] {
-    let futexes = |row: &ArchitectureCosts| Some(row.futex_calls()? as f64);
+    let futexes = |row: &SideCosts| Some(row.futex_calls()? as f64);
     let negligible = "With TAO's architecture synchronisation takes a negligible share of the \
                       time: less than 1 % on each side";
     [
@@ -110,7 +109,7 @@ fn real_time(own: Option<Sides<'_>>) -> [Claim; 2] {
 /// Judges whether a conventional architecture takes locks.
 fn takes_locks(orb: &str, sides: Option<Sides<'_>>) -> Claim {
     let claim = format!("{orb}'s architecture takes locks for each request, on both sides");
-    let locks = |row: &ArchitectureCosts| Some(row.paper_locks());
+    let locks = |row: &SideCosts| Some(row.paper_locks());
     let why = if orb == "miniCOOL" { NO_LOCKS } else { "" };
     Claim::of_paper(FIGURE_13, claim)
         .published(PublishedLocks::words(orb))
@@ -138,7 +137,7 @@ fn synchronisation(
     sides: Option<Sides<'_>>,
     holds: impl Fn(f64) -> bool,
 ) -> Option<(bool, String)> {
-    let share = |row: &ArchitectureCosts| Some(row.percent(Activity::Synchronisation));
+    let share = |row: &SideCosts| Some(row.percent(Activity::Synchronisation));
     let words = |share| format!("{share:.1} %");
     both(sides, share, words, |[client, server]| {
         holds(client) && holds(server)
@@ -148,7 +147,7 @@ fn synchronisation(
 /// Judges a figure of both sides.
 fn both(
     sides: Option<Sides<'_>>,
-    figure: impl Fn(&ArchitectureCosts) -> Option<f64>,
+    figure: impl Fn(&SideCosts) -> Option<f64>,
     words: impl Fn(f64) -> String,
     holds: impl FnOnce([f64; 2]) -> bool,
 ) -> Option<(bool, String)> {
@@ -159,9 +158,9 @@ fn both(
 }
 
 /// Returns the costs of an architecture on client and server.
-fn sides(rows: &[ArchitectureCosts], architecture: Architecture) -> Option<Sides<'_>> {
+fn sides<'a>(rows: &'a [SideCosts], architecture: &str) -> Option<Sides<'a>> {
     let mut pairs = rows.as_chunks::<2>().0.iter();
-    let pair = pairs.find(|[client, _]| client.subject.architecture == architecture)?;
+    let pair = pairs.find(|[client, _]| client.case.name == architecture)?;
     Some(pair.each_ref())
 }
 
@@ -184,26 +183,26 @@ const NO_LOCKS: &str = "The server's half of this architecture hands a connectio
 const LITTLE_SYNCHRONISATION: &str = "A lock without contention costs some nanoseconds today, and \
      little or nothing is allocated under one: what is left of synchronisation is to wake threads \
      and to fall asleep.";
-const REAL_TIME: &str = "real-time architecture, ten clients";
+const OWN: &str = "real-time architecture, ten clients";
 const FIGURE_13: &str = "RTAS 1998, figure 13";
 
 #[cfg(test)]
 pub(in super::super) mod tests {
     use chronorb_probe::ActivityTimes;
 
+    use super::super::super::CLIENTS;
     use super::super::super::Whitebox;
     use super::super::super::counts::{Counts, ProcessCosts};
-    use super::super::CLIENTS;
     use super::*;
     use crate::experiment::Experiment;
 
     /// Costs that keep the budget, and are like those of the papers.
-    pub(in super::super::super) fn rows() -> Vec<ArchitectureCosts> {
+    pub(in super::super::super) fn rows() -> Vec<SideCosts> {
         let plan = Whitebox::full();
         let [calls, traced] = [plan.calls_of_each, plan.traced_of_each()]
             .map(|each| u64::from(CLIENTS) * u64::from(each));
-        let rows = CONFIGURATIONS.into_iter().flat_map(|configuration| {
-            let is_own = configuration.architecture == Architecture::RealTime;
+        let rows = ARCHITECTURES.into_iter().flat_map(|architecture| {
+            let is_own = architecture.name == REAL_TIME;
             let costs = ProcessCosts {
                 counts: Counts {
                     lock_operations: if is_own { 0 } else { 3 * calls },
@@ -224,12 +223,12 @@ pub(in super::super) mod tests {
                 .collect();
             let system_calls = Some(system_calls);
             let both = [system_calls.clone(), system_calls];
-            SideCosts::of_sides(configuration, [calls, traced], [Some(costs); 2], both)
+            SideCosts::of_sides(architecture, [calls, traced], [Some(costs); 2], both)
         });
         rows.collect()
     }
 
-    fn not_so(rows: &[ArchitectureCosts]) -> Vec<String> {
+    fn not_so(rows: &[SideCosts]) -> Vec<String> {
         let claims = of(rows).into_iter();
         let not_so = claims.filter(|claim| !["met", "reproduced"].contains(&claim.word()));
         not_so.map(|claim| claim.claim).collect()
@@ -268,7 +267,7 @@ pub(in super::super) mod tests {
         let mut rows = rows();
         let server = rows
             .iter_mut()
-            .rfind(|row| row.subject.architecture == Architecture::LeaderFollowersMuxed);
+            .rfind(|row| row.case.stands_for == Some("miniCOOL"));
         server.unwrap().counts.lock_operations = 0;
         let claims = of(&rows);
         let mut not = claims.iter().filter(|claim| claim.word() == "missed");

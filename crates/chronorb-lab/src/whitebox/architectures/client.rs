@@ -11,26 +11,27 @@ use chronorb::prelude::*;
 use chronorb_probe::{Activity, counts_of_this_thread, doing};
 use chronorb_rt::{ThreadCounts, Usage, counts_of_others};
 
-use super::super::client::{connect, count, find, mark, server_so_far};
+use super::super::CLIENTS;
+use super::super::case::WhiteboxCase;
+use super::super::client::{connect, count, mark, server_so_far};
 use super::super::counts::ProcessCosts;
 use super::super::order::{ClientPart, Pass};
-use super::CLIENTS;
-use super::configuration::{Configuration, HIGH, LOW};
+use super::super::server::{HIGH, LOW, orb};
 use crate::error::LabError;
 use crate::idl::whitebox::Bench;
 use crate::process::{self, Begin, Parent, Ready};
 
 /// Connects, reports, waits for the order to begin, calls, and reports the costs of both sides.
 pub(in super::super) fn call(
-    configuration: &Configuration,
+    case: &WhiteboxCase,
     pass: Pass,
     part: &ClientPart,
 ) -> Result<(), LabError> {
     // A call waits for its reply as long as the parent lives.
     let parent = Parent::or_exit();
-    let orb = configuration.orb(pass)?;
+    let orb = orb(case, pass)?;
     // This thread is asleep while the others call.
-    let bench = connect(&orb, Some(HIGH), &find(&orb, &part.objects[0])?)?;
+    let bench = connect(&orb, Some(HIGH), &part.objects[0])?;
     let (callers, [others, server]) = with_callers(&orb, part, |threads| {
         server_so_far(&bench)?;
         process::tell(&Ready {})?;
@@ -143,7 +144,7 @@ fn run(
     mut signals: ThreadSignals,
 ) -> Result<ThreadCounts, LabError> {
     let connect = || {
-        let bench = connect(orb, Some(priority), &find(orb, object)?)?;
+        let bench = connect(orb, Some(priority), object)?;
         make_calls(&bench, WARM_UP_CALLS)?;
         Ok::<_, LabError>(bench)
     };

@@ -7,16 +7,11 @@
 
 mod claims;
 mod client;
-mod configuration;
 mod report;
 
 pub(super) use claims::of as claims;
 pub(super) use client::call;
-pub use configuration::{CONFIGURATIONS, Configuration, ServerPool};
 pub(super) use report::{notes, sections};
-
-/// The number of clients: one of high priority, and nine of low.
-pub const CLIENTS: u32 = 10;
 
 #[cfg(test)]
 pub(super) use claims::tests::rows;

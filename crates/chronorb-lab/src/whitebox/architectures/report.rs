@@ -3,14 +3,14 @@
 use chronorb_probe::Activity;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 
-use super::super::outcome::{ACTIVITIES, ArchitectureCosts};
+use super::super::CLIENTS;
+use super::super::outcome::{ACTIVITIES, SideCosts};
 use super::super::report::{
     LOCKS, SidesFigures, by_side, number, number_if_known, published, sides, system_calls,
 };
-use super::CLIENTS;
 
 /// Adds the charts and tables of the architectures.
-pub(in super::super) fn sections(document: Document, rows: &[ArchitectureCosts]) -> Document {
+pub(in super::super) fn sections(document: Document, rows: &[SideCosts]) -> Document {
     let Some(row) = rows.first() else {
         return document;
     };
@@ -31,7 +31,7 @@ pub(in super::super) fn sections(document: Document, rows: &[ArchitectureCosts])
 }
 
 /// Draws the lock operations for each request, ours beside those of the papers.
-fn locks(rows: &[ArchitectureCosts]) -> Chart {
+fn locks(rows: &[SideCosts]) -> Chart {
     let caption = "User-level lock operations (lock and unlock) for each request, at client and \
                    server, beside those of the ORBs of 1998 (figure 13 of the paper).";
     let ours = groups(rows, |row| Some(row.paper_locks()));
@@ -41,20 +41,20 @@ fn locks(rows: &[ArchitectureCosts]) -> Chart {
 }
 
 /// Draws the futex calls for each request.
-fn futexes(rows: &[ArchitectureCosts]) -> Chart {
+fn futexes(rows: &[SideCosts]) -> Chart {
     let caption = "Calls of the kernel for locks, waits and wake-ups between threads (futex) for \
                    each request (figure 14 of the paper, which gives no numbers).";
     let y = Axis::linear("futex calls", Unit::Number);
-    let groups = groups(rows, ArchitectureCosts::futexes_each);
+    let groups = groups(rows, SideCosts::futexes_each);
     sides(caption, "architecture", y, groups)
 }
 
 /// Draws the shares of the processor time on both sides of each architecture.
-fn shares(rows: &[ArchitectureCosts]) -> Chart {
+fn shares(rows: &[SideCosts]) -> Chart {
     let caption = "The uses of processor time (figures 9 to 12 of the paper).";
     let names = rows
         .iter()
-        .map(|row| format!("{} {}", row.subject.short, row.side.name()));
+        .map(|row| format!("{} {}", row.case.short, row.side.name()));
     let parts = ACTIVITIES.map(|(of, name)| {
         let shares = rows.iter().map(|row| Some(row.percent(of)));
         Series::of_groups(Mark::Bars, name, shares)
@@ -66,16 +66,16 @@ fn shares(rows: &[ArchitectureCosts]) -> Chart {
 
 /// Returns a figure of each architecture, on client and server.
 fn groups<'a>(
-    rows: &'a [ArchitectureCosts],
-    figure: impl Fn(&ArchitectureCosts) -> Option<f64> + 'a,
+    rows: &'a [SideCosts],
+    figure: impl Fn(&SideCosts) -> Option<f64> + 'a,
 ) -> impl Iterator<Item = SidesFigures> + 'a {
     rows.as_chunks::<2>().0.iter().map(move |sides| {
-        let name = sides[0].subject.short.to_owned();
+        let name = sides[0].case.short.to_owned();
         (name, sides.each_ref().map(&figure))
     })
 }
 
-fn counts(rows: &[ArchitectureCosts]) -> Table {
+fn counts(rows: &[SideCosts]) -> Table {
     let columns = "locks|futexes|allocations|switches|preempted";
     by_side("Counts of one call", columns, rows, |row| {
         let each = |count| number(row.each(count));
@@ -89,7 +89,7 @@ fn counts(rows: &[ArchitectureCosts]) -> Table {
     })
 }
 
-fn times(rows: &[ArchitectureCosts]) -> Table {
+fn times(rows: &[SideCosts]) -> Table {
     let columns = "synchronisation|I/O|protocol|application|CPU";
     by_side("Processor time of one call", columns, rows, |row| {
         let share = |of: Activity| format!("{:.1} %", row.percent(of));
@@ -101,25 +101,19 @@ fn times(rows: &[ArchitectureCosts]) -> Table {
 /// Explains the figures.
 pub(in super::super) fn notes() -> Vec<String> {
     [
-        "By architecture, the server has two servants, of high and of low priority, and a thread \
-         for each of them (in lanes, or in one pool for both); reader and filter threads come on \
-         top. All clients are threads of one process, at the priorities of their servants. \
-         Counts, times and system calls are of runs of their own. The threads that call are \
-         started and ended by octets in pipes, which are taken off the system calls; their waits \
-         for that are among the switches, ten in a run.",
-        "Shares are of the processor time of all threads of a side, by their own clocks \
-         (CLOCK_THREAD_CPUTIME_ID), which each of them reads when it turns to something else; in \
-         each call they do nothing once, which shows the cost of a reading and is taken off. \
-         Synchronisation is to lock and unlock, to wait for another thread, and to wake it \
-         (futexes, event descriptors, signals); a wait is the time to fall asleep and to go on, \
-         since a sleeping thread takes none. I/O is to accept, send, receive and wait at the \
-         epoll set, with the kernel's TCP. Application is the servant's own code and the loop \
-         that calls. Protocol is all the rest: GIOP, marshalling, to find the target, to change a \
-         thread's priority, and atomic operations that are no lock, which take less time than \
-         reading the clock.",
-        "System calls are those of fewer calls, 250 by each client at most. Where they are \
-         traced, threads are so slow that they meet less or more often than they do otherwise, \
-         and futex calls of an architecture that has any are those of that pace.",
+        "By architecture, the server has a servant of high and one of low priority, with a thread \
+         each (in lanes, or in one pool for both), beside readers and filters. Clients are threads \
+         of one process, at the priorities of their servants. Counts, times and system calls are \
+         of runs of their own. Octets in pipes start and end the clients; they are taken off the \
+         system calls, and their waits are ten switches in a run.",
+        "Shares are of the processor time of all threads of a side, which read their own clocks \
+         (CLOCK_THREAD_CPUTIME_ID) between activities; the cost of reading is taken off. \
+         Synchronisation is to lock and unlock, to fall asleep, and to wake another thread. I/O is \
+         to accept, send, receive and wait at the epoll set, with the kernel's TCP. Application is \
+         the servant's code and the loop that calls. Protocol is all the rest: GIOP, marshalling, \
+         demultiplexing, changes of priority, and atomic operations that are no lock.",
+        "System calls are those of at most 250 calls by each client. Traced threads are slow, and \
+         meet less or more often than otherwise: futex calls are those of that pace.",
     ]
     .map(str::to_owned)
     .to_vec()
