@@ -34,9 +34,7 @@ impl Findings for ProtocolsOutcome {
             let name = missing.system.name(missing.protocol);
             format!("{name} takes no part: {}", missing.why)
         });
-        let has_omniorb = self.omniorb.version.is_some();
-        let no_omniorb = (!has_omniorb).then(|| self.omniorb.sentence());
-        let caveats = missing.chain(no_omniorb);
+        let caveats = missing.chain(self.omniorb.absence());
         caveats.chain(self.environment.stolen_caveat()).collect()
     }
 
@@ -337,8 +335,7 @@ fn notes(outcome: &ProtocolsOutcome) -> Vec<String> {
          the same moment."
             .to_owned(),
     ];
-    let has_omniorb = outcome.omniorb.version.is_some();
-    notes.extend(has_omniorb.then(|| outcome.omniorb.sentence()));
+    notes.extend(outcome.omniorb.presence());
     notes
 }
 
