@@ -48,33 +48,9 @@ pub struct Environment {
     /// The share of the processors' time that the hypervisor gave to other guests, in hundredths,
     /// for each phase of the measurement; 0 without a hypervisor.
     pub stolen_percent: Vec<f64>,
-}
-
-/// A measurement under way, on a machine that was probed before it.
-#[derive(Clone, Debug)]
-pub struct EnvironmentWatch {
-    environment: Environment,
+    /// The ticks of the processors when the machine was probed.
+    #[serde(skip)]
     start: ProcessorTime,
-}
-
-impl EnvironmentWatch {
-    /// Probes the machine, and begins to observe its processors.
-    #[must_use]
-    pub fn start() -> Self {
-        Self {
-            environment: Environment::probe(),
-            start: ProcessorTime::now(),
-        }
-    }
-
-    /// Returns the machine, with the share of the processors' time that the hypervisor gave to
-    /// other guests since the start.
-    #[must_use]
-    pub fn finish(mut self) -> Environment {
-        let stolen = self.start.stolen_percent(ProcessorTime::now());
-        self.environment.stolen_percent = vec![stolen];
-        self.environment
-    }
 }
 
 impl Environment {
@@ -82,6 +58,11 @@ impl Environment {
     #[must_use]
     pub fn probe() -> Self {
         Self::of(&Machine::this())
+    }
+
+    /// Notes the share of the time since the probe that the hypervisor gave to other guests.
+    pub fn finish(&mut self) {
+        self.stolen_percent = vec![self.start.stolen_percent(ProcessorTime::now())];
     }
 
     pub(crate) fn of(machine: &Machine) -> Self {
@@ -123,6 +104,7 @@ impl Environment {
             isolated_cpus: found("isolated-cpus"),
             cpu_frequency: found("cpu-frequency"),
             stolen_percent: Vec::new(),
+            start: ProcessorTime::now(),
         }
     }
 
@@ -146,6 +128,7 @@ impl Environment {
             isolated_cpus: text("none"),
             cpu_frequency: text("performance"),
             stolen_percent: Vec::new(),
+            start: ProcessorTime::default(),
         }
     }
 

@@ -28,7 +28,7 @@ mod report;
 mod trial;
 mod victim;
 
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
@@ -72,15 +72,13 @@ impl Experiment for Hostile {
             rows: Vec::new(),
             deaths: Vec::new(),
         };
-        let before = ProcessorTime::now();
         let watch = Watch::start("attacks", plan.total());
         for attack in &plan.attacks {
             watch.begin(attack.title());
             trial::run(&mut outcome, *attack, &watch)?;
         }
         drop(watch);
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
+        outcome.environment.finish();
         Ok(outcome)
     }
 }

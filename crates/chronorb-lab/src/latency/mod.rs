@@ -17,7 +17,7 @@ use crate::bench::{
     Cpus, Fleet, OmniOrb, Operation, Placement, RawServerMode, Sizes, check_permitted, take_turns,
     tap,
 };
-use crate::environment::EnvironmentWatch;
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::report::PooledRecords;
@@ -52,7 +52,7 @@ impl Experiment for Latency {
     fn measure(plan: &LatencyPlan) -> Result<LatencyOutcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
-        let watch = EnvironmentWatch::start();
+        let mut environment = Environment::probe();
         let omniorb = if plan.waits.block {
             OmniOrb::find()
         } else {
@@ -92,9 +92,10 @@ impl Experiment for Latency {
         }
         let idle = (plan.connections > 0).then(|| idle::measure(plan, &cpus, &tapped.request));
         let idle = idle.transpose()?;
+        environment.finish();
         Ok(LatencyOutcome {
             plan: plan.clone(),
-            environment: watch.finish(),
+            environment,
             messages: tapped.sizes,
             omniorb,
             rows,

@@ -41,7 +41,7 @@ use chronorb_rt::{MemoryLock, Rights};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{Cpus, Placement};
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
@@ -98,7 +98,6 @@ impl Experiment for OperatingSystem {
 
     fn measure(plan: &OsPlan) -> Result<OsOutcome, LabError> {
         let environment = Environment::probe();
-        let before = ProcessorTime::now();
         let refused = SchedulingClass::ALL
             .into_iter()
             .filter_map(ClassRefusal::of);
@@ -116,8 +115,7 @@ impl Experiment for OperatingSystem {
             rates: calls::at_four_rates(&run)?,
             refused,
         };
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
+        outcome.environment.finish();
         Ok(outcome)
     }
 }

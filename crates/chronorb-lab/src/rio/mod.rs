@@ -36,7 +36,7 @@ mod tests;
 use std::time::Duration;
 
 use crate::awake::Awake;
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
@@ -78,14 +78,12 @@ impl Experiment for RealTimeIo {
     }
 
     fn measure(plan: &RioPlan) -> Result<RioOutcome, LabError> {
-        let environment = Environment::probe();
-        let before = ProcessorTime::now();
         let machine = RioMachine::probe(&plan.driver)?;
         let awake = Awake::on(machine.cpus.iter());
         let awake = awake.map_err(LabError::work("keeping processors awake"))?;
         let mut outcome = RioOutcome {
             plan: plan.clone(),
-            environment,
+            environment: Environment::probe(),
             real_time: machine.real_time,
             one_cpu: !machine.cpus.are_several(),
             congestion: machine.unyielding.clone(),
@@ -112,8 +110,7 @@ impl Experiment for RealTimeIo {
             }
         }
         drop(awake);
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
+        outcome.environment.finish();
         Ok(outcome)
     }
 }

@@ -15,7 +15,7 @@ use crate::bench::{
     CallScheduling, Cpus, Fleet, OmniOrb, Operation, RawServerMode, TapResult, Waits, take_turns,
     tap,
 };
-use crate::environment::EnvironmentWatch;
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 
@@ -47,7 +47,7 @@ impl Experiment for Throughput {
 
     fn measure(plan: &ThroughputPlan) -> Result<ThroughputOutcome, LabError> {
         let cpus = Cpus::of_this_process()?;
-        let watch = EnvironmentWatch::start();
+        let mut environment = Environment::probe();
         let omniorb = OmniOrb::find();
         let trials = ThroughputTrial::ALL;
         let tapped = tap(&trials.map(ThroughputTrial::operation))?;
@@ -81,9 +81,10 @@ impl Experiment for Throughput {
         for server in servers {
             server.fleet.stop()?;
         }
+        environment.finish();
         Ok(ThroughputOutcome {
             plan: plan.clone(),
-            environment: watch.finish(),
+            environment,
             messages: messages.collect(),
             omniorb,
             rows,
