@@ -150,9 +150,7 @@ impl Environment {
         let [one, five, fifteen] = self.load_average;
         let stolen = match self.stolen_percent[..] {
             [without, with] => {
-                format!(
-                    "{without:.1} % of the time without priorities, {with:.1} % with priorities"
-                )
+                format!("{without:.1} % of the time without priorities, {with:.1} % with them")
             }
             [all] => format!("{all:.1} % of the time"),
             _ => "unknown".to_owned(),
@@ -276,32 +274,17 @@ fn load_average(text: &str) -> [f64; 3] {
 /// Formats seconds since 1970 as an ISO 8601 date and time.
 fn utc(seconds: u64) -> String {
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let mut year = 1970;
-    let mut day = seconds / 86_400;
-    let is_leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    loop {
-        let days = if is_leap(year) { 366 } else { 365 };
-        if day < days {
-            break;
-        }
-        day -= days;
-        year += 1;
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if day < days {
-            break;
-        }
-        day -= days;
-        month += 1;
-    }
-    format!(
-        "{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z",
-        day + 1
-    )
+    // Years begin in March here, so that the day of a leap year is the last: an era of 400 of them
+    // has 146 097 days, and the months from March on have 153 days in five.
+    let day = seconds / 86_400 + 719_468;
+    let (era, day) = (day / 146_097, day % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 fn or_unknown(text: Option<String>) -> String {
