@@ -107,7 +107,7 @@ impl Protocol {
     }
 
     /// Returns the settings of an ORB that only this machine reaches, by this protocol alone.
-    pub(super) fn settings(self, certificates: &Path, giop_lite: bool) -> OrbSettings {
+    pub(crate) fn settings(self, certificates: &Path, giop_lite: bool) -> OrbSettings {
         let endpoint = match self {
             Self::Iiop | Self::Diop | Self::Ssliop => format!("{}://127.0.0.1:0", self.scheme()),
             Self::Uiop | Self::Shmiop => format!("{}://{}", self.scheme(), unused_path()),
