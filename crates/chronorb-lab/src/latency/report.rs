@@ -1,7 +1,7 @@
 //! The report of the experiment.
 
 use chronorb_report::chart::NEUTRAL;
-use chronorb_report::{Axis, Chart, Document, Mark, Table, counted, units};
+use chronorb_report::{Chart, Document, Mark, Table, counted, units};
 use serde_json::{Value, json};
 
 use super::outcome::{LatencyOutcome, LatencyRow, p50, summary};
@@ -10,7 +10,7 @@ use super::{Latency, claims};
 use crate::Claim;
 use crate::bench::{CallScheduling, Placement};
 use crate::experiment::{Experiment, Findings, figures};
-use crate::report::{begin, curve, end, latency};
+use crate::report::{begin, by_percentile, curve, end};
 
 impl Findings for LatencyOutcome {
     fn headline(&self) -> String {
@@ -44,7 +44,7 @@ impl Findings for LatencyOutcome {
         let parts = Placement::ALL.into_iter();
         let parts = parts.filter_map(|place| Some((finding(self, place)?, place)));
         let document = parts.fold(begin(self, LEAD), |document, (finding, place)| {
-            document.part(finding, [by_percentile(self, place)], [])
+            document.part(finding, [curves(self, place)], [])
         });
         let tables = Placement::ALL.map(|place| of_place(self, place));
         let tables = tables.into_iter().chain(of_idle_connections(self));
@@ -69,9 +69,7 @@ fn finding(outcome: &LatencyOutcome, placement: Placement) -> Option<String> {
 }
 
 /// Returns the latency of all systems in a place by percentile.
-fn by_percentile(outcome: &LatencyOutcome, placement: Placement) -> Chart {
-    let caption = "Latency by percentile, all rounds together. To the right each step is ten times \
-                   rarer; a line ends at the longest call.";
+fn curves(outcome: &LatencyOutcome, placement: Placement) -> Chart {
     let styles = [
         (Mark::Dashes, NEUTRAL),
         (Mark::Line, 0),
@@ -84,8 +82,7 @@ fn by_percentile(outcome: &LatencyOutcome, placement: Placement) -> Chart {
         let record = outcome.pooled.get((system, placement))?;
         Some(curve(mark, system.name(), record).colour(colour))
     });
-    let percentiles = Axis::percentiles("percentile of the calls");
-    Chart::new(caption, percentiles, latency()).series(curves)
+    by_percentile("call", curves)
 }
 
 fn of_place(outcome: &LatencyOutcome, placement: Placement) -> Table {

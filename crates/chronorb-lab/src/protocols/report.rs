@@ -14,7 +14,7 @@ use crate::Claim;
 use crate::bench::Sizes;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::PairedRatio;
-use crate::report::{begin, curve, end, latency};
+use crate::report::{begin, by_percentile, capitalised, curve, end};
 
 impl Findings for ProtocolsOutcome {
     fn headline(&self) -> String {
@@ -49,7 +49,7 @@ impl Findings for ProtocolsOutcome {
     fn document(&self) -> Document {
         let mut document = begin(self, LEAD);
         for cell in drawn(self) {
-            let charts = [p50(self, cell), by_percentile(self, cell)];
+            let charts = [p50(self, cell), curves(self, cell)];
             let findings = giop(self, cell).map(|(scheme, p50_us, by_raw)| {
                 format!("{scheme} {}, {by_raw:.2} of raw", units::time(p50_us))
             });
@@ -126,25 +126,18 @@ fn p50(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
 }
 
 /// Draws latency by percentile: each protocol with GIOP, and dashed the raw channel below it.
-fn by_percentile(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
-    let noun = cell.workload.noun();
-    let caption = format!(
-        "Latency by percentile, all rounds together; dashed the raw channel below a protocol. To \
-         the right each step is ten times rarer; a line ends at the longest {noun}."
-    );
-    let series = outcome.contenders(cell).into_iter().filter_map(|of| {
+fn curves(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
+    let curves = outcome.contenders(cell).into_iter().filter_map(|of| {
         let mark = match of.system {
             ProtocolSystem::Raw => Mark::Dashes,
             ProtocolSystem::Giop => Mark::Line,
             _ => return None,
         };
-        let record = outcome.pooled.get(of)?;
         let mut protocols = Protocol::ALL.iter();
         let colour = protocols.position(|protocol| *protocol == of.protocol)?;
-        Some(curve(mark, of.name(), record).colour(colour))
+        Some(curve(mark, of.name(), outcome.pooled.get(of)?).colour(colour))
     });
-    let percentiles = Axis::percentiles(format!("percentile of the {noun}s"));
-    Chart::new(caption, percentiles, latency()).series(series)
+    by_percentile(cell.workload.noun(), curves)
 }
 
 /// Makes a table for each cell, one of GIOPlite, and one of octets.
@@ -279,12 +272,6 @@ fn of_octets(outcome: &ProtocolsOutcome) -> Table {
         (name, cells.collect())
     });
     Table::new("Octets of a message", OCTETS.split('|'), lines)
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
 }
 
 /// Explains the figures.

@@ -12,7 +12,7 @@ use super::{LINK_RATE, RealTimeIo, guarantees};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::inversion::{ClientClass, Mode};
-use crate::report::{Column, begin, curve, end, largest, latency, rights, table_of};
+use crate::report::{Column, begin, by_percentile, curve, end, largest, rights, table_of};
 use crate::stats::Record;
 
 impl Findings for RioOutcome {
@@ -51,7 +51,7 @@ impl Findings for RioOutcome {
     }
 
     fn document(&self) -> Document {
-        let charts = |part| [distribution(self, part), by_percentile(self, part)];
+        let charts = |part| [distribution(self, part), curves(self, part)];
         let (processing, company) = (RioPart::Processing, RioPart::Company);
         let mut document = begin(self, LEAD)
             .part(
@@ -93,13 +93,13 @@ fn distribution(outcome: &RioOutcome, part: RioPart) -> Chart {
     Chart::new(caption, Axis::linear("latency", Unit::Time), shares).series(series)
 }
 
-fn by_percentile(outcome: &RioOutcome, part: RioPart) -> Chart {
-    let caption = "Latency by percentile, all rounds together. To the right each step is ten times \
-                   rarer; a line ends at the longest.";
-    let series =
-        records(outcome, part).map(|(path, record)| curve(mark(path), path.title(), record));
-    let percentiles = Axis::percentiles("percentile of the echoes");
-    Chart::new(caption, percentiles, latency()).series(series)
+/// Returns the latency of echoes by percentile.
+fn curves(outcome: &RioOutcome, part: RioPart) -> Chart {
+    let records = records(outcome, part);
+    by_percentile(
+        "echo",
+        records.map(|(path, record)| curve(mark(path), path.title(), record)),
+    )
 }
 
 /// Returns the paths that a part compares, each with its echoes.
