@@ -3,11 +3,10 @@
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use chronorb_rt::MemoryLock;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::CHECKS;
-use crate::machine::{Machine, marked};
+use crate::machine::Machine;
 
 pub use crate::machine::value_of;
 
@@ -83,24 +82,17 @@ impl Environment {
             build: optimised.to_owned(),
             date: utc(since_1970.map_or(0, |since| since.as_secs())),
             kernel: or_unknown(read("/proc/sys/kernel/osrelease")),
-            preemption: preemption(
-                &read("/proc/sys/kernel/version").unwrap_or_default(),
-                read("/sys/kernel/realtime").as_deref() == Some("1"),
-                read("/sys/kernel/debug/sched/preempt").as_deref(),
-            ),
+            preemption: found("preemption"),
             cpu: or_unknown(cpu.and_then(|text| value_of(&text, "model name").map(str::to_owned))),
             cpus: thread::available_parallelism().map_or(1, usize::from),
             load_average: load_average(&read("/proc/loadavg").unwrap_or_default()),
-            real_time_throttling: throttling(
-                machine.value("/proc/sys/kernel/sched_rt_runtime_us").ok(),
-                machine.value("/proc/sys/kernel/sched_rt_period_us").ok(),
-            ),
+            real_time_throttling: found("rt-throttling"),
             max_fifo_priority: machine.rights.max_fifo,
             scheduling: chronorb_rt::current().map_or_else(
                 |_| "a policy of another kind".to_owned(),
                 |scheduling| scheduling.to_string(),
             ),
-            memory_lock: memory_lock(machine.rights.memory_lock),
+            memory_lock: found("memory-lock"),
             isolated_cpus: found("isolated-cpus"),
             cpu_frequency: found("cpu-frequency"),
             stolen_percent: Vec::new(),
@@ -121,7 +113,7 @@ impl Environment {
             cpu: text("Example"),
             cpus: 4,
             load_average: [0.0; 3],
-            real_time_throttling: throttling(Some(950_000), Some(1_000_000)),
+            real_time_throttling: text("real-time threads may run 950000 µs of each 1000000 µs"),
             max_fifo_priority: Some(99),
             scheduling: text("SCHED_OTHER"),
             memory_lock: text("unlimited"),
@@ -228,42 +220,6 @@ impl ProcessorTime {
     }
 }
 
-/// Names the preemption model, from `uname -v`, `/sys/kernel/realtime` and, where it can be read,
-/// the scheduler's list of models, which marks the one in use with parentheses.
-fn preemption(build: &str, real_time: bool, models: Option<&str>) -> String {
-    if real_time || build.contains("PREEMPT_RT") {
-        return "PREEMPT_RT".to_owned();
-    }
-    match (models.and_then(|text| marked(text, ['(', ')'])), build) {
-        (Some(model), _) => format!("PREEMPT_DYNAMIC, in use: {model}"),
-        (None, build) if build.contains("PREEMPT_DYNAMIC") => {
-            "PREEMPT_DYNAMIC, model in use unknown; no PREEMPT_RT".to_owned()
-        }
-        (None, build) if build.contains("PREEMPT") => "PREEMPT; no PREEMPT_RT".to_owned(),
-        (None, "") => "unknown".to_owned(),
-        (None, _) => "none or voluntary; no PREEMPT_RT".to_owned(),
-    }
-}
-
-/// Formats `sched_rt_runtime_us` and `sched_rt_period_us`.
-fn throttling(runtime_us: Option<i64>, period_us: Option<i64>) -> String {
-    match (runtime_us, period_us) {
-        (Some(runtime), _) if runtime < 0 => "off".to_owned(),
-        (Some(runtime), Some(period)) => {
-            format!("real-time threads may run {runtime} µs of each {period} µs")
-        }
-        _ => "unknown".to_owned(),
-    }
-}
-
-fn memory_lock(right: MemoryLock) -> String {
-    match right {
-        MemoryLock::Unlimited => "unlimited".to_owned(),
-        MemoryLock::Limited(bytes) => format!("up to {} KiB", bytes / 1024),
-        MemoryLock::None => "not permitted".to_owned(),
-    }
-}
-
 fn load_average(text: &str) -> [f64; 3] {
     let mut averages = text
         .split_whitespace()
@@ -300,34 +256,6 @@ mod tests {
     use crate::tests::Fixture;
 
     #[test]
-    fn preemption_models_are_told_apart() {
-        let dynamic = "#1 SMP PREEMPT_DYNAMIC @0";
-        assert_eq!(
-            preemption("#1 SMP PREEMPT_RT Thu", false, None),
-            "PREEMPT_RT"
-        );
-        assert_eq!(preemption("#1 SMP", true, None), "PREEMPT_RT");
-        assert_eq!(
-            preemption(dynamic, false, Some("none voluntary (full) lazy")),
-            "PREEMPT_DYNAMIC, in use: full"
-        );
-        assert!(preemption(dynamic, false, None).contains("unknown"));
-        assert!(preemption("#1 SMP PREEMPT x", false, None).starts_with("PREEMPT;"));
-        assert!(preemption("#1 SMP Debian", false, None).starts_with("none"));
-        assert_eq!(preemption("", false, None), "unknown");
-    }
-
-    #[test]
-    fn throttling_in_words() {
-        assert_eq!(throttling(Some(-1), Some(1_000_000)), "off");
-        assert_eq!(
-            throttling(Some(950_000), Some(1_000_000)),
-            "real-time threads may run 950000 µs of each 1000000 µs"
-        );
-        assert_eq!(throttling(None, None), "unknown");
-    }
-
-    #[test]
     fn dates_are_those_of_the_calendar() {
         assert_eq!(utc(0), "1970-01-01T00:00:00Z");
         assert_eq!(utc(951_782_399), "2000-02-28T23:59:59Z");
@@ -357,7 +285,19 @@ mod tests {
     fn a_machine_is_described_by_its_files() {
         let environment = Environment::of(&Fixture::tuned().machine);
         assert_eq!(environment.kernel, "6.12.1-rt");
-        assert_eq!(environment.preemption, "PREEMPT_RT");
+        assert_eq!(
+            environment.preemption,
+            "everywhere but in a few places (PREEMPT_RT)"
+        );
+        assert_eq!(
+            environment.memory_lock,
+            "all memory may be locked, as tried"
+        );
+        assert!(
+            environment
+                .real_time_throttling
+                .contains("real-time threads may run")
+        );
         assert_eq!(environment.isolated_cpus, "CPUs 2-3");
         assert_eq!(environment.cpu_frequency, "performance (CPUs 0)");
         let rows = environment.rows();
