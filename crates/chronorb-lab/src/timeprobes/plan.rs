@@ -123,7 +123,7 @@ pub(super) fn orb(
     configure: impl FnOnce(&mut OrbConfig),
 ) -> Result<Orb, Box<dyn std::error::Error + Send + Sync>> {
     let protocol: Protocol = scheme.parse()?;
-    let settings = protocol.settings(certificates.unwrap_or(Path::new("")), false);
+    let settings = protocol.settings(certificates.unwrap_or_else(|| Path::new("")), false);
     let own = [
         "-ORBProtocols",
         scheme,
