@@ -135,8 +135,8 @@ fn notes(outcome: &LatencyOutcome) -> Vec<String> {
         format!(
             "In each of {} rounds every system made {calls} calls in every place, by turns, after \
              {warm_up} that do not count. Figures are medians of the rounds, but min and max, \
-             which are those of all calls. By raw is p50 by that of raw TCP that waits alike; it and \
-             the factors of claims are medians of the ratios within a round. Jitter is the \
+             which are those of all calls. By raw is p50 by that of raw TCP that waits alike; it \
+             and the factors of claims are medians of the ratios within a round. Jitter is the \
              standard deviation.",
             plan.rounds,
         ),
