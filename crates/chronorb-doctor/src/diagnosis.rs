@@ -36,11 +36,8 @@ impl Diagnosis {
             return format!("This machine: {findings}");
         };
         let all = wake_ups.all();
-        let marked = if wake_ups.is_real_time() {
-            ""
-        } else {
-            " (not real-time)"
-        };
+        let is_real_time = wake_ups.is_real_time();
+        let marked = if is_real_time { "" } else { " (not real-time)" };
         format!(
             "Wake-ups are late by {} (p99) and {} at most{marked}: {findings}",
             units::time(all.quantile_us(0.99)),
@@ -68,10 +65,8 @@ impl Diagnosis {
         let sentence = lines.next().unwrap_or_default();
         let command = lines.next().filter(|line| line.starts_with("  "));
         let command = command.and_then(|line| line.split(" # ").next());
-        let words: Vec<_> = [sentence, command.unwrap_or_default()]
-            .into_iter()
-            .flat_map(str::split_whitespace)
-            .collect();
+        let words = [sentence, command.unwrap_or_default()].into_iter();
+        let words: Vec<_> = words.flat_map(str::split_whitespace).collect();
         format!("First: {} ({}): {}", first.title, first.id, words.join(" "))
     }
 

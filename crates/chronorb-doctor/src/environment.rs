@@ -3,11 +3,10 @@
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use chronorb_rt::MemoryLock;
 use serde::{Deserialize, Serialize};
 
 use crate::checks::CHECKS;
-use crate::machine::{Machine, marked};
+use crate::machine::Machine;
 
 pub use crate::machine::value_of;
 
@@ -48,33 +47,9 @@ pub struct Environment {
     /// The share of the processors' time that the hypervisor gave to other guests, in hundredths,
     /// for each phase of the measurement; 0 without a hypervisor.
     pub stolen_percent: Vec<f64>,
-}
-
-/// A measurement under way, on a machine that was probed before it.
-#[derive(Clone, Debug)]
-pub struct EnvironmentWatch {
-    environment: Environment,
+    /// The ticks of the processors when the machine was probed.
+    #[serde(skip)]
     start: ProcessorTime,
-}
-
-impl EnvironmentWatch {
-    /// Probes the machine, and begins to observe its processors.
-    #[must_use]
-    pub fn start() -> Self {
-        Self {
-            environment: Environment::probe(),
-            start: ProcessorTime::now(),
-        }
-    }
-
-    /// Returns the machine, with the share of the processors' time that the hypervisor gave to
-    /// other guests since the start.
-    #[must_use]
-    pub fn finish(mut self) -> Environment {
-        let stolen = self.start.stolen_percent(ProcessorTime::now());
-        self.environment.stolen_percent = vec![stolen];
-        self.environment
-    }
 }
 
 impl Environment {
@@ -82,6 +57,11 @@ impl Environment {
     #[must_use]
     pub fn probe() -> Self {
         Self::of(&Machine::this())
+    }
+
+    /// Notes the share of the time since the probe that the hypervisor gave to other guests.
+    pub fn finish(&mut self) {
+        self.stolen_percent = vec![self.start.stolen_percent(ProcessorTime::now())];
     }
 
     pub(crate) fn of(machine: &Machine) -> Self {
@@ -102,27 +82,21 @@ impl Environment {
             build: optimised.to_owned(),
             date: utc(since_1970.map_or(0, |since| since.as_secs())),
             kernel: or_unknown(read("/proc/sys/kernel/osrelease")),
-            preemption: preemption(
-                &read("/proc/sys/kernel/version").unwrap_or_default(),
-                read("/sys/kernel/realtime").as_deref() == Some("1"),
-                read("/sys/kernel/debug/sched/preempt").as_deref(),
-            ),
+            preemption: found("preemption"),
             cpu: or_unknown(cpu.and_then(|text| value_of(&text, "model name").map(str::to_owned))),
             cpus: thread::available_parallelism().map_or(1, usize::from),
             load_average: load_average(&read("/proc/loadavg").unwrap_or_default()),
-            real_time_throttling: throttling(
-                machine.value("/proc/sys/kernel/sched_rt_runtime_us").ok(),
-                machine.value("/proc/sys/kernel/sched_rt_period_us").ok(),
-            ),
+            real_time_throttling: found("rt-throttling"),
             max_fifo_priority: machine.rights.max_fifo,
             scheduling: chronorb_rt::current().map_or_else(
                 |_| "a policy of another kind".to_owned(),
                 |scheduling| scheduling.to_string(),
             ),
-            memory_lock: memory_lock(machine.rights.memory_lock),
+            memory_lock: found("memory-lock"),
             isolated_cpus: found("isolated-cpus"),
             cpu_frequency: found("cpu-frequency"),
             stolen_percent: Vec::new(),
+            start: ProcessorTime::now(),
         }
     }
 
@@ -139,13 +113,14 @@ impl Environment {
             cpu: text("Example"),
             cpus: 4,
             load_average: [0.0; 3],
-            real_time_throttling: throttling(Some(950_000), Some(1_000_000)),
+            real_time_throttling: text("real-time threads may run 950000 µs of each 1000000 µs"),
             max_fifo_priority: Some(99),
             scheduling: text("SCHED_OTHER"),
             memory_lock: text("unlimited"),
             isolated_cpus: text("none"),
             cpu_frequency: text("performance"),
             stolen_percent: Vec::new(),
+            start: ProcessorTime::default(),
         }
     }
 
@@ -167,9 +142,7 @@ impl Environment {
         let [one, five, fifteen] = self.load_average;
         let stolen = match self.stolen_percent[..] {
             [without, with] => {
-                format!(
-                    "{without:.1} % of the time without priorities, {with:.1} % with priorities"
-                )
+                format!("{without:.1} % of the time without priorities, {with:.1} % with them")
             }
             [all] => format!("{all:.1} % of the time"),
             _ => "unknown".to_owned(),
@@ -247,42 +220,6 @@ impl ProcessorTime {
     }
 }
 
-/// Names the preemption model, from `uname -v`, `/sys/kernel/realtime` and, where it can be read,
-/// the scheduler's list of models, which marks the one in use with parentheses.
-fn preemption(build: &str, real_time: bool, models: Option<&str>) -> String {
-    if real_time || build.contains("PREEMPT_RT") {
-        return "PREEMPT_RT".to_owned();
-    }
-    match (models.and_then(|text| marked(text, ['(', ')'])), build) {
-        (Some(model), _) => format!("PREEMPT_DYNAMIC, in use: {model}"),
-        (None, build) if build.contains("PREEMPT_DYNAMIC") => {
-            "PREEMPT_DYNAMIC, model in use unknown; no PREEMPT_RT".to_owned()
-        }
-        (None, build) if build.contains("PREEMPT") => "PREEMPT; no PREEMPT_RT".to_owned(),
-        (None, "") => "unknown".to_owned(),
-        (None, _) => "none or voluntary; no PREEMPT_RT".to_owned(),
-    }
-}
-
-/// Formats `sched_rt_runtime_us` and `sched_rt_period_us`.
-fn throttling(runtime_us: Option<i64>, period_us: Option<i64>) -> String {
-    match (runtime_us, period_us) {
-        (Some(runtime), _) if runtime < 0 => "off".to_owned(),
-        (Some(runtime), Some(period)) => {
-            format!("real-time threads may run {runtime} µs of each {period} µs")
-        }
-        _ => "unknown".to_owned(),
-    }
-}
-
-fn memory_lock(right: MemoryLock) -> String {
-    match right {
-        MemoryLock::Unlimited => "unlimited".to_owned(),
-        MemoryLock::Limited(bytes) => format!("up to {} KiB", bytes / 1024),
-        MemoryLock::None => "not permitted".to_owned(),
-    }
-}
-
 fn load_average(text: &str) -> [f64; 3] {
     let mut averages = text
         .split_whitespace()
@@ -293,32 +230,17 @@ fn load_average(text: &str) -> [f64; 3] {
 /// Formats seconds since 1970 as an ISO 8601 date and time.
 fn utc(seconds: u64) -> String {
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let mut year = 1970;
-    let mut day = seconds / 86_400;
-    let is_leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    loop {
-        let days = if is_leap(year) { 366 } else { 365 };
-        if day < days {
-            break;
-        }
-        day -= days;
-        year += 1;
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if day < days {
-            break;
-        }
-        day -= days;
-        month += 1;
-    }
-    format!(
-        "{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z",
-        day + 1
-    )
+    // Years begin in March here, so that the day of a leap year is the last: an era of 400 of them
+    // has 146 097 days, and the months from March on have 153 days in five.
+    let day = seconds / 86_400 + 719_468;
+    let (era, day) = (day / 146_097, day % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 fn or_unknown(text: Option<String>) -> String {
@@ -332,34 +254,6 @@ const NOTABLE_PERCENT: f64 = 0.5;
 mod tests {
     use super::*;
     use crate::tests::Fixture;
-
-    #[test]
-    fn preemption_models_are_told_apart() {
-        let dynamic = "#1 SMP PREEMPT_DYNAMIC @0";
-        assert_eq!(
-            preemption("#1 SMP PREEMPT_RT Thu", false, None),
-            "PREEMPT_RT"
-        );
-        assert_eq!(preemption("#1 SMP", true, None), "PREEMPT_RT");
-        assert_eq!(
-            preemption(dynamic, false, Some("none voluntary (full) lazy")),
-            "PREEMPT_DYNAMIC, in use: full"
-        );
-        assert!(preemption(dynamic, false, None).contains("unknown"));
-        assert!(preemption("#1 SMP PREEMPT x", false, None).starts_with("PREEMPT;"));
-        assert!(preemption("#1 SMP Debian", false, None).starts_with("none"));
-        assert_eq!(preemption("", false, None), "unknown");
-    }
-
-    #[test]
-    fn throttling_in_words() {
-        assert_eq!(throttling(Some(-1), Some(1_000_000)), "off");
-        assert_eq!(
-            throttling(Some(950_000), Some(1_000_000)),
-            "real-time threads may run 950000 µs of each 1000000 µs"
-        );
-        assert_eq!(throttling(None, None), "unknown");
-    }
 
     #[test]
     fn dates_are_those_of_the_calendar() {
@@ -391,7 +285,19 @@ mod tests {
     fn a_machine_is_described_by_its_files() {
         let environment = Environment::of(&Fixture::tuned().machine);
         assert_eq!(environment.kernel, "6.12.1-rt");
-        assert_eq!(environment.preemption, "PREEMPT_RT");
+        assert_eq!(
+            environment.preemption,
+            "everywhere but in a few places (PREEMPT_RT)"
+        );
+        assert_eq!(
+            environment.memory_lock,
+            "all memory may be locked, as tried"
+        );
+        assert!(
+            environment
+                .real_time_throttling
+                .contains("real-time threads may run")
+        );
         assert_eq!(environment.isolated_cpus, "CPUs 2-3");
         assert_eq!(environment.cpu_frequency, "performance (CPUs 0)");
         let rows = environment.rows();

@@ -34,7 +34,6 @@ use std::time::Duration;
 use chronorb_report::{check_writable, write_page};
 
 use checks::CHECKS;
-use environment::ProcessorTime;
 use machine::Machine;
 
 pub use diagnosis::Diagnosis;
@@ -71,10 +70,8 @@ pub fn run(options: &Options) -> Result<(), DoctorError> {
     }
     let mut diagnosis = examine();
     if let Some(length) = options.measure {
-        let before = ProcessorTime::now();
         diagnosis.measurement = Some(measure(length)?);
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        diagnosis.environment.stolen_percent = vec![stolen];
+        diagnosis.environment.finish();
     }
     if let Some(report) = &options.report {
         write_page(&html(&diagnosis), report)?;

@@ -201,6 +201,11 @@ pub fn value_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     value.map(|(_, value)| value.trim())
 }
 
+/// Whether a word is one of several, which white space separates.
+pub(crate) fn is_among(words: &str, wanted: &str) -> bool {
+    words.split_whitespace().any(|word| word == wanted)
+}
+
 /// Returns the one of several words that the kernel marks as being in use.
 pub(crate) fn marked(words: &str, [begin, end]: [char; 2]) -> Option<&str> {
     let mut words = words.split_whitespace();

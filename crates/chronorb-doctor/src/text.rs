@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use chronorb_report::stats::Record;
+use chronorb_report::stats::{Record, Summary};
 use chronorb_report::{Table, counted, units};
 
 use crate::diagnosis::Diagnosis;
@@ -111,35 +111,30 @@ pub(crate) fn scheduling(wake_ups: &WakeUps) -> String {
 pub(crate) fn table(wake_ups: &WakeUps) -> Table {
     let cells = |record: &Record| {
         let figures = record.summary();
-        let times = [
-            figures.p50_us,
-            figures.p99_us,
-            figures.p999_us,
-            figures.max_us,
-        ];
-        counted(figures.calls, times)
+        let Summary {
+            p50_us,
+            p99_us,
+            p999_us,
+            max_us,
+            ..
+        } = figures;
+        counted(figures.calls, [p50_us, p99_us, p999_us, max_us])
     };
     let cpus = wake_ups.cpus.iter();
     let cpus = cpus.map(|cpu| (format!("CPU {}", cpu.cpu), cells(&cpu.late)));
     let all = ("all".to_owned(), cells(&wake_ups.all()));
     let lines = cpus.chain((wake_ups.cpus.len() > 1).then_some(all));
-    Table::new(
-        "Lateness",
-        ["wake-ups", "p50", "p99", "p99.9", "max"],
-        lines,
-    )
+    let columns = ["wake-ups", "p50", "p99", "p99.9", "max"];
+    Table::new("Lateness", columns, lines)
 }
 
 /// Writes a bar for each power of two, from the first that is not empty.
 fn histogram(text: &mut String, record: &Record) {
     let counts = record.by_powers_of_two();
     // A step above the logarithm, so that a single wake-up is visible.
-    let height = |count: u64| {
-        if count == 0 {
-            0.0
-        } else {
-            1.0 + (count as f64).log10()
-        }
+    let height = |count: u64| match count {
+        0 => 0.0,
+        _ => 1.0 + (count as f64).log10(),
     };
     let highest = counts.iter().copied().map(height).fold(1.0, f64::max);
     let first = counts.iter().position(|count| *count > 0).unwrap_or(0);

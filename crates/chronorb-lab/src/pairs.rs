@@ -42,6 +42,19 @@ impl PairedRatio {
         })
     }
 
+    /// Compares the figures of the rounds that both have, each with the number of its round.
+    pub(crate) fn of_rounds(
+        figures: impl IntoIterator<Item = (u32, f64)>,
+        others: impl IntoIterator<Item = (u32, f64)>,
+    ) -> Option<Self> {
+        let others: Vec<_> = others.into_iter().collect();
+        let pairs = figures.into_iter().filter_map(|(round, figure)| {
+            let (_, other) = others.iter().find(|(of, _)| *of == round)?;
+            Some((figure, *other))
+        });
+        Self::of(&pairs.collect::<Vec<_>>())
+    }
+
     /// Returns the comparison of the second system with the first.
     pub(crate) fn inverse(&self) -> Self {
         Self {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::check::{ReadStates, one};
 use crate::cpu_list::CpuList;
-use crate::machine::{Machine, Unreadable, value_of};
+use crate::machine::{Machine, Unreadable, is_among, value_of};
 
 /// Reads the numbers of CPUs that are online, and that this process may use.
 pub(super) fn number(machine: &Machine) -> ReadStates {
@@ -42,13 +42,7 @@ pub(super) fn isolated_cpus(machine: &Machine) -> ReadStates {
     if !isolated.is_empty() {
         return one("some", [&isolated]);
     }
-    let candidates = candidates(machine)?;
-    let state = if candidates.is_empty() {
-        "impossible"
-    } else {
-        "none"
-    };
-    one(state, [&candidates])
+    unisolated(machine)
 }
 
 /// Reads which isolated CPUs have the tick.
@@ -66,10 +60,8 @@ pub(super) fn callbacks(machine: &Machine) -> ReadStates {
         }
     };
     // nohz_full implies rcu_nocbs.
-    freed(
-        machine,
-        &listed.with(&machine.cpus(NOHZ_FULL).unwrap_or_default()),
-    )
+    let tickless = machine.cpus(NOHZ_FULL).unwrap_or_default();
+    freed(machine, &listed.with(&tickless))
 }
 
 /// Returns the CPUs that are isolated, since the boot or by a partition of control groups.
@@ -84,9 +76,11 @@ pub(super) fn online(machine: &Machine) -> Result<CpuList, Unreadable> {
     machine.cpus("/sys/devices/system/cpu/online")
 }
 
-/// Returns the CPUs that might be isolated: all but the first.
-fn candidates(machine: &Machine) -> Result<CpuList, Unreadable> {
-    Ok(online(machine)?.iter().skip(1).collect())
+/// Returns the state of a machine without isolated CPUs: those that might be are all but the first.
+fn unisolated(machine: &Machine) -> ReadStates {
+    let candidates: CpuList = online(machine)?.iter().skip(1).collect();
+    let is_single = candidates.is_empty();
+    one(if is_single { "impossible" } else { "none" }, [&candidates])
 }
 
 /// Compares the CPUs that are free of a kind of kernel work with the isolated ones.
@@ -99,13 +93,7 @@ fn freed(machine: &Machine, free: &CpuList) -> ReadStates {
     if !isolated.is_empty() {
         return one("part", [&isolated.with(free), &left]);
     }
-    let candidates = candidates(machine)?;
-    let state = if candidates.is_empty() {
-        "impossible"
-    } else {
-        "none"
-    };
-    one(state, [&candidates])
+    unisolated(machine)
 }
 
 /// Reads the frequency governors.
@@ -114,7 +102,7 @@ pub(super) fn governors(machine: &Machine) -> ReadStates {
     for cpu in cpu_folders(machine)?.iter() {
         let path = format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor");
         match machine.read(&path) {
-            Ok(governor) if GOVERNORS.contains(&governor.as_str()) => {
+            Ok(governor) if is_among(GOVERNORS, &governor) => {
                 governors.entry(governor).or_default().insert(cpu);
             }
             Ok(other) => return Err(Unreadable::rubbish(&path, &other)),
@@ -127,10 +115,11 @@ pub(super) fn governors(machine: &Machine) -> ReadStates {
         1 if governors.contains_key("performance") => "performance",
         _ => "other",
     };
-    let found = governors
-        .iter()
-        .map(|(name, cpus)| format!("{name} (CPUs {cpus})"));
-    one(state, [&found.collect::<Vec<_>>().join(", ")])
+    let found = governors.iter();
+    let found: Vec<_> = found
+        .map(|(name, cpus)| format!("{name} (CPUs {cpus})"))
+        .collect();
+    one(state, [&found.join(", ")])
 }
 
 /// Reads the deepest idle state of any CPU.
@@ -156,11 +145,8 @@ pub(super) fn idle_states(machine: &Machine) -> ReadStates {
         let polls = machine.boot_option("idle")?.as_deref() == Some("poll");
         return one(if polls { "polling" } else { "untold" }, []);
     };
-    let state = if latency <= SHALLOW_US {
-        "shallow"
-    } else {
-        "deep"
-    };
+    let is_shallow = latency <= SHALLOW_US;
+    let state = if is_shallow { "shallow" } else { "deep" };
     one(state, [&format!("{name:?}"), &latency])
 }
 
@@ -175,13 +161,6 @@ fn cpu_folders(machine: &Machine) -> Result<CpuList, Unreadable> {
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
-const GOVERNORS: [&str; 6] = [
-    "conservative",
-    "ondemand",
-    "performance",
-    "powersave",
-    "schedutil",
-    "userspace",
-];
+const GOVERNORS: &str = "conservative ondemand performance powersave schedutil userspace";
 /// The exit latency that does not count beside a wake-up. The remedy of deep states has it too.
 const SHALLOW_US: u64 = 10;

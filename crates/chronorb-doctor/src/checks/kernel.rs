@@ -1,7 +1,7 @@
 //! The kernel's scheduling, clocks and timers.
 
 use crate::check::{ReadStates, State, one};
-use crate::machine::{Machine, Unreadable, marked};
+use crate::machine::{Machine, Unreadable, is_among, marked};
 
 /// Reads whether the kernel is built for real time.
 pub(super) fn real_time(machine: &Machine) -> ReadStates {
@@ -131,16 +131,14 @@ pub(super) fn fair_server(machine: &Machine) -> ReadStates {
 }
 
 pub(super) fn clock_source(machine: &Machine) -> ReadStates {
-    let source = machine.read(&format!("{CLOCKS}/current_clocksource"))?;
+    let current = format!("{CLOCKS}/current_clocksource");
+    let source = machine.read(&current)?;
     let available = machine.read(&format!("{CLOCKS}/available_clocksource"));
-    let has_tsc = available.is_ok_and(|names| names.split_whitespace().any(|name| name == "tsc"));
-    if has_tsc && SLOW_CLOCKS.contains(&source.as_str()) {
+    let has_tsc = available.is_ok_and(|names| is_among(&names, "tsc"));
+    if has_tsc && is_among(SLOW_CLOCKS, &source) {
         return one("slow beside tsc", [&source]);
     }
-    Ok(vec![State::told(
-        &format!("{CLOCKS}/current_clocksource"),
-        &source,
-    )])
+    Ok(vec![State::told(&current, &source)])
 }
 
 /// The models, each with the line of the kernel's configuration that makes it the first.
@@ -150,14 +148,7 @@ const CONFIGURED: [(&str, &str); 4] = [
     ("CONFIG_PREEMPT_LAZY=y", "lazy"),
     ("CONFIG_PREEMPT=y", "full"),
 ];
-const SLOW_CLOCKS: [&str; 6] = [
-    "hpet",
-    "acpi_pm",
-    "jiffies",
-    "xen",
-    "pit",
-    "refined-jiffies",
-];
+const SLOW_CLOCKS: &str = "hpet acpi_pm jiffies xen pit refined-jiffies";
 const VERSION: &str = "/proc/sys/kernel/version";
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const REAL_TIME_FILE: &str = "/sys/kernel/realtime";

@@ -1,7 +1,7 @@
 //! The treatment of packets by interfaces and the kernel.
 
 use crate::check::{ReadStates, State, one};
-use crate::machine::{Link, Machine, Unreadable};
+use crate::machine::{Link, Machine, Unreadable, is_among};
 
 /// Reads the states of each interface that counts: those that are up, without the loopback; of
 /// these, if any has a device, those with a device.
@@ -43,11 +43,10 @@ pub(super) fn offloads(machine: &Machine, name: &str) -> ReadStates {
         (offloads.tcp_segmentation, "tso"),
         (offloads.generic_segmentation, "gso"),
     ];
-    let on: Vec<_> = all
+    let on = all
         .iter()
-        .filter(|(is_on, _)| *is_on)
-        .map(|(_, name)| *name)
-        .collect();
+        .filter_map(|(is_on, name)| is_on.then_some(*name));
+    let on: Vec<_> = on.collect();
     let state = if on.is_empty() { "none" } else { "some" };
     one(state, [&name, &on.join(", "), &on.join(" off ")])
 }
@@ -79,9 +78,7 @@ fn untold<T>(name: &str, asked: Option<&Result<T, String>>) -> State {
 pub(super) fn threaded(machine: &Machine, name: &str) -> ReadStates {
     let path = format!("{NET}/{name}/threaded");
     let mode = match machine.read(&path) {
-        Err(error) if error.absent().is_some() => {
-            return one("absent", [&name, &error]);
-        }
+        Err(error) if error.absent().is_some() => return one("absent", [&name, &error]),
         mode => mode?,
     };
     if !["0", "1", "2"].contains(&mode.as_str()) {
@@ -100,19 +97,17 @@ pub(super) fn queueing(machine: &Machine) -> ReadStates {
 
 fn queueing_of(machine: &Machine, name: &str, disciplines: &[(u32, String)]) -> ReadStates {
     let index: u32 = machine.value(&format!("{NET}/{name}/ifindex"))?;
-    let kinds = disciplines
-        .iter()
-        .filter(|(interface, _)| *interface == index);
+    let kinds = disciplines.iter().filter(|(of, _)| *of == index);
     let mut kinds: Vec<_> = kinds.map(|(_, kind)| kind.as_str()).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let shown = kinds.join(", ");
-    let is_urgent_first = kinds.iter().any(|kind| BY_PRIORITY.contains(kind));
+    let is_urgent_first = kinds.iter().any(|kind| is_among(BY_PRIORITY, kind));
     if kinds.is_empty() {
         one("untold", [&name, &"the kernel lists none for it"])
     } else if is_urgent_first || kinds == ["noqueue"] {
         one("by priority", [&name, &shown])
-    } else if kinds.iter().all(|kind| WITHOUT_PRIORITY.contains(kind)) {
+    } else if kinds.iter().all(|kind| is_among(WITHOUT_PRIORITY, kind)) {
         one("in order", [&name, &shown])
     } else {
         one("untold", [&name, &format!("{shown} is not known here")])
@@ -129,21 +124,7 @@ pub(super) fn busy_poll(machine: &Machine) -> ReadStates {
 
 const NET: &str = "/sys/class/net";
 /// Disciplines with a queue for each priority or class.
-const BY_PRIORITY: [&str; 11] = [
-    "cbs",
-    "drr",
-    "etf",
-    "ets",
-    "hfsc",
-    "htb",
-    "mqprio",
-    "pfifo_fast",
-    "prio",
-    "qfq",
-    "taprio",
-];
+const BY_PRIORITY: &str = "cbs drr etf ets hfsc htb mqprio pfifo_fast prio qfq taprio";
 /// Disciplines without priorities, and those that only hold others.
-const WITHOUT_PRIORITY: [&str; 14] = [
-    "bfifo", "cake", "clsact", "codel", "fq", "fq_codel", "fq_pie", "ingress", "mq", "noqueue",
-    "pfifo", "red", "sfq", "tbf",
-];
+const WITHOUT_PRIORITY: &str = "bfifo cake clsact codel fq fq_codel fq_pie ingress mq noqueue \
+                                pfifo red sfq tbf";

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use chronorb_report::{Document, Score};
+use chronorb_report::Score;
 use serde_json::{Value, json};
 
-use super::report;
 use crate::Claim;
 use crate::environment::Environment;
-use crate::experiment::{Findings, merge, plain_data};
+use crate::experiment::{merge, plain_data};
 
 /// The experiments that were run, and their results.
 #[derive(Clone, Debug)]
@@ -45,7 +44,7 @@ impl Visit {
     }
 
     /// Returns the visit for programs.
-    fn figures(&self) -> Value {
+    pub(super) fn figures(&self) -> Value {
         let summary = self.outcome.as_ref();
         let mut figures = plain_data(&Score::of(self.claims()));
         let more = json!({
@@ -82,60 +81,10 @@ impl ExperimentIndex {
     }
 }
 
-impl Findings for ExperimentIndex {
-    fn headline(&self) -> String {
-        let score = Score::of(self.all_claims().map(|(_, claim)| claim));
-        let experiments = match self.visits.len() {
-            1 => "1 experiment".to_owned(),
-            count => format!("{count} experiments"),
-        };
-        let parts = [
-            ("claims of the papers", score.of_papers()),
-            ("aims of chronorb", score.of_aims()),
-            ("failed", self.failed().join(", ")),
-        ];
-        let parts = parts.into_iter().filter(|(_, text)| !text.is_empty());
-        parts.fold(experiments, |line, (name, text)| {
-            format!("{line}; {name}: {text}")
-        })
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let short = self.short.then(|| SHORT.to_owned());
-        let stolen = self.environment.stolen_caveat();
-        short.into_iter().chain(stolen).collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        self.all_claims().map(|(_, claim)| claim.clone()).collect()
-    }
-
-    fn figures(&self) -> Value {
-        let claims = self.all_claims().map(|(visit, claim)| {
-            let mut figures = plain_data(claim);
-            figures["of"] = visit.name.into();
-            figures
-        });
-        json!({
-            "experiment": "all",
-            "environment": self.environment,
-            "short": self.short,
-            "experiments": self.visits.iter().map(Visit::figures).collect::<Vec<_>>(),
-            "claims": claims.collect::<Vec<_>>(),
-        })
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
-    }
-}
-
-const SHORT: &str = "These were short runs, with few calls of each kind: their verdicts are \
-                     indications, and their figures are not for quotation.";
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::experiment::Findings;
 
     /// Returns two experiments with results and one that failed.
     pub(in super::super) fn index() -> ExperimentIndex {

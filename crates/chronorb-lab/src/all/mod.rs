@@ -14,7 +14,7 @@ use std::time::Duration;
 use chronorb_report::{check_writable, write_page};
 use chronorb_rt::Monotonic;
 
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::{Findings, print_json, print_text};
 use crate::report::folder;
@@ -61,7 +61,6 @@ pub fn run(options: &AllOptions) -> Result<(), LabError> {
     let out = folder::folder(options.out.as_deref(), "all")?;
     let page = out.join("index.html");
     check_writable(&page)?;
-    let before = ProcessorTime::now();
     let mut index = ExperimentIndex {
         environment: Environment::probe(),
         short: options.short,
@@ -81,7 +80,7 @@ pub fn run(options: &AllOptions) -> Result<(), LabError> {
             took: Monotonic::now().since(start),
             outcome,
         });
-        index.environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        index.environment.finish();
         // The index is complete so far, also if the user interrupts the rest.
         write_page(&index.html(), &page)?;
     }

@@ -1,37 +1,82 @@
 //! The report of all experiments.
 
 use chronorb_report::{Document, Score, Tile, units};
+use serde_json::{Value, json};
 
 use super::index::{ExperimentIndex, Visit};
 use crate::Claim;
 use crate::Verdict;
-use crate::experiment::Findings;
+use crate::experiment::{Findings, plain_data};
+use crate::report::capitalised;
 
-/// Returns the index, with links to the reports beside it.
-pub(super) fn document(index: &ExperimentIndex) -> Document {
-    let mut document = Document::new(index.headline())
-        .lead(LEAD)
-        .caveats(index.caveats())
-        .section("The experiments")
-        .tiles(index.visits.iter().map(tile).collect());
-    for (paper, claims) in by_paper(index) {
-        document = document.section(capitalised(paper)).claims_of(claims);
+impl Findings for ExperimentIndex {
+    fn headline(&self) -> String {
+        let score = Score::of(self.all_claims().map(|(_, claim)| claim));
+        let experiments = match self.visits.len() {
+            1 => "1 experiment".to_owned(),
+            count => format!("{count} experiments"),
+        };
+        let parts = [
+            ("claims of the papers", score.of_papers()),
+            ("aims of chronorb", score.of_aims()),
+            ("failed", self.failed().join(", ")),
+        ];
+        let parts = parts.into_iter().filter(|(_, text)| !text.is_empty());
+        parts.fold(experiments, |line, (name, text)| {
+            format!("{line}; {name}: {text}")
+        })
     }
-    let missed = index.all_claims();
-    let missed =
-        missed.filter(|(_, claim)| claim.paper.is_none() && claim.verdict() == Verdict::Missed);
-    let missed: Vec<_> = missed.map(sourced).collect();
-    if !missed.is_empty() {
-        document = document
-            .section("Aims of chronorb that are missed here")
-            .claims_of(missed);
+
+    fn caveats(&self) -> Vec<String> {
+        let short = self.short.then(|| SHORT.to_owned());
+        let stolen = self.environment.stolen_caveat();
+        short.into_iter().chain(stolen).collect()
     }
-    let names = index.visits.iter().map(|visit| visit.name);
-    let commands = ["all"].into_iter().chain(names);
-    let commands = commands.map(|name| format!("chronorb lab {name}{}", index.flag()));
-    document
-        .environment(index.environment.rows())
-        .commands(commands.collect::<Vec<_>>().join("\n"))
+
+    fn claims(&self) -> Vec<Claim> {
+        self.all_claims().map(|(_, claim)| claim.clone()).collect()
+    }
+
+    fn figures(&self) -> Value {
+        let claims = self.all_claims().map(|(visit, claim)| {
+            let mut figures = plain_data(claim);
+            figures["of"] = visit.name.into();
+            figures
+        });
+        json!({
+            "experiment": "all",
+            "environment": self.environment,
+            "short": self.short,
+            "experiments": self.visits.iter().map(Visit::figures).collect::<Vec<_>>(),
+            "claims": claims.collect::<Vec<_>>(),
+        })
+    }
+
+    fn document(&self) -> Document {
+        let mut document = Document::new(self.headline())
+            .lead(LEAD)
+            .caveats(self.caveats())
+            .section("The experiments")
+            .tiles(self.visits.iter().map(tile).collect());
+        for (paper, claims) in by_paper(self) {
+            document = document.section(capitalised(paper)).claims_of(claims);
+        }
+        let missed = self.all_claims();
+        let missed =
+            missed.filter(|(_, claim)| claim.paper.is_none() && claim.verdict() == Verdict::Missed);
+        let missed: Vec<_> = missed.map(sourced).collect();
+        if !missed.is_empty() {
+            document = document
+                .section("Aims of chronorb that are missed here")
+                .claims_of(missed);
+        }
+        let names = self.visits.iter().map(|visit| visit.name);
+        let commands = ["all"].into_iter().chain(names);
+        let commands = commands.map(|name| format!("chronorb lab {name}{}", self.flag()));
+        document
+            .environment(self.environment.rows())
+            .commands(commands.collect::<Vec<_>>().join("\n"))
+    }
 }
 
 fn tile(visit: &Visit) -> Tile {
@@ -50,13 +95,6 @@ fn tile(visit: &Visit) -> Tile {
 /// Returns a claim with the name of its experiment.
 fn sourced((visit, claim): (&Visit, &Claim)) -> (Option<String>, Claim) {
     (Some(visit.name.to_owned()), claim.clone())
-}
-
-/// Returns a name with a capital at its beginning, for a heading.
-fn capitalised(name: &str) -> String {
-    let mut characters = name.chars();
-    let first = characters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(characters).collect()
 }
 
 /// A paper with its claims.
@@ -79,6 +117,8 @@ fn by_paper(index: &ExperimentIndex) -> Vec<Paper> {
     papers
 }
 
+const SHORT: &str = "These were short runs, with few calls of each kind: their verdicts are \
+                     indications, and their figures are not for quotation.";
 const LEAD: &str = "The experiments of the papers on real-time CORBA, and some more, run on this \
                     machine: the claims of the papers beside the figures here, and a report of \
                     each.";

@@ -29,6 +29,7 @@ mod place;
 mod raw;
 mod server;
 mod tap;
+mod turns;
 pub(crate) mod work;
 
 use crate::error::LabError;
@@ -52,6 +53,7 @@ pub(crate) use server::{
     ServerSpec, options, orb as start_orb, real_time_options, serve, server_main,
 };
 pub(crate) use tap::{TapResult, tap, tap_group, tap_with};
+pub(crate) use turns::take_turns;
 
 use order::{System, SystemClientOrder, SystemServerOrder};
 

@@ -93,6 +93,12 @@ impl OmniOrb {
         is_absent.then(|| self.sentence())
     }
 
+    /// Returns the note that omniORB takes part, if that is so.
+    pub(crate) fn presence(&self) -> Option<String> {
+        let is_present = self.version.is_some();
+        is_present.then(|| self.sentence())
+    }
+
     /// Returns the part that omniORB takes, as a sentence.
     pub(crate) fn sentence(&self) -> String {
         match &self.version {

@@ -3,7 +3,7 @@
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, counted, units};
 
 use crate::comparison::{LoadSetup, PriorityComparison};
-use crate::report::{curve, end, in_time, latency};
+use crate::report::{by_percentile, curve, end, in_time, latency};
 use crate::stats::Record;
 
 pub(super) fn document(comparison: &PriorityComparison) -> Document {
@@ -11,7 +11,7 @@ pub(super) fn document(comparison: &PriorityComparison) -> Document {
         .lead(comparison.meaning())
         .caveats(comparison.caveats())
         .tables([table(comparison)])
-        .chart(by_percentile(comparison))
+        .chart(curves(comparison))
         .chart(over_time(comparison));
     let notes = notes(&comparison.setup, comparison.real_time);
     let commands = "cargo run --release\ncargo run --release -- demo --json";
@@ -42,17 +42,15 @@ pub(super) fn table(comparison: &PriorityComparison) -> Table {
 }
 
 /// Returns the latency of both classes by percentile, without and with priorities.
-fn by_percentile(comparison: &PriorityComparison) -> Chart {
-    let caption = "Latency by percentile. To the right each step is ten times rarer. A line ends \
-                   at the longest call; the flatter it is, the more predictable the calls.";
+fn curves(comparison: &PriorityComparison) -> Chart {
     let (without, with) = (&comparison.without_priorities, &comparison.with_priorities);
-    let percentiles = Axis::percentiles("percentile of the calls");
-    Chart::new(caption, percentiles, latency()).series([
+    let curves = [
         curve(Mark::Line, "high, without priorities", &without.high).colour(WITHOUT),
         curve(Mark::Line, "high, with priorities", &with.high).colour(WITH),
         curve(Mark::Dashes, "low, without priorities", &without.low).colour(WITHOUT),
         curve(Mark::Dashes, "low, with priorities", &with.low).colour(WITH),
-    ])
+    ];
+    by_percentile("call", curves)
 }
 
 /// Returns the latency of each high-priority call over time, without and with priorities.
@@ -69,10 +67,9 @@ fn over_time(comparison: &PriorityComparison) -> Chart {
 /// Returns the conditions of the measurement, in sentences.
 fn notes(setup: &LoadSetup, real_time: bool) -> Vec<String> {
     let scheduling = if real_time {
-        "The threads of the high class, in the client and in the server, run under SCHED_FIFO. \
-         Those of the low class stay under SCHED_OTHER: work that saturates the processors does \
-         not belong into SCHED_FIFO, where the kernel's throttling stops it together with all \
-         other real-time threads."
+        "Threads of the high class run under SCHED_FIFO. Those of the low class stay under \
+         SCHED_OTHER: work that saturates the processors does not belong into SCHED_FIFO, where \
+         the kernel's throttling stops it together with all other real-time threads."
     } else {
         "All threads run under SCHED_OTHER, since real-time priorities are not permitted: only \
          the lanes and connections are apart."
@@ -84,29 +81,22 @@ fn notes(setup: &LoadSetup, real_time: bool) -> Vec<String> {
     let threads = low_lane + high_lane;
     vec![
         format!(
-            "One server process, one high-priority client process and {clients} low-priority \
-             client processes on this machine, over TCP. Each low-priority client has \
-             {per_client} threads; each calls, waits for the answer and calls again, so the \
-             server is saturated."
-        ),
-        format!(
-            "A low-priority call makes the server compute for {low}, a high-priority call for \
+            "One server, one high-priority client and {clients} low-priority clients are \
+             processes on this machine, over TCP. Each low-priority client has {per_client} \
+             threads that call again when they have the reply, so the server is saturated. A \
+             low-priority call makes the server compute for {low}, a high-priority call for \
              {high}."
         ),
         format!(
             "The high-priority client sends a call every {period}, at times fixed beforehand. Its \
-             latency counts from the moment when the call was due, not from when it was sent: a \
-             call that had to wait for the one before it is charged for the wait (no coordinated \
-             omission)."
+             latency counts from the moment when the call was due: a call that had to wait for \
+             the one before it is charged for the wait (no coordinated omission)."
         ),
         format!(
             "Without priorities: one pool of {threads} threads serves all clients; all threads \
-             run under SCHED_OTHER."
-        ),
-        format!(
-            "With priorities: the same {threads} threads in two lanes, {low_lane} low and \
-             {high_lane} high, each with its own connections; the client's priority goes with \
-             each request. {scheduling}"
+             run under SCHED_OTHER. With priorities: the same {threads} threads in two lanes, \
+             {low_lane} low and {high_lane} high, each with its own connections; the client's \
+             priority goes with each request. {scheduling}"
         ),
         format!(
             "Each phase lasted {phase}. Jitter is the standard deviation. With fewer than 1000 \

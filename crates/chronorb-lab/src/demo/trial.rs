@@ -62,12 +62,18 @@ pub(super) fn run(
         let run = PacedRun::new(start, setup.phase, paces, speed.steps(work));
         client.tell(&Some(run))?;
     }
-    watch(setup, priorities, start, || {
+    let with = if priorities { "with" } else { "without" };
+    let watch = Watch::start(&format!("{with} priorities"), setup.phase);
+    let over = start + setup.phase;
+    while Monotonic::now() < over {
+        sleep_until(over.min(Monotonic::now() + TICK));
+        watch.tick();
         server.check()?;
-        Ok(clients.iter_mut().try_for_each(Child::check)?)
-    })?;
+        clients.iter_mut().try_for_each(Child::check)?;
+    }
+    drop(watch);
 
-    let end = Deadline::at(start + setup.phase + WIND_DOWN);
+    let end = Deadline::at(over + WIND_DOWN);
     let mut outcome = PhaseOutcome {
         calls: PhaseCalls::default(),
         real_time: false,
@@ -115,28 +121,6 @@ fn server_spec(setup: &LoadSetup, priorities: bool) -> ServerSpec {
 
 const fn real_time(priorities: bool) -> &'static str {
     if priorities { "preferred" } else { "off" }
-}
-
-/// Shows the progress of a phase until it is over, and stops when a process fails.
-fn watch(
-    setup: &LoadSetup,
-    priorities: bool,
-    start: Monotonic,
-    mut check: impl FnMut() -> Result<(), LabError>,
-) -> Result<(), LabError> {
-    let name = if priorities {
-        "with priorities"
-    } else {
-        "without priorities"
-    };
-    let watch = Watch::start(name, setup.phase);
-    let end = start + setup.phase;
-    while Monotonic::now() < end {
-        sleep_until(end.min(Monotonic::now() + TICK));
-        watch.tick();
-        check()?;
-    }
-    Ok(())
 }
 
 const HIGH: i16 = 24_000;

@@ -168,7 +168,9 @@ const GREATEST_BODY: usize = (16 << 20) - 4096;
 
 #[cfg(test)]
 mod tests {
+    use super::super::Hostile;
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
     fn names_are_those_of_the_figures() {
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn messages_are_within_what_a_server_takes() {
-        for plan in [HostilePlan::full(), HostilePlan::tiny()] {
+        for plan in [Hostile::full(), HostilePlan::tiny()] {
             for attack in Attack::ALL {
                 if let Conduct::Call(message) = attack.conduct(b"key", &plan) {
                     assert!(message.len() <= 16 << 20, "{attack:?}: {}", message.len());

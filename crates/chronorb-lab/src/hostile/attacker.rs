@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::nice;
 
 use super::attack::{Attack, CONNECTIONS, Conduct};
-use super::client::{address, read_reply};
+use super::client::read_reply;
 use super::messages;
 use super::order::{AttackTraffic, PhaseRun, Target};
 use super::plan::HostilePlan;
@@ -24,14 +24,13 @@ pub(super) fn attack(target: &Target, plan: &HostilePlan, attack: Attack) -> Res
     allow_files(CONNECTIONS as u64 + OTHER_FILES);
     // The time of the victim is measured, so the making of messages must not compete with it.
     nice(LEAST_URGENT).map_err(LabError::work("stepping behind the others"))?;
-    let address = address(target)?;
     let conduct = attack.conduct(&target.key, plan);
     process::tell(&Ready {})?;
     let run: PhaseRun = parent.hear()?;
     let window = run.window();
     sleep_until(window.start);
     let site = AttackSite {
-        address,
+        address: target.address,
         end: window.start + window.length,
     };
     let sent = match conduct {

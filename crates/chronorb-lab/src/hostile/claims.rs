@@ -50,18 +50,19 @@ fn words(outcome: &HostileOutcome, attack: Attack) -> String {
 pub(super) mod tests {
     use std::time::Duration;
 
+    use super::super::Hostile;
     use super::super::outcome::Death;
     use super::super::outcome::HostileRow;
-    use super::super::plan::HostilePlan;
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
+    use crate::experiment::Experiment;
     use crate::experiment::Findings;
     use crate::stats::Record;
 
     /// An outcome in which one attack ends the server, and all others have no effect.
     pub(in super::super) fn outcome() -> HostileOutcome {
-        let plan = HostilePlan::full();
+        let plan = Hostile::full();
         let mut rows = Vec::new();
         for attack in plan.attacks.iter().copied() {
             for phase in AttackPhase::ALL {

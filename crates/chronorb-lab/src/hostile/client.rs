@@ -28,14 +28,13 @@ pub(super) fn call(target: &Target, plan: &HostilePlan) -> Result<(), LabError> 
         .map_err(LabError::work("finding the object"))?
         .ok_or_else(|| LabError::work("finding the object")("it is of another type"))?;
     let request = messages::store(&target.key, plan.newcomer_octets as usize);
-    let address = address(target)?;
     let warm_up = (0..WARM_UP_CALLS).try_for_each(|value| victim.ping(value).map(drop));
     warm_up.map_err(LabError::work("calling the server"))?;
     process::tell(&Ready {})?;
     while let Some(run) = parent.hear::<Option<PhaseRun>>()? {
         let window = run.window();
         process::tell(&thread::scope(|scope| {
-            let come = || newcomer(address, &request, plan.timeout).is_ok();
+            let come = || newcomer(target.address, &request, plan.timeout).is_ok();
             let newcomers = scope.spawn(move || repeat(window, plan.newcomer_period, come));
             AttackCalls {
                 calls: repeat(window, plan.period, || victim.ping(VALUE) == Ok(VALUE)),
@@ -44,12 +43,6 @@ pub(super) fn call(target: &Target, plan: &HostilePlan) -> Result<(), LabError> 
         }))?;
     }
     Ok(())
-}
-
-/// Returns the address of the victim.
-pub(super) fn address(target: &Target) -> Result<SocketAddr, LabError> {
-    let address = target.address.parse();
-    address.map_err(LabError::work("reading the server's address"))
 }
 
 /// Calls at multiples of a period, except for those at which a call is still under way. Latencies

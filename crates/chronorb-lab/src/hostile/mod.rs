@@ -28,7 +28,9 @@ mod report;
 mod trial;
 mod victim;
 
-use crate::environment::{Environment, ProcessorTime};
+use std::time::Duration;
+
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
@@ -58,11 +60,26 @@ impl Experiment for Hostile {
     type Findings = HostileOutcome;
 
     fn full() -> HostilePlan {
-        HostilePlan::full()
+        HostilePlan {
+            attacks: Attack::ALL.to_vec(),
+            before: Duration::from_secs(3),
+            during: Duration::from_secs(8),
+            after: Duration::from_secs(4),
+            period: Duration::from_millis(5),
+            newcomer_period: Duration::from_millis(100),
+            timeout: Duration::from_secs(1),
+            newcomer_octets: 128 * 1024,
+            divisor: 1,
+        }
     }
 
     fn short() -> HostilePlan {
-        HostilePlan::short()
+        HostilePlan {
+            before: Duration::from_millis(600),
+            during: Duration::from_millis(1_500),
+            after: Duration::from_millis(600),
+            ..Self::full()
+        }
     }
 
     fn measure(plan: &HostilePlan) -> Result<HostileOutcome, LabError> {
@@ -72,15 +89,13 @@ impl Experiment for Hostile {
             rows: Vec::new(),
             deaths: Vec::new(),
         };
-        let before = ProcessorTime::now();
         let watch = Watch::start("attacks", plan.total());
         for attack in &plan.attacks {
             watch.begin(attack.title());
             trial::run(&mut outcome, *attack, &watch)?;
         }
         drop(watch);
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
+        outcome.environment.finish();
         Ok(outcome)
     }
 }

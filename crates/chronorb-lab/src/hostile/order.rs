@@ -1,5 +1,6 @@
 //! The messages between the parent and its children.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use chronorb_rt::Monotonic;
@@ -22,7 +23,7 @@ pub(super) enum HostileOrder {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Target {
     pub(super) reference: String,
-    pub(super) address: String,
+    pub(super) address: SocketAddr,
     pub(super) key: Vec<u8>,
 }
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::Hostile;
 use super::attack::Attack;
+use crate::experiment::Experiment;
 
 /// The attacks of a run, and its durations.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -31,33 +33,6 @@ pub struct HostilePlan {
 }
 
 impl HostilePlan {
-    /// All attacks, in some minutes.
-    #[must_use]
-    pub fn full() -> Self {
-        Self {
-            attacks: Attack::ALL.to_vec(),
-            before: Duration::from_secs(3),
-            during: Duration::from_secs(8),
-            after: Duration::from_secs(4),
-            period: Duration::from_millis(5),
-            newcomer_period: Duration::from_millis(100),
-            timeout: Duration::from_secs(1),
-            newcomer_octets: 128 * 1024,
-            divisor: 1,
-        }
-    }
-
-    /// The same attacks for a short time.
-    #[must_use]
-    pub fn short() -> Self {
-        Self {
-            before: Duration::from_millis(600),
-            during: Duration::from_millis(1_500),
-            after: Duration::from_millis(600),
-            ..Self::full()
-        }
-    }
-
     /// The least that runs every attack, for tests; its figures mean nothing.
     #[must_use]
     pub fn tiny() -> Self {
@@ -68,7 +43,7 @@ impl HostilePlan {
             newcomer_period: Duration::from_millis(20),
             timeout: Duration::from_secs(20),
             divisor: 200,
-            ..Self::full()
+            ..Hostile::full()
         }
     }
 

@@ -168,24 +168,22 @@ fn notes(outcome: &HostileOutcome) -> Vec<String> {
         Some(format!("{} {size}", attack.title()))
     };
     let messages: Vec<String> = plan.attacks.iter().copied().filter_map(message).collect();
+    let [period, newcomers] = [plan.period, plan.newcomer_period].map(units::setting);
+    let [before, during, after] = AttackPhase::ALL.map(|phase| units::setting(plan.length(phase)));
     let mut notes = vec![
         format!(
-            "Each attack has a new server with the default settings. A client calls it every {}, \
-             and a new client comes every {}, connects and sends a request of {}: alone for {}, \
-             beside the attack for {}, and alone again for {}. A call that takes longer than {} \
-             has failed, and one that is due while the one before it is under way is left out.",
-            units::setting(plan.period),
-            units::setting(plan.newcomer_period),
+            "Each attack has a new server with the default settings. A client calls it every \
+             {period}, and a new client comes every {newcomers}, connects and sends a request of \
+             {}: alone for {before}, beside the attack for {during}, and alone again for {after}. \
+             A call that takes longer than {} has failed, and one that is due while the one \
+             before it is under way is left out.",
             bytes(plan.newcomer_octets.into()),
-            units::setting(plan.before),
-            units::setting(plan.during),
-            units::setting(plan.after),
             units::setting(plan.timeout),
         ),
         "Attackers are four threads of one process, the least urgent of the machine, or as many \
-         connections as the attack has. They share the processors with server and clients."
+         connections as the attack has. They share the processors with server and clients. Memory \
+         is what is resident; a server that needs more than 4 GiB ends."
             .to_owned(),
-        "Memory is what is resident. A server that needs more than 4 GiB ends.".to_owned(),
     ];
     if !messages.is_empty() {
         notes.push(format!("Octets of one message: {}.", messages.join(", ")));

@@ -109,13 +109,13 @@ const IDLE: f64 = 1.1;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::LatencyPlan;
+    use super::super::Latency;
     use super::super::idle::IdleConnections;
     use super::*;
     use crate::Verdict;
     use crate::bench::{BatchTimes, CallScheduling, OmniOrb, Sizes};
     use crate::environment::Environment;
-    use crate::experiment::Findings;
+    use crate::experiment::{Experiment, Findings};
     use crate::report::PooledRecords;
     use crate::stats::Record;
 
@@ -149,7 +149,7 @@ pub(super) mod tests {
         let calls = vec![9_000; 100];
         let some = vec![row((LatencySystem::Chronorb, Placement::SameCpu), 1, calls).0];
         LatencyOutcome {
-            plan: LatencyPlan::full(),
+            plan: Latency::full(),
             environment: Environment::example(),
             messages: Sizes {
                 request: 60,
@@ -185,10 +185,7 @@ pub(super) mod tests {
             latencies_ns,
         };
         let record = batch.record();
-        (
-            LatencyRow::of(trial, round, &record, &batch.latencies_ns),
-            record,
-        )
+        (LatencyRow::of(trial, round, &record), record)
     }
 
     #[test]

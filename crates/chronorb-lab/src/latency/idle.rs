@@ -9,7 +9,7 @@ use super::plan::LatencyPlan;
 use super::system::LatencySystem;
 use crate::bench::{
     CallScheduling, Cpus, Fleet, IdleClients, Operation, OrbSettings, Placement, Waits,
-    allow_files, check_permitted,
+    allow_files, check_permitted, take_turns,
 };
 use crate::error::LabError;
 use crate::pairs::median_ratio;
@@ -69,12 +69,8 @@ pub(super) fn measure(
     } else {
         String::new()
     };
-    let permitted = check_permitted(CallScheduling::Fifo).is_ok();
-    let scheduled = if permitted {
-        CallScheduling::Fifo
-    } else {
-        CallScheduling::Other
-    };
+    let permitted = check_permitted(CallScheduling::Fifo);
+    let scheduled = permitted.map_or(CallScheduling::Other, |()| CallScheduling::Fifo);
     let server = |address: &str| {
         let settings = OrbSettings {
             max_connections: connections + OTHER_CLIENTS,
@@ -101,19 +97,23 @@ pub(super) fn measure(
     let resident_with = resident(servers[1].server());
 
     let mut rows = [Vec::new(), Vec::new()];
-    let progress = Progress::start("calls beside idle connections", plan.rounds.into());
-    for round in 1..=plan.rounds {
-        for index in [round % 2, (round + 1) % 2].map(|index| index as usize) {
-            let batch = servers[index].run(0, place, plan.warm_up, plan.calls)?;
+    let [alone, among_idle] = servers;
+    let mut servers = [(0, alone), (1, among_idle)];
+    let title = "calls beside idle connections";
+    take_turns(
+        title,
+        plan.rounds,
+        &[()],
+        &mut servers,
+        |round, (), (of, server)| {
+            let batch = server.run(0, place, plan.warm_up, plan.calls)?;
             let trial = (LatencySystem::Chronorb, Placement::SameCpu);
-            let row = LatencyRow::of(trial, round, &batch.record(), &batch.latencies_ns);
-            rows[index].push(row);
-        }
-        progress.advance(1);
-    }
-    drop(progress);
+            rows[*of].push(LatencyRow::of(trial, round, &batch.record()));
+            Ok(())
+        },
+    )?;
     idle.disconnect()?;
-    for server in servers {
+    for (_, server) in servers {
         server.stop()?;
     }
     let [alone, among_idle] = rows;

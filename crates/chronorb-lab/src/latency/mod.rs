@@ -14,12 +14,12 @@ mod report;
 mod system;
 
 use crate::bench::{
-    Cpus, Fleet, OmniOrb, Operation, Placement, RawServerMode, Sizes, Waits, check_permitted, tap,
+    Cpus, Fleet, OmniOrb, Operation, Placement, RawServerMode, Sizes, check_permitted, take_turns,
+    tap,
 };
-use crate::environment::EnvironmentWatch;
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::progress::Progress;
 use crate::report::PooledRecords;
 
 pub use idle::IdleConnections;
@@ -42,17 +42,17 @@ impl Experiment for Latency {
     type Findings = LatencyOutcome;
 
     fn full() -> LatencyPlan {
-        LatencyPlan::full()
+        LatencyPlan::of(25, 4_000, 400, 10_000)
     }
 
     fn short() -> LatencyPlan {
-        LatencyPlan::short()
+        LatencyPlan::of(5, 1_000, 200, 1_000)
     }
 
     fn measure(plan: &LatencyPlan) -> Result<LatencyOutcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
-        let watch = EnvironmentWatch::start();
+        let mut environment = Environment::probe();
         let omniorb = if plan.waits.block {
             OmniOrb::find()
         } else {
@@ -61,7 +61,7 @@ impl Experiment for Latency {
         let tapped = tap(&[Operation::Cube])?.swap_remove(0);
         let mut systems = Vec::new();
         for system in LatencySystem::ALL {
-            if plan.waits.includes(system)
+            if plan.waits.includes(system.waits())
                 && (!system.spins() || cpus.are_several())
                 && let Some(mut fleet) = fleet(system, plan, tapped.sizes, &omniorb)?
             {
@@ -69,15 +69,33 @@ impl Experiment for Latency {
                 systems.push((system, fleet));
             }
         }
-        let (rows, pooled) = rounds(plan, &cpus, &mut systems)?;
+        let (mut rows, mut pooled) = (Vec::new(), PooledRecords::default());
+        let places = cpus.possible(Placement::ALL, |place| *place);
+        take_turns(
+            "calls on all systems, by turns",
+            plan.rounds,
+            &places,
+            &mut systems,
+            |round, placement, (system, fleet)| {
+                if system.spins() && placement != Placement::AcrossCpus {
+                    return Ok(());
+                }
+                let batch = fleet.run(0, (&cpus, placement), plan.warm_up, plan.calls)?;
+                let record = batch.record();
+                pooled.add((*system, placement), &record);
+                rows.push(LatencyRow::of((*system, placement), round, &record));
+                Ok(())
+            },
+        )?;
         for (_, fleet) in systems {
             fleet.stop()?;
         }
         let idle = (plan.connections > 0).then(|| idle::measure(plan, &cpus, &tapped.request));
         let idle = idle.transpose()?;
+        environment.finish();
         Ok(LatencyOutcome {
             plan: plan.clone(),
-            environment: watch.finish(),
+            environment,
             messages: tapped.sizes,
             omniorb,
             rows,
@@ -94,52 +112,14 @@ fn fleet(
     sizes: Sizes,
     omniorb: &OmniOrb,
 ) -> Result<Option<Fleet>, LabError> {
-    let waits = if system.spins() {
-        Waits::Spin
-    } else {
-        Waits::Block
-    };
     match system {
         LatencySystem::RawBlocking | LatencySystem::RawSpinning => {
-            let how = RawServerMode::Threads(waits);
+            let how = RawServerMode::Threads(system.waits());
             Fleet::raw(how, Operation::Cube, sizes, plan.scheduled).map(Some)
         }
         LatencySystem::Chronorb | LatencySystem::ChronorbSpinning => {
-            Fleet::orb(waits, plan.scheduled).map(Some)
+            Fleet::orb(system.waits(), plan.scheduled).map(Some)
         }
         LatencySystem::OmniOrb => Fleet::omniorb(omniorb, plan.scheduled),
     }
-}
-
-type PooledPlaces = PooledRecords<(LatencySystem, Placement)>;
-
-/// Has all systems make their calls, by turns, in all places.
-fn rounds(
-    plan: &LatencyPlan,
-    cpus: &Cpus,
-    systems: &mut [(LatencySystem, Fleet)],
-) -> Result<(Vec<LatencyRow>, PooledPlaces), LabError> {
-    let mut rows = Vec::new();
-    let mut pooled = PooledPlaces::default();
-    let places = cpus.possible(Placement::ALL, |place| *place);
-    let steps = u64::from(plan.rounds) * places.len() as u64;
-    let progress = Progress::start("calls on all systems, by turns", steps);
-    for round in 1..=plan.rounds {
-        // The order rotates, so that no system is always the first.
-        systems.rotate_left(1);
-        for placement in &places {
-            for (system, fleet) in &mut *systems {
-                if system.spins() && *placement != Placement::AcrossCpus {
-                    continue;
-                }
-                let trial = (*system, *placement);
-                let batch = fleet.run(0, (cpus, *placement), plan.warm_up, plan.calls)?;
-                let record = batch.record();
-                pooled.add(trial, &record);
-                rows.push(LatencyRow::of(trial, round, &record, &batch.latencies_ns));
-            }
-            progress.advance(1);
-        }
-    }
-    Ok((rows, pooled))
 }

@@ -1,17 +1,13 @@
 //! The figures of the experiment.
 
-use chronorb_report::Document;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::idle::IdleConnections;
 use super::plan::LatencyPlan;
 use super::system::LatencySystem;
-use super::{Latency, claims, report};
-use crate::Claim;
 use crate::bench::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::median_ratio;
 use crate::report::PooledRecords;
 use crate::report::rounds::over_rounds;
@@ -60,13 +56,12 @@ impl LatencyRow {
         (system, placement): (LatencySystem, Placement),
         round: u32,
         record: &Record,
-        latencies_ns: &[u64],
     ) -> Self {
         Self {
             system,
             placement,
             round,
-            min_us: latencies_ns.iter().min().map_or(0.0, |ns| *ns as f64 / 1e3),
+            min_us: record.min_us(),
             latency: record.summary(),
         }
     }
@@ -105,49 +100,14 @@ impl LatencyOutcome {
     }
 
     /// Returns the ratios of the medians to those of raw TCP that waits in the same way.
-    fn ratios(&self) -> Vec<Value> {
-        let ratios = Placement::ALL.into_iter().flat_map(|placement| {
-            LatencySystem::ALL.into_iter().filter_map(move |system| {
-                let ratio = self.ratio(system, system.raw(), placement, p50)?;
-                let p50_by_raw = (ratio * 1e3).round() / 1e3;
-                Some(json!({
-                    "system": system,
-                    "placement": placement,
-                    "p50_by_raw": p50_by_raw,
-                }))
-            })
+    pub(super) fn ratios(&self) -> Vec<Value> {
+        let places = Placement::ALL.into_iter();
+        let cells = places.flat_map(|placement| LatencySystem::ALL.map(|of| (of, placement)));
+        let ratios = cells.filter_map(|(system, placement)| {
+            let ratio = self.ratio(system, system.raw(), placement, p50)?;
+            let p50_by_raw = (ratio * 1e3).round() / 1e3;
+            Some(json!({"system": system, "placement": placement, "p50_by_raw": p50_by_raw}))
         });
         ratios.collect()
-    }
-}
-
-impl Findings for LatencyOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let idle = self.idle.as_ref().filter(|of| !of.fewer_because.is_empty());
-        let fewer = idle.map(|idle| {
-            format!(
-                "Only {} idle connections of {}: {}.",
-                idle.connections, idle.wanted, idle.fewer_because
-            )
-        });
-        let stolen = self.environment.stolen_caveat();
-        let caveats = [self.omniorb.absence(), fewer, stolen];
-        caveats.into_iter().flatten().collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(Latency::NAME, self, json!({"ratios": self.ratios()}))
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
     }
 }

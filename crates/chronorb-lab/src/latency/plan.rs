@@ -24,25 +24,13 @@ pub struct LatencyPlan {
 }
 
 impl LatencyPlan {
-    /// Returns the plan of several minutes.
-    #[must_use]
-    pub const fn full() -> Self {
-        Self::of(25, 4_000, 400, 10_000)
-    }
-
-    /// Returns the plan of several seconds: few rounds, calls and connections.
-    #[must_use]
-    pub const fn short() -> Self {
-        Self::of(5, 1_000, 200, 1_000)
-    }
-
     /// Returns a plan for tests; its figures mean nothing.
     #[must_use]
     pub const fn tiny() -> Self {
         Self::of(2, 100, 10, 50)
     }
 
-    const fn of(rounds: u32, calls: u32, warm_up: u32, connections: u32) -> Self {
+    pub(super) const fn of(rounds: u32, calls: u32, warm_up: u32, connections: u32) -> Self {
         Self {
             rounds,
             calls,

@@ -1,36 +1,57 @@
 //! The report of the experiment.
 
 use chronorb_report::chart::NEUTRAL;
-use chronorb_report::{Axis, Chart, Document, Mark, Table, counted, units};
+use chronorb_report::{Chart, Document, Mark, Table, counted, units};
+use serde_json::{Value, json};
 
 use super::outcome::{LatencyOutcome, LatencyRow, p50, summary};
 use super::system::LatencySystem;
+use super::{Latency, claims};
+use crate::Claim;
 use crate::bench::{CallScheduling, Placement};
-use crate::report::{begin, curve, end, latency};
+use crate::experiment::{Experiment, Findings, figures};
+use crate::report::{begin, by_percentile, curve, end};
 
-pub(super) fn document(outcome: &LatencyOutcome) -> Document {
-    let mut document = begin(outcome, LEAD);
-    for place in Placement::ALL {
-        if let Some(finding) = finding(outcome, place) {
-            document = document.part(finding, [by_percentile(outcome, place)], []);
-        }
+impl Findings for LatencyOutcome {
+    fn headline(&self) -> String {
+        let mut places = Placement::ALL.into_iter();
+        let first = places.find_map(|placement| finding(self, placement));
+        first.unwrap_or_else(|| "What a call takes".to_owned())
     }
-    let tables = Placement::ALL.map(|place| of_place(outcome, place));
-    let tables = tables.into_iter().chain(of_idle_connections(outcome));
-    let document = document.part("The figures", [], tables);
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab latency",
-    )
-}
 
-/// Returns the result in one line.
-pub(super) fn headline(outcome: &LatencyOutcome) -> String {
-    let mut places = Placement::ALL.into_iter();
-    let first = places.find_map(|placement| finding(outcome, placement));
-    first.unwrap_or_else(|| "What a call takes".to_owned())
+    fn caveats(&self) -> Vec<String> {
+        let idle = self.idle.as_ref().filter(|of| !of.fewer_because.is_empty());
+        let fewer = idle.map(|idle| {
+            format!(
+                "Only {} idle connections of {}: {}.",
+                idle.connections, idle.wanted, idle.fewer_because
+            )
+        });
+        let stolen = self.environment.stolen_caveat();
+        let caveats = [self.omniorb.absence(), fewer, stolen];
+        caveats.into_iter().flatten().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Latency::NAME, self, json!({"ratios": self.ratios()}))
+    }
+
+    fn document(&self) -> Document {
+        let parts = Placement::ALL.into_iter();
+        let parts = parts.filter_map(|place| Some((finding(self, place)?, place)));
+        let document = parts.fold(begin(self, LEAD), |document, (finding, place)| {
+            document.part(finding, [curves(self, place)], [])
+        });
+        let tables = Placement::ALL.map(|place| of_place(self, place));
+        let tables = tables.into_iter().chain(of_idle_connections(self));
+        let command = "cargo run --release -- lab latency";
+        let document = document.part("The figures", [], tables);
+        end(document, notes(self), &self.environment, command)
+    }
 }
 
 /// Returns the result in a place; nothing without calls.
@@ -48,9 +69,7 @@ fn finding(outcome: &LatencyOutcome, placement: Placement) -> Option<String> {
 }
 
 /// Returns the latency of all systems in a place by percentile.
-fn by_percentile(outcome: &LatencyOutcome, placement: Placement) -> Chart {
-    let caption = "Latency by percentile, all rounds together. To the right each step is ten times \
-                   rarer; a line ends at the longest call.";
+fn curves(outcome: &LatencyOutcome, placement: Placement) -> Chart {
     let styles = [
         (Mark::Dashes, NEUTRAL),
         (Mark::Line, 0),
@@ -63,8 +82,7 @@ fn by_percentile(outcome: &LatencyOutcome, placement: Placement) -> Chart {
         let record = outcome.pooled.get((system, placement))?;
         Some(curve(mark, system.name(), record).colour(colour))
     });
-    let percentiles = Axis::percentiles("percentile of the calls");
-    Chart::new(caption, percentiles, latency()).series(curves)
+    by_percentile("call", curves)
 }
 
 fn of_place(outcome: &LatencyOutcome, placement: Placement) -> Table {
@@ -112,30 +130,27 @@ fn cells(rows: &[&LatencyRow]) -> Option<Vec<String>> {
 /// Returns the conditions of the figures, in sentences.
 fn notes(outcome: &LatencyOutcome) -> Vec<String> {
     let plan = &outcome.plan;
+    let [calls, warm_up] = [plan.calls, plan.warm_up].map(|calls| units::count(calls.into()));
     let mut notes = vec![
         format!(
-            "In each of {} rounds every system made {} calls in every place, by turns, after {} \
-             that do not count. All figures are medians of the rounds, but min and max, which are \
-             those of all calls. By raw is p50 by that of raw TCP that waits alike, in the same \
-             round. Jitter is the standard deviation. Factors of claims are ratios within a round, \
-             too: medians of the rounds.",
+            "In each of {} rounds every system made {calls} calls in every place, by turns, after \
+             {warm_up} that do not count. Figures are medians of the rounds, but min and max, \
+             which are those of all calls. By raw is p50 by that of raw TCP that waits alike; it \
+             and the factors of claims are medians of the ratios within a round. Jitter is the \
+             standard deviation.",
             plan.rounds,
-            units::count(plan.calls.into()),
-            units::count(plan.warm_up.into()),
         ),
         format!(
             "A call of chronorb has {} octets and its reply {}, and raw TCP moves as many. Client \
-             and server are processes of their own, on one connection over the loopback. A system \
-             that spins polls on both sides, and needs a CPU for each.",
+             and server are processes with one connection over the loopback. A system that spins \
+             polls on both sides, and needs a CPU for each.",
             outcome.messages.request, outcome.messages.reply,
         ),
         "Same CPU is what a call costs in work: client and server take turns. Across CPUs and \
          unpinned, a CPU that sleeps has to be woken, which may take longer than the call."
             .to_owned(),
     ];
-    if outcome.omniorb.version.is_some() {
-        notes.push(outcome.omniorb.sentence());
-    }
+    notes.extend(outcome.omniorb.presence());
     if let Some(idle) = &outcome.idle {
         notes.push(format!(
             "Idle connections: {} octets of the server's resident memory each ({} with {} \

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::bench::Waits;
+
 /// A system that makes the call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -43,18 +45,26 @@ impl LatencySystem {
         }
     }
 
-    /// Whether it spins, and so needs a CPU for each side.
+    /// Returns the way in which both sides wait. A side that spins needs a CPU.
     #[must_use]
-    pub const fn spins(self) -> bool {
-        matches!(self, Self::RawSpinning | Self::ChronorbSpinning)
+    pub const fn waits(self) -> Waits {
+        match self {
+            Self::RawBlocking | Self::Chronorb | Self::OmniOrb => Waits::Block,
+            Self::RawSpinning | Self::ChronorbSpinning => Waits::Spin,
+        }
+    }
+
+    /// Whether it spins.
+    #[must_use]
+    pub fn spins(self) -> bool {
+        self.waits() == Waits::Spin
     }
 
     /// Returns raw TCP that waits in the same way.
     pub(super) const fn raw(self) -> Self {
-        if self.spins() {
-            Self::RawSpinning
-        } else {
-            Self::RawBlocking
+        match self.waits() {
+            Waits::Block => Self::RawBlocking,
+            Waits::Spin => Self::RawSpinning,
         }
     }
 }
@@ -75,11 +85,11 @@ impl WaitSet {
         spin: true,
     };
 
-    pub(super) const fn includes(self, system: LatencySystem) -> bool {
-        if system.spins() {
-            self.spin
-        } else {
-            self.block
+    /// Whether systems that wait in this way take part.
+    pub(super) const fn includes(self, waits: Waits) -> bool {
+        match waits {
+            Waits::Block => self.block,
+            Waits::Spin => self.spin,
         }
     }
 }

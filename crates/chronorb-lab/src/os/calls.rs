@@ -48,10 +48,8 @@ fn rows(case: OsCase, courses: &[OsCourse]) -> [ClassRow; 2] {
     [ClientPriority::High, ClientPriority::Low].map(|client| {
         let calls = |course: &OsCourse| {
             let (high, low) = course.measured.calls.split_at(1);
-            match client {
-                ClientPriority::High => merged(high.iter().cloned()),
-                ClientPriority::Low => merged(low.iter().cloned()),
-            }
+            let calls = [high, low][client as usize].iter();
+            merged(calls.cloned())
         };
         ClassRow {
             case,
@@ -103,12 +101,9 @@ pub(super) fn switches(run: &OsRun<'_>) -> Result<Vec<RequestRow>, LabError> {
 pub(super) fn at_four_rates(run: &OsRun<'_>) -> Result<Vec<RateRow>, LabError> {
     let plan = run.plan;
     let speed = Speed::measure();
-    let classes = [SchedulingClass::Other, SchedulingClass::Fifo];
     let mut rows = Vec::new();
-    for class in classes
-        .into_iter()
-        .filter(|class| run.classes.contains(class))
-    {
+    let classes = [SchedulingClass::Other, SchedulingClass::Fifo].into_iter();
+    for class in classes.filter(|class| run.permits(*class)) {
         for mode in RateMode::ALL {
             run.watch.begin("four rates");
             let (load, scale, work, length) = match mode {

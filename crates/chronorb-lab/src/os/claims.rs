@@ -235,16 +235,17 @@ pub(super) mod tests {
         CpuOwner, RateRow, RequestRow, ScavengerRow, SwitchRow, ThrottlingRow,
     };
     use super::super::plan::PAPER_RATES_HZ;
-    use super::super::{KernelSettings, OsPlan};
+    use super::super::{KernelSettings, OperatingSystem};
     use super::*;
     use crate::Verdict;
     use crate::environment::Environment;
+    use crate::experiment::Experiment;
     use crate::stats::Summary;
 
     /// Figures that meet all aims: calls take 100 µs, and more under load with time sharing only.
     pub(in super::super) fn outcome() -> OsOutcome {
         OsOutcome {
-            plan: OsPlan::full(),
+            plan: OperatingSystem::full(),
             environment: Environment::example(),
             kernel: KernelSettings::probe(),
             refused: Vec::new(),

@@ -43,11 +43,7 @@ pub(super) fn measure(run: &OsRun<'_>) -> Result<Vec<ThrottlingRow>, LabError> {
 
 /// Runs the threads, and tells the parent the figures.
 pub(super) fn hold(order: &HoldOrder) -> Result<(), LabError> {
-    let HoldOrder {
-        cpu,
-        length,
-        contended,
-    } = *order;
+    let (cpu, length, contended) = (order.cpu, order.length, order.contended);
     let is_over = Arc::new(AtomicBool::new(false));
     let mut ordinary = None;
     if contended {

@@ -41,7 +41,7 @@ use chronorb_rt::{MemoryLock, Rights};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{Cpus, Placement};
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
@@ -89,21 +89,45 @@ impl Experiment for OperatingSystem {
     type Findings = OsOutcome;
 
     fn full() -> OsPlan {
-        OsPlan::full()
+        OsPlan {
+            rounds: 3,
+            case: Duration::from_secs(2),
+            low_clients: 4,
+            high_period: Duration::from_millis(2),
+            low_period: Duration::from_millis(4),
+            work: Duration::from_micros(20),
+            hold: Duration::from_millis(2500),
+            turns: 20_000,
+            clients: vec![1, 2, 5, 10, 20, 35, 50],
+            counting: Duration::from_millis(300),
+            call_rates_hz: vec![500, 1_000, 2_000, 4_000, 8_000],
+            scavenging: Duration::from_millis(500),
+            scavenging_rounds: 4,
+            at_paper_rates: Duration::from_secs(15),
+            at_scaled_rates: Duration::from_secs(10),
+            scaled_work: Duration::from_millis(1),
+        }
     }
 
     fn short() -> OsPlan {
-        OsPlan::short()
+        OsPlan {
+            rounds: 1,
+            case: Duration::from_millis(800),
+            turns: 5_000,
+            clients: vec![1, 5, 20, 50],
+            counting: Duration::from_millis(200),
+            call_rates_hz: vec![1_000, 4_000],
+            scavenging: Duration::from_millis(400),
+            scavenging_rounds: 2,
+            at_paper_rates: Duration::from_secs(3),
+            at_scaled_rates: Duration::from_secs(2),
+            ..Self::full()
+        }
     }
 
     fn measure(plan: &OsPlan) -> Result<OsOutcome, LabError> {
         let environment = Environment::probe();
-        let before = ProcessorTime::now();
-        let refused = SchedulingClass::ALL
-            .into_iter()
-            .filter_map(ClassRefusal::of);
-        let refused: Vec<ClassRefusal> = refused.collect();
-        let run = OsRun::new(plan, &refused)?;
+        let run = OsRun::new(plan)?;
         let mut outcome = OsOutcome {
             plan: plan.clone(),
             environment,
@@ -114,10 +138,9 @@ impl Experiment for OperatingSystem {
             requests: run.with_fifo(calls::switches)?,
             scavengers: run.with_fifo(scavenger::measure)?,
             rates: calls::at_four_rates(&run)?,
-            refused,
+            refused: run.refused,
         };
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
+        outcome.environment.finish();
         Ok(outcome)
     }
 }
@@ -141,8 +164,8 @@ pub(crate) fn part_main(order: &str) -> Result<(), LabError> {
 /// A run of the experiment: its plan, and the possibilities of the machine.
 struct OsRun<'a> {
     plan: &'a OsPlan,
-    /// The permitted classes, and the cases with them.
-    classes: Vec<SchedulingClass>,
+    refused: Vec<ClassRefusal>,
+    /// The cases with permitted classes.
     cases: Vec<OsCase>,
     cpus: Cpus,
     lock_memory: bool,
@@ -150,17 +173,16 @@ struct OsRun<'a> {
 }
 
 impl<'a> OsRun<'a> {
-    fn new(plan: &'a OsPlan, refused: &[ClassRefusal]) -> Result<Self, LabError> {
-        let is_refused = |class: &SchedulingClass| refused.iter().any(|it| it.class == *class);
+    fn new(plan: &'a OsPlan) -> Result<Self, LabError> {
         let classes = SchedulingClass::ALL.into_iter();
-        let classes: Vec<_> = classes.filter(|class| !is_refused(class)).collect();
+        let refused: Vec<_> = classes.filter_map(ClassRefusal::of).collect();
         let cpus = Cpus::of_this_process()?;
         let lock_memory = Rights::probe().memory_lock == MemoryLock::Unlimited;
         let mut cases = OsCase::all(cpus.are_several(), lock_memory);
-        cases.retain(|case| classes.contains(&case.class));
+        cases.retain(|case| refused.iter().all(|of| of.class != case.class));
         Ok(Self {
             plan,
-            classes,
+            refused,
             cpus,
             lock_memory,
             watch: Watch::start(OperatingSystem::TITLE, length(plan, cases.len())),
@@ -168,12 +190,17 @@ impl<'a> OsRun<'a> {
         })
     }
 
+    /// Whether this process may use a class.
+    fn permits(&self, class: SchedulingClass) -> bool {
+        self.refused.iter().all(|refusal| refusal.class != class)
+    }
+
     /// Measures what needs priorities that the kernel respects, if they are permitted.
     fn with_fifo<R>(
         &self,
         measure: fn(&Self) -> Result<Vec<R>, LabError>,
     ) -> Result<Vec<R>, LabError> {
-        if self.classes.contains(&SchedulingClass::Fifo) {
+        if self.permits(SchedulingClass::Fifo) {
             measure(self)
         } else {
             Ok(Vec::new())

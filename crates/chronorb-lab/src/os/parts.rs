@@ -10,8 +10,8 @@ use super::outcome::{
 use super::published::{IN_PAPERS, PUBLISHED, PaperTime};
 use super::thousandths;
 use crate::bench::Placement;
-use crate::report::by_columns;
-use crate::report::{largest, latency};
+use crate::named::name_of;
+use crate::report::{by_columns, largest, latency};
 use crate::stats::Summary;
 
 /// A part of the report: its heading, its chart and its tables.
@@ -23,12 +23,8 @@ pub(super) fn class_part(outcome: &OsOutcome) -> ReportPart {
                    at p99, a ring is the longest call. Latencies count from when a call was due.";
     let series = CompetingLoad::ALL.into_iter().flat_map(|load| {
         let of = |mark, name, figure: fn(&ClassRow) -> f64| {
-            let row = |class| outcome.free(class, load, ClientPriority::High);
-            Series::of_groups(
-                mark,
-                name,
-                SchedulingClass::ALL.map(|class| row(class).map(figure)),
-            )
+            let row = |class| outcome.free(class, load, ClientPriority::High).map(figure);
+            Series::of_groups(mark, name, SchedulingClass::ALL.map(row))
         };
         [
             of(Mark::Bars, load.name(), |row| row.p99_of_rounds_us),
@@ -44,17 +40,13 @@ pub(super) fn class_part(outcome: &OsOutcome) -> ReportPart {
     let tables = tables.map(|rows| {
         let (placement, locked) = setting(&rows[0]);
         let memory = if locked { "" } else { ", memory not locked" };
-        let place = place(placement);
+        let place = placement.name();
         by_columns(
             format!("Scheduling class, load, client: {place}{memory}"),
             rows,
             |row| {
-                let client = match row.client {
-                    ClientPriority::High => "high",
-                    ClientPriority::Low => "low",
-                };
                 let (class, load) = (row.case.class.name(), row.case.load.name());
-                format!("{class}, {load}, {client}")
+                format!("{class}, {load}, {}", name_of(&row.client))
             },
             [
                 ("calls", |row| units::count(row.latency.calls)),
@@ -85,12 +77,12 @@ pub(super) fn throttling_part(outcome: &OsOutcome) -> ReportPart {
         "A SCHED_FIFO thread that computes without end",
         rows(),
         |row| {
-            let thread = if row.contended {
+            let other = if row.contended {
                 "an ordinary"
             } else {
                 "no other"
             };
-            format!("{thread} thread on this CPU")
+            format!("{other} thread on this CPU")
         },
         [
             ("computed", |row| format!("{} s", row.length_s)),
@@ -134,8 +126,10 @@ pub(super) fn switch_part(outcome: &OsOutcome) -> ReportPart {
         .series([bars(ours)])
         .series(PUBLISHED.map(bars));
     let cell = |time: PaperTime| match time {
-        Some((mean, Some(deviation))) => format!("{} ({})", short(mean), short(deviation)),
-        Some((mean, None)) => short(mean),
+        Some((mean, Some(deviation))) => {
+            format!("{} ({})", thousandths(mean), thousandths(deviation))
+        }
+        Some((mean, None)) => thousandths(mean).to_string(),
         None => "–".to_owned(),
     };
     let lines = PUBLISHED.into_iter().chain([ours]);
@@ -149,7 +143,7 @@ pub(super) fn switch_part(outcome: &OsOutcome) -> ReportPart {
         &outcome.switches,
         |row| {
             let cpus = if row.cpus == 1 { "one CPU" } else { "two CPUs" };
-            format!("{}, {cpus}", row.switching.name())
+            format!("{}, {cpus}", name_of(&row.switching))
         },
         [
             ("mean", |row| units::time(row.mean_us)),
@@ -181,7 +175,7 @@ pub(super) fn request_part(outcome: &OsOutcome) -> ReportPart {
             let rows = outcome.requests.iter();
             let rows = rows.filter(|row| row.placement == placement);
             let points = rows.map(|row| (f64::from(row.clients), switches(row)));
-            Series::new(mark, format!("{side}, {}", place(placement)), points)
+            Series::new(mark, format!("{side}, {}", placement.name()), points)
         };
         [
             series(Mark::Line, "client", |row| row.client_switches_per_request),
@@ -198,7 +192,7 @@ pub(super) fn request_part(outcome: &OsOutcome) -> ReportPart {
         &outcome.requests,
         |row| {
             let plural = if row.clients == 1 { "" } else { "s" };
-            format!("{}, {} client{plural}", place(row.placement), row.clients)
+            format!("{}, {} client{plural}", row.placement.name(), row.clients)
         },
         [
             ("requests", |row| units::count(row.requests)),
@@ -231,24 +225,22 @@ pub(super) fn scavenger_part(outcome: &OsOutcome) -> ReportPart {
         let points = rows(side).map(|row| (f64::from(row.rate_hz), left(row)));
         Series::new(mark, name, points)
     };
-    let calling = |row: &ScavengerRow| row.left_percent;
-    let waking = |row: &ScavengerRow| row.left_by_waking_percent;
     let (client, server) = (CpuOwner::Client, CpuOwner::Server);
     let rates = Axis::linear("calls a second", Unit::Count);
     let left = Axis::linear("CPU left to a scavenger", Unit::Percent);
     let chart = Chart::new(caption, rates, left).series([
-        series(Mark::Line, "client, calling", client, calling),
-        series(Mark::Dashes, "client, only waking up", client, waking),
-        series(Mark::Line, "server", server, calling),
+        series(Mark::Line, "client, calling", client, |row| {
+            row.left_percent
+        }),
+        series(Mark::Dashes, "client, only waking up", client, |row| {
+            row.left_by_waking_percent
+        }),
+        series(Mark::Line, "server", server, |row| row.left_percent),
     ]);
     let table = by_columns(
         "What a scavenger gets of the CPU of",
         &outcome.scavengers,
-        |row| {
-            let is_client = row.side == CpuOwner::Client;
-            let side = if is_client { "client" } else { "server" };
-            format!("{side}, {} Hz", row.rate_hz)
-        },
+        |row| format!("{}, {} Hz", name_of(&row.side), row.rate_hz),
         [
             ("requests", |row| units::count(row.requests)),
             ("left by calls", |row| tenths(row.left_percent)),
@@ -278,7 +270,7 @@ pub(super) fn rate_part(outcome: &OsOutcome) -> ReportPart {
         _ => "Four clients at four rates".to_owned(),
     };
     let caption = "A bar ends at the mean of a client's calls, a ring is a standard deviation \
-                   above it. Loaded is at ten times the rates, with work for each call and the CPU \
+                   above it. Scaled is at ten times the rates, with work for each call and the CPU \
                    busy.";
     let shown = [RateMode::Scaled, RateMode::Paper].into_iter();
     let shown = shown.flat_map(|mode| [Fifo, Other].map(|class| (class, mode)));
@@ -287,7 +279,7 @@ pub(super) fn rate_part(outcome: &OsOutcome) -> ReportPart {
             let four = outcome.four(class, mode).into_iter().flatten();
             four.map(move |row| Some(of(&row.latency)))
         };
-        let name = format!("{}, {}", class.name(), mode_name(mode));
+        let name = format!("{}, {}", class.name(), name_of(&mode));
         [
             Series::of_groups(Mark::Bars, name, points(|of| of.mean_us)),
             Series::of_groups(Mark::Rings, "", points(|of| of.mean_us + of.jitter_us)),
@@ -300,7 +292,7 @@ pub(super) fn rate_part(outcome: &OsOutcome) -> ReportPart {
         "Four clients on one CPU, C1 the most urgent",
         &outcome.rates,
         |row| {
-            let (class, mode) = (row.class.name(), mode_name(row.mode));
+            let (class, mode) = (row.class.name(), name_of(&row.mode));
             format!("{class}, {mode}, C{} at {} Hz", row.client, row.rate_hz)
         },
         [
@@ -321,24 +313,4 @@ fn tenths(percent: f64) -> String {
 
 fn hundredths(value: f64) -> String {
     format!("{value:.2}")
-}
-
-/// Formats a number with as many digits as it has, at most three of them after the point.
-fn short(value: f64) -> String {
-    thousandths(value).to_string()
-}
-
-const fn mode_name(mode: RateMode) -> &'static str {
-    match mode {
-        RateMode::Paper => "idle",
-        RateMode::Scaled => "loaded",
-    }
-}
-
-fn place(placement: Placement) -> &'static str {
-    match placement {
-        Placement::SameCpu => "one CPU",
-        Placement::AcrossCpus => "pinned apart",
-        Placement::Unpinned => "free",
-    }
 }

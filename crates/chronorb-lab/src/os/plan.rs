@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::OperatingSystem;
+use crate::experiment::Experiment;
+
 /// The measurements of a run, and their lengths.
 #[derive(Clone, Debug, Serialize)]
 pub struct OsPlan {
@@ -42,47 +45,6 @@ pub struct OsPlan {
 }
 
 impl OsPlan {
-    /// Returns the plan of some minutes.
-    #[must_use]
-    pub fn full() -> Self {
-        Self {
-            rounds: 3,
-            case: Duration::from_secs(2),
-            low_clients: 4,
-            high_period: Duration::from_millis(2),
-            low_period: Duration::from_millis(4),
-            work: Duration::from_micros(20),
-            hold: Duration::from_millis(2500),
-            turns: 20_000,
-            clients: vec![1, 2, 5, 10, 20, 35, 50],
-            counting: Duration::from_millis(300),
-            call_rates_hz: vec![500, 1_000, 2_000, 4_000, 8_000],
-            scavenging: Duration::from_millis(500),
-            scavenging_rounds: 4,
-            at_paper_rates: Duration::from_secs(15),
-            at_scaled_rates: Duration::from_secs(10),
-            scaled_work: Duration::from_millis(1),
-        }
-    }
-
-    /// Returns the plan of about a minute.
-    #[must_use]
-    pub fn short() -> Self {
-        Self {
-            rounds: 1,
-            case: Duration::from_millis(800),
-            turns: 5_000,
-            clients: vec![1, 5, 20, 50],
-            counting: Duration::from_millis(200),
-            call_rates_hz: vec![1_000, 4_000],
-            scavenging: Duration::from_millis(400),
-            scavenging_rounds: 2,
-            at_paper_rates: Duration::from_secs(3),
-            at_scaled_rates: Duration::from_secs(2),
-            ..Self::full()
-        }
-    }
-
     /// Returns the smallest plan that has all parts, for tests.
     #[must_use]
     pub fn tiny() -> Self {
@@ -97,7 +59,7 @@ impl OsPlan {
             scavenging_rounds: 1,
             at_paper_rates: Duration::from_millis(60),
             at_scaled_rates: Duration::from_millis(60),
-            ..Self::short()
+            ..OperatingSystem::short()
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The report.
 
+use std::time::Duration;
+
 use chronorb_report::{Document, units};
 use serde_json::{Value, json};
 
@@ -7,7 +9,7 @@ use super::class::SchedulingClass::{Fifo, Other};
 use super::class::{HIGH, LOW, PATIENT, URGENT};
 use super::load::CompetingLoad;
 use super::outcome::{ClassRefusal, ClientPriority, CpuOwner, OsOutcome};
-use super::plan::{OsPlan, SCALE};
+use super::plan::SCALE;
 use super::published::SOURCE;
 use super::{OperatingSystem, claims, parts};
 use crate::Claim;
@@ -112,79 +114,70 @@ fn scavenger_caveat(outcome: &OsOutcome) -> Option<String> {
 
 /// Returns explanations of the figures.
 fn notes(outcome: &OsOutcome) -> Vec<String> {
-    let hz = |period: std::time::Duration| (1.0 / period.as_secs_f64()).round();
-    let OsPlan {
-        rounds,
-        low_clients,
-        turns,
-        scavenging_rounds,
-        ..
-    } = outcome.plan;
     let plan = &outcome.plan;
-    let (high_hz, low_hz) = (hz(plan.high_period), hz(plan.low_period));
+    let hz = |period: Duration| (1.0 / period.as_secs_f64()).round();
+    let (high_hz, low_hz, low_clients) =
+        (hz(plan.high_period), hz(plan.low_period), plan.low_clients);
     let [work, case, counting] = [plan.work, plan.case, plan.counting].map(units::setting);
     let [scavenging, scaled_work] = [plan.scavenging, plan.scaled_work].map(units::setting);
     let [at_paper, at_scaled] = [plan.at_paper_rates, plan.at_scaled_rates].map(units::setting);
     let (hogs, mixed) = (CompetingLoad::Hogs.name(), CompetingLoad::Mixed.name());
     let locked = outcome.classes.iter().any(|row| row.case.memory_locked);
-    let memory = if locked {
-        "The memory of client and server was locked unless a heading says otherwise."
-    } else {
-        "The memory was not locked, because this process may not lock it."
-    };
     let mut notes = vec![
         format!(
             "Scheduling classes: a client of high priority calls at {high_hz} Hz and {low_clients} \
              of low priority at {low_hz} Hz, each on a connection of its own to the lane of its \
-             priority (one thread, and two). A call computes for {work}. All threads that call and \
-             serve are of the class, at the native priorities {HIGH} and {LOW}. Latencies count \
-             from when a call was due. Each case was measured {rounds} times for {case}, all in \
-             turn; p99 is the median of these, the other figures are of all calls together."
+             priority (one thread, and two). A call computes for {work}. All threads are of the \
+             class, at the native priorities {HIGH} and {LOW}. Latencies count from when a call \
+             was due. Each case was measured {} times for {case}, all in turn; p99 is the median \
+             of these, the other figures are of all calls together.",
+            plan.rounds,
         ),
         format!(
             "SCHED_DEADLINE: the threads of the high class have {URGENT} each, those of the low \
-             class {PATIENT}. The ORB makes no reservations: its threads get them after they have \
-             connected. A thread with a reservation has to be free to run on all CPUs of its \
-             scheduling domain, so it was not pinned."
+             class {PATIENT}. The threads of the ORB get reservations after they have connected. \
+             They have to be free to run on all CPUs, so they were not pinned."
         ),
         format!(
-            "Loads are ordinary threads, on every CPU: {hogs} is one that computes; {mixed} is one \
-             that computes, one that writes a file and waits for its disk, and two that send each \
-             other data over the loopback interface. The isolation of CPUs (isolcpus, nohz_full) \
-             is reported, and not varied."
+            "Loads are ordinary threads, on every CPU: {hogs} is one that computes; {mixed} adds \
+             one that writes a file and waits for its disk, and two that send each other data \
+             over the loopback interface."
         ),
-        "Throttling: the setting of the machine stays. Lost is the share of the time in which the \
-         thread had no CPU; a host that takes the CPU away does not count as that, but makes gaps."
+        "Throttling: lost is the share of the time in which the thread had no CPU. A host that \
+         takes the CPU away makes gaps, but no loss."
             .to_owned(),
         format!(
-            "Context switches: two threads take {turns} turns. A switch is half of the time from \
-             one turn of a thread to its next, with the waking of the other thread, and half a \
-             reading of the clock. Suspend–resume is unpark and park; synchronisation is a \
-             semaphore on a futex, or a lock with priority inheritance that is handed over. \
-             Counted by expected is the number of switches that the kernel has counted, by two for \
-             each turn."
+            "Context switches: two threads take {} turns. A switch is half of the time from one \
+             turn of a thread to its next, with the waking of the other thread. Suspend–resume is \
+             unpark and park; synchronisation is a semaphore on a futex, or a lock with priority \
+             inheritance that is handed over. Counted by expected is the number of switches that \
+             the kernel counted, by two for each turn. The papers' figures: {SOURCE}.",
+            plan.turns,
         ),
         format!(
-            "Context switches of requests: one client of high priority and the others of low call \
-             back to back for {counting}, all SCHED_FIFO. The kernel counts the switches of the \
-             calling threads and of all threads of the server."
+            "Context switches of requests: clients call back to back for {counting}, all \
+             SCHED_FIFO. The kernel counts the switches of the calling threads and of all threads \
+             of the server."
         ),
         format!(
             "Scavengers: an ordinary thread counts on the CPU of the client, one on that of the \
-             server, for {scavenging} at a time, {scavenging_rounds} times at each rate, beside a \
-             client that rests, that only wakes up as often, and that calls. All threads of the \
-             ORB are SCHED_FIFO, so scavengers get the rest. Of ordinary threads they have the \
-             greatest weight if that is permitted. The papers show no numbers of this test."
+             server, for {scavenging} at a time, {} times at each rate, beside a client that \
+             rests, that only wakes up as often, and that calls. All threads of the ORB are \
+             SCHED_FIFO, so scavengers get the rest. The papers show no numbers of this test.",
+            plan.scavenging_rounds,
         ),
         format!(
-            "Four rates: C1 to C4 call S1 to S4, lanes of one thread each, all on one CPU, at 20, \
-             10, 5 and 1 Hz for {at_paper}; then at {SCALE} times these rates for {at_scaled} with \
+            "Four rates: C1 to C4 call lanes of one thread each, all on one CPU, at 20, 10, 5 and \
+             1 Hz for {at_paper}; then at {SCALE} times these rates for {at_scaled} with \
              {scaled_work} of work for each call while ordinary threads compute on all CPUs."
         ),
-        format!("The papers' context switches: {SOURCE}."),
-        memory.to_owned(),
+        if locked {
+            "The memory of client and server was locked unless a heading says otherwise.".to_owned()
+        } else {
+            "The memory was not locked, because this process may not lock it.".to_owned()
+        },
     ];
-    if rounds == 1 {
+    if plan.rounds == 1 {
         notes.push("This was a short run: one round, and few calls of each kind.".to_owned());
     }
     notes

@@ -40,17 +40,6 @@ impl Switching {
         Self::Semaphore,
         Self::PiLock,
     ];
-
-    /// Returns the name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SuspendResume => "suspend–resume",
-            Self::Yield => "yield",
-            Self::Semaphore => "semaphore",
-            Self::PiLock => "PI lock",
-        }
-    }
 }
 
 /// Two threads that take turns.
@@ -87,12 +76,7 @@ pub(super) fn take_turns(order: &SwitchOrder) -> Result<(), LabError> {
     if order.lock_memory {
         lock_all().map_err(LabError::work("locking the memory"))?;
     }
-    let SwitchOrder {
-        switching,
-        cpus,
-        turns,
-        ..
-    } = *order;
+    let (switching, cpus, turns) = (order.switching, order.cpus, order.turns);
     let shared = Arc::new(TurnState::default());
     let [first, second] = [0, 1].map(|own| Player {
         switching,

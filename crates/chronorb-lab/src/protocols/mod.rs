@@ -22,12 +22,12 @@ mod tests;
 use std::path::Path;
 
 use crate::bench::{
-    Certificates, Cpus, Fleet, OmniOrb, Placement, check_permitted, tap, tap_group, tap_with,
+    Certificates, Cpus, Fleet, OmniOrb, check_permitted, take_turns, tap, tap_group, tap_with,
 };
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::progress::Progress;
+use crate::report::PooledRecords;
 
 pub use cell::{Cell, Workload};
 pub use outcome::{
@@ -65,8 +65,6 @@ impl Experiment for Protocols {
     fn measure(plan: &ProtocolsPlan) -> Result<ProtocolsOutcome, LabError> {
         check_permitted(plan.scheduled)?;
         let cpus = Cpus::of_this_process()?;
-        let environment = Environment::probe();
-        let before = ProcessorTime::now();
         let (mut messages, no_giop_lite) = stream_sizes()?;
         let group = plan.protocols.contains(&Protocol::Miop).then(group_sizes);
         let group = group.transpose().map_err(|why| why.to_string());
@@ -75,14 +73,14 @@ impl Experiment for Protocols {
         let directory = certificates.as_ref().map(Certificates::directory);
         let mut outcome = ProtocolsOutcome {
             plan: plan.clone(),
-            environment,
+            environment: Environment::probe(),
             omniorb: OmniOrb::find(),
             missing: Vec::new(),
             messages,
             rows: Vec::new(),
             rates: Vec::new(),
             floods: Vec::new(),
-            pooled: Vec::new(),
+            pooled: PooledRecords::default(),
         };
         for &protocol in &plan.protocols {
             let conditions = Conditions {
@@ -95,10 +93,9 @@ impl Experiment for Protocols {
             };
             let mut site = ProtocolSite::open(protocol, &conditions)?;
             outcome.missing.append(&mut site.missing);
-            outcome.take_turns(protocol, site, &cpus)?;
+            outcome.take_turns(site, &cpus)?;
         }
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
+        outcome.environment.finish();
         Ok(outcome)
     }
 }
@@ -143,28 +140,27 @@ fn group_sizes() -> Result<Vec<WireSizes>, LabError> {
 
 impl ProtocolsOutcome {
     /// Has all systems of a site make their calls in turns.
-    fn take_turns(
-        &mut self,
-        protocol: Protocol,
-        mut site: ProtocolSite,
-        cpus: &Cpus,
-    ) -> Result<(), LabError> {
-        let mut cells = Cell::all(&self.plan);
-        cells.retain(|cell| {
-            let has_cpus = cell.placement != Placement::AcrossCpus || cpus.are_several();
-            has_cpus && protocol.carries(cell.workload)
-        });
-        let steps = u64::from(self.plan.rounds) * cells.len() as u64;
-        let progress = Progress::start(&format!("turns by {}", protocol.scheme()), steps);
-        for round in 1..=self.plan.rounds {
-            for &cell in &cells {
-                for (system, fleet, client) in site.in_turn(cell, round) {
-                    let contender = Contender::giop(protocol, cell).with(system);
-                    self.take_turn(ContenderTurn { contender, round }, fleet, client, cpus)?;
-                }
-                progress.advance(1);
-            }
-        }
+    fn take_turns(&mut self, mut site: ProtocolSite, cpus: &Cpus) -> Result<(), LabError> {
+        let protocol = site.protocol;
+        let cells = cpus.possible(Cell::all(&self.plan), |cell| cell.placement);
+        let cells: Vec<_> = (cells.into_iter())
+            .filter(|cell| protocol.carries(cell.workload))
+            .collect();
+        let (title, rounds) = (format!("turns by {}", protocol.scheme()), self.plan.rounds);
+        take_turns(
+            &title,
+            rounds,
+            &cells,
+            &mut site.teams,
+            |round, cell, team| {
+                let Some(client) = team.client(cell) else {
+                    return Ok(());
+                };
+                let contender = Contender::giop(protocol, cell).with(team.system);
+                let turn = ContenderTurn { contender, round };
+                self.take_turn(turn, &mut team.fleet, client, cpus)
+            },
+        )?;
         site.close()
     }
 
@@ -183,23 +179,18 @@ impl ProtocolsOutcome {
         let place = (cpus, placement);
         let clients = workload.clients();
         let calls = (self.plan.calls(workload) / clients).max(1);
-        let all = calls * clients;
         let warm_up = (calls / self.plan.warm_up_part.max(1)).max(1);
-        if workload.is_oneway() {
-            let client = (client, clients);
-            let (took, came) = fleet.run_oneway(client, place, warm_up, calls)?;
-            if clients == 1 {
-                self.add_latencies(turn, calls, &came.latencies_ns);
-            } else {
-                self.add_flood(turn, all, took.elapsed_ns, &came);
-            }
+        let (took, arrivals) = if workload.is_oneway() {
+            let (took, came) = fleet.run_oneway((client, clients), place, warm_up, calls)?;
+            (took, Some(came))
         } else {
-            let took = fleet.run(client, place, warm_up, calls)?;
-            if clients == 1 {
-                self.add_latencies(turn, calls, &took.latencies_ns);
-            } else {
-                self.add_rate(turn, all, took.elapsed_ns);
-            }
+            (fleet.run(client, place, warm_up, calls)?, None)
+        };
+        if clients == 1 {
+            let came = arrivals.map_or(took.latencies_ns, |came| came.latencies_ns);
+            self.add_latencies(turn, calls, &came);
+        } else {
+            self.add_rate(turn, calls * clients, took.elapsed_ns, arrivals);
         }
         Ok(())
     }

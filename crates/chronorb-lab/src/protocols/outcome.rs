@@ -10,8 +10,9 @@ use super::system::ProtocolSystem;
 use crate::bench::{Arrivals, OmniOrb, Sizes};
 use crate::environment::Environment;
 use crate::pairs::PairedRatio;
+use crate::report::PooledRecords;
 use crate::report::rounds::{over_rounds, record};
-use crate::stats::{Record, Summary};
+use crate::stats::Summary;
 
 /// A system in a cell, by a protocol or beside it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -123,7 +124,7 @@ pub struct ProtocolsOutcome {
     pub floods: Vec<FloodTurn>,
     /// The calls of all rounds together.
     #[serde(skip)]
-    pub pooled: Vec<(Contender, Record)>,
+    pub(super) pooled: PooledRecords<Contender>,
 }
 
 /// The turns of one client as one.
@@ -176,39 +177,36 @@ impl ProtocolsOutcome {
         let arrived = u32::try_from(latencies_ns.len()).unwrap_or(u32::MAX);
         self.rows.push(LatencyTurn {
             turn,
-            min_us: latencies_ns.iter().min().map_or(0.0, |ns| *ns as f64 / 1e3),
+            min_us: record.min_us(),
             lost: sent.saturating_sub(arrived),
             latency: record.summary(),
         });
-        let contender = turn.contender;
-        match self.pooled.iter_mut().find(|(of, _)| *of == contender) {
-            Some((_, all)) => all.merge(&record),
-            None => self.pooled.push((contender, record)),
-        }
+        self.pooled.add(turn.contender, &record);
     }
 
-    pub(super) fn add_rate(&mut self, turn: ContenderTurn, calls: u32, elapsed_ns: u64) {
-        self.rates.push(RateTurn {
-            turn,
-            calls,
-            calls_per_s: per_s(calls, elapsed_ns),
-        });
-    }
-
-    pub(super) fn add_flood(
+    /// Adds what several clients sent: calls, or messages of which some arrived.
+    pub(super) fn add_rate(
         &mut self,
         turn: ContenderTurn,
         sent: u32,
         sending_ns: u64,
-        came: &Arrivals,
+        arrivals: Option<Arrivals>,
     ) {
+        let sent_per_s = per_s(sent, sending_ns);
+        let Some(came) = arrivals else {
+            return self.rates.push(RateTurn {
+                turn,
+                calls: sent,
+                calls_per_s: sent_per_s,
+            });
+        };
         let arrived = came.count();
         self.floods.push(FloodTurn {
             turn,
             sent,
             arrived,
             lost: sent.saturating_sub(arrived),
-            sent_per_s: per_s(sent, sending_ns),
+            sent_per_s,
             arrived_per_s: per_s(arrived, came.elapsed_ns()),
         });
     }
@@ -243,7 +241,7 @@ impl ProtocolsOutcome {
     /// Compares the p50 of two contenders in the rounds that both have.
     pub(super) fn p50_by(&self, one: Contender, other: Contender) -> Option<PairedRatio> {
         let [one, other] = [one, other].map(|of| self.by_round(of, |latency| latency.p50_us));
-        paired(&one, &other)
+        PairedRatio::of_rounds(one, other)
     }
 
     /// Compares the p50 of a system with that of the raw channel.
@@ -269,7 +267,7 @@ impl ProtocolsOutcome {
     /// Compares the rates of several clients with those of the raw channel.
     pub(super) fn rates_by_raw(&self, of: Contender) -> Option<PairedRatio> {
         let raw = self.rates_of(of.with(ProtocolSystem::Raw));
-        paired(&self.rates_of(of), &raw)
+        PairedRatio::of_rounds(self.rates_of(of), raw)
     }
 
     /// Returns the turns of several clients that send messages.
@@ -306,15 +304,6 @@ impl ProtocolsOutcome {
             })
             .collect()
     }
-}
-
-/// Pairs the figures of the rounds that both have.
-fn paired(one: &ByRound, other: &ByRound) -> Option<PairedRatio> {
-    let pairs = one.iter().filter_map(|(round, figure)| {
-        let (_, other) = other.iter().find(|(of, _)| of == round)?;
-        Some((*figure, *other))
-    });
-    PairedRatio::of(&pairs.collect::<Vec<_>>())
 }
 
 fn per_s(count: u32, ns: u64) -> f64 {

@@ -14,7 +14,7 @@ use crate::Claim;
 use crate::bench::Sizes;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::PairedRatio;
-use crate::report::{begin, curve, end, latency};
+use crate::report::{begin, by_percentile, capitalised, curve, end};
 
 impl Findings for ProtocolsOutcome {
     fn headline(&self) -> String {
@@ -34,9 +34,7 @@ impl Findings for ProtocolsOutcome {
             let name = missing.system.name(missing.protocol);
             format!("{name} takes no part: {}", missing.why)
         });
-        let has_omniorb = self.omniorb.version.is_some();
-        let no_omniorb = (!has_omniorb).then(|| self.omniorb.sentence());
-        let caveats = missing.chain(no_omniorb);
+        let caveats = missing.chain(self.omniorb.absence());
         caveats.chain(self.environment.stolen_caveat()).collect()
     }
 
@@ -51,7 +49,7 @@ impl Findings for ProtocolsOutcome {
     fn document(&self) -> Document {
         let mut document = begin(self, LEAD);
         for cell in drawn(self) {
-            let charts = [p50(self, cell), by_percentile(self, cell)];
+            let charts = [p50(self, cell), curves(self, cell)];
             let findings = giop(self, cell).map(|(scheme, p50_us, by_raw)| {
                 format!("{scheme} {}, {by_raw:.2} of raw", units::time(p50_us))
             });
@@ -128,58 +126,49 @@ fn p50(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
 }
 
 /// Draws latency by percentile: each protocol with GIOP, and dashed the raw channel below it.
-fn by_percentile(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
-    let noun = cell.workload.noun();
-    let caption = format!(
-        "Latency by percentile, all rounds together; dashed the raw channel below a protocol. To \
-         the right each step is ten times rarer; a line ends at the longest {noun}."
-    );
-    let series = outcome.contenders(cell).into_iter().filter_map(|of| {
+fn curves(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
+    let curves = outcome.contenders(cell).into_iter().filter_map(|of| {
         let mark = match of.system {
             ProtocolSystem::Raw => Mark::Dashes,
             ProtocolSystem::Giop => Mark::Line,
             _ => return None,
         };
-        let (_, record) = outcome.pooled.iter().find(|(other, _)| *other == of)?;
         let mut protocols = Protocol::ALL.iter();
         let colour = protocols.position(|protocol| *protocol == of.protocol)?;
-        Some(curve(mark, of.name(), record).colour(colour))
+        Some(curve(mark, of.name(), outcome.pooled.get(of)?).colour(colour))
     });
-    let percentiles = Axis::percentiles(format!("percentile of the {noun}s"));
-    Chart::new(caption, percentiles, latency()).series(series)
+    by_percentile(cell.workload.noun(), curves)
 }
 
 /// Makes a table for each cell, one of GIOPlite, and one of octets.
 fn tables(outcome: &ProtocolsOutcome) -> impl Iterator<Item = Table> {
     let cells = Cell::all(&outcome.plan).into_iter();
-    let tables = cells.map(|cell| match cell.workload {
-        Workload::Clients(_) => of_contenders(outcome, cell, CLIENTS, |of| rates(outcome, of)),
-        Workload::Flood(_) => of_contenders(outcome, cell, FLOOD, |of| {
-            let mut cells = flood(outcome, of);
-            cells.extend(rates(outcome, of)?);
-            Some(cells)
-        }),
-        Workload::Call(_) => of_contenders(outcome, cell, CALLS, |of| latencies(outcome, of)),
-        Workload::Oneway(_) => of_contenders(outcome, cell, MESSAGES, |of| {
-            let mut cells = latencies(outcome, of)?;
-            cells.push(units::count(outcome.rounds(of)?.lost.into()));
-            Some(cells)
-        }),
+    let tables = cells.map(|cell| {
+        let contenders = outcome.contenders(cell).into_iter();
+        let lines = contenders.filter_map(|of| Some((of.name(), cells_of(outcome, of)?)));
+        let columns = match cell.workload {
+            Workload::Clients(_) => CLIENTS,
+            Workload::Flood(_) => FLOOD,
+            Workload::Call(_) => CALLS,
+            Workload::Oneway(_) => MESSAGES,
+        };
+        let heading = format!("{}, {}", cell.name(), outcome.plan.scheduled.name());
+        Table::new(capitalised(&heading), columns.split('|'), lines)
     });
     tables.chain([of_giop_lite(outcome), of_octets(outcome)])
 }
 
-/// Tabulates the contenders of a cell that have figures.
-fn of_contenders(
-    outcome: &ProtocolsOutcome,
-    cell: Cell,
-    columns: &'static str,
-    cells: impl Fn(Contender) -> Option<Vec<String>>,
-) -> Table {
-    let contenders = outcome.contenders(cell).into_iter();
-    let lines = contenders.filter_map(|of| Some((of.name(), cells(of)?)));
-    let heading = format!("{}, {}", cell.name(), outcome.plan.scheduled.name());
-    Table::new(capitalised(&heading), columns.split('|'), lines)
+/// Renders the figures of a contender, if there are any.
+fn cells_of(outcome: &ProtocolsOutcome, of: Contender) -> Option<Vec<String>> {
+    Some(match of.cell.workload {
+        Workload::Clients(_) => rates(outcome, of)?,
+        Workload::Flood(_) => [flood(outcome, of), rates(outcome, of)?].concat(),
+        Workload::Call(_) => latencies(outcome, of)?,
+        Workload::Oneway(_) => {
+            let lost = units::count(outcome.rounds(of)?.lost.into());
+            [latencies(outcome, of)?, vec![lost]].concat()
+        }
+    })
 }
 
 /// Renders the latencies of calls or messages, with those that the ORB adds to the raw channel.
@@ -217,18 +206,14 @@ fn ratio(of: &PairedRatio) -> String {
 
 /// Renders the numbers of messages of all rounds, and the rate at which they were sent.
 fn flood(outcome: &ProtocolsOutcome, of: Contender) -> Vec<String> {
-    let sum = |count: fn(&FloodTurn) -> u32| {
+    let counts: [fn(&FloodTurn) -> u32; 3] = [|of| of.sent, |of| of.arrived, |of| of.lost];
+    let sums = counts.map(|count| {
         let counts = outcome.floods_of(of).map(|flood| u64::from(count(flood)));
         units::count(counts.sum())
-    };
+    });
     let sent = outcome.floods_of(of).map(|flood| flood.sent_per_s);
     let mean = spread(&sent.collect::<Vec<_>>()).map(|[.., mean]| mean);
-    let counts = [
-        sum(|flood| flood.sent),
-        sum(|flood| flood.arrived),
-        sum(|flood| flood.lost),
-    ];
-    counts.into_iter().chain(mean).collect()
+    sums.into_iter().chain(mean).collect()
 }
 
 /// Tabulates GIOPlite beside GIOP, as the tutorial does: the rates of one client.
@@ -289,56 +274,42 @@ fn of_octets(outcome: &ProtocolsOutcome) -> Table {
     Table::new("Octets of a message", OCTETS.split('|'), lines)
 }
 
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
-}
-
 /// Explains the figures.
 fn notes(outcome: &ProtocolsOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![
         format!(
             "In each of {} rounds all systems of a protocol made {} calls in every place, by \
-             turns, after a {}th of that which does not count; a fifth as many with 64 KiB. All \
-             figures are medians of the rounds, but min and max, which are those of all calls. \
-             Added is the p50 of the ORB minus that of the raw channel that waits alike, in the \
-             same round, and by raw is the one by the other: medians of the rounds. Jitter is the \
-             standard deviation.",
+             turns, after a {}th of that which does not count; a fifth as many with 64 KiB. \
+             Figures are medians of the rounds, but min and max, which are those of all calls. \
+             Added is the p50 of the ORB minus that of the raw channel that waits alike, by raw \
+             is the ratio of both; each is of the same round. Jitter is the standard deviation.",
             plan.rounds,
             units::count(plan.calls.into()),
             plan.warm_up_part,
         ),
-        "A raw channel moves exactly as many octets as GIOP has: one system call to send and one \
-         to receive on each side; in shared memory a copy in and a copy out, and a count beside \
-         the octets in the same cache line, with a futex where it blocks; TLS by the buffered \
-         interface of rustls. A spinning thread polls on both sides, and needs a processor for \
-         each."
+        "A raw channel moves as many octets as GIOP has, with one system call to send and one to \
+         receive on each side; in shared memory by a copy in and a copy out, and a futex where it \
+         blocks; TLS by rustls. A spinning thread polls on both sides, and needs a CPU for each."
             .to_owned(),
-        "A message without an answer carries the time of its sending, and the server takes the \
-         time until it arrives, by the one clock of the machine. At least 100 µs are between two, \
-         and 1 ms with 64 KiB. A message that did not arrive is lost: a datagram, a message to a \
-         group of which a packet did not arrive, or a raw message in shared memory that the next \
-         one replaced."
+        "A message without an answer carries the time of its sending, by the one clock of the \
+         machine. At least 100 µs are between two, and 1 ms with 64 KiB. Lost are datagrams, \
+         messages to a group of which a packet did not arrive, and raw messages in shared memory \
+         that the next one replaced."
             .to_owned(),
-        "A group sends no replies, so that messages alone are sent there, of all sizes. MIOP cuts \
-         those that are longer than a packet of 1500 octets; raw multicast sends as many datagrams \
-         that are as long, with the numbers by which its server finds whether a message is whole, \
-         and has as large a receive buffer. Messages of several clients follow each other as fast \
-         as each can send; those that arrive in a second are counted from the first that was sent \
-         to the last that came. GIOPlite is negotiated by two peers that answer each other on a \
-         connection, and so never where messages are datagrams."
+        "A group sends no replies, so messages alone are sent there. MIOP cuts those that are \
+         longer than a packet of 1500 octets; raw multicast sends as many datagrams of the same \
+         lengths, and has as large a receive buffer. Messages of several clients follow each \
+         other as fast as each can send; arrivals count from the first sending to the last \
+         arrival. GIOPlite is negotiated on a connection, so never where messages are datagrams."
             .to_owned(),
-        "Gain is by how much more calls one client makes with GIOPlite, by p50 in the same round: \
-         the median of the rounds. Likely is between what this median is in 95 of a hundred cases, \
-         by a bootstrap over the rounds; by chance, how often rounds are so uneven where both are \
-         alike (sign test). Different protocols have their turns one after the other, and not in \
-         the same moment."
+        "Gain is the p50 of GIOP by that of GIOPlite in the same round, the median of the rounds. \
+         Likely is the interval of 95 % of this median, by a bootstrap over the rounds; by chance \
+         is the probability of so uneven rounds if both were alike (sign test). Protocols have \
+         their turns one after the other."
             .to_owned(),
     ];
-    let has_omniorb = outcome.omniorb.version.is_some();
-    notes.extend(has_omniorb.then(|| outcome.omniorb.sentence()));
+    notes.extend(outcome.omniorb.presence());
     notes
 }
 

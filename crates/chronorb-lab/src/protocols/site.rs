@@ -38,17 +38,28 @@ pub(super) struct Conditions<'a> {
 
 /// All servers and clients of a protocol.
 pub(super) struct ProtocolSite {
-    protocol: Protocol,
-    teams: Vec<Team>,
+    pub(super) protocol: Protocol,
+    pub(super) teams: Vec<Team>,
     pub(super) missing: Vec<MissingSystem>,
 }
 
 /// A server, and the clients of its workloads.
-struct Team {
-    system: ProtocolSystem,
+pub(super) struct Team {
+    pub(super) system: ProtocolSystem,
     waits: Waits,
-    fleet: Fleet,
+    pub(super) fleet: Fleet,
     clients: Vec<(Workload, usize)>,
+}
+
+impl Team {
+    /// Returns the client that makes the calls of a cell, if there is one.
+    pub(super) fn client(&self, cell: Cell) -> Option<usize> {
+        let mut clients = self.clients.iter();
+        let client = clients.find(|(workload, _)| *workload == cell.workload);
+        client
+            .filter(|_| self.waits == cell.waits)
+            .map(|(_, client)| *client)
+    }
 }
 
 impl ProtocolSite {
@@ -90,10 +101,9 @@ impl ProtocolSite {
             }
             for &waits in &of.plan.waits {
                 let fleet = Fleet::orb_by(&settings(), waits, of.plan.scheduled)?;
-                site.add(system, waits, fleet, of)?;
+                site.add((system, waits), fleet, of, |_| true)?;
             }
         }
-        // The programs of omniORB only make calls.
         if protocol.carries(Workload::Call(0)) && of.plan.waits.contains(&Waits::Block) {
             site.add_omniorb(of)?;
         }
@@ -121,51 +131,39 @@ impl ProtocolSite {
                 served.push(operation);
                 let (how, scheduled) = (RawServerMode::Threads(waits), of.plan.scheduled);
                 let fleet = Fleet::raw_by(&medium, how, operation, *sizes, scheduled)?;
-                let alike = of.sizes.iter().map(|(workload, _)| *workload);
-                let alike = alike.filter(|other| other.operation() == operation);
-                self.add_team(ProtocolSystem::Raw, waits, fleet, alike)?;
+                let team = (ProtocolSystem::Raw, waits);
+                self.add(team, fleet, of, |other| other.operation() == operation)?;
             }
         }
         Ok(())
     }
 
     fn add_omniorb(&mut self, of: &Conditions<'_>) -> Result<(), LabError> {
-        let scheduled = of.plan.scheduled;
-        if let Some(fleet) = Fleet::omniorb(of.omniorb, scheduled)? {
-            self.add(ProtocolSystem::OmniOrbTcp, Waits::Block, fleet, of)?;
-        }
-        if self.protocol == Protocol::Uiop {
-            let endpoint = format!("giop:unix:{}", unused_path());
-            let fleet = Fleet::omniorb_at(of.omniorb, Some(&endpoint), scheduled)?;
+        let unix = format!("giop:unix:{}", unused_path());
+        let by_unix = (ProtocolSystem::OmniOrbUnix, Some(unix.as_str()));
+        let by_unix = (self.protocol == Protocol::Uiop).then_some(by_unix);
+        let endpoints = [(ProtocolSystem::OmniOrbTcp, None)];
+        for (system, endpoint) in endpoints.into_iter().chain(by_unix) {
+            let fleet = Fleet::omniorb_at(of.omniorb, endpoint, of.plan.scheduled)?;
             if let Some(fleet) = fleet {
-                self.add(ProtocolSystem::OmniOrbUnix, Waits::Block, fleet, of)?;
+                // Its programs only make calls.
+                self.add((system, Waits::Block), fleet, of, |of| !of.is_oneway())?;
             }
         }
         Ok(())
     }
 
-    /// Adds a system with all workloads of the protocol, or those with answers for omniORB.
+    /// Adds a system with those workloads of the protocol.
     fn add(
         &mut self,
-        system: ProtocolSystem,
-        waits: Waits,
-        fleet: Fleet,
-        of: &Conditions<'_>,
-    ) -> Result<(), LabError> {
-        let all = of.sizes.iter().map(|(workload, _)| *workload);
-        let all = all.filter(|workload| system.is_own() || !workload.is_oneway());
-        self.add_team(system, waits, fleet, all)
-    }
-
-    fn add_team(
-        &mut self,
-        system: ProtocolSystem,
-        waits: Waits,
+        (system, waits): (ProtocolSystem, Waits),
         mut fleet: Fleet,
-        workloads: impl Iterator<Item = Workload>,
+        of: &Conditions<'_>,
+        carries: impl Fn(Workload) -> bool,
     ) -> Result<(), LabError> {
+        let workloads = of.sizes.iter().map(|(workload, _)| *workload);
         let clients = workloads
-            .filter(|workload| workload.permits(waits))
+            .filter(|workload| workload.permits(waits) && carries(*workload))
             .map(|of| Ok((of, fleet.add_client(of.operation(), of.clients())?)))
             .collect::<Result<_, LabError>>()?;
         self.teams.push(Team {
@@ -175,27 +173,6 @@ impl ProtocolSite {
             clients,
         });
         Ok(())
-    }
-
-    /// Returns the systems of a cell with their clients. The order rotates, so that no system
-    /// always follows the same one.
-    pub(super) fn in_turn(
-        &mut self,
-        cell: Cell,
-        round: u32,
-    ) -> impl Iterator<Item = (ProtocolSystem, &mut Fleet, usize)> {
-        let teams = self.teams.iter_mut();
-        let teams = teams.filter(|team| team.waits == cell.waits);
-        let mut systems: Vec<_> = teams
-            .filter_map(|team| {
-                let mut clients = team.clients.iter();
-                let (_, client) = clients.find(|(workload, _)| *workload == cell.workload)?;
-                Some((team.system, &mut team.fleet, *client))
-            })
-            .collect();
-        let count = systems.len().max(1);
-        systems.rotate_left(round as usize % count);
-        systems.into_iter()
     }
 
     /// Ends all processes.

@@ -35,7 +35,7 @@ pub(super) fn outcome() -> ProtocolsOutcome {
         rows: Vec::new(),
         rates: Vec::new(),
         floods: Vec::new(),
-        pooled: Vec::new(),
+        pooled: PooledRecords::default(),
     };
     for cell in Cell::all(&outcome.plan) {
         for protocol in Protocol::ALL {
@@ -87,8 +87,10 @@ fn take(outcome: &mut ProtocolsOutcome, turn: ContenderTurn) {
         };
     let calls: Vec<u64> = (0..CALLS).map(|n| ns as u64 + n % 3).collect();
     match cell.workload {
-        Workload::Clients(_) => outcome.add_rate(turn, CALLS as u32, calls.iter().sum()),
-        Workload::Flood(_) => outcome.add_flood(turn, SENT, calls.iter().sum(), &arrivals(&calls)),
+        Workload::Clients(_) => outcome.add_rate(turn, CALLS as u32, calls.iter().sum(), None),
+        Workload::Flood(_) => {
+            outcome.add_rate(turn, SENT, calls.iter().sum(), Some(arrivals(&calls)))
+        }
         _ => outcome.add_latencies(turn, CALLS as u32, &calls),
     }
 }
@@ -128,7 +130,7 @@ fn what_holds_passes() {
 #[test]
 fn each_claim_is_missed_by_what_it_is_about() {
     let mut holding = outcome();
-    holding.pooled.clear();
+    holding.pooled = PooledRecords::default();
     let missed = |change: &dyn Fn(&mut LatencyTurn)| {
         let mut outcome = holding.clone();
         outcome.rows.iter_mut().for_each(change);

@@ -2,6 +2,8 @@
 
 mod columns;
 pub(crate) mod folder;
+mod heading;
+mod percentiles;
 mod pooled;
 pub(crate) mod rights;
 pub(crate) mod rounds;
@@ -13,6 +15,8 @@ use crate::experiment::Findings;
 use crate::stats::Record;
 
 pub(crate) use columns::{Column, by_columns, table_of};
+pub(crate) use heading::capitalised;
+pub(crate) use percentiles::by_percentile;
 pub(crate) use pooled::PooledRecords;
 
 /// Begins the report of an experiment: the finding, its subject, caveats and claims.

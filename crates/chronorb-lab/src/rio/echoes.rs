@@ -145,13 +145,8 @@ impl EchoTrial<'_> {
             PacketPath::WrongClass => echo_by(Processing::Demand, None),
             PacketPath::OneClass => {
                 let both: Vec<_> = [echo].into_iter().chain(sink).collect();
-                vec![rio(
-                    "all",
-                    PORT,
-                    Processing::Demand,
-                    Some(BEFORE_ALL),
-                    &both,
-                )]
+                let priority = Some(BEFORE_ALL);
+                vec![rio("all", PORT, Processing::Demand, priority, &both)]
             }
             PacketPath::Classes => {
                 let mut classes = echo_by(Processing::Demand, Some(ECHO));

@@ -36,7 +36,7 @@ mod tests;
 use std::time::Duration;
 
 use crate::awake::Awake;
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
@@ -70,22 +70,40 @@ impl Experiment for RealTimeIo {
     type Findings = RioOutcome;
 
     fn full() -> RioPlan {
-        RioPlan::full()
+        RioPlan {
+            parts: RioPart::ALL.to_vec(),
+            driver: "auto".to_owned(),
+            rounds: 10,
+            echoes: 1_000,
+            echoes_in_company: 1_000,
+            pause: Duration::from_millis(1),
+            aside: Duration::from_millis(500),
+            bulk_work: Duration::from_micros(12),
+            bulk_rate: 10_000_000_000,
+            step: Duration::from_secs(5),
+            calls: RioPlan::calls_of(&plan::MODES, false),
+        }
     }
 
     fn short() -> RioPlan {
-        RioPlan::short()
+        RioPlan {
+            rounds: 3,
+            echoes: 500,
+            echoes_in_company: 300,
+            aside: Duration::from_millis(300),
+            step: Duration::from_secs(2),
+            calls: RioPlan::calls_of(&plan::MODES, true),
+            ..Self::full()
+        }
     }
 
     fn measure(plan: &RioPlan) -> Result<RioOutcome, LabError> {
-        let environment = Environment::probe();
-        let before = ProcessorTime::now();
         let machine = RioMachine::probe(&plan.driver)?;
         let awake = Awake::on(machine.cpus.iter());
         let awake = awake.map_err(LabError::work("keeping processors awake"))?;
         let mut outcome = RioOutcome {
             plan: plan.clone(),
-            environment,
+            environment: Environment::probe(),
             real_time: machine.real_time,
             one_cpu: !machine.cpus.are_several(),
             congestion: machine.unyielding.clone(),
@@ -112,8 +130,7 @@ impl Experiment for RealTimeIo {
             }
         }
         drop(awake);
-        let stolen = before.stolen_percent(ProcessorTime::now());
-        outcome.environment.stolen_percent = vec![stolen];
+        outcome.environment.finish();
         Ok(outcome)
     }
 }
@@ -145,8 +162,8 @@ fn measure_echoes(
     let site = RioSite::build(machine, rate, LINK_MTU)?;
     let [_, server] = machine.ends();
     // The thread of the wrong class needs a competitor.
-    let competitor = (!is_beside).then(|| Awake::competing_on([server].into_iter()));
-    let competitor = competitor.transpose();
+    let competed = if is_beside { None } else { Some(server) };
+    let competitor = Awake::competing_on(competed.into_iter());
     let competitor = competitor.map_err(LabError::work("starting a thread that computes"))?;
     let steps = Speed::measure().steps(plan.bulk_work);
     for round in 0..plan.rounds {

@@ -131,12 +131,8 @@ impl RioOutcome {
         [one, other]: [PacketPath; 2],
         figure: impl Fn(&EchoRow) -> f64,
     ) -> Option<PairedRatio> {
-        let pairs = self.turns(part, one).filter_map(|row| {
-            let mut others = self.turns(part, other);
-            let other = others.find(|other| other.round == row.round)?;
-            Some((figure(row), figure(other)))
-        });
-        PairedRatio::of(&pairs.collect::<Vec<_>>())
+        let of = |path| self.turns(part, path).map(|row| (row.round, figure(row)));
+        PairedRatio::of_rounds(of(one), of(other))
     }
 
     /// Returns the median of a figure over the rounds.
@@ -157,10 +153,8 @@ impl RioOutcome {
 
     /// Returns the calls of a class in a mode, the least clients first.
     pub(super) fn series(&self, io: Io, mode: Mode, class: ClientClass) -> Vec<&CallRow> {
-        let rows = self.calls.iter();
-        let mut rows: Vec<_> = rows
-            .filter(|row| (row.io, row.mode, row.class) == (io, mode, class))
-            .collect();
+        let of = |row: &&CallRow| (row.io, row.mode, row.class) == (io, mode, class);
+        let mut rows: Vec<_> = self.calls.iter().filter(of).collect();
         rows.sort_by_key(|row| row.low_clients);
         rows
     }
@@ -173,15 +167,16 @@ impl RioOutcome {
 
     /// Returns the rows of all parts for programs: flat objects with the part.
     pub(super) fn rows(&self) -> Vec<Value> {
-        let with_part = |part: RioPart, mut row: Value| {
+        let echoes = self.echoes.iter().map(plain_data);
+        let flows = self
+            .flows
+            .iter()
+            .map(|row| (RioPart::Guarantees, plain_data(row)));
+        let calls = self.calls.iter().map(|row| (RioPart::Orb, plain_data(row)));
+        let others = flows.chain(calls).map(|(part, mut row)| {
             row["part"] = part.to_string().into();
             row
-        };
-        let echoes = self.echoes.iter().map(plain_data);
-        let flows = self.flows.iter();
-        let flows = flows.map(|row| with_part(RioPart::Guarantees, plain_data(row)));
-        let calls = self.calls.iter();
-        let calls = calls.map(|row| with_part(RioPart::Orb, plain_data(row)));
-        echoes.chain(flows).chain(calls).collect()
+        });
+        echoes.chain(others).collect()
     }
 }

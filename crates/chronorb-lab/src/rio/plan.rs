@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::RealTimeIo;
+use crate::experiment::Experiment;
 use crate::inversion::{InversionPlan, Mode};
 use crate::named::by_name;
 
@@ -59,38 +61,6 @@ pub struct RioPlan {
 }
 
 impl RioPlan {
-    /// At least as many echoes as the paper had, in some minutes.
-    #[must_use]
-    pub fn full() -> Self {
-        Self {
-            parts: RioPart::ALL.to_vec(),
-            driver: "auto".to_owned(),
-            rounds: 10,
-            echoes: 1_000,
-            echoes_in_company: 1_000,
-            pause: Duration::from_millis(1),
-            aside: Duration::from_millis(500),
-            bulk_work: Duration::from_micros(12),
-            bulk_rate: 10_000_000_000,
-            step: Duration::from_secs(5),
-            calls: Self::calls_of(&MODES, false),
-        }
-    }
-
-    /// The same parts in less than two minutes.
-    #[must_use]
-    pub fn short() -> Self {
-        Self {
-            rounds: 3,
-            echoes: 500,
-            echoes_in_company: 300,
-            aside: Duration::from_millis(300),
-            step: Duration::from_secs(2),
-            calls: Self::calls_of(&MODES, true),
-            ..Self::full()
-        }
-    }
-
     /// The least that runs every part, for tests; its figures mean nothing.
     #[must_use]
     pub fn tiny() -> Self {
@@ -109,7 +79,7 @@ impl RioPlan {
             aside: Duration::from_millis(100),
             step: Duration::from_millis(200),
             calls,
-            ..Self::short()
+            ..RealTimeIo::short()
         }
     }
 
@@ -146,4 +116,4 @@ impl RioPlan {
     }
 }
 
-const MODES: [Mode; 2] = [Mode::Short, Mode::Loaded];
+pub(super) const MODES: [Mode; 2] = [Mode::Short, Mode::Loaded];

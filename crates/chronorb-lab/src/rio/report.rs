@@ -12,8 +12,8 @@ use super::{LINK_RATE, RealTimeIo, guarantees};
 use crate::Claim;
 use crate::experiment::{Experiment, Findings, figures};
 use crate::inversion::{ClientClass, Mode};
-use crate::report::{Column, begin, curve, end, largest, latency, rights, table_of};
-use crate::stats::{Record, Summary};
+use crate::report::{Column, begin, by_percentile, curve, end, largest, rights, table_of};
+use crate::stats::Record;
 
 impl Findings for RioOutcome {
     fn headline(&self) -> String {
@@ -51,7 +51,7 @@ impl Findings for RioOutcome {
     }
 
     fn document(&self) -> Document {
-        let charts = |part| [distribution(self, part), by_percentile(self, part)];
+        let charts = |part| [distribution(self, part), curves(self, part)];
         let (processing, company) = (RioPart::Processing, RioPart::Company);
         let mut document = begin(self, LEAD)
             .part(
@@ -93,13 +93,13 @@ fn distribution(outcome: &RioOutcome, part: RioPart) -> Chart {
     Chart::new(caption, Axis::linear("latency", Unit::Time), shares).series(series)
 }
 
-fn by_percentile(outcome: &RioOutcome, part: RioPart) -> Chart {
-    let caption = "Latency by percentile, all rounds together. To the right each step is ten times \
-                   rarer; a line ends at the longest.";
-    let series =
-        records(outcome, part).map(|(path, record)| curve(mark(path), path.title(), record));
-    let percentiles = Axis::percentiles("percentile of the echoes");
-    Chart::new(caption, percentiles, latency()).series(series)
+/// Returns the latency of echoes by percentile.
+fn curves(outcome: &RioOutcome, part: RioPart) -> Chart {
+    let records = records(outcome, part);
+    by_percentile(
+        "echo",
+        records.map(|(path, record)| curve(mark(path), path.title(), record)),
+    )
 }
 
 /// Returns the paths that a part compares, each with its echoes.
@@ -142,19 +142,14 @@ type CallChart = (
 );
 
 const CALL_CHARTS: [CallChart; 4] = [
-    (22, &ClientClass::ALL, "mean latency", |row| {
-        row.latency.mean_us
-    }),
-    (23, &[ClientClass::High], "mean latency", |row| {
-        row.latency.mean_us
-    }),
+    (22, &ClientClass::ALL, "mean latency", MEAN),
+    (23, &[ClientClass::High], "mean latency", MEAN),
     (23, &[ClientClass::High], "jitter", |row| {
         row.latency.jitter_us
     }),
-    (24, &[ClientClass::Low], "mean latency", |row| {
-        row.latency.mean_us
-    }),
+    (24, &[ClientClass::Low], "mean latency", MEAN),
 ];
+const MEAN: fn(&CallRow) -> f64 = |row| row.latency.mean_us;
 
 /// Returns a figure of calls by the number of low-priority clients.
 fn by_clients(outcome: &RioOutcome, mode: Mode, (number, classes, axis, of): CallChart) -> Chart {
@@ -164,7 +159,11 @@ fn by_clients(outcome: &RioOutcome, mode: Mode, (number, classes, axis, of): Cal
         _ => "both classes",
     };
     let caption = format!("The {axis} of {clients}, as the paper's figure {number}.");
-    let series = Io::ALL.into_iter().flat_map(|io| {
+    // RIO has the first colour.
+    let ios = [Io::Rio, Io::Kernel, Io::KernelDriver]
+        .into_iter()
+        .enumerate();
+    let series = ios.flat_map(|(colour, io)| {
         classes.iter().filter_map(move |class| {
             let name = match classes {
                 [_] => io.title().to_owned(),
@@ -173,11 +172,6 @@ fn by_clients(outcome: &RioOutcome, mode: Mode, (number, classes, axis, of): Cal
             let mark = match class {
                 ClientClass::High => Mark::Line,
                 ClientClass::Low => Mark::Dashes,
-            };
-            let colour = match io {
-                Io::Rio => 0,
-                Io::Kernel => 1,
-                Io::KernelDriver => 2,
             };
             let rows = outcome.series(io, mode, *class);
             let points = rows.iter().map(|row| (f64::from(row.low_clients), of(row)));
@@ -194,29 +188,24 @@ fn of_echoes(outcome: &RioOutcome, part: RioPart) -> Table {
     let (base, heading, by, published): (_, _, _, &[PublishedEchoes]) = match part {
         RioPart::Company => (
             PacketPath::Kernel,
-            "E11: echoes beside bulk traffic",
-            "mean by kernel",
+            "beside bulk traffic",
+            "kernel",
             &COMPANY,
         ),
-        _ => (
-            PacketPath::Arrival,
-            "E10: echoes",
-            "mean by on arrival",
-            &PROCESSING,
-        ),
+        _ => (PacketPath::Arrival, "alone", "on arrival", &PROCESSING),
     };
     let ours = records(outcome, part).map(|(path, record)| {
         let by = outcome.by(part, [path, base], |row| row.latency.mean_us);
         let by = by.filter(|_| path != base);
-        let Summary {
-            calls,
-            mean_us,
-            max_us,
-            jitter_us,
-            p99_us,
-            ..
-        } = record.summary();
-        let mut cells = counted(calls, [mean_us, max_us, record.min_us(), jitter_us, p99_us]);
+        let of = record.summary();
+        let times = [
+            of.mean_us,
+            of.max_us,
+            record.min_us(),
+            of.jitter_us,
+            of.p99_us,
+        ];
+        let mut cells = counted(of.calls, times);
         cells.push(by.map_or_else(String::new, |by| by.text()));
         (path.title().to_owned(), cells)
     });
@@ -229,8 +218,14 @@ fn of_echoes(outcome: &RioOutcome, part: RioPart) -> Table {
             (name, vec![none(), mean, max, min, jitter, none(), none()])
         }));
     }
-    let columns = ["echoes", "mean", "max", "min", "jitter", "p99", by];
-    Table::new(heading, columns, lines)
+    let by = format!("mean by {by}");
+    let columns = ["echoes", "mean", "max", "min", "jitter", "p99", &by];
+    let number = if part == RioPart::Company {
+        "E11"
+    } else {
+        "E10"
+    };
+    Table::new(format!("{number}: echoes {heading}"), columns, lines)
 }
 
 /// Echoes of the paper: their name, our path beside them, and mean, maximum, minimum and jitter in
@@ -331,23 +326,15 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
     let plan = &outcome.plan;
     let mut notes = vec![format!(
         "Two hosts, network namespaces, and a switch between them that forwards at most {} Mbit/s \
-         each way (E11: {}, E12: {}). The server's host takes packets in on the CPU of the server, \
-         the last one; senders and the switch have the first. Senders use the kernel's TCP always, \
-         and no interface leaves checksums or segmentation to others. Threads that send echoes and \
-         send them back are SCHED_FIFO 50. On each CPU a thread of the least urgency keeps it from \
-         sleeping.",
+         each way (E11: {}, E12: {}). The server has the last CPU and takes packets in there; \
+         senders and the switch have the first. Senders use the kernel's TCP always, and no \
+         interface leaves checksums or segmentation to others. Threads of echoes are SCHED_FIFO \
+         50. On each CPU a thread of the least urgency keeps it from sleeping.",
         LINK_RATE / 1_000_000,
         plan.bulk_rate / 1_000_000,
         guarantees::RATE / 1_000_000,
     )];
-    if plan.has(RioPart::Company) {
-        notes.push(format!(
-            "Bulk traffic of E11 is sent with the congestion control {}: one that slows down where \
-             packets are lost leaves the receiver idle. That of E12 is sent with reno.",
-            outcome.congestion
-        ));
-    }
-    if plan.has(RioPart::Processing) || plan.has(RioPart::Company) {
+    if !outcome.echoes.is_empty() {
         let mut told: Vec<PacketPath> = Vec::new();
         for path in outcome.echoes.iter().map(|row| row.path) {
             if !told.contains(&path) {
@@ -357,48 +344,40 @@ fn notes(outcome: &RioOutcome) -> Vec<String> {
         }
         notes.push(format!(
             "Echoes have 64 octets, as in the paper. Every path had its turn in each of {} rounds, \
-             with processes of its own ({} echoes; beside bulk traffic {}, about {} apart). Mean, \
-             longest, shortest and jitter (the standard deviation) in tables are of all echoes; \
-             factors are of two turns in the same round, the median of the rounds with the range \
-             in which it is in 95 of a hundred cases (bootstrap).",
+             with processes of its own ({} echoes; beside bulk traffic {}, about {} apart). \
+             Factors are of two turns in the same round, the median of the rounds with its \
+             interval of 95 % (bootstrap); all other figures are of all echoes. Jitter is the \
+             standard deviation.",
             plan.rounds,
             units::count(plan.echoes.into()),
             units::count(plan.echoes_in_company.into()),
             units::setting(plan.pause),
         ));
     }
-    if plan.has(RioPart::Processing) {
-        notes.push(
-            "In E10 an ordinary thread computes without end on the server's CPU in every turn: it \
-             only matters to threads that are no more urgent."
-                .to_owned(),
-        );
-    }
-    if plan.has(RioPart::Company) {
-        notes.push(format!(
-            "In E11 another sender sends blocks of 8,000 octets without a pause, for each of which \
-             the receiver, an ordinary thread, computes for {}: so it is the receiver's CPU that \
-             holds the traffic up.",
-            units::setting(plan.bulk_work),
-        ));
-    }
-    if plan.has(RioPart::Guarantees) {
-        notes.push(
-            "In E12 a packet carries a block of 8,000 octets. Reservations are budgets of 8, 4 and \
-             2 packets in each 10 ms, at descending priorities. Least and most are of any second, \
-             looked at each 10 ms; the first quarter of a step after a flow's beginning does not \
-             count."
-                .to_owned(),
-        );
-    }
-    if plan.has(RioPart::Orb) {
-        notes.push(
-            "In E13 clients call the cube of an octet as in lab inversion, from when each call was \
-             due. With RIO the lane of high priority processes packets on arrival, that of low \
-             priority in one ordinary thread on demand."
-                .to_owned(),
-        );
-    }
+    let processing = "In E10 an ordinary thread computes without end on the server's CPU: it only \
+                      matters to threads that are no more urgent.";
+    let company = format!(
+        "In E11 another sender sends blocks of 8,000 octets without a pause, for each of which the \
+         receiver, an ordinary thread, computes for {}, so its CPU holds the traffic up. Bulk \
+         traffic has the congestion control {}, since one that slows down where packets are lost \
+         leaves the receiver idle; that of E12 has reno.",
+        units::setting(plan.bulk_work),
+        outcome.congestion,
+    );
+    let guarantees = "In E12 a packet carries a block of 8,000 octets. Reservations are budgets of \
+                      8, 4 and 2 packets in each 10 ms, at descending priorities. Least and most \
+                      are of any second; the first quarter of a step after a flow's beginning does \
+                      not count.";
+    let orb = "In E13 clients call as in lab inversion, from when each call was due. With RIO the \
+               lane of high priority processes packets on arrival, that of low priority in one \
+               ordinary thread on demand.";
+    let texts = [processing, &company, guarantees, orb];
+    let parts = RioPart::ALL.into_iter().zip(texts);
+    notes.extend(
+        parts
+            .filter(|(part, _)| plan.has(*part))
+            .map(|(_, text)| text.to_owned()),
+    );
     notes
 }
 

@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
+use super::RealTimeIo;
 use super::calls::Io;
 use super::outcome::{CallRow, EchoRow, FlowRow, RateCurve, RioOutcome};
 use super::path::PacketPath;
-use super::plan::{RioPart, RioPlan};
+use super::plan::RioPart;
 use crate::Claim;
 use crate::Verdict;
 use crate::environment::Environment;
-use crate::experiment::Findings;
+use crate::experiment::{Experiment, Findings};
 use crate::inversion::{ClientClass, Mode};
 use crate::stats::Record;
 
 /// An outcome as it should be, of two rounds.
 pub(super) fn outcome() -> RioOutcome {
     let mut outcome = RioOutcome {
-        plan: RioPlan::full(),
+        plan: RealTimeIo::full(),
         environment: Environment::example(),
         real_time: true,
         one_cpu: false,

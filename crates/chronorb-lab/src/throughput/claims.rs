@@ -55,12 +55,12 @@ const OCTETS: f64 = 0.8;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{ThroughputPlan, ThroughputRow, TrialMessages};
+    use super::super::{Throughput, ThroughputRow, TrialMessages};
     use super::*;
     use crate::Verdict;
     use crate::bench::{OmniOrb, Sizes};
     use crate::environment::Environment;
-    use crate::experiment::Findings;
+    use crate::experiment::{Experiment, Findings};
 
     /// Returns figures that meet all claims.
     pub(in super::super) fn outcome() -> ThroughputOutcome {
@@ -92,7 +92,7 @@ pub(super) mod tests {
             }
         }
         ThroughputOutcome {
-            plan: ThroughputPlan::full(),
+            plan: Throughput::full(),
             environment: Environment::example(),
             messages: vec![TrialMessages {
                 trial: ThroughputTrial::Clients(1),

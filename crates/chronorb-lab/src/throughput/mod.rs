@@ -12,12 +12,12 @@ mod report;
 mod trial;
 
 use crate::bench::{
-    CallScheduling, Cpus, Fleet, OmniOrb, Operation, RawServerMode, TapResult, Waits, tap,
+    CallScheduling, Cpus, Fleet, OmniOrb, Operation, RawServerMode, TapResult, Waits, take_turns,
+    tap,
 };
-use crate::environment::EnvironmentWatch;
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
-use crate::progress::Progress;
 
 pub use outcome::{ThroughputOutcome, ThroughputRow, TrialMessages};
 pub use plan::ThroughputPlan;
@@ -38,16 +38,16 @@ impl Experiment for Throughput {
     type Findings = ThroughputOutcome;
 
     fn full() -> ThroughputPlan {
-        ThroughputPlan::full()
+        ThroughputPlan::of(15, 24_000, 128)
     }
 
     fn short() -> ThroughputPlan {
-        ThroughputPlan::short()
+        ThroughputPlan::of(3, 4_000, 16)
     }
 
     fn measure(plan: &ThroughputPlan) -> Result<ThroughputOutcome, LabError> {
         let cpus = Cpus::of_this_process()?;
-        let watch = EnvironmentWatch::start();
+        let mut environment = Environment::probe();
         let omniorb = OmniOrb::find();
         let trials = ThroughputTrial::ALL;
         let tapped = tap(&trials.map(ThroughputTrial::operation))?;
@@ -58,13 +58,33 @@ impl Experiment for Throughput {
         });
 
         let mut servers = start(&omniorb, &tapped)?;
-        let rows = rounds(plan, &cpus, &mut servers)?;
+        let mut rows = Vec::new();
+        let places = cpus.possible(ThroughputTrial::in_places(), |(_, place)| *place);
+        take_turns(
+            "calls and data on all systems, by turns",
+            plan.rounds,
+            &places,
+            &mut servers,
+            |round, (trial, placement), server| {
+                let Some(client) = server.trials.iter().position(|of| *of == trial) else {
+                    return Ok(());
+                };
+                let calls = (plan.calls(trial) / trial.clients()).max(1);
+                let (place, warm_up) = ((&cpus, placement), calls / plan.warm_up_part);
+                let batch = server.fleet.run(client, place, warm_up, calls)?;
+                let (all, took_ns) = (calls * trial.clients(), batch.elapsed_ns);
+                let of = (trial, placement);
+                rows.push(ThroughputRow::of(of, server.system, round, all, took_ns));
+                Ok(())
+            },
+        )?;
         for server in servers {
             server.fleet.stop()?;
         }
+        environment.finish();
         Ok(ThroughputOutcome {
             plan: plan.clone(),
-            environment: watch.finish(),
+            environment,
             messages: messages.collect(),
             omniorb,
             rows,
@@ -120,41 +140,4 @@ fn start(omniorb: &OmniOrb, tapped: &[TapResult]) -> Result<Vec<TrialServer>, La
         })
     });
     servers.collect()
-}
-
-/// Has the clients of all systems make their calls, by turns.
-fn rounds(
-    plan: &ThroughputPlan,
-    cpus: &Cpus,
-    servers: &mut [TrialServer],
-) -> Result<Vec<ThroughputRow>, LabError> {
-    let mut rows = Vec::new();
-    let places = cpus.possible(ThroughputTrial::in_places(), |(_, place)| *place);
-    let steps = u64::from(plan.rounds) * places.len() as u64;
-    let progress = Progress::start("calls and data on all systems, by turns", steps);
-    for round in 1..=plan.rounds {
-        // The order rotates, so that no system is always the first.
-        servers.rotate_left(1);
-        for (trial, placement) in &places {
-            let calls = (plan.calls(*trial) / trial.clients()).max(1);
-            let warm_up = calls / plan.warm_up_part;
-            for server in &mut *servers {
-                let Some(client) = server.trials.iter().position(|of| of == trial) else {
-                    continue;
-                };
-                let batch = server
-                    .fleet
-                    .run(client, (cpus, *placement), warm_up, calls)?;
-                rows.push(ThroughputRow::of(
-                    (*trial, *placement),
-                    server.system,
-                    round,
-                    calls * trial.clients(),
-                    batch.elapsed_ns,
-                ));
-            }
-            progress.advance(1);
-        }
-    }
-    Ok(rows)
 }

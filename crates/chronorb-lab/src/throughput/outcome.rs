@@ -1,16 +1,11 @@
 //! The figures of the experiment.
 
-use chronorb_report::Document;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::plan::ThroughputPlan;
 use super::trial::{ThroughputSystem, ThroughputTrial};
-use super::{Throughput, claims, report};
-use crate::Claim;
 use crate::bench::{OmniOrb, Placement, Sizes};
 use crate::environment::Environment;
-use crate::experiment::{Experiment, Findings, figures};
 use crate::pairs::median_ratio;
 use crate::stats::median;
 
@@ -110,28 +105,5 @@ impl ThroughputOutcome {
     ) -> Option<f64> {
         let (rows, others) = (self.rounds(trial, system), self.rounds(trial, to));
         median_ratio(rows, others, |row| row.round, |row| row.calls_per_s)
-    }
-}
-
-impl Findings for ThroughputOutcome {
-    fn headline(&self) -> String {
-        report::headline(self)
-    }
-
-    fn caveats(&self) -> Vec<String> {
-        let caveats = [self.omniorb.absence(), self.environment.stolen_caveat()];
-        caveats.into_iter().flatten().collect()
-    }
-
-    fn claims(&self) -> Vec<Claim> {
-        claims::of(self)
-    }
-
-    fn figures(&self) -> Value {
-        figures(Throughput::NAME, self, Value::Null)
-    }
-
-    fn document(&self) -> Document {
-        report::document(self)
     }
 }

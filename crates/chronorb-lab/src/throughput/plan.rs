@@ -19,25 +19,13 @@ pub struct ThroughputPlan {
 }
 
 impl ThroughputPlan {
-    /// Returns the plan of several minutes.
-    #[must_use]
-    pub const fn full() -> Self {
-        Self::of(15, 24_000, 128)
-    }
-
-    /// Returns the plan of several seconds.
-    #[must_use]
-    pub const fn short() -> Self {
-        Self::of(3, 4_000, 16)
-    }
-
     /// Returns a plan for tests; its figures mean nothing.
     #[must_use]
     pub const fn tiny() -> Self {
         Self::of(2, 160, 2)
     }
 
-    const fn of(rounds: u32, calls: u32, mebioctets: u32) -> Self {
+    pub(super) const fn of(rounds: u32, calls: u32, mebioctets: u32) -> Self {
         Self {
             rounds,
             calls,
@@ -57,11 +45,13 @@ impl ThroughputPlan {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Throughput;
     use super::*;
+    use crate::experiment::Experiment;
 
     #[test]
     fn every_trial_moves_as_much_data() {
-        let plan = ThroughputPlan::full();
+        let plan = Throughput::full();
         for trial in ThroughputTrial::ALL {
             match trial {
                 ThroughputTrial::Clients(_) => assert_eq!(plan.calls(trial), plan.calls),

@@ -2,45 +2,55 @@
 
 use chronorb_report::chart::NEUTRAL;
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
+use serde_json::Value;
 
 use super::outcome::ThroughputOutcome;
 use super::trial::{ThroughputSystem, ThroughputTrial, lane_threads};
-use crate::bench::Placement;
+use super::{Throughput, claims};
+use crate::Claim;
+use crate::bench::{Placement, Sizes};
+use crate::experiment::{Experiment, Findings, figures};
 use crate::report::{begin, end};
 
-pub(super) fn document(outcome: &ThroughputOutcome) -> Document {
-    let places = ThroughputTrial::in_places();
-    let (calls, data): (Vec<_>, Vec<_>) = places.partition(|(trial, _)| trial.octets() == 0);
-    let calls_chart = bars(
-        outcome,
-        &calls,
-        "Small calls in a second, of all clients together: medians of the rounds.",
-        Axis::linear("calls in a second", Unit::Count),
-        |_, rate| rate,
-    );
-    let data_chart = bars(
-        outcome,
-        &data,
-        "Data that goes each way in a second: medians of the rounds.",
-        Axis::linear("data each way", Unit::Of("MiB/s")),
-        ThroughputTrial::mebioctets,
-    );
-    let tables = ThroughputTrial::in_places().map(|of| table(outcome, of));
-    let document = begin(outcome, LEAD)
-        .part(finding(outcome, CALLS), [calls_chart], [])
-        .part(finding(outcome, DATA), [data_chart], [])
-        .part("The figures", [], tables);
-    end(
-        document,
-        notes(outcome),
-        &outcome.environment,
-        "cargo run --release -- lab throughput",
-    )
-}
+impl Findings for ThroughputOutcome {
+    fn headline(&self) -> String {
+        finding(self, CALLS)
+    }
 
-/// Returns the result in one line.
-pub(super) fn headline(outcome: &ThroughputOutcome) -> String {
-    finding(outcome, CALLS)
+    fn caveats(&self) -> Vec<String> {
+        let caveats = [self.omniorb.absence(), self.environment.stolen_caveat()];
+        caveats.into_iter().flatten().collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        claims::of(self)
+    }
+
+    fn figures(&self) -> Value {
+        figures(Throughput::NAME, self, Value::Null)
+    }
+
+    fn document(&self) -> Document {
+        let calls = bars(
+            self,
+            CALLS,
+            "Small calls in a second, of all clients together: medians of the rounds.",
+            Axis::linear("calls in a second", Unit::Count),
+        );
+        let data = bars(
+            self,
+            DATA,
+            "Data that goes each way in a second: medians of the rounds.",
+            Axis::linear("data each way", Unit::Of("MiB/s")),
+        );
+        let tables = ThroughputTrial::in_places().map(|of| table(self, of));
+        let document = begin(self, LEAD)
+            .part(finding(self, CALLS), [calls], [])
+            .part(finding(self, DATA), [data], [])
+            .part("The figures", [], tables);
+        let command = "cargo run --release -- lab throughput";
+        end(document, notes(self), &self.environment, command)
+    }
 }
 
 /// Returns the result of a trial in one line.
@@ -64,36 +74,40 @@ fn finding(outcome: &ThroughputOutcome, trial: ThroughputTrial) -> String {
 const CALLS: ThroughputTrial = ThroughputTrial::ALL[2];
 const DATA: ThroughputTrial = ThroughputTrial::ALL[3];
 
-/// Returns a group of bars for each trial in each place, with a bar for each system.
-fn bars(
-    outcome: &ThroughputOutcome,
-    groups: &[(ThroughputTrial, Placement)],
-    caption: &str,
-    axis: Axis,
-    quantity: impl Fn(ThroughputTrial, f64) -> f64,
-) -> Chart {
+/// Returns a group of bars for each trial of calls or of data in each place, with a bar for each
+/// system.
+fn bars(outcome: &ThroughputOutcome, kind: ThroughputTrial, caption: &str, axis: Axis) -> Chart {
+    let is_data = |trial: ThroughputTrial| trial.octets() > 0;
+    let groups = ThroughputTrial::in_places();
+    let groups: Vec<_> = groups
+        .filter(|(of, _)| is_data(*of) == is_data(kind))
+        .collect();
     let colours = [0, 1, NEUTRAL, 6, NEUTRAL];
     let systems = ThroughputSystem::ALL.into_iter().zip(colours);
     let series = systems.map(|(system, colour)| {
-        let rates = groups.iter();
-        let rates = rates.map(|of| Some(quantity(of.0, outcome.rate(*of, system)?)));
+        let rates = groups.iter().map(|of| {
+            let rate = outcome.rate(*of, system)?;
+            Some(if is_data(of.0) {
+                of.0.mebioctets(rate)
+            } else {
+                rate
+            })
+        });
         Series::of_groups(Mark::Bars, system.name(), rates).colour(colour)
     });
-    let groups = Axis::groups("", groups.iter().map(group));
-    Chart::new(caption, groups, axis).series(series)
-}
-
-fn group((trial, placement): &(ThroughputTrial, Placement)) -> String {
-    let name = match trial.kind() {
-        "" => trial.name(),
-        kind => kind.to_owned(),
-    };
-    let place = match placement {
-        Placement::SameCpu => "1 CPU",
-        Placement::AcrossCpus => "2 CPUs",
-        Placement::Unpinned => "unpinned",
-    };
-    format!("{name}, {place}")
+    let groups = groups.iter().map(|(trial, placement)| {
+        let name = match trial.kind() {
+            "" => trial.name(),
+            kind => kind.to_owned(),
+        };
+        let place = match placement {
+            Placement::SameCpu => "1 CPU",
+            Placement::AcrossCpus => "2 CPUs",
+            Placement::Unpinned => "unpinned",
+        };
+        format!("{name}, {place}")
+    });
+    Chart::new(caption, Axis::groups("", groups), axis).series(series)
 }
 
 fn table(outcome: &ThroughputOutcome, of: (ThroughputTrial, Placement)) -> Table {
@@ -157,22 +171,14 @@ fn notes(outcome: &ThroughputOutcome) -> Vec<String> {
             .to_owned(),
     ];
     let sizes = outcome.messages.iter().map(|message| {
-        let octets = message.octets;
-        format!(
-            "{} {} and {}",
-            message.trial.name(),
-            octets.request,
-            octets.reply
-        )
+        let Sizes { request, reply } = message.octets;
+        format!("{} {request} and {reply}", message.trial.name())
     });
-    let sizes: Vec<_> = sizes.collect();
     notes.push(format!(
         "Octets of a call of chronorb and of its reply, of which raw sockets move as many: {}.",
-        sizes.join(", ")
+        sizes.collect::<Vec<_>>().join(", ")
     ));
-    if outcome.omniorb.version.is_some() {
-        notes.push(outcome.omniorb.sentence());
-    }
+    notes.extend(outcome.omniorb.presence());
     notes
 }
 

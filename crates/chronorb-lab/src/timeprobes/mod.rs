@@ -28,7 +28,7 @@ mod report;
 mod trial;
 
 use crate::bench::Certificates;
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::process;
@@ -76,7 +76,6 @@ impl Experiment for TimeProbes {
         let directory = certificates.as_ref().map(Certificates::directory);
         let (transports, missing) = plan.transports(directory.map_err(String::as_str))?;
         let mut environment = Environment::probe();
-        let before = ProcessorTime::now();
         let cost = cost::measure()?;
         let cases = plan.cases(&transports)?;
         let progress = Progress::start("calls that are stamped", cases.len() as u64);
@@ -94,7 +93,7 @@ impl Experiment for TimeProbes {
             stamps_of_a_call = stamps.max(stamps_of_a_call);
             progress.advance(1);
         }
-        environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+        environment.finish();
         Ok(TimeProbesOutcome {
             plan: plan.clone(),
             environment,

@@ -264,17 +264,6 @@ impl PathPart {
     }
 }
 
-impl CallSide {
-    /// The name.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Between => "between",
-        }
-    }
-}
-
 impl Layer {
     /// All layers.
     pub const ALL: [Self; 4] = [

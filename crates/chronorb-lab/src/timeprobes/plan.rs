@@ -6,9 +6,9 @@ use chronorb::prelude::*;
 use chronorb_orb::OrbConfig;
 use serde::Serialize;
 
-use crate::bench::certificates::{AUTHORITY, CERTIFICATE, KEY};
 use crate::bench::{Cpus, Placement};
 use crate::error::LabError;
+use crate::protocols::Protocol;
 
 /// The amount of calls.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -80,20 +80,21 @@ impl TimeProbesPlan {
         certificates: Result<&Path, &str>,
     ) -> Result<(Vec<&'static str>, Vec<MissingTransport>), LabError> {
         let (mut present, mut missing) = (Vec::new(), Vec::new());
-        let included = TRANSPORTS.into_iter();
-        for scheme in included.filter(|scheme| self.includes(scheme)) {
+        for transport in TRANSPORTS
+            .into_iter()
+            .filter(|scheme| self.includes(scheme))
+        {
             let orb = match certificates {
-                Err(why) if scheme == TLS => Err(why.to_owned()),
-                _ => orb(scheme, certificates.ok(), |_| {}).map_err(|why| why.to_string()),
+                Err(why) if transport == TLS => Err(why.to_owned()),
+                _ => orb(transport, certificates.ok(), |_| {}).map_err(|why| why.to_string()),
             };
             match orb {
-                Ok(_) => present.push(scheme),
-                Err(why) if self.only.is_empty() => missing.push(MissingTransport {
-                    transport: scheme,
-                    why,
-                }),
+                Ok(_) => present.push(transport),
+                Err(why) if self.only.is_empty() => {
+                    missing.push(MissingTransport { transport, why });
+                }
                 Err(why) => {
-                    let doing = format!("the transport {scheme} cannot be had");
+                    let doing = format!("the transport {transport} cannot be had");
                     return Err(LabError::work(doing)(why));
                 }
             }
@@ -106,11 +107,9 @@ impl TimeProbesPlan {
         &self,
         transports: &[&'static str],
     ) -> Result<Vec<(&'static str, Placement)>, LabError> {
-        let mut places = vec![Placement::SameCpu];
-        if Cpus::of_this_process()?.are_several() {
-            places.push(Placement::AcrossCpus);
-        }
-        let places = places.into_iter();
+        let cpus = Cpus::of_this_process()?;
+        let places = [Placement::SameCpu, Placement::AcrossCpus];
+        let places = cpus.possible(places, |place| *place).into_iter();
         let cases = places.flat_map(|place| transports.iter().map(move |scheme| (*scheme, place)));
         Ok(cases.collect())
     }
@@ -123,21 +122,19 @@ pub(super) fn orb(
     certificates: Option<&Path>,
     configure: impl FnOnce(&mut OrbConfig),
 ) -> Result<Orb, Box<dyn std::error::Error + Send + Sync>> {
-    let mut arguments: Vec<_> = OPTIONS.split(' ').map(str::to_owned).collect();
-    let host = match scheme {
-        "shmiop" | "uiop" => "",
-        _ => "127.0.0.1:0",
-    };
-    let endpoint = format!("{scheme}://{host}");
-    let mut option = |name: &str, value| arguments.extend([name.to_owned(), value]);
-    option("-ORBProtocols", scheme.to_owned());
-    option("-ORBListenEndpoints", endpoint);
-    if let Some(directory) = certificates.filter(|_| scheme == TLS) {
-        let file = |name| directory.join(name).display().to_string();
-        option("-ORBSSLCertificate", file(CERTIFICATE));
-        option("-ORBSSLPrivateKey", file(KEY));
-        option("-ORBSSLCertificateAuthority", file(AUTHORITY));
-    }
+    let protocol: Protocol = scheme.parse()?;
+    let settings = protocol.settings(certificates.unwrap_or_else(|| Path::new("")), false);
+    let own = [
+        "-ORBProtocols",
+        scheme,
+        "-ORBListenEndpoints",
+        &settings.endpoints,
+    ];
+    let options = OPTIONS.split(' ').chain(own).map(str::to_owned);
+    let mut arguments: Vec<_> = options
+        .chain(settings.server)
+        .chain(settings.client)
+        .collect();
     let mut config = OrbConfig::read(&mut arguments)?;
     configure(&mut config);
     Ok(Orb::with_config(config)?)

@@ -89,9 +89,9 @@ pub(super) fn call(endpoint: &Endpoint, order: &ClientCalls) -> Result<(), LabEr
 }
 
 fn find(orb: &Orb, reference: &str) -> Result<Power, LabError> {
-    let failed = LabError::work("finding the object");
-    let object = orb.string_to_object(reference).map_err(&failed)?;
-    let power = Power::narrow(&object).map_err(LabError::work("finding the object"))?;
+    let object = orb.string_to_object(reference);
+    let power = object.and_then(|object| Power::narrow(&object));
+    let power = power.map_err(LabError::work("finding the object"))?;
     power.ok_or_else(|| LabError::work("finding the object")("it is no power"))
 }
 

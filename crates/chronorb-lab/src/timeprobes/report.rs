@@ -3,13 +3,14 @@
 use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 use serde_json::Value;
 
-use super::outcome::{PartRow, ProbeCase, TimeProbesOutcome};
+use super::outcome::{ProbeCase, TimeProbesOutcome};
 use super::path::{CallSide, Layer};
 use super::{TimeProbes, claims};
 use crate::Claim;
 use crate::bench::Placement;
 use crate::experiment::{Experiment, Findings, figures};
-use crate::report::{begin, end};
+use crate::named::name_of;
+use crate::report::{begin, by_columns, end};
 
 impl Findings for TimeProbesOutcome {
     fn headline(&self) -> String {
@@ -57,17 +58,12 @@ impl Findings for TimeProbesOutcome {
             layers(self, whole, "time of a call", &SEGMENTS),
             layers(self, own, "time in the programs", programs),
         ];
-        let cases = self.cases().into_iter();
-        let tables = cases.map(|case| of_case(self, case));
+        let tables = self.cases().into_iter().map(|case| of_case(self, case));
         let document = begin(self, LEAD)
             .part("In whose code a call is", charts, [])
             .part("The figures", [], tables);
-        end(
-            document,
-            notes(self),
-            &self.environment,
-            "cargo run --release -- lab timeprobes",
-        )
+        let command = "cargo run --release -- lab timeprobes";
+        end(document, notes(self), &self.environment, command)
     }
 }
 
@@ -125,27 +121,26 @@ const SEGMENTS: [Segment; 6] = [
 /// Tabulates the layers and the parts of a call.
 fn of_case(outcome: &TimeProbesOutcome, case: ProbeCase) -> Table {
     let (transport, placement) = case;
-    let heading = format!("A call by {transport}, {}", placement.name());
-    let rows = outcome.of(case);
-    Table::new(heading, COLUMNS, rows.map(|row| (name(row), cells(row))))
-}
-
-/// Names a row, with its side.
-fn name(row: &PartRow) -> String {
-    match row.side {
-        None if row.layer.is_none() => row.what.to_owned(),
-        None => format!("all {}", row.what),
-        Some(side) => format!("{}: {}", side.name(), row.what),
-    }
-}
-
-fn cells(row: &PartRow) -> Vec<String> {
-    let layer = row.layer.filter(|_| row.part.is_some());
-    let layer = layer.map_or("", Layer::name).to_owned();
-    let percent = format!("{:.1} %", row.percent);
-    let time = row.time;
-    let times = [row.usual_us, time.p50_us, time.p99_us, time.max_us].map(units::time);
-    [layer, percent].into_iter().chain(times).collect()
+    by_columns(
+        format!("A call by {transport}, {}", placement.name()),
+        outcome.of(case),
+        |row| match row.side {
+            None if row.layer.is_none() => row.what.to_owned(),
+            None => format!("all {}", row.what),
+            Some(side) => format!("{}: {}", name_of(&side), row.what),
+        },
+        [
+            ("layer", |row| {
+                let layer = row.layer.filter(|_| row.part.is_some());
+                layer.map_or("", Layer::name).to_owned()
+            }),
+            ("share", |row| format!("{:.1} %", row.percent)),
+            ("usual", |row| units::time(row.usual_us)),
+            ("p50", |row| units::time(row.time.p50_us)),
+            ("p99", |row| units::time(row.time.p99_us)),
+            ("max", |row| units::time(row.time.max_us)),
+        ],
+    )
 }
 
 /// Explains the figures.
@@ -154,8 +149,8 @@ fn notes(outcome: &TimeProbesOutcome) -> Vec<String> {
     vec![
         format!(
             "Of each transport {} calls one after the other (the cube of an octet), after {} that \
-             warm up; client and server are processes with one thread at work each, by the \
-             real-time architecture, and block while they wait.",
+             warm up; client and server are processes with one thread at work each, and block \
+             while they wait.",
             units::count(plan.calls.into()),
             units::count(plan.warm_up.into()),
         ),
@@ -167,35 +162,29 @@ fn notes(outcome: &TimeProbesOutcome) -> Vec<String> {
         format!(
             "Where no stamps are kept, a stage of the ORB costs {:.2} ns and a turn to the kernel \
              and back {:.2} ns, with the loop that measures it. A call has at most {stamps} \
-             points, which are {} together when they are off. All other experiments measure calls \
-             with the points built in and off; so do the rows that say so here, in processes of \
-             their own.",
+             points: {} together when they are off, as in the rows that say so and in all other \
+             experiments.",
             cost.stage_off_ns,
             cost.turn_off_ns,
             units::time(f64::from(stamps) * cost.dearest_off_ns() / 1e3),
         ),
         "The usual time is the mean of all calls but the slowest hundredth, in which other threads \
-         had the processor; shares are of that, and so are the plots."
+         had the processor; shares and plots are of that."
             .to_owned(),
         "Parts follow each other and add up to the call as the client sees it. The operating \
          system's are from when one side goes into the kernel to send, until the other comes out \
-         of it with what it has received."
+         of it with what it has received: stack, scheduler and wake-up cannot be told apart. The \
+         sender's system call has a row of its own, since it goes on while the receiver is woken. \
+         Work beside the path of the call, as to go back to wait, is in no part."
             .to_owned(),
-        "Some times cannot be told apart: within the operating system's parts, the protocol stack, \
-         the scheduler, and the wake-up between processors; the sender's system call has a row of \
-         its own, since it goes on while the receiver is woken. Within the transport's parts, the \
-         ORB's code for connections and the transport's own. Work of either side beside the path \
-         of the call, as to go back to wait, is in no part."
-            .to_owned(),
-        "MIOP is not among them: a group sends no replies, so that there is no two-way call to \
-         follow; `lab protocols` measures its messages one way."
+        "MIOP is not among them: a group sends no replies. `lab protocols` measures its messages \
+         one way."
             .to_owned(),
     ]
 }
 
 const LEAD: &str = "Where the time of a two-way call goes: stamps of all stages of a request and \
                     of all system calls, in both processes, by one clock.";
-const COLUMNS: [&str; 6] = ["layer", "share", "usual", "p50", "p99", "max"];
 
 #[cfg(test)]
 mod tests {
