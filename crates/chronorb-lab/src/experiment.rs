@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Claim;
-use crate::environment::{Environment, ProcessorTime};
+use crate::environment::Environment;
 use crate::error::LabError;
 use crate::report::folder;
 
@@ -136,9 +136,8 @@ pub(crate) fn observed<T>(
     work: impl FnOnce() -> Result<T, LabError>,
 ) -> Result<(Environment, T), LabError> {
     let mut environment = Environment::probe();
-    let before = ProcessorTime::now();
     let result = work()?;
-    environment.stolen_percent = vec![before.stolen_percent(ProcessorTime::now())];
+    environment.finish();
     Ok((environment, result))
 }
 

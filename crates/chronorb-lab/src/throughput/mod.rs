@@ -120,7 +120,7 @@ fn start(omniorb: &OmniOrb, tapped: &[TapResult]) -> Result<Vec<TrialServer>, La
     }
     for (system, threads) in [
         (ThroughputSystem::EpollOne, 1),
-        (ThroughputSystem::EpollMany, trial::lane_threads()),
+        (ThroughputSystem::EpollMany, trial::EPOLL_THREADS),
     ] {
         let fleet = raw(RawServerMode::Epoll { threads }, Operation::Cube)?;
         fleets.push((system, fleet, calls.clone()));

@@ -5,7 +5,7 @@ use chronorb_report::{Axis, Chart, Document, Mark, Series, Table, Unit, units};
 use serde_json::Value;
 
 use super::outcome::ThroughputOutcome;
-use super::trial::{ThroughputSystem, ThroughputTrial, lane_threads};
+use super::trial::{EPOLL_THREADS, ThroughputSystem, ThroughputTrial};
 use super::{Throughput, claims};
 use crate::Claim;
 use crate::bench::{Placement, Sizes};
@@ -163,7 +163,7 @@ fn notes(outcome: &ThroughputOutcome) -> Vec<String> {
             "A client is a thread with a connection of its own, which calls again when it has its \
              answer. All are in one process, and the server in another. The lane of chronorb has \
              {} threads, and the raw servers wait on epoll sets with one and with as many threads.",
-            lane_threads(),
+            EPOLL_THREADS,
         ),
         "Data is sent and comes back in one call, and figures are what goes each way. A struct has \
          a long, a short, an octet, a double and a float: 24 octets with the padding. Raw TCP \

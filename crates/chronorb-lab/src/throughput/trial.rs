@@ -139,13 +139,11 @@ impl ThroughputSystem {
             Self::Chronorb => "chronorb".to_owned(),
             Self::OmniOrb => "omniORB".to_owned(),
             Self::EpollOne => "raw epoll, 1 thread".to_owned(),
-            Self::EpollMany => format!("raw epoll, {} threads", lane_threads()),
+            Self::EpollMany => format!("raw epoll, {} threads", EPOLL_THREADS),
             Self::RawTcp => "raw TCP".to_owned(),
         }
     }
 }
 
-/// Returns the number of threads of the ORB's default lane.
-pub(super) fn lane_threads() -> u32 {
-    OrbConfig::default().threads
-}
+/// The number of threads of the raw server with several.
+pub(super) const EPOLL_THREADS: u32 = 4;
