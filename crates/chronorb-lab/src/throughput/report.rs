@@ -161,8 +161,9 @@ fn notes(outcome: &ThroughputOutcome) -> Vec<String> {
         ),
         format!(
             "A client is a thread with a connection of its own, which calls again when it has its \
-             answer. All are in one process, and the server in another. The lane of chronorb has \
-             {} threads, and the raw servers wait on epoll sets with one and with as many threads.",
+             answer. All are in one process, and the server in another. The pool of chronorb \
+             grows with the load, and the raw servers wait on epoll sets with one and with {} \
+             threads.",
             EPOLL_THREADS,
         ),
         "Data is sent and comes back in one call, and figures are what goes each way. A struct has \

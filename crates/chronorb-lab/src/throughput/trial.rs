@@ -1,6 +1,5 @@
 //! The trials, and the systems that are compared.
 
-use chronorb_orb::OrbConfig;
 use serde::Serialize;
 
 use crate::bench::{Operation, Placement};
