@@ -274,10 +274,27 @@ impl ServerConnection {
     /// Returns whether octets are kept, so that the connection must be armed for room to send.
     /// Waits neither for the peer nor for another thread: a thread that is already sending also
     /// sends this message.
+    #[inline]
     pub(super) fn send(&self, message: &[u8]) -> Result<bool, LostConnection> {
-        if let Some(output) = self.output.claim() {
+        let Some(mut output) = self.output.claim() else {
+            return self.leave_to_sender(message);
+        };
+        if output.waits() || !self.writer.is_whole() {
             return self.send_by(output, message);
         }
+        // Usually the transport takes the whole message, and no other thread has sent meanwhile.
+        if !output.begin(&*self.transport, message)? || self.posted.any() {
+            return self.conclude(output);
+        }
+        match output.release() {
+            ReleaseOutcome::Done => Ok(false),
+            ReleaseOutcome::Again(output) => self.send_by(output, &[]),
+        }
+    }
+
+    /// Leaves a message to the thread that is sending, or sends it where that has just finished.
+    #[cold]
+    fn leave_to_sender(&self, message: &[u8]) -> Result<bool, LostConnection> {
         self.posted.post(message)?;
         match self.output.claim() {
             Some(output) => self.send_by(output, &[]),
@@ -330,12 +347,18 @@ impl ServerConnection {
     }
 
     /// Sends as the only sending thread, until no other thread has asked for more.
+    #[inline(never)]
     fn send_by(
         &self,
         mut output: BatonGuard<'_, Output>,
         message: &[u8],
     ) -> Result<bool, LostConnection> {
         self.write(&mut output, message)?;
+        self.conclude(output)
+    }
+
+    /// Sends what other threads have posted, and releases the output.
+    fn conclude(&self, mut output: BatonGuard<'_, Output>) -> Result<bool, LostConnection> {
         loop {
             // The release does not report claims that failed before this thread's own claim.
             self.write_posted(&mut output)?;
