@@ -355,13 +355,16 @@ impl Body for Dispatch<'_, '_, '_> {
     where
         Self: 'c,
     {
-        let taken: Option<Decoder<'c>> = self.arguments.take();
-        let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
+        let Some(mut arguments): Option<Decoder<'c>> = self.arguments.take() else {
+            return Err(SystemException::no(SystemExceptionKind::Internal, 0));
+        };
         if let Some(core) = self.core {
             core.at(Stage::Upcall);
         }
         let reply = &mut *self.reply;
-        if let Some(result) = implicit(servant, call.operation(), &mut arguments, reply) {
+        if call.operation().first() == Some(&b'_')
+            && let Some(result) = implicit(servant, call.operation(), &mut arguments, reply)
+        {
             return result;
         }
         if let Some(answer) = self.answer_early {
@@ -383,15 +386,13 @@ impl Body for Dispatch<'_, '_, '_> {
 
 /// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`, like
 /// those of attributes.
+#[inline(never)]
 fn implicit(
     servant: &dyn Skeleton,
     operation: &[u8],
     body: &mut Decoder<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Option<Result<(), SystemException>> {
-    if operation.first() != Some(&b'_') {
-        return None;
-    }
     let mut answer = |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>| {
         write(reply.normal()?).map_err(reply_error)
     };

@@ -449,7 +449,7 @@ impl Worker {
             arena: &self.arena,
             request: &mut self.request,
             reply: &mut self.reply,
-            thread: self.thread,
+            thread: &self.thread,
         };
         let handled = handle(&mut context)?;
         if matches!(handled, MessageOutcome::Answered) {
