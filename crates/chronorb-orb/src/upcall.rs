@@ -113,12 +113,8 @@ impl Upcall<'_> {
             return Err(NO_SUCH_ADAPTER.into());
         };
         let mut reading = epoch::enter();
-        let poa = match self
-            .incoming
-            .core
-            .poas
-            .find(self.incoming.core.incarnation, &key)
-        {
+        let core = self.incoming.core;
+        let poa = match core.poas.find_within(&reading, core.incarnation, &key) {
             Some(poa) if poa.is_open() => poa,
             Some(poa) if poa.is_guarded() => {
                 // An authorizer may take long, and must not delay the reclamation of memory.
@@ -136,9 +132,9 @@ impl Upcall<'_> {
             }
         };
         if !matches!(self.thread.role, Role::Caller) {
-            self.incoming.core.at(Stage::Find);
+            core.at(Stage::Find);
         }
-        let active = poa.find(key.hint, key.id);
+        let active = poa.find_within(&reading, key.hint, key.id);
         drop(reading);
         if let Some(propagated) = self.propagated
             && poa.is_above_ceiling(propagated, self.ceiling)
@@ -148,8 +144,8 @@ impl Upcall<'_> {
         let (priority, own) =
             poa.priority_of_request(active.as_deref(), key.id, self.propagated, self.ceiling);
         let priority = self.priority_here(&poa, priority)?;
-        let priority = self.incoming.core.rt.transform.inbound(priority, key.id)?;
-        let _priority = PriorityGuard::enter(self.incoming.core, &self.thread.own, priority)?;
+        let priority = core.rt.transform.inbound(priority, key.id)?;
+        let _priority = PriorityGuard::enter(core, &self.thread.own, priority)?;
         let patience = if poa.is_serial() {
             Some(self.patience_for(&poa, priority)?)
         } else {
@@ -163,7 +159,7 @@ impl Upcall<'_> {
             Some(patience) => self.enter(&poa, patience, priority)?,
             None => None,
         };
-        let _running = found.begin(self.incoming.core, &poa);
+        let _running = found.begin(core, &poa);
         let call = Call {
             incoming: &self.incoming,
             poa: &poa,
@@ -304,19 +300,18 @@ impl Upcall<'_> {
         poa: &Poa,
         priority: Option<Priority>,
     ) -> Result<Option<Priority>, UpcallError> {
-        let may_be_here =
-            || poa.thread_model() != ThreadModel::MainThread || self.incoming.core.main.is_here();
-        let (may, here) = match self.thread.role {
-            Role::Main => (true, priority),
-            Role::Lane => (may_be_here(), priority),
-            Role::LaneAt(ordered) => (may_be_here(), Some(ordered)),
-            Role::Caller => {
-                let may = may_be_here() && is_lane_of(self.incoming.core, poa, priority);
-                (may, priority)
-            }
-        };
-        may.then_some(here)
-            .ok_or(UpcallError::ByAnotherThread(priority))
+        if poa.thread_model() == ThreadModel::MainThread
+            && self.thread.role != Role::Main
+            && !self.incoming.core.main.is_here()
+        {
+            return Err(UpcallError::ByAnotherThread(priority));
+        }
+        match self.thread.role {
+            Role::Main | Role::Lane => Ok(priority),
+            Role::LaneAt(ordered) => Ok(Some(ordered)),
+            Role::Caller if is_lane_of(self.incoming.core, poa, priority) => Ok(priority),
+            Role::Caller => Err(UpcallError::ByAnotherThread(priority)),
+        }
     }
 }
 

@@ -89,11 +89,14 @@ impl Transform {
         priority: Option<Priority>,
         object_id: &[u8],
     ) -> Result<Option<Priority>, SystemException> {
-        match (self.0.get(), priority) {
-            (Some(transform), Some(priority)) => {
-                ask_application(|| transform.inbound(priority, object_id)).map(Some)
+        let Some(wanted) = priority else {
+            return Ok(None);
+        };
+        match self.0.get() {
+            Some(transform) => {
+                ask_application(|| transform.inbound(wanted, object_id)).map(Some)
             }
-            _ => Ok(priority),
+            None => Ok(priority),
         }
     }
 }
