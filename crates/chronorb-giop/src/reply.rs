@@ -104,7 +104,16 @@ fn start_by_parts(
 const USUAL_START: [u8; HEADER_LEN + 12] = {
     let mut octets = [0; HEADER_LEN + 12];
     let endian = Endian::NATIVE.is_little() as u8;
-    let start = [b'G', b'I', b'O', b'P', 1, 2, endian, MessageType::Reply as u8];
+    let start = [
+        b'G',
+        b'I',
+        b'O',
+        b'P',
+        1,
+        2,
+        endian,
+        MessageType::Reply as u8,
+    ];
     octets.split_at_mut(start.len()).0.copy_from_slice(&start);
     octets
 };

@@ -292,7 +292,10 @@ mod tests {
         let key = table.insert(named, |_| name(2)).expect("there is room");
         assert_eq!(found(2, Some(key)), Some(name(2)), "it is back");
         assert_eq!(table.len(), 251);
-        assert!(table.at(keys[2], &epoch::enter(), drop).is_none(), "and not where it was");
+        assert!(
+            table.at(keys[2], &epoch::enter(), drop).is_none(),
+            "and not where it was"
+        );
     }
 
     #[test]

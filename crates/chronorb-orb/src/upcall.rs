@@ -294,7 +294,7 @@ impl Upcall<'_> {
 
     /// The priority at which the thread serves a request to which the POA gives `priority`; an
     /// error if another thread has to serve it.
-    #[inline]
+    #[inline(always)]
     fn priority_here(
         &self,
         poa: &Poa,

@@ -204,7 +204,7 @@ impl InvocationGuard {
         Self::begin(poa.core(), poa, Target::None)
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin(core: &Core, poa: &Poa, target: Target) -> Self {
         let is_inner = INNERMOST.with(|innermost| innermost.orb.get()) != NO_UPCALL.orb;
         if is_inner {

@@ -99,7 +99,7 @@ impl RequestServant<'_> {
 
     /// Notes that the calling thread serves a request for it, for
     /// [`PoaCurrent`](super::PoaCurrent).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&self, core: &Core, poa: &Poa) -> InvocationGuard {
         match self {
             Self::Active(active) => InvocationGuard::active(core, poa, active.key()),

@@ -50,7 +50,7 @@ impl Deref for PoaRef<'_> {
 }
 
 impl Drop for PoaRef<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(poa) = self.slot.take().and_then(SlotRef::release) {
             poa.release_hold();
@@ -288,7 +288,7 @@ impl Deref for ActiveRef<'_> {
 }
 
 impl Drop for ActiveRef<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(active) = self.slot.take().and_then(SlotRef::release) {
             self.poa.give_back(active);

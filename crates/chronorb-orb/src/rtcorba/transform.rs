@@ -83,7 +83,7 @@ impl Transform {
     ///
     /// # Errors
     /// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn inbound(
         &self,
         priority: Option<Priority>,
@@ -93,9 +93,7 @@ impl Transform {
             return Ok(None);
         };
         match self.0.get() {
-            Some(transform) => {
-                ask_application(|| transform.inbound(wanted, object_id)).map(Some)
-            }
+            Some(transform) => ask_application(|| transform.inbound(wanted, object_id)).map(Some),
             None => Ok(priority),
         }
     }

@@ -150,7 +150,13 @@ impl<T> Slots<T> {
     /// [`get_or_inherit`](Self::get_or_inherit).
     pub fn get_held_or_inherit(&self, key: Key, heir: impl FnOnce(T)) -> Option<SlotRef<'_, T>> {
         let wanted = LIVE | DYING;
-        self.enter(key.index, Some(key.generation), wanted, &epoch::enter(), heir)
+        self.enter(
+            key.index,
+            Some(key.generation),
+            wanted,
+            &epoch::enter(),
+            heir,
+        )
     }
 
     /// Removes the value of `key`: [`get`](Self::get) does not find it from now on.
