@@ -66,8 +66,10 @@ impl Context<'_> {
         self.core.at(Stage::Dispatch);
         let host = Some(self.host.begin());
         // Made in place, since it is large.
-        let mut arguments = None;
-        let body = arguments.insert(message.decoder(self.request, self.arena).with_host(host));
+        let mut arguments = Some(message.decoder(self.request, self.arena).with_host(host));
+        let Some(body) = &mut arguments else {
+            return Err(End::Malformed);
+        };
         let header = match places {
             None => RequestHeader::decode(body, message.protocol),
             Some(places) => places.header(body),
