@@ -132,9 +132,9 @@ impl Context<'_> {
         };
         if let Err(error) = served {
             match conclude_error(self.core, self.at, error, &mut reply)? {
-                Unserved::Answered => {}
-                Unserved::Dropped => return Ok(MessageOutcome::NoReply),
-                Unserved::HandOff(to) => {
+                UnservedOutcome::Answered => {}
+                UnservedOutcome::Dropped => return Ok(MessageOutcome::NoReply),
+                UnservedOutcome::HandOff(to) => {
                     let places = arguments.and_then(|arguments| {
                         HeaderPlaces::of(&header, arguments, message.protocol)
                     });
@@ -266,10 +266,10 @@ impl KnownContexts {
 }
 
 /// The end of a request that no servant has served.
-enum Unserved {
+enum UnservedOutcome {
     /// The reply has the answer.
     Answered,
-    /// It has no reply.
+    /// The request has no reply.
     Dropped,
     HandOff(HandOffTarget),
 }
@@ -282,29 +282,31 @@ fn conclude_error(
     at: At<'_>,
     error: UpcallError,
     reply: &mut ReplyWriter<'_>,
-) -> Result<Unserved, End> {
+) -> Result<UnservedOutcome, End> {
     let answered = match error {
         UpcallError::ByAnotherThread(_) if core.main.is_full() => reply.system_exception(DISCARDED),
         UpcallError::ByAnotherThread(priority) => {
-            return Ok(Unserved::HandOff(HandOffTarget::MainThread(priority)));
+            return Ok(UnservedOutcome::HandOff(HandOffTarget::MainThread(
+                priority,
+            )));
         }
         UpcallError::Parked(..) if at.lane.parking.is_full() => reply.system_exception(DISCARDED),
         UpcallError::Parked(place, closed, priority) => {
             let target = HandOffTarget::Parking(place, closed, priority);
-            return Ok(Unserved::HandOff(target));
+            return Ok(UnservedOutcome::HandOff(target));
         }
         // A request that is refused because the ORB ends was not begun: after the goodbye that
         // follows, the client sends it again elsewhere or later.
         UpcallError::Exception(exception)
             if exception.completed == CompletionStatus::No && core.check_running().is_err() =>
         {
-            return Ok(Unserved::Dropped);
+            return Ok(UnservedOutcome::Dropped);
         }
         UpcallError::Exception(exception) => reply.system_exception(exception),
         UpcallError::Forward(target) => reply.location_forward(target.ior()),
     };
     answered.map_err(|_| End::Lost)?;
-    Ok(Unserved::Answered)
+    Ok(UnservedOutcome::Answered)
 }
 
 /// Writes the location of an object: here, where it is registered, unknown, or an exception.
