@@ -5,7 +5,6 @@
 use chronorb_cdr::{CdrError, Decoder, Encoder, Endian};
 
 use crate::encapsulation::Reader;
-use crate::header::giop_header;
 use crate::request::align_body;
 use crate::{
     HEADER_LEN, MessageHeader, MessageProtocol, MessageType, Protocol, ServiceContext, Version,
@@ -80,22 +79,44 @@ pub(crate) fn start_giop(
     version: Version,
     header: &ReplyHeader<'_>,
 ) -> Result<(), CdrError> {
-    if version < Version::V1_2 || !header.contexts.is_empty() {
-        version.write_header(e, MessageType::Reply)?;
-        return header.encode_giop(e, version);
+    if version != Version::V1_2 || !header.contexts.is_empty() || e.endian() != Endian::NATIVE {
+        return start_by_parts(e, version, header);
     }
     // The usual one in one go: id, status and the number of contexts, which is none.
-    let mut octets = [0; HEADER_LEN + 12];
-    octets[..HEADER_LEN].copy_from_slice(&giop_header(e, version, MessageType::Reply));
-    let words = [header.request_id, header.status as u32];
-    for (place, word) in octets[HEADER_LEN..].chunks_exact_mut(4).zip(words) {
-        place.copy_from_slice(&match e.endian() {
-            Endian::Big => word.to_be_bytes(),
-            Endian::Little => word.to_le_bytes(),
-        });
-    }
+    let mut octets = USUAL_START;
+    octets[HEADER_LEN..HEADER_LEN + 4].copy_from_slice(&header.request_id.to_ne_bytes());
+    octets[HEADER_LEN + 4..HEADER_LEN + 8].copy_from_slice(&(header.status as u32).to_ne_bytes());
     e.write_octets(&octets)
 }
+
+#[inline(never)]
+fn start_by_parts(
+    e: &mut Encoder<'_>,
+    version: Version,
+    header: &ReplyHeader<'_>,
+) -> Result<(), CdrError> {
+    version.write_header(e, MessageType::Reply)?;
+    header.encode_giop(e, version)
+}
+
+/// A reply of GIOP 1.2 in the byte order of this machine, without contexts; size, id and status are
+/// to be filled in.
+const USUAL_START: [u8; HEADER_LEN + 12] = {
+    let mut octets = [0; HEADER_LEN + 12];
+    let endian = Endian::NATIVE.is_little() as u8;
+    let start = [
+        b'G',
+        b'I',
+        b'O',
+        b'P',
+        1,
+        2,
+        endian,
+        MessageType::Reply as u8,
+    ];
+    octets.split_at_mut(start.len()).0.copy_from_slice(&start);
+    octets
+};
 
 impl<'a> ReplyHeader<'a> {
     /// Reads the header of a reply, and leaves the decoder at the body.

@@ -379,8 +379,11 @@ impl<'f> ReplyWriter<'f> {
         finish_message(self.encoder.frame_mut());
     }
 
+    #[inline]
     fn begin(&mut self, status: ReplyStatus) -> Result<(), SystemException> {
-        self.encoder.truncate(0);
+        if !self.encoder.frame().is_empty() {
+            self.encoder.truncate(0);
+        }
         let header = ReplyHeader {
             request_id: self.request_id,
             status,
@@ -388,8 +391,12 @@ impl<'f> ReplyWriter<'f> {
         };
         start_reply(&mut self.encoder, self.protocol, &header)?;
         self.header_end = self.encoder.position();
-        self.protocol.pad_reply(&mut self.encoder)?;
-        self.body_start = self.encoder.position();
+        self.body_start = self.header_end;
+        // No protocol aligns a body to more.
+        if !self.header_end.is_multiple_of(8) {
+            self.protocol.pad_reply(&mut self.encoder)?;
+            self.body_start = self.encoder.position();
+        }
         Ok(())
     }
 }

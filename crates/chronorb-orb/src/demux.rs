@@ -4,6 +4,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use chronorb_rt::epoch::EpochGuard;
 use chronorb_rt::{Full, HashIndex, Key, RemoveOutcome, SlotRef, Slots};
 
 /// The strategy by which a request finds its POA or object.
@@ -52,8 +53,13 @@ impl<T: DirectoryEntry> Directory<T> {
 
     /// The entry in a slot, unless it was removed. Wait-free.
     #[inline]
-    pub(crate) fn at(&self, key: Key, orphans: impl Fn(T)) -> Option<SlotRef<'_, T>> {
-        self.slots.get_or_inherit(key, orphans)
+    pub(crate) fn at(
+        &self,
+        key: Key,
+        reading: &EpochGuard,
+        orphans: impl Fn(T),
+    ) -> Option<SlotRef<'_, T>> {
+        self.slots.get_within(key, reading, orphans)
     }
 
     /// The present entry in the slot of this index. Wait-free.
@@ -77,25 +83,19 @@ impl<T: DirectoryEntry> Directory<T> {
         &self,
         slot: Option<Key>,
         name: &[u8],
+        reading: &EpochGuard,
         orphans: impl Fn(T) + Copy,
     ) -> Option<SlotRef<'_, T>> {
-        match self.strategy {
-            Demultiplexing::Active => {
-                if let Some(key) = slot
-                    && let Some(guessed) = self.at(key, orphans)
-                {
-                    if is_same(guessed.name(), name) {
-                        return Some(guessed);
-                    }
-                    guessed.release().map(orphans);
-                }
-                self.find_named(name, orphans)
+        if self.strategy == Demultiplexing::Active
+            && let Some(key) = slot
+            && let Some(guessed) = self.at(key, reading, orphans)
+        {
+            if is_same(guessed.name(), name) {
+                return Some(guessed);
             }
-            Demultiplexing::DynamicHash => self.find_named(name, orphans),
-            Demultiplexing::LinearSearch => {
-                (0..self.slots.bound()).find_map(|index| self.named_at(index, name, orphans))
-            }
+            guessed.release().map(orphans);
         }
+        self.search(name, orphans)
     }
 
     /// Whether an entry was inserted with this name. The caller holds the owner's lock.
@@ -143,7 +143,17 @@ impl<T: DirectoryEntry> Directory<T> {
         self.slots.readers(key)
     }
 
+    /// The entry of a name whose slot is not known.
     #[inline(never)]
+    fn search(&self, name: &[u8], orphans: impl Fn(T) + Copy) -> Option<SlotRef<'_, T>> {
+        match self.strategy {
+            Demultiplexing::Active | Demultiplexing::DynamicHash => self.find_named(name, orphans),
+            Demultiplexing::LinearSearch => {
+                (0..self.slots.bound()).find_map(|index| self.named_at(index, name, orphans))
+            }
+        }
+    }
+
     fn find_named(&self, name: &[u8], orphans: impl Fn(T) + Copy) -> Option<SlotRef<'_, T>> {
         if self.names.is_empty() {
             return None;
@@ -235,6 +245,8 @@ mod tests {
     use std::cell::Cell;
     use std::collections::HashSet;
 
+    use chronorb_rt::epoch;
+
     use super::*;
 
     impl DirectoryEntry for String {
@@ -257,7 +269,7 @@ mod tests {
             .map(|n| table.insert(named, |_| name(n)).expect("there is room"))
             .collect();
         let found = |n: u32, slot| {
-            let entry = table.find(slot, name(n).as_bytes(), drop);
+            let entry = table.find(slot, name(n).as_bytes(), &epoch::enter(), drop);
             entry.map(|entry| entry.to_string())
         };
         let wrong_slot = Some(keys[7]);
@@ -280,7 +292,10 @@ mod tests {
         let key = table.insert(named, |_| name(2)).expect("there is room");
         assert_eq!(found(2, Some(key)), Some(name(2)), "it is back");
         assert_eq!(table.len(), 251);
-        assert!(table.at(keys[2], drop).is_none(), "and not where it was");
+        assert!(
+            table.at(keys[2], &epoch::enter(), drop).is_none(),
+            "and not where it was"
+        );
     }
 
     #[test]
@@ -319,7 +334,7 @@ mod tests {
         }
         comparisons.set(0);
         for name in names {
-            assert!(table.find(None, &name, drop).is_some());
+            assert!(table.find(None, &name, &epoch::enter(), drop).is_some());
         }
         // Two of them may collide by chance, but not many.
         let most = names.len() as u32 + 2;

@@ -113,12 +113,8 @@ impl Upcall<'_> {
             return Err(NO_SUCH_ADAPTER.into());
         };
         let mut reading = epoch::enter();
-        let poa = match self
-            .incoming
-            .core
-            .poas
-            .find(self.incoming.core.incarnation, &key)
-        {
+        let core = self.incoming.core;
+        let poa = match core.poas.find_within(&reading, core.incarnation, &key) {
             Some(poa) if poa.is_open() => poa,
             Some(poa) if poa.is_guarded() => {
                 // An authorizer may take long, and must not delay the reclamation of memory.
@@ -136,9 +132,9 @@ impl Upcall<'_> {
             }
         };
         if !matches!(self.thread.role, Role::Caller) {
-            self.incoming.core.at(Stage::Find);
+            core.at(Stage::Find);
         }
-        let active = poa.find(key.hint, key.id);
+        let active = poa.find_within(&reading, key.hint, key.id);
         drop(reading);
         if let Some(propagated) = self.propagated
             && poa.is_above_ceiling(propagated, self.ceiling)
@@ -148,8 +144,8 @@ impl Upcall<'_> {
         let (priority, own) =
             poa.priority_of_request(active.as_deref(), key.id, self.propagated, self.ceiling);
         let priority = self.priority_here(&poa, priority)?;
-        let priority = self.incoming.core.rt.transform.inbound(priority, key.id)?;
-        let _priority = PriorityGuard::enter(self.incoming.core, &self.thread.own, priority)?;
+        let priority = core.rt.transform.inbound(priority, key.id)?;
+        let _priority = PriorityGuard::enter(core, &self.thread.own, priority)?;
         let patience = if poa.is_serial() {
             Some(self.patience_for(&poa, priority)?)
         } else {
@@ -163,7 +159,7 @@ impl Upcall<'_> {
             Some(patience) => self.enter(&poa, patience, priority)?,
             None => None,
         };
-        let _running = found.begin(self.incoming.core, &poa);
+        let _running = found.begin(core, &poa);
         let call = Call {
             incoming: &self.incoming,
             poa: &poa,
@@ -298,25 +294,24 @@ impl Upcall<'_> {
 
     /// The priority at which the thread serves a request to which the POA gives `priority`; an
     /// error if another thread has to serve it.
-    #[inline]
+    #[inline(always)]
     fn priority_here(
         &self,
         poa: &Poa,
         priority: Option<Priority>,
     ) -> Result<Option<Priority>, UpcallError> {
-        let may_be_here =
-            || poa.thread_model() != ThreadModel::MainThread || self.incoming.core.main.is_here();
-        let (may, here) = match self.thread.role {
-            Role::Main => (true, priority),
-            Role::Lane => (may_be_here(), priority),
-            Role::LaneAt(ordered) => (may_be_here(), Some(ordered)),
-            Role::Caller => {
-                let may = may_be_here() && is_lane_of(self.incoming.core, poa, priority);
-                (may, priority)
-            }
-        };
-        may.then_some(here)
-            .ok_or(UpcallError::ByAnotherThread(priority))
+        if poa.thread_model() == ThreadModel::MainThread
+            && self.thread.role != Role::Main
+            && !self.incoming.core.main.is_here()
+        {
+            return Err(UpcallError::ByAnotherThread(priority));
+        }
+        match self.thread.role {
+            Role::Main | Role::Lane => Ok(priority),
+            Role::LaneAt(ordered) => Ok(Some(ordered)),
+            Role::Caller if is_lane_of(self.incoming.core, poa, priority) => Ok(priority),
+            Role::Caller => Err(UpcallError::ByAnotherThread(priority)),
+        }
     }
 }
 
@@ -355,13 +350,16 @@ impl Body for Dispatch<'_, '_, '_> {
     where
         Self: 'c,
     {
-        let taken: Option<Decoder<'c>> = self.arguments.take();
-        let mut arguments = taken.ok_or(SystemException::no(SystemExceptionKind::Internal, 0))?;
+        let Some(mut arguments): Option<Decoder<'c>> = self.arguments.take() else {
+            return Err(SystemException::no(SystemExceptionKind::Internal, 0));
+        };
         if let Some(core) = self.core {
             core.at(Stage::Upcall);
         }
         let reply = &mut *self.reply;
-        if let Some(result) = implicit(servant, call.operation(), &mut arguments, reply) {
+        if call.operation().first() == Some(&b'_')
+            && let Some(result) = implicit(servant, call.operation(), &mut arguments, reply)
+        {
             return result;
         }
         if let Some(answer) = self.answer_early {
@@ -383,15 +381,13 @@ impl Body for Dispatch<'_, '_, '_> {
 
 /// Operations that every object has (CORBA 3.3 part 2, 9.4.2.2); their names begin with `_`, like
 /// those of attributes.
+#[inline(never)]
 fn implicit(
     servant: &dyn Skeleton,
     operation: &[u8],
     body: &mut Decoder<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Option<Result<(), SystemException>> {
-    if operation.first() != Some(&b'_') {
-        return None;
-    }
     let mut answer = |write: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>| {
         write(reply.normal()?).map_err(reply_error)
     };

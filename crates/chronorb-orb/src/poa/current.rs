@@ -204,11 +204,11 @@ impl InvocationGuard {
         Self::begin(poa.core(), poa, Target::None)
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin(core: &Core, poa: &Poa, target: Target) -> Self {
         let is_inner = INNERMOST.with(|innermost| innermost.orb.get()) != NO_UPCALL.orb;
         if is_inner {
-            with(&OUTER, |outer| outer.push(Innermost::get()));
+            enclose();
         }
         Innermost::set(Upcall {
             orb: core.number,
@@ -225,18 +225,32 @@ impl InvocationGuard {
 impl Drop for InvocationGuard {
     #[inline]
     fn drop(&mut self) {
-        if self.is_inner {
-            let outer = with(&OUTER, Vec::pop).flatten();
-            Innermost::set(outer.unwrap_or(NO_UPCALL));
+        if self.is_inner || self.is_passing {
+            self.leave();
         } else {
             INNERMOST.with(|innermost| innermost.orb.set(NO_UPCALL.orb));
         }
+    }
+}
+
+impl InvocationGuard {
+    /// Goes back to the enclosing request, and forgets a target that the POA does not remember.
+    #[inline(never)]
+    fn leave(&self) {
+        let outer = self.is_inner.then(|| with(&OUTER, Vec::pop).flatten());
+        Innermost::set(outer.flatten().unwrap_or(NO_UPCALL));
         if self.is_passing {
             // Dropping it may run application code, which may access this list.
             let passed = with(&PASSING, Vec::pop);
             drop(passed);
         }
     }
+}
+
+/// Keeps the innermost request for the end of one within it.
+#[cold]
+fn enclose() {
+    with(&OUTER, |outer| outer.push(Innermost::get()));
 }
 
 /// Whether the calling thread serves a request of this ORB, or is in a servant manager of it.

@@ -99,23 +99,26 @@ impl RequestServant<'_> {
 
     /// Notes that the calling thread serves a request for it, for
     /// [`PoaCurrent`](super::PoaCurrent).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&self, core: &Core, poa: &Poa) -> InvocationGuard {
         match self {
             Self::Active(active) => InvocationGuard::active(core, poa, active.key()),
-            Self::Transient(passing) => {
-                let target = PassedTarget {
-                    id: passing.id.clone(),
-                    servant: passing.shared().clone(),
-                    priority: passing.priority,
-                };
-                InvocationGuard::passing(poa, target)
-            }
+            Self::Transient(passing) => passing.begin(poa),
         }
     }
 }
 
 impl TransientServant<'_> {
+    #[inline(never)]
+    fn begin(&self, poa: &Poa) -> InvocationGuard {
+        let target = PassedTarget {
+            id: self.id.clone(),
+            servant: self.shared().clone(),
+            priority: self.priority,
+        };
+        InvocationGuard::passing(poa, target)
+    }
+
     fn shared(&self) -> &Servant {
         let servant = match &self.kind {
             Kind::Default(servant) => servant.slot.as_deref(),

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chronorb_giop::SystemException;
+use chronorb_rt::epoch::{self, EpochGuard};
 use chronorb_rt::{Full, Key, PiMutex, RemoveOutcome, SlotRef};
 
 use super::code::KeyCodes;
@@ -49,7 +50,7 @@ impl Deref for PoaRef<'_> {
 }
 
 impl Drop for PoaRef<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(poa) = self.slot.take().and_then(SlotRef::release) {
             poa.release_hold();
@@ -126,15 +127,25 @@ impl PoaTable {
     }
 
     /// The POA that a key names. Wait-free.
-    #[inline]
     pub(crate) fn find(&self, incarnation: u64, key: &ObjectKey<'_>) -> Option<PoaRef<'_>> {
+        self.find_within(&epoch::enter(), incarnation, key)
+    }
+
+    /// As [`find`](Self::find), for callers that have entered the epoch.
+    #[inline]
+    pub(crate) fn find_within(
+        &self,
+        reading: &EpochGuard,
+        incarnation: u64,
+        key: &ObjectKey<'_>,
+    ) -> Option<PoaRef<'_>> {
         let slot = match key.poa {
             PoaKey::Place {
                 incarnation: of,
                 key,
-            } => (of == incarnation).then(|| self.live.at(key, ORPHANS))?,
+            } => (of == incarnation).then(|| self.live.at(key, reading, ORPHANS))?,
             PoaKey::Path { place, path, .. } => {
-                let found = self.live.find(None, path, ORPHANS);
+                let found = self.live.find(None, path, reading, ORPHANS);
                 let found = PoaRef { slot: Some(found?) };
                 let is_meant = match place {
                     None => found.is_persistent(),
@@ -277,7 +288,7 @@ impl Deref for ActiveRef<'_> {
 }
 
 impl Drop for ActiveRef<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(active) = self.slot.take().and_then(SlotRef::release) {
             self.poa.give_back(active);
@@ -287,8 +298,18 @@ impl Drop for ActiveRef<'_> {
 
 impl Poa {
     /// The active object of an id. Wait-free.
-    #[inline]
     pub(crate) fn find(&self, hint: Hint, id: &[u8]) -> Option<ActiveRef<'_>> {
+        self.find_within(&epoch::enter(), hint, id)
+    }
+
+    /// As [`find`](Self::find), for callers that have entered the epoch.
+    #[inline]
+    pub(crate) fn find_within(
+        &self,
+        reading: &EpochGuard,
+        hint: Hint,
+        id: &[u8],
+    ) -> Option<ActiveRef<'_>> {
         let place = match hint {
             Hint::Slot(key) => Some(key),
             // Ids of the POA's own making are slots, also in keys that name the POA by its path.
@@ -296,7 +317,7 @@ impl Poa {
             Hint::Hash(_) | Hint::None => slot(id),
         };
         let orphans = |active| self.give_back(active);
-        let found = self.inner.objects.find(place, id, orphans)?;
+        let found = self.inner.objects.find(place, id, reading, orphans)?;
         Some(self.in_use(found))
     }
 

@@ -98,12 +98,18 @@ impl OwnPriority {
 pub(crate) struct PriorityGuard {
     own: Option<Priority>,
     during: Option<Priority>,
+    /// Set where the request is within another one, or has another priority than the thread.
+    outer: Option<Outer>,
+    /// The scheduling that the thread was made with.
+    made_with: Option<Scheduling>,
+}
+
+/// The state of a thread before a request.
+struct Outer {
     /// The previous scheduling of the thread, if the request's native priority differs from it.
     native: Option<Scheduling>,
     /// [`BEFORE`] of the upcall that this one is within.
-    outer: Option<Scheduling>,
-    /// The scheduling that the thread was made with.
-    made_with: Option<Scheduling>,
+    before: Option<Scheduling>,
 }
 
 impl PriorityGuard {
@@ -114,23 +120,55 @@ impl PriorityGuard {
         own: &OwnPriority,
         wanted: Option<Priority>,
     ) -> Result<Self, SystemException> {
-        let native = match wanted {
-            Some(priority) if wanted != own.priority => Self::change(core, own, priority)?,
-            _ => None,
+        let is_own = wanted.is_none() || wanted == own.priority;
+        let outer = if is_own && BEFORE.get().is_none() {
+            None
+        } else {
+            Some(Outer::enter(core, own, wanted.filter(|_| !is_own))?)
         };
         let during = wanted.or(own.priority);
-        PRIORITY.with(|priority| priority.set(during));
-        let outer = BEFORE.with(Cell::get);
-        if outer.is_some() {
-            BEFORE.set(None);
-        }
+        PRIORITY.set(during);
         Ok(Self {
             own: own.priority,
             during,
-            native,
             outer,
             made_with: own.scheduling,
         })
+    }
+
+    /// Takes back what the request, or its servant, has changed.
+    #[cold]
+    #[inline(never)]
+    fn restore(&self, present: Option<Priority>) {
+        let before = BEFORE.get();
+        // It may have set another one, and then this one again.
+        let changed = present != self.during || before.is_some();
+        let (native, outer) = match &self.outer {
+            Some(outer) => (outer.native, outer.before),
+            None => (None, None),
+        };
+        BEFORE.set(outer);
+        if changed || native.is_some() {
+            // The thread had this scheduling before, so that it is permitted.
+            let before = native.or(self.made_with).or(before);
+            let _ = before.map(set_current);
+        }
+    }
+}
+
+impl Outer {
+    #[inline(never)]
+    fn enter(
+        core: &Core,
+        own: &OwnPriority,
+        other: Option<Priority>,
+    ) -> Result<Self, SystemException> {
+        let native = match other {
+            Some(priority) => Self::change(core, own, priority)?,
+            None => None,
+        };
+        let before = BEFORE.take();
+        Ok(Self { native, before })
     }
 
     /// Gives the thread the native priority of a request. Returns the previous scheduling, if it
@@ -153,17 +191,9 @@ impl PriorityGuard {
 impl Drop for PriorityGuard {
     #[inline]
     fn drop(&mut self) {
-        let present = PRIORITY.with(|priority| priority.replace(self.own));
-        let before = BEFORE.with(Cell::get);
-        // It may have set another one, and then this one again.
-        let changed = present != self.during || before.is_some();
-        if before.is_some() || self.outer.is_some() {
-            BEFORE.set(self.outer);
-        }
-        if changed || self.native.is_some() {
-            // The thread had this scheduling before, so that it is permitted.
-            let before = self.native.or(self.made_with).or(before);
-            let _ = before.map(set_current);
+        let present = PRIORITY.replace(self.own);
+        if present != self.during || self.outer.is_some() || BEFORE.get().is_some() {
+            self.restore(present);
         }
     }
 }

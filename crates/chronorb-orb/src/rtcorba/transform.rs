@@ -83,17 +83,18 @@ impl Transform {
     ///
     /// # Errors
     /// `DATA_CONVERSION` (OMG minor 2) where the transform has none; `INTERNAL` where it panics.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn inbound(
         &self,
         priority: Option<Priority>,
         object_id: &[u8],
     ) -> Result<Option<Priority>, SystemException> {
-        match (self.0.get(), priority) {
-            (Some(transform), Some(priority)) => {
-                ask_application(|| transform.inbound(priority, object_id)).map(Some)
-            }
-            _ => Ok(priority),
+        let Some(wanted) = priority else {
+            return Ok(None);
+        };
+        match self.0.get() {
+            Some(transform) => ask_application(|| transform.inbound(wanted, object_id)).map(Some),
+            None => Ok(priority),
         }
     }
 }

@@ -153,7 +153,7 @@ impl AffinityGuard<'_> {
         deadline: Option<Deadline>,
     ) -> Result<usize, IoError> {
         let left = || deadline.map(|deadline| deadline.remaining().unwrap_or_default());
-        if waiting != WaitPolicy::Block {
+        if !matches!(waiting, WaitPolicy::Block) {
             let bound = waiting.bound().min(left().unwrap_or(Duration::MAX));
             let looked = poll_for(bound, || match self.connection.look(room) {
                 Err(IoError::WouldBlock) if !self.is_called() => None,

@@ -48,6 +48,7 @@ impl<'l> At<'l> {
     }
 
     /// Sends a message. Octets that the peer does not take at once are sent when there is room.
+    #[inline]
     pub(super) fn send(self, message: &[u8]) -> Result<(), LostConnection> {
         if self.connection.send(message)? {
             self.rearm();

@@ -46,8 +46,13 @@ pub(super) struct ServerConnection {
     hung_up: AtomicBool,
     /// Everything that the peer sent has been read.
     ended: AtomicBool,
-    /// Messages in progress.
+    /// Messages in progress, but for that of the thread that has the input.
     at_work: AtomicU32,
+    /// Whether the thread that has the input works on a message. Only that thread changes it, so it
+    /// needs no exchange. Another thread may see it late, as it may see a message late that has
+    /// just arrived; the end of the connection is only found by the thread itself, between
+    /// messages.
+    holder_at_work: AtomicBool,
     /// The lane's tick of the last message, or of the connection itself; with [`HAS_SENT`] once a
     /// whole message has arrived.
     used: AtomicU32,
@@ -92,14 +97,35 @@ pub(super) struct Rank {
     age: u32,
 }
 
-/// A message in progress; dropped when it has been answered. Where the guard is forgotten,
-/// [`ServerConnection::end_work`] ends the work.
+/// A message in progress; dropped when it has been answered.
 #[must_use]
-pub(super) struct WorkGuard<'c>(&'c ServerConnection);
+pub(super) struct WorkGuard<'c> {
+    connection: &'c ServerConnection,
+    /// The thread has the input of the connection until the work has ended.
+    has_input: bool,
+}
+
+impl WorkGuard<'_> {
+    /// Lets the work go on without the guard; [`ServerConnection::end_work`] ends it.
+    pub(super) fn detach(self) {
+        if self.has_input {
+            // The drop of the guard ends the other work, which is counted first.
+            self.connection.at_work.fetch_add(1, Ordering::SeqCst);
+        } else {
+            std::mem::forget(self);
+        }
+    }
+}
 
 impl Drop for WorkGuard<'_> {
+    #[inline]
     fn drop(&mut self) {
-        self.0.end_work();
+        if self.has_input {
+            let at_work = &self.connection.holder_at_work;
+            at_work.store(false, Ordering::Release);
+        } else {
+            self.connection.end_work();
+        }
     }
 }
 
@@ -178,6 +204,7 @@ impl ServerConnection {
             hung_up: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             at_work: AtomicU32::new(0),
+            holder_at_work: AtomicBool::new(false),
             used: AtomicU32::new(used),
             admitted,
             negotiation: Negotiation::default(),
@@ -198,6 +225,28 @@ impl ServerConnection {
     /// answer.
     pub(super) fn begin_work(&self) -> WorkGuard<'_> {
         self.at_work.fetch_add(1, Ordering::SeqCst);
+        self.note_message();
+        WorkGuard {
+            connection: self,
+            has_input: false,
+        }
+    }
+
+    /// Begins work as [`begin_work`](Self::begin_work) does, for a thread that keeps the input
+    /// until it has answered.
+    #[inline]
+    pub(super) fn begin_work_with_input(&self) -> WorkGuard<'_> {
+        self.holder_at_work.store(true, Ordering::Release);
+        self.note_message();
+        WorkGuard {
+            connection: self,
+            has_input: true,
+        }
+    }
+
+    /// Notes that a whole message has arrived.
+    #[inline]
+    fn note_message(&self) {
         let before = self.used.load(Ordering::Relaxed);
         let load = &self.account.load;
         self.used.store(load.tick() | HAS_SENT, Ordering::Relaxed);
@@ -205,10 +254,9 @@ impl ServerConnection {
             // Only the thread that has the input gets here.
             load.count_silent(false);
         }
-        WorkGuard(self)
     }
 
-    /// Ends the work on a message whose guard was forgotten.
+    /// Ends the work on a message whose guard was detached.
     pub(super) fn end_work(&self) {
         self.at_work.fetch_sub(1, Ordering::SeqCst);
     }
@@ -232,6 +280,7 @@ impl ServerConnection {
     /// Whether no message is in progress and no octet is due to the peer.
     pub(super) fn is_quiet(&self) -> bool {
         self.at_work.load(Ordering::SeqCst) == 0
+            && !self.holder_at_work.load(Ordering::Acquire)
             && !self.output_waits.load(Ordering::SeqCst)
             && !self.posted.any()
     }
@@ -274,10 +323,27 @@ impl ServerConnection {
     /// Returns whether octets are kept, so that the connection must be armed for room to send.
     /// Waits neither for the peer nor for another thread: a thread that is already sending also
     /// sends this message.
+    #[inline]
     pub(super) fn send(&self, message: &[u8]) -> Result<bool, LostConnection> {
-        if let Some(output) = self.output.claim() {
+        let Some(mut output) = self.output.claim() else {
+            return self.leave_to_sender(message);
+        };
+        if output.waits() || !self.writer.is_whole() {
             return self.send_by(output, message);
         }
+        // Usually the transport takes the whole message, and no other thread has sent meanwhile.
+        if !output.begin(&*self.transport, message)? || self.posted.any() {
+            return self.conclude(output);
+        }
+        match output.release() {
+            ReleaseOutcome::Done => Ok(false),
+            ReleaseOutcome::Again(output) => self.send_by(output, &[]),
+        }
+    }
+
+    /// Leaves a message to the thread that is sending, or sends it where that has just finished.
+    #[cold]
+    fn leave_to_sender(&self, message: &[u8]) -> Result<bool, LostConnection> {
         self.posted.post(message)?;
         match self.output.claim() {
             Some(output) => self.send_by(output, &[]),
@@ -330,12 +396,18 @@ impl ServerConnection {
     }
 
     /// Sends as the only sending thread, until no other thread has asked for more.
+    #[inline(never)]
     fn send_by(
         &self,
         mut output: BatonGuard<'_, Output>,
         message: &[u8],
     ) -> Result<bool, LostConnection> {
         self.write(&mut output, message)?;
+        self.conclude(output)
+    }
+
+    /// Sends what other threads have posted, and releases the output.
+    fn conclude(&self, mut output: BatonGuard<'_, Output>) -> Result<bool, LostConnection> {
         loop {
             // The release does not report claims that failed before this thread's own claim.
             self.write_posted(&mut output)?;

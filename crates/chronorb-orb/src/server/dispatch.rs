@@ -43,7 +43,7 @@ pub(super) struct Context<'w> {
     pub(super) arena: &'w Arena,
     pub(super) request: &'w mut Frame,
     pub(super) reply: &'w mut Frame,
-    pub(super) thread: Thread,
+    pub(super) thread: &'w Thread,
 }
 
 /// The result of handling a message.
@@ -64,28 +64,32 @@ impl Context<'_> {
         places: Option<&HeaderPlaces>,
     ) -> Result<MessageOutcome, End> {
         self.core.at(Stage::Dispatch);
-        let body = message.decoder(self.request, self.arena);
-        let mut body = body.with_host(Some(self.host.begin()));
+        let host = Some(self.host.begin());
+        // Made in place, since it is large.
+        let mut arguments = Some(message.decoder(self.request, self.arena).with_host(host));
+        let Some(body) = &mut arguments else {
+            return Err(End::Malformed);
+        };
         let header = match places {
-            None => RequestHeader::decode(&mut body, message.protocol),
-            Some(places) => places.header(&mut body),
+            None => RequestHeader::decode(body, message.protocol),
+            Some(places) => places.header(body),
         };
         #[cfg_attr(not(feature = "diop"), expect(unused_mut))]
-        let mut header = header.map_err(|_| End::Malformed)?;
-        let announced = learn_announced(self.at.connection, &header, message);
-        body.set_text(self.at.connection.text(message.version()));
-
-        let priority = propagated_priority(&header);
-        let echo = priority
-            .ok()
-            .flatten()
-            .map(|p| contexts::encode_priority(p.value()));
-        let echo = echo.as_ref().map(|data| ServiceContext {
+        let Ok(mut header) = header else {
+            return Err(End::Malformed);
+        };
+        let known = if header.contexts.is_empty() {
+            KnownContexts::NONE
+        } else {
+            KnownContexts::read(self.core, self.at.connection, &header, message)
+        };
+        let text = self.at.connection.text(message.version());
+        body.set_text(text);
+        let echo = known.echo.as_ref().map(|data| ServiceContext {
             id: contexts::RT_CORBA_PRIORITY,
             data,
         });
-        let agrees = agree_to_lite(self.core, self.at.connection, &header);
-        let reply_contexts: &[ServiceContext<'_>] = match (echo, agrees) {
+        let reply_contexts: &[ServiceContext<'_>] = match (echo, known.agrees) {
             (None, false) => &[],
             (None, true) => &[AGREED],
             (Some(echo), false) => &[echo],
@@ -95,7 +99,7 @@ impl Context<'_> {
             self.reply,
             message.protocol,
             header.request_id,
-            self.at.connection.text(message.version()),
+            text,
             reply_contexts,
         );
         if header.response == ResponseFlags::SyncWithTarget && self.at.connection.gathers() {
@@ -119,52 +123,24 @@ impl Context<'_> {
             at: self.at,
             header: &header,
         };
-        let mut arguments = Some(body);
-        let served = match announced.and(priority) {
+        let served = match known.propagated {
             Ok(propagated) => {
                 let (arena, thread) = (self.arena, self.thread);
                 request.serve(arena, thread, propagated, &mut arguments, &mut reply)
             }
             Err(exception) => Err(exception.into()),
         };
-        let to = match served {
-            Ok(()) => None,
-            Err(UpcallError::ByAnotherThread(_)) if self.core.main.is_full() => {
-                reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
-                None
+        if let Err(error) = served {
+            match conclude_error(self.core, self.at, error, &mut reply)? {
+                UnservedOutcome::Answered => {}
+                UnservedOutcome::Dropped => return Ok(MessageOutcome::NoReply),
+                UnservedOutcome::HandOff(to) => {
+                    let places = arguments.and_then(|arguments| {
+                        HeaderPlaces::of(&header, arguments, message.protocol)
+                    });
+                    return Ok(MessageOutcome::HandOff(HandOff::new(to, places)));
+                }
             }
-            Err(UpcallError::ByAnotherThread(priority)) => {
-                Some(HandOffTarget::MainThread(priority))
-            }
-            Err(UpcallError::Parked(..)) if self.at.lane.parking.is_full() => {
-                reply.system_exception(DISCARDED).map_err(|_| End::Lost)?;
-                None
-            }
-            Err(UpcallError::Parked(place, closed, priority)) => {
-                Some(HandOffTarget::Parking(place, closed, priority))
-            }
-            // A request that is refused because the ORB ends was not begun: after the goodbye that
-            // follows, the client sends it again elsewhere or later.
-            Err(UpcallError::Exception(exception))
-                if exception.completed == CompletionStatus::No
-                    && self.core.check_running().is_err() =>
-            {
-                return Ok(MessageOutcome::NoReply);
-            }
-            Err(UpcallError::Exception(exception)) => {
-                reply.system_exception(exception).map_err(|_| End::Lost)?;
-                None
-            }
-            Err(UpcallError::Forward(target)) => {
-                let forwarded = reply.location_forward(target.ior());
-                forwarded.map_err(|_| End::Lost)?;
-                None
-            }
-        };
-        if let Some(to) = to {
-            let places = arguments
-                .and_then(|arguments| HeaderPlaces::of(&header, arguments, message.protocol));
-            return Ok(MessageOutcome::HandOff(HandOff::new(to, places)));
         }
         let answered = match header.response {
             ResponseFlags::None => false,
@@ -251,6 +227,86 @@ impl Context<'_> {
         written.map_err(|_| End::Lost)?;
         Ok(MessageOutcome::Answered)
     }
+}
+
+/// The requests that the service contexts of a request make of the server.
+struct KnownContexts {
+    /// The priority of the request, or the exception that a malformed context causes.
+    propagated: Result<Option<Priority>, SystemException>,
+    /// The priority, for the reply.
+    echo: Option<[u8; 4]>,
+    /// Whether the reply agrees to GIOPlite.
+    agrees: bool,
+}
+
+impl KnownContexts {
+    const NONE: Self = Self {
+        propagated: Ok(None),
+        echo: None,
+        agrees: false,
+    };
+
+    /// Reads the contexts, and notes those that concern the connection.
+    #[inline(never)]
+    fn read(
+        core: &Core,
+        connection: &ServerConnection,
+        header: &RequestHeader<'_>,
+        message: MessageHeader,
+    ) -> Self {
+        let announced = learn_announced(connection, header, message);
+        let priority = propagated_priority(header);
+        let echo = priority.ok().flatten();
+        Self {
+            propagated: announced.and(priority),
+            echo: echo.map(|priority| contexts::encode_priority(priority.value())),
+            agrees: agree_to_lite(core, connection, header),
+        }
+    }
+}
+
+/// The end of a request that no servant has served.
+enum UnservedOutcome {
+    /// The reply has the answer.
+    Answered,
+    /// The request has no reply.
+    Dropped,
+    HandOff(HandOffTarget),
+}
+
+/// Answers a request that was not served, unless another thread has to serve it.
+#[cold]
+#[inline(never)]
+fn conclude_error(
+    core: &Core,
+    at: At<'_>,
+    error: UpcallError,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<UnservedOutcome, End> {
+    let answered = match error {
+        UpcallError::ByAnotherThread(_) if core.main.is_full() => reply.system_exception(DISCARDED),
+        UpcallError::ByAnotherThread(priority) => {
+            return Ok(UnservedOutcome::HandOff(HandOffTarget::MainThread(
+                priority,
+            )));
+        }
+        UpcallError::Parked(..) if at.lane.parking.is_full() => reply.system_exception(DISCARDED),
+        UpcallError::Parked(place, closed, priority) => {
+            let target = HandOffTarget::Parking(place, closed, priority);
+            return Ok(UnservedOutcome::HandOff(target));
+        }
+        // A request that is refused because the ORB ends was not begun: after the goodbye that
+        // follows, the client sends it again elsewhere or later.
+        UpcallError::Exception(exception)
+            if exception.completed == CompletionStatus::No && core.check_running().is_err() =>
+        {
+            return Ok(UnservedOutcome::Dropped);
+        }
+        UpcallError::Exception(exception) => reply.system_exception(exception),
+        UpcallError::Forward(target) => reply.location_forward(target.ior()),
+    };
+    answered.map_err(|_| End::Lost)?;
+    Ok(UnservedOutcome::Answered)
 }
 
 /// Writes the location of an object: here, where it is registered, unknown, or an exception.
@@ -362,10 +418,11 @@ struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// Finds the target and calls it, or forwards the request.
+    #[inline]
     fn serve(
         &self,
         arena: &'a Arena,
-        thread: Thread,
+        thread: &Thread,
         propagated: Option<Priority>,
         arguments: &mut Option<Decoder<'a>>,
         reply: &mut ReplyWriter<'_>,
@@ -383,7 +440,7 @@ impl<'a> Request<'a> {
             key,
             propagated,
             ceiling: self.at.connection.ceiling,
-            thread,
+            thread: *thread,
         };
         let answer_early = |answer: &[u8]| {
             let sent = self.at.send(answer);

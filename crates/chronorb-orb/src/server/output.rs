@@ -48,6 +48,36 @@ impl Output {
         &self.pending.as_slice()[self.sent..]
     }
 
+    /// Sends a message where nothing waits. Keeps the octets that the transport does not take, and
+    /// returns whether it took all.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        transport: &dyn Connection,
+        message: &[u8],
+    ) -> Result<bool, LostConnection> {
+        let sent = or_nothing(transport.try_send(message))?;
+        if sent == message.len() {
+            return Ok(true);
+        }
+        self.keep_rest(transport, message, sent).map(|()| false)
+    }
+
+    /// Keeps the octets of a message after those that the transport took.
+    #[cold]
+    #[inline(never)]
+    fn keep_rest(
+        &mut self,
+        transport: &dyn Connection,
+        message: &[u8],
+        sent: usize,
+    ) -> Result<(), LostConnection> {
+        self.keep(&message[sent..])?;
+        let pushed = if sent > 0 { self.push(transport)? } else { 0 };
+        self.settle(sent + pushed);
+        Ok(())
+    }
+
     /// Sends waiting octets and then a message, or a part of one, given in two pieces. Keeps the
     /// octets that the transport does not take.
     pub(super) fn write(

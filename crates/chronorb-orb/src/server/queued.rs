@@ -76,7 +76,7 @@ impl QueuedWork {
         connection: Key,
         work: WorkGuard<'_>,
     ) -> Self {
-        std::mem::forget(work);
+        work.detach();
         entrance.running.fetch_add(1, Ordering::AcqRel);
         Self {
             core: core.clone(),

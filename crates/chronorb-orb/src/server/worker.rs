@@ -26,7 +26,7 @@ use super::lane::ServerLane;
 use super::load::FRAME_CAPACITY;
 #[cfg(feature = "diop")]
 use super::proof;
-use super::queued::{DispatchTarget, QueuedRequest, QueuedWork};
+use super::queued::{DispatchTarget, HandOff, QueuedRequest, QueuedWork};
 use super::scheduler::DispatchPermit;
 use super::watch::ThreadWatch;
 use crate::core::Core;
@@ -266,6 +266,7 @@ impl Worker {
     }
 
     /// Dispatches the message in the frame, or hands it off.
+    #[inline]
     fn dispatch(
         &mut self,
         at: At<'_>,
@@ -273,11 +274,24 @@ impl Worker {
         header: MessageHeader,
     ) -> Result<(), End> {
         if let MessageOutcome::HandOff(hand_off) = self.handle(at, header, None)? {
-            let (message, _) = self.detach();
-            let request = self.queue(self.own_target(), at, work, header, message);
-            request.hand_off(*hand_off);
+            self.hand_off(at, work, header, *hand_off);
         }
         Ok(())
+    }
+
+    /// Hands off the message in the frame.
+    #[cold]
+    #[inline(never)]
+    fn hand_off(
+        &mut self,
+        at: At<'_>,
+        work: WorkGuard<'_>,
+        header: MessageHeader,
+        hand_off: HandOff,
+    ) {
+        let (message, _) = self.detach();
+        let request = self.queue(self.own_target(), at, work, header, message);
+        request.hand_off(hand_off);
     }
 
     /// Continues a request that was parked at the lane, if one may continue.
@@ -449,7 +463,7 @@ impl Worker {
             arena: &self.arena,
             request: &mut self.request,
             reply: &mut self.reply,
-            thread: self.thread,
+            thread: &self.thread,
         };
         let handled = handle(&mut context)?;
         if matches!(handled, MessageOutcome::Answered) {

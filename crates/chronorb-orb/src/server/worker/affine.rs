@@ -135,7 +135,7 @@ impl Worker {
             let Some(Message { header, skipped }) = joined else {
                 continue;
             };
-            let work = connection.begin_work();
+            let work = connection.begin_work_with_input();
             input.idle_timeout = idle_timeout;
             if let Some(cause) = skipped {
                 self.refuse_skipped(at, header, cause)?;
@@ -187,7 +187,7 @@ impl Worker {
             if more || stay.is_called() || !waits_for_reply(header, &self.request) {
                 return Ok(input.put_back(&self.request)?);
             }
-            let work = at.connection.begin_work();
+            let work = at.connection.begin_work_with_input();
             self.dispatch(at, work, header)?;
             stay.has_served();
         }

@@ -120,12 +120,23 @@ impl<T> Slots<T> {
     /// been the last use of that one; in this rare case `heir` gets it.
     #[inline]
     pub fn get_or_inherit(&self, key: Key, heir: impl FnOnce(T)) -> Option<SlotRef<'_, T>> {
-        self.enter(key.index, Some(key.generation), LIVE, heir)
+        self.get_within(key, &epoch::enter(), heir)
+    }
+
+    /// As [`get_or_inherit`](Self::get_or_inherit), for callers that have entered the epoch.
+    #[inline]
+    pub fn get_within(
+        &self,
+        key: Key,
+        reading: &EpochGuard,
+        heir: impl FnOnce(T),
+    ) -> Option<SlotRef<'_, T>> {
+        self.enter(key.index, Some(key.generation), LIVE, reading, heir)
     }
 
     /// The value that is now in the slot of this index, whatever its generation. Wait-free.
     pub fn get_at(&self, index: u32) -> Option<(Key, SlotRef<'_, T>)> {
-        let reference = self.enter(index, None, LIVE, drop)?;
+        let reference = self.enter(index, None, LIVE, &epoch::enter(), drop)?;
         Some((reference.key(), reference))
     }
 
@@ -138,7 +149,14 @@ impl<T> Slots<T> {
     /// As [`get_held`](Self::get_held), with an heir as in
     /// [`get_or_inherit`](Self::get_or_inherit).
     pub fn get_held_or_inherit(&self, key: Key, heir: impl FnOnce(T)) -> Option<SlotRef<'_, T>> {
-        self.enter(key.index, Some(key.generation), LIVE | DYING, heir)
+        let wanted = LIVE | DYING;
+        self.enter(
+            key.index,
+            Some(key.generation),
+            wanted,
+            &epoch::enter(),
+            heir,
+        )
     }
 
     /// Removes the value of `key`: [`get`](Self::get) does not find it from now on.
@@ -270,10 +288,10 @@ impl<T> Slots<T> {
         index: u32,
         wanted_generation: Option<u32>,
         wanted: u64,
+        reading: &EpochGuard,
         heir: impl FnOnce(T),
     ) -> Option<SlotRef<'_, T>> {
-        let reading = epoch::enter();
-        let slot = self.slot(index, &reading)?;
+        let slot = self.slot(index, reading)?;
         let is_wanted = |state| wanted_generation.is_none_or(|wanted| wanted == generation(state));
         let seen = slot.state.load(Ordering::Acquire);
         if seen & wanted == 0 || !is_wanted(seen) || seen & READERS >= MANY {
