@@ -102,24 +102,18 @@ pub fn narrow<I: Interface>(object: &Object) -> Result<Option<I>, SystemExceptio
 impl Object {
     /// Makes the object of a reference; `None` where that is nil.
     pub(crate) fn from_ior(core: &Arc<Core>, ior: Ior) -> Option<Self> {
-        Self::from_source(core, ior, Source::Application)
+        Self::from_source(core.clone(), ior, Source::Application)
     }
 
     /// Like [`from_ior`](Self::from_ior), for a reference from the given source.
-    fn from_source(core: &Arc<Core>, ior: Ior, source: Source) -> Option<Self> {
+    fn from_source(core: Arc<Core>, ior: Ior, source: Source) -> Option<Self> {
         if ior.is_nil() {
             return None;
         }
         let collocation = core.config.collocation;
         let overrides = Overrides::default();
         let reference = (ior, source);
-        Some(Self::new(
-            core.clone(),
-            reference,
-            overrides,
-            collocation,
-            None,
-        ))
+        Some(Self::new(core, reference, overrides, collocation, None))
     }
 
     /// Makes the object that a server named instead of this one; it has the same policies.
