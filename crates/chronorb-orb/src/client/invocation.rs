@@ -41,10 +41,10 @@ pub(crate) fn invoke(
             return result;
         }
         let binding = call.bind(object)?;
-        let outcome = exchange(&binding, scope, operation, arguments, call.deadline);
-        if let Some(answer) = call.on_outcome(object, &binding, outcome)? {
-            return Ok(answer);
-        }
+        match exchange(&binding, scope, operation, arguments, call.deadline) {
+            Ok(Outcome::Answer(answer)) => return Ok(answer),
+            outcome => call.on_outcome(object, &binding, outcome)?,
+        };
     }
 }
 
@@ -132,7 +132,8 @@ impl Invocation {
     }
 
     /// Ends the call after an attempt by a binding, or prepares the next attempt.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(super) fn on_outcome(
         &mut self,
         object: &Object,

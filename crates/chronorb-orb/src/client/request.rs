@@ -200,6 +200,26 @@ pub(super) fn read_reply(
     text: TextForm,
     request_id: u32,
 ) -> Result<Option<Outcome>, CdrError> {
+    if let Some(id) = ReplyHeader::id_of_plain_result(message, frame.as_slice()) {
+        let answer = Outcome::Answer(ReplyBody {
+            exception: false,
+            body: ReplyHeader::RESULT_AT,
+            endian: message.endian,
+            text,
+        });
+        return Ok((id == request_id).then_some(answer));
+    }
+    read_other_reply((frame, arena), message, text, request_id)
+}
+
+#[cold]
+#[inline(never)]
+fn read_other_reply(
+    (frame, arena): (&mut Frame, &Arena),
+    message: MessageHeader,
+    text: TextForm,
+    request_id: u32,
+) -> Result<Option<Outcome>, CdrError> {
     let d = &mut message.decoder(frame, arena).with_text(text);
     let header = ReplyHeader::decode(d, message.protocol)?;
     if header.request_id != request_id {
