@@ -239,7 +239,8 @@ impl Object {
     /// the default, which only the time-out has.
     pub fn client_policy(&self, kind: ClientPolicyKind) -> Option<ClientPolicy> {
         if kind == ClientPolicyKind::RelativeRoundtripTimeout {
-            return Some(ClientPolicy::RelativeRoundtripTimeout(self.time_out()));
+            let time_out = Duration::from_nanos(self.time_out());
+            return Some(ClientPolicy::RelativeRoundtripTimeout(time_out));
         }
         self.effective_overrides().get(kind)
     }
@@ -465,7 +466,9 @@ impl Object {
         self.type_id().is_empty() && self.profile().is_some_and(tells_nothing)
     }
 
-    pub(crate) fn time_out(&self) -> Duration {
+    /// The longest duration of a call, in nanoseconds.
+    #[inline]
+    pub(crate) fn time_out(&self) -> u64 {
         effective_time_out(&self.inner.core, &self.inner.overrides)
     }
 

@@ -150,13 +150,15 @@ thread_local! {
 
 /// Returns the binding of an object; connects if there is none yet.
 ///
-/// Only an explicit binding may do what the rebind policy forbids.
+/// Only an explicit binding may do what the rebind policy forbids. `has_waited` is set if a
+/// connection may have been made.
 #[inline(always)]
 pub(super) fn bind(
     key: BindingKey,
     object: &Object,
     is_explicit: bool,
     deadline: Deadline,
+    has_waited: &Cell<bool>,
 ) -> Result<Rc<Binding>, SystemException> {
     let now = begin_call(object.core());
     let last = BINDINGS.try_with(|all| match &all.borrow().last {
@@ -165,7 +167,7 @@ pub(super) fn bind(
     });
     let binding = match last {
         Ok(Some(binding)) if binding.is_current(deadline) => binding,
-        Ok(_) => find(key, object, is_explicit, deadline)?,
+        Ok(_) => find(key, object, is_explicit, deadline, has_waited)?,
         // The thread is ending, and has dropped its connections already.
         Err(_) => return Err(NO_USABLE_PROFILE),
     };
@@ -180,17 +182,20 @@ fn find(
     object: &Object,
     is_explicit: bool,
     deadline: Deadline,
+    has_waited: &Cell<bool>,
 ) -> Result<Rc<Binding>, SystemException> {
     let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
-    match present {
-        Some(binding) if binding.is_current(deadline) => {
-            // The table has the one that was used before, so this does not drop it.
-            BINDINGS.with_borrow_mut(|all| all.last = Some((key, binding.clone())));
-            Ok(binding)
-        }
-        Some(binding) => renew(&binding, key, object, is_explicit, deadline),
-        None => establish(key, object.clone(), false, deadline),
+    let Some(binding) = present else {
+        has_waited.set(true);
+        return establish(key, object.clone(), false, deadline);
+    };
+    if !binding.is_current(deadline) {
+        has_waited.set(true);
+        return renew(&binding, key, object, is_explicit, deadline);
     }
+    // The table has the one that was used before, so this does not drop it.
+    BINDINGS.with_borrow_mut(|all| all.last = Some((key, binding.clone())));
+    Ok(binding)
 }
 
 /// Replaces a binding whose connection has ended, or whose policies have changed.
