@@ -340,11 +340,15 @@ impl Encoder<'_> {
     pub(crate) fn append_aligned(&mut self, align: usize, n: usize) -> Result<&mut [u8], CdrError> {
         let padding = self.position().wrapping_neg() & (align - 1);
         let total = n.checked_add(padding).ok_or(CdrError::FrameFull)?;
-        let (gap, place) = self.frame.append(total)?.split_at_mut(padding);
+        let room = self.frame.append(total)?;
         if padding != 0 {
-            gap.fill(0);
+            // A few octets more than the gap, which the value overwrites, are one store.
+            match room.first_chunk_mut::<4>() {
+                Some(first) if padding < 4 => *first = [0; 4],
+                _ => room[..padding].fill(0),
+            }
         }
-        Ok(place)
+        Ok(&mut room[padding..])
     }
 }
 

@@ -324,13 +324,22 @@ pub(crate) fn plain_str(octets: &[u8]) -> Option<&str> {
 pub(crate) fn is_plain(octets: &[u8]) -> bool {
     const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    // The difference has the highest bit of an octet set where one is zero.
+    let bits = |word: u64| word | word.wrapping_sub(LOW);
     let (words, rest) = octets.as_chunks::<8>();
-    let bits = words.iter().fold(0, |bits, word| {
-        let word = u64::from_ne_bytes(*word);
-        // The difference has the highest bit of an octet set where one is zero.
-        bits | word | word.wrapping_sub(LOW)
-    });
-    bits & HIGH == 0 && rest.iter().all(|octet| (1..0x80).contains(octet))
+    let mut all = words
+        .iter()
+        .fold(0, |all, word| all | bits(u64::from_ne_bytes(*word)));
+    if let Some(last) = octets.last_chunk::<8>() {
+        // The last word overlaps the one before it.
+        all |= bits(u64::from_ne_bytes(*last));
+    } else if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+        let word = |half: &[u8; 4]| u64::from(u32::from_ne_bytes(*half));
+        all |= bits(word(first) << 32 | word(last));
+    } else {
+        return rest.iter().all(|octet| (1..0x80).contains(octet));
+    }
+    all & HIGH == 0
 }
 
 /// A type for which every bit pattern is a value, and that has no padding.

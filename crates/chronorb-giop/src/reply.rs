@@ -146,26 +146,27 @@ impl<'a> ReplyHeader<'a> {
         e.write_seq(self.contexts)
     }
 
+    /// The id of the request to which a message is the usual reply: a result without contexts, by
+    /// GIOP 1.2, in the byte order of this machine. Its results begin at
+    /// [`RESULT_AT`](Self::RESULT_AT). For any other reply, [`decode`](Self::decode) is needed.
     #[inline]
-    pub(crate) fn decode_giop(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
-        // A result without contexts, in the byte order of this machine, is read at once. The body
-        // after it needs no padding.
-        if version == Version::V1_2
-            && let Some(octets) = d.lookahead(HEADER_LEN % 8)
-            && let Some(&[i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0]) = octets.first_chunk::<12>()
-        {
-            d.read_octets(12)?;
-            return Ok(Self {
-                request_id: u32::from_ne_bytes([i0, i1, i2, i3]),
-                status: ReplyStatus::NoException,
-                contexts: &[],
-            });
+    pub fn id_of_plain_result(header: MessageHeader, message: &[u8]) -> Option<u32> {
+        if header.protocol != Protocol::Giop(Version::V1_2) || !header.endian.is_native() {
+            return None;
         }
-        Self::decode_by_parts(d, version)
+        let octets = message.get(HEADER_LEN..)?.first_chunk::<12>()?;
+        let &[i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0] = octets else {
+            return None;
+        };
+        Some(u32::from_ne_bytes([i0, i1, i2, i3]))
     }
 
+    /// The position of the results in a message of the [usual form](Self::id_of_plain_result). It
+    /// needs no padding.
+    pub const RESULT_AT: usize = HEADER_LEN + 12;
+
     #[inline(never)]
-    fn decode_by_parts(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
+    pub(crate) fn decode_giop(d: &mut Decoder<'a>, version: Version) -> Result<Self, CdrError> {
         if version < Version::V1_2 {
             return Ok(Self {
                 contexts: d.read_seq()?,

@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use chronorb_cdr::{CdrError, Decoder};
 
@@ -18,19 +18,41 @@ use crate::core::Core;
 /// [`max_message_size`](crate::OrbConfig::max_message_size) bytes together.
 #[derive(Debug)]
 pub(crate) struct Host {
-    core: Arc<Core>,
+    core: HostCore,
     /// The bytes that the references of the present message take.
     taken: Cell<usize>,
+}
+
+#[derive(Debug)]
+enum HostCore {
+    Owned(Arc<Core>),
+    Borrowed(Weak<Core>),
 }
 
 impl Host {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         let taken = Cell::new(0);
+        let core = HostCore::Owned(core);
         Self { core, taken }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
+    /// Makes a host that does not keep its ORB alive. Without the ORB no reference can be made.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn borrowed(core: &Arc<Core>) -> Self {
+        let taken = Cell::new(0);
+        let core = HostCore::Borrowed(Arc::downgrade(core));
+        Self { core, taken }
+    }
+
+    /// Whether it is the host of this ORB.
+    #[inline]
+    pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
+        let own = match &self.core {
+            HostCore::Owned(own) => Arc::as_ptr(own),
+            HostCore::Borrowed(own) => own.as_ptr(),
+        };
+        std::ptr::eq(own, Arc::as_ptr(core))
     }
 
     /// Returns the host for a new message, with its whole budget.
@@ -45,17 +67,22 @@ impl Host {
     ///
     /// # Errors
     /// [`CdrError::TooManyReferences`] where the budget is spent; [`CdrError::BadReference`] where
-    /// the decoder belongs to no ORB.
-    pub(crate) fn admit<'d>(d: &Decoder<'d>, octets: usize) -> Result<&'d Arc<Core>, CdrError> {
+    /// the decoder belongs to no ORB, or to one that has ended.
+    pub(crate) fn admit(d: &Decoder<'_>, octets: usize) -> Result<Arc<Core>, CdrError> {
         let host = d.host().ok_or(CdrError::BadReference)?;
         let Some(this) = host.downcast_ref::<Self>() else {
-            return host.downcast_ref().ok_or(CdrError::BadReference);
+            let core = host.downcast_ref::<Arc<Core>>();
+            return core.cloned().ok_or(CdrError::BadReference);
+        };
+        let core = match &this.core {
+            HostCore::Owned(core) => core.clone(),
+            HostCore::Borrowed(core) => core.upgrade().ok_or(CdrError::BadReference)?,
         };
         let taken = this.taken.get().saturating_add(octets);
-        if taken > this.core.config.max_message_size {
+        if taken > core.config.max_message_size {
             return Err(CdrError::TooManyReferences);
         }
         this.taken.set(taken);
-        Ok(&this.core)
+        Ok(core)
     }
 }

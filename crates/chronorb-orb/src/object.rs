@@ -102,24 +102,18 @@ pub fn narrow<I: Interface>(object: &Object) -> Result<Option<I>, SystemExceptio
 impl Object {
     /// Makes the object of a reference; `None` where that is nil.
     pub(crate) fn from_ior(core: &Arc<Core>, ior: Ior) -> Option<Self> {
-        Self::from_source(core, ior, Source::Application)
+        Self::from_source(core.clone(), ior, Source::Application)
     }
 
     /// Like [`from_ior`](Self::from_ior), for a reference from the given source.
-    fn from_source(core: &Arc<Core>, ior: Ior, source: Source) -> Option<Self> {
+    fn from_source(core: Arc<Core>, ior: Ior, source: Source) -> Option<Self> {
         if ior.is_nil() {
             return None;
         }
         let collocation = core.config.collocation;
         let overrides = Overrides::default();
         let reference = (ior, source);
-        Some(Self::new(
-            core.clone(),
-            reference,
-            overrides,
-            collocation,
-            None,
-        ))
+        Some(Self::new(core, reference, overrides, collocation, None))
     }
 
     /// Makes the object that a server named instead of this one; it has the same policies.
@@ -245,7 +239,8 @@ impl Object {
     /// the default, which only the time-out has.
     pub fn client_policy(&self, kind: ClientPolicyKind) -> Option<ClientPolicy> {
         if kind == ClientPolicyKind::RelativeRoundtripTimeout {
-            return Some(ClientPolicy::RelativeRoundtripTimeout(self.time_out()));
+            let time_out = Duration::from_nanos(self.time_out());
+            return Some(ClientPolicy::RelativeRoundtripTimeout(time_out));
         }
         self.effective_overrides().get(kind)
     }
@@ -471,7 +466,9 @@ impl Object {
         self.type_id().is_empty() && self.profile().is_some_and(tells_nothing)
     }
 
-    pub(crate) fn time_out(&self) -> Duration {
+    /// The longest duration of a call, in nanoseconds.
+    #[inline]
+    pub(crate) fn time_out(&self) -> u64 {
         effective_time_out(&self.inner.core, &self.inner.overrides)
     }
 

@@ -30,7 +30,8 @@ pub struct Scope {
     pub(crate) request: Frame,
     pub(crate) reply: Frame,
     arena: Arena,
-    /// The ORB of the last call, to which references in its results belong.
+    /// The ORB of the last call, to which references in its results belong. A thread that is not
+    /// calling keeps no ORB alive, so the thread's own scope only borrows it.
     host: Option<Host>,
     /// Belongs to a thread; the ORB's settings determine its size.
     of_thread: bool,
@@ -74,8 +75,6 @@ impl Scope {
         let mut scope = spare.unwrap_or_else(Self::of_thread);
         let result = f(&mut scope);
         scope.arena.reset();
-        // A thread that is not calling keeps no ORB alive.
-        scope.host = None;
         let _ = SCOPES.try_with(|scopes| {
             let mut scopes = scopes.borrow_mut();
             if scopes.len() < KEPT_SCOPES {
@@ -143,9 +142,12 @@ impl Scope {
         core: &Arc<Core>,
         answer: ReplyBody,
     ) -> Result<Reply<'s>, SystemException> {
-        let is_it = |last: &Host| Arc::ptr_eq(last.core(), core);
-        if !self.host.as_ref().is_some_and(is_it) {
-            self.host = Some(Host::new(core.clone()));
+        if !self.host.as_ref().is_some_and(|last| last.is_of(core)) {
+            self.host = Some(if self.of_thread {
+                Host::borrowed(core)
+            } else {
+                Host::new(core.clone())
+            });
         }
         let host = self.host.as_ref().map(Host::begin);
         let arena = &self.arena;

@@ -204,6 +204,23 @@ pub trait Connection: AsFd + fmt::Debug + Send + Sync {
     /// [`IoError::TimedOut`] at the deadline; [`IoError::Ended`] at the end of the stream.
     fn recv(&self, room: &mut [u8], deadline: Deadline) -> Result<usize, IoError>;
 
+    /// Receives as [`recv`](Self::recv) does, directly after a message was sent. The caller made
+    /// the deadline, which lay `whole` nanoseconds ahead then, and has waited only for that
+    /// message; 0 if it has waited longer. A transport that sent the message without a wait need
+    /// not look at the clock again.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    fn recv_after_send(
+        &self,
+        room: &mut [u8],
+        deadline: Deadline,
+        whole: u64,
+    ) -> Result<usize, IoError> {
+        let _ = whole;
+        self.recv(room, deadline)
+    }
+
     /// Receives at least one octet, and waits for it; `None` where the wait was
     /// [interrupted](Self::interrupt), or its limit is over, if there is one: that wait may be
     /// longer by an eighth, and later ones without a limit may end by it.

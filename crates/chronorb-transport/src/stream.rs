@@ -73,6 +73,21 @@ impl<F: Family> Connection for StreamConnection<F> {
         }
     }
 
+    fn recv_after_send(
+        &self,
+        room: &mut [u8],
+        deadline: Deadline,
+        whole: u64,
+    ) -> Result<usize, IoError> {
+        if self.socket.ends_receiving_after(whole) {
+            match self.socket.receive(room, RecvFlags::empty()) {
+                Err(IoError::WouldBlock) => {}
+                received => return unless_ended(received?, room),
+            }
+        }
+        self.recv(room, deadline)
+    }
+
     fn recv_until_interrupted(
         &self,
         room: &mut [u8],

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chronorb_probe::{Activity, doing};
@@ -22,6 +22,8 @@ pub(crate) struct TimedSocket {
     /// spare a `poll` for each wait, and are set only when they change.
     receive_time_out: AtomicU64,
     send_time_out: AtomicU64,
+    /// Whether a message was sent without a wait, and nothing was received since.
+    sent_at_once: AtomicBool,
 }
 
 impl fmt::Debug for TimedSocket {
@@ -36,6 +38,7 @@ impl TimedSocket {
             socket,
             receive_time_out: AtomicU64::new(0),
             send_time_out: AtomicU64::new(0),
+            sent_at_once: AtomicBool::new(false),
         }
     }
 
@@ -115,7 +118,10 @@ impl TimedSocket {
             return self.send_rest(0, len, deadline, step);
         }
         match step(0, SendFlags::DONTWAIT) {
-            Ok(sent) if sent == len => Ok(()),
+            Ok(sent) if sent == len => {
+                self.sent_at_once.store(true, Ordering::Relaxed);
+                Ok(())
+            }
             Ok(sent) => self.send_rest(sent, len, deadline, step),
             Err(IoError::WouldBlock) => self.send_rest(0, len, deadline, step),
             Err(cause) => Err(SendError { sent: 0, cause }),
@@ -133,6 +139,7 @@ impl TimedSocket {
         deadline: Deadline,
         step: impl Fn(usize, SendFlags) -> Result<usize, IoError>,
     ) -> Result<(), SendError> {
+        self.sent_at_once.store(false, Ordering::Relaxed);
         while sent < len {
             let limited = self.end_sending(deadline);
             match limited.and_then(|()| step(sent, SendFlags::empty())) {
@@ -146,8 +153,19 @@ impl TimedSocket {
 
     /// Lets the next wait to receive end at the deadline.
     pub(crate) fn end_receiving(&self, deadline: Deadline) -> Result<(), IoError> {
+        self.sent_at_once.store(false, Ordering::Relaxed);
         let remaining = deadline.remaining().ok_or(IoError::TimedOut)?;
         self.limit_receiving(remaining)
+    }
+
+    /// Whether the next wait to receive ends `whole` nanoseconds from now, and a message was sent
+    /// directly before without a wait. Such a wait ends as those with a deadline do that was
+    /// `whole` nanoseconds ahead before the message was sent. 0 stands for an unknown time.
+    #[inline]
+    pub(crate) fn ends_receiving_after(&self, whole: u64) -> bool {
+        let at_once = self.sent_at_once.load(Ordering::Relaxed);
+        self.sent_at_once.store(false, Ordering::Relaxed);
+        at_once && whole != 0 && time_out_fits(self.receive_time_out.load(Ordering::Relaxed), whole)
     }
 
     /// Lets waits to receive end after so long.
@@ -213,3 +231,39 @@ impl AsFd for TimedSocket {
 const SMALL_MESSAGE: usize = 16 << 10;
 /// The shortest time-out, in nanoseconds: one of 0 would mean for ever (socket(7)).
 const SHORTEST_TIME_OUT: u64 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn only_a_wait_directly_after_a_send_may_do_without_the_clock() {
+        let (socket, peer) = UnixStream::pair().expect("two sockets");
+        let socket = TimedSocket::new(socket.into());
+        let whole = 60_000_000_000;
+        let deadline = Deadline::after_nanos(whole);
+        let send = || {
+            let sent = socket.send_until(1, deadline, |_, flags| socket.send(&[7], flags));
+            assert_eq!(sent, Ok(()));
+        };
+        send();
+        assert!(!socket.ends_receiving_after(whole), "no time-out is set");
+        socket.end_receiving(deadline).expect("there is time");
+        assert!(!socket.ends_receiving_after(whole), "nothing was sent");
+        send();
+        assert!(!socket.ends_receiving_after(0), "the call has waited");
+        send();
+        assert!(!socket.ends_receiving_after(2 * whole), "too early");
+        send();
+        assert!(!socket.ends_receiving_after(whole / 2), "too late");
+        send();
+        socket.end_receiving(deadline).expect("there is time");
+        assert!(!socket.ends_receiving_after(whole), "a wait has begun");
+        send();
+        assert!(socket.ends_receiving_after(whole));
+        assert!(!socket.ends_receiving_after(whole), "a wait has begun");
+        drop(peer);
+    }
+}

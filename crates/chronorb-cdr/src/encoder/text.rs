@@ -2,7 +2,7 @@
 
 use super::Encoder;
 use crate::memory::is_plain;
-use crate::{CdrError, Char, CharSet, WideForm, copied};
+use crate::{CdrError, Char, CharSet, Endian, WideForm, copied};
 
 /// Text. Each method fails with [`CdrError::FrameFull`] if the frame would
 /// grow over its limit, and with [`CdrError::UnmappableChar`] if the
@@ -61,12 +61,13 @@ impl Encoder<'_> {
         if self.text.narrow.exceeds(bytes, bound) {
             return Err(CdrError::BoundExceeded);
         }
-        let (text, nul) = self
-            .append_str(bytes.len(), u32::MAX)?
-            .split_at_mut(bytes.len());
+        let room = self.append_str(bytes.len(), u32::MAX)?;
+        let Some((nul, text)) = room.split_last_mut() else {
+            return Ok(());
+        };
         text.copy_from_slice(bytes);
         copied::count(bytes.len());
-        nul.fill(0);
+        *nul = 0;
         Ok(())
     }
 
@@ -130,8 +131,15 @@ impl Encoder<'_> {
         if n > bound as usize {
             return Err(CdrError::BoundExceeded);
         }
-        self.write_len(n + 1)?;
-        self.frame.append(n + 1)
+        let len = u32::try_from(n + 1).map_err(|_| CdrError::LengthOverflow)?;
+        let len = match self.endian {
+            Endian::Big => len.to_be_bytes(),
+            Endian::Little => len.to_le_bytes(),
+        };
+        let room = self.append_aligned(4, 4 + n + 1)?;
+        let (place, room) = room.split_at_mut(4);
+        place.copy_from_slice(&len);
+        Ok(room)
     }
 }
 

@@ -67,17 +67,18 @@ pub(super) fn encode(
     e: &mut Encoder<'_>,
     outer: Option<&Ancestors<'_>>,
 ) -> Result<(), CdrError> {
-    e.align(4)?;
-    let this = Ancestors {
-        id: type_code.id(),
-        start: e.frame().len(),
-        depth: outer.map_or(0, |outer| outer.depth + 1),
-        outer,
-    };
-    if this.depth > MAX_DEPTH {
+    let depth = outer.map_or(0, |outer| outer.depth + 1);
+    if depth > MAX_DEPTH {
         return Err(CdrError::TooDeep);
     }
-    e.write_u32(type_code.kind())?;
+    let kind = type_code.kind();
+    e.write_u32(kind)?;
+    let this = Ancestors {
+        id: type_code.id(),
+        start: e.frame().len() - size_of_val(&kind),
+        depth,
+        outer,
+    };
     match type_code {
         TypeCode::Recursive { id } => {
             let target = outer

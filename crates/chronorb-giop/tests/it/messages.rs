@@ -432,6 +432,49 @@ fn a_cancel_request_names_its_request() {
 }
 
 #[test]
+fn a_plain_result_is_recognised_by_its_octets_alone() {
+    let foreign = if Endian::NATIVE.is_little() {
+        Endian::Big
+    } else {
+        Endian::Little
+    };
+    let context = [ServiceContext { id: 1, data: b"x" }];
+    for version in VERSIONS {
+        for endian in [Endian::NATIVE, foreign] {
+            for status in [ReplyStatus::NoException, ReplyStatus::UserException] {
+                for contexts in [&[], &context[..]] {
+                    let reply = ReplyHeader {
+                        request_id: 0x0102_0304,
+                        status,
+                        contexts,
+                    };
+                    let mut frame = message(version, endian, MessageType::Reply, |e| {
+                        encode_reply(e, version, &reply)
+                    })
+                    .unwrap();
+                    let header = MessageHeader::parse(frame.as_slice()).unwrap();
+                    let id = ReplyHeader::id_of_plain_result(header, frame.as_slice());
+                    let is_plain = version == Version::V1_2
+                        && endian == Endian::NATIVE
+                        && status == ReplyStatus::NoException
+                        && contexts.is_empty();
+                    assert_eq!(id, is_plain.then_some(reply.request_id));
+                    let end = frame.len() - 1;
+                    let part = &frame.as_slice()[..end];
+                    assert_eq!(ReplyHeader::id_of_plain_result(header, part), None);
+                    if is_plain {
+                        read(&mut frame, |d| {
+                            assert_eq!(ReplyHeader::decode(d, version), Ok(reply));
+                            assert_eq!(d.position(), ReplyHeader::RESULT_AT);
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_body_stands_at_8_in_giop_1_2_and_no_padding_where_there_is_none() {
     let header = ReplyHeader {
         request_id: 1,

@@ -93,6 +93,8 @@ impl Binding {
 struct Bindings {
     /// The time of the next check for unused connections, on the clock.
     next_check: u64,
+    /// One of the `bindings`, which was used last.
+    last: Option<(BindingKey, Rc<Binding>)>,
     bindings: HashMap<BindingKey, Rc<Binding>, BuildHasherDefault<NumberHasher>>,
     connections: HashMap<ConnectionKey, Rc<ClientConnection>>,
 }
@@ -148,26 +150,51 @@ thread_local! {
 
 /// Returns the binding of an object; connects if there is none yet.
 ///
-/// Only an explicit binding may do what the rebind policy forbids.
+/// Only an explicit binding may do what the rebind policy forbids. `has_waited` is set if a
+/// connection may have been made.
 #[inline(always)]
 pub(super) fn bind(
     key: BindingKey,
     object: &Object,
     is_explicit: bool,
     deadline: Deadline,
+    has_waited: &Cell<bool>,
 ) -> Result<Rc<Binding>, SystemException> {
-    if BINDINGS.try_with(|_| ()).is_err() {
-        // The thread is ending, and has dropped its connections already.
-        return Err(NO_USABLE_PROFILE);
-    }
     let now = begin_call(object.core());
-    let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
-    let binding = match present {
-        Some(binding) if binding.is_current(deadline) => binding,
-        Some(binding) => renew(&binding, key, object, is_explicit, deadline)?,
-        None => establish(key, object.clone(), false, deadline)?,
+    let last = BINDINGS.try_with(|all| match &all.borrow().last {
+        Some((last, binding)) if *last == key => Some(binding.clone()),
+        _ => None,
+    });
+    let binding = match last {
+        Ok(Some(binding)) if binding.is_current(deadline) => binding,
+        Ok(_) => find(key, object, is_explicit, deadline, has_waited)?,
+        // The thread is ending, and has dropped its connections already.
+        Err(_) => return Err(NO_USABLE_PROFILE),
     };
     binding.connection.take_up(key.priority, now);
+    Ok(binding)
+}
+
+/// Finds the binding in the table, or makes it. It is the last one used then.
+#[inline(never)]
+fn find(
+    key: BindingKey,
+    object: &Object,
+    is_explicit: bool,
+    deadline: Deadline,
+    has_waited: &Cell<bool>,
+) -> Result<Rc<Binding>, SystemException> {
+    let present = BINDINGS.with_borrow(|all| all.bindings.get(&key).cloned());
+    let Some(binding) = present else {
+        has_waited.set(true);
+        return establish(key, object.clone(), false, deadline);
+    };
+    if !binding.is_current(deadline) {
+        has_waited.set(true);
+        return renew(&binding, key, object, is_explicit, deadline);
+    }
+    // The table has the one that was used before, so this does not drop it.
+    BINDINGS.with_borrow_mut(|all| all.last = Some((key, binding.clone())));
     Ok(binding)
 }
 
@@ -208,7 +235,7 @@ pub(super) fn forward(
 
 /// Removes the binding, so that the next call binds anew.
 pub(super) fn forget(key: BindingKey) {
-    let forgotten = BINDINGS.with_borrow_mut(|all| all.bindings.remove(&key));
+    let forgotten = BINDINGS.with_borrow_mut(|all| (all.last.take(), all.bindings.remove(&key)));
     drop(forgotten);
 }
 
@@ -259,7 +286,8 @@ fn establish(
             let bindings = all.bindings.extract_if(|_, b| may_be_made_again(b));
             bindings.collect::<Vec<_>>()
         });
-        (forgotten, all.bindings.insert(key, binding.clone()))
+        let last = all.last.replace((key, binding.clone()));
+        (last, forgotten, all.bindings.insert(key, binding.clone()))
     });
     // As in `forget_where`, nothing is dropped while the tables are borrowed.
     drop(forgotten);
@@ -408,6 +436,9 @@ fn begin_call(core: &Core) -> u64 {
 
 /// Closes connections that have been idle too long: this thread's, and those that threads share.
 fn close_unused(core: &Core, now: u64, time_out: Duration) {
+    if BINDINGS.try_with(|_| ()).is_err() {
+        return;
+    }
     let time_out = u64::try_from(time_out.as_nanos()).unwrap_or(u64::MAX);
     let is_due = BINDINGS.with_borrow_mut(|all| {
         let is_due = now >= all.next_check;
@@ -527,6 +558,7 @@ fn forget_where(
         return;
     }
     let forgotten = BINDINGS.with_borrow_mut(|all| {
+        let last = all.last.take();
         let bindings: Vec<_> = all
             .bindings
             .extract_if(|_, binding| binding_is_gone(binding))
@@ -535,7 +567,7 @@ fn forget_where(
             .connections
             .extract_if(|key, c| connection_is_gone(key, c))
             .collect();
-        (bindings, connections)
+        (last, bindings, connections)
     });
     // The drop may be that of an ORB, which must not find the tables borrowed.
     drop(forgotten);

@@ -32,7 +32,7 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
         let bands = ClientPolicy::PriorityBandedConnection(bands.clone());
         return Err(BindError::Inconsistent(vec![bands]));
     }
-    let deadline = Deadline::after(object.time_out());
+    let deadline = Deadline::after_nanos(object.time_out());
     let others = route::priorities(profile, bands).into_iter().map(Some);
     let others = others.filter(|priority| *priority != present);
     Scope::with(|scope| {
@@ -50,8 +50,9 @@ pub(crate) fn bind_explicitly(object: &Object) -> Result<(), BindError> {
 /// Makes the connection to a group ready, whose members answer no questions.
 #[cfg(feature = "miop")]
 pub(crate) fn bind_group(group: &Object) -> Result<(), SystemException> {
-    let call = Invocation::begin(group, BindingKey::of_calls)?;
-    binding::bind(call.key, group, true, call.deadline).map(drop)
+    let mut call = Invocation::begin(group, BindingKey::of_calls)?;
+    call.attempt = Attempt::explicit();
+    call.bind(group).map(drop)
 }
 
 /// Binds at one priority, and asks the server whether it has the object, so that forwards are

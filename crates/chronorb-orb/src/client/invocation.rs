@@ -2,6 +2,7 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
+use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
@@ -41,10 +42,10 @@ pub(crate) fn invoke(
             return result;
         }
         let binding = call.bind(object)?;
-        let outcome = exchange(&binding, scope, operation, arguments, call.deadline);
-        if let Some(answer) = call.on_outcome(object, &binding, outcome)? {
-            return Ok(answer);
-        }
+        match exchange(&binding, scope, operation, arguments, call.limits()) {
+            Ok(Outcome::Answer(answer)) => return Ok(answer),
+            outcome => call.on_outcome(object, &binding, outcome)?,
+        };
     }
 }
 
@@ -70,6 +71,10 @@ pub(super) struct Invocation {
     pub(super) key: BindingKey,
     pub(super) deadline: Deadline,
     pub(super) attempt: Attempt,
+    /// The time from the beginning of the call to the deadline, in nanoseconds; 0 if unknown.
+    whole: u64,
+    /// Whether the call has waited already.
+    has_waited: Cell<bool>,
     /// Whether the next attempt is at the object itself, which may be in this process.
     is_at_original: bool,
 }
@@ -83,9 +88,13 @@ impl Invocation {
     ) -> Result<Self, SystemException> {
         let core = object.core();
         core.check_running()?;
-        let deadline = Deadline::after(object.time_out());
+        let whole = object.time_out();
+        let deadline = Deadline::after_nanos(whole);
         let key = key(object, onward_priority(core)?);
-        Ok(Self::new(key, deadline, Attempt::default()))
+        Ok(Self {
+            whole,
+            ..Self::new(key, deadline, Attempt::default())
+        })
     }
 
     pub(super) fn new(key: BindingKey, deadline: Deadline, attempt: Attempt) -> Self {
@@ -93,6 +102,8 @@ impl Invocation {
             key,
             deadline,
             attempt,
+            whole: 0,
+            has_waited: Cell::new(false),
             is_at_original: true,
         }
     }
@@ -100,7 +111,16 @@ impl Invocation {
     /// Binds the object for the next attempt.
     #[inline]
     pub(super) fn bind(&self, object: &Object) -> Result<Rc<Binding>, SystemException> {
-        binding::bind(self.key, object, self.attempt.is_explicit, self.deadline)
+        let (explicit, deadline) = (self.attempt.is_explicit, self.deadline);
+        binding::bind(self.key, object, explicit, deadline, &self.has_waited)
+    }
+
+    /// The deadline, and the time from the beginning of the call to it; 0 if the call has waited
+    /// already.
+    #[inline]
+    fn limits(&self) -> (Deadline, u64) {
+        let whole = if self.has_waited.get() { 0 } else { self.whole };
+        (self.deadline, whole)
     }
 
     /// Makes attempts at objects of this process. `None` is for a call that must use the transport,
@@ -119,6 +139,7 @@ impl Invocation {
         let Some(key) = object.key_within() else {
             return Ok(None);
         };
+        self.has_waited.set(true);
         let limits = (self.key.priority, self.deadline);
         let attempt = &mut self.attempt;
         match collocated::call(object, key, attempt, scope, operation, arguments, limits)? {
@@ -132,13 +153,15 @@ impl Invocation {
     }
 
     /// Ends the call after an attempt by a binding, or prepares the next attempt.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(super) fn on_outcome(
         &mut self,
         object: &Object,
         binding: &Binding,
         outcome: Result<Outcome, Failure>,
     ) -> Result<Option<ReplyBody>, SystemException> {
+        self.has_waited.set(true);
         let at = || binding.destination();
         match self.attempt.on_outcome(object, at, outcome) {
             Decision::Done(answer) => Ok(Some(answer)),
@@ -230,7 +253,7 @@ fn exchange(
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
-    deadline: Deadline,
+    (deadline, whole): (Deadline, u64),
 ) -> Result<Outcome, Failure> {
     let request_id = send_request(binding, scope, operation, arguments, deadline)?;
     let core = binding.target.core();
@@ -238,7 +261,7 @@ fn exchange(
     let outcome = receive_outcome(
         binding,
         scope,
-        (request_id, MessageType::Reply, deadline),
+        (request_id, MessageType::Reply, (deadline, whole)),
         |parts, message, text, request_id| {
             core.at(Stage::Understand);
             read_reply(parts, message, text, request_id)
@@ -260,7 +283,7 @@ pub(super) fn locate(
     let request_id = connection.next_request_id();
     request::write_locate_request(binding, &mut scope.request, request_id)?;
     connection.send_for_reply(request_id, &mut scope.request, deadline)?;
-    let reply = (request_id, MessageType::LocateReply, deadline);
+    let reply = (request_id, MessageType::LocateReply, (deadline, 0));
     receive_outcome(binding, scope, reply, request::read_locate_reply)
 }
 
@@ -269,7 +292,7 @@ pub(super) fn locate(
 fn receive_outcome(
     binding: &Binding,
     scope: &mut Scope,
-    (request_id, kind, deadline): (u32, MessageType, Deadline),
+    (request_id, kind, limits): (u32, MessageType, (Deadline, u64)),
     read: impl Fn(
         (&mut Frame, &Arena),
         MessageHeader,
@@ -280,7 +303,7 @@ fn receive_outcome(
     let connection = &binding.connection;
     let mut strays = 0;
     loop {
-        let message = connection.receive(request_id, kind, &mut scope.reply, deadline)?;
+        let message = connection.receive(request_id, kind, &mut scope.reply, limits)?;
         let text = connection.text;
         let failure = match read(scope.reply_parts(), message, text, request_id) {
             Ok(Some(outcome)) => return Ok(outcome),

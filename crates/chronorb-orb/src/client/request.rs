@@ -2,10 +2,9 @@
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::Range;
 
 use chronorb_cdr::{Arena, CdrError, Decoder, Encoder, Endian, Frame, TextForm};
 #[cfg(feature = "gioplite")]
@@ -19,6 +18,7 @@ use chronorb_giop::{
 
 use super::attempt::{DISCARDED, Outcome};
 use super::binding::Binding;
+use super::connection::ClientConnection;
 use crate::call::Operation;
 use crate::gather;
 use crate::scope::ReplyBody;
@@ -38,25 +38,17 @@ pub(super) fn marshal(
     let announces = connection.announces();
     let may_be_kept =
         binding.version >= Version::V1_2 && binding.addressing.get() == AddressingDisposition::Key;
-    let prepared = if may_be_kept && !announces {
-        let is_lite = connection.link().speaks_lite();
+    // After oneways, which have no reply, all requests of a connection may announce.
+    let prepared = if may_be_kept && (!announces || operation.oneway) {
+        let form = HeaderForm::of(connection, announces);
         let headers = &binding.prepared;
-        headers.write(operation, is_lite, request_id, frame)?
+        headers.write(operation, form, request_id, frame)?
     } else {
         None
     };
     let header_end = match prepared {
         Some(header_end) => header_end,
-        None => {
-            // Before the protocol is agreed on, the header of later requests is unknown.
-            if may_be_kept && !(announces && connection.link().proposes_lite()) {
-                // The header of later requests, which announce nothing.
-                let is_lite = connection.link().speaks_lite();
-                let header_end = write_header(binding, frame, operation, request_id, false)?;
-                binding.prepared.keep(operation, is_lite, frame, header_end);
-            }
-            write_header(binding, frame, operation, request_id, announces)?
-        }
+        None => prepare_header(binding, frame, operation, request_id, may_be_kept)?,
     };
     let body_start = frame.len();
     let mut encoder = encoder(binding, frame);
@@ -71,6 +63,37 @@ pub(super) fn marshal(
     }
     finish_message(frame);
     Ok((body_start, left_out))
+}
+
+/// Writes the header of a request as [`write_header`] does, and keeps it for later requests.
+#[cold]
+#[inline(never)]
+fn prepare_header(
+    binding: &Binding,
+    frame: &mut Frame,
+    operation: &Operation,
+    request_id: u32,
+    may_be_kept: bool,
+) -> Result<usize, SystemException> {
+    let connection = &binding.connection;
+    let announces = connection.announces();
+    let keep = |announces, frame: &mut Frame| {
+        let header_end = write_header(binding, frame, operation, request_id, announces)?;
+        let form = HeaderForm::of(connection, announces);
+        binding.prepared.keep(operation, form, frame, header_end);
+        Ok(header_end)
+    };
+    // Before the protocol is agreed on, the header of requests that announce nothing is unknown.
+    if may_be_kept && !(announces && connection.link().proposes_lite()) {
+        let header_end = keep(false, frame)?;
+        if !announces {
+            return Ok(header_end);
+        }
+    }
+    if may_be_kept && operation.oneway {
+        return keep(announces, frame);
+    }
+    write_header(binding, frame, operation, request_id, announces)
 }
 
 /// Writes a request with the body of another one, which began at `start` and has its text in a
@@ -200,6 +223,26 @@ pub(super) fn read_reply(
     text: TextForm,
     request_id: u32,
 ) -> Result<Option<Outcome>, CdrError> {
+    if let Some(id) = ReplyHeader::id_of_plain_result(message, frame.as_slice()) {
+        let answer = Outcome::Answer(ReplyBody {
+            exception: false,
+            body: ReplyHeader::RESULT_AT,
+            endian: message.endian,
+            text,
+        });
+        return Ok((id == request_id).then_some(answer));
+    }
+    read_other_reply((frame, arena), message, text, request_id)
+}
+
+#[cold]
+#[inline(never)]
+fn read_other_reply(
+    (frame, arena): (&mut Frame, &Arena),
+    message: MessageHeader,
+    text: TextForm,
+    request_id: u32,
+) -> Result<Option<Outcome>, CdrError> {
     let d = &mut message.decoder(frame, arena).with_text(text);
     let header = ReplyHeader::decode(d, message.protocol)?;
     if header.request_id != request_id {
@@ -260,7 +303,31 @@ fn answer(exception: bool, d: &Decoder<'_>, message: MessageHeader, text: TextFo
 ///
 /// Memory for some is allocated with the binding, so that after an explicit binding the first call
 /// of an operation allocates nothing either.
-pub(super) struct PreparedHeaders(RefCell<HeaderTable>);
+pub(super) struct PreparedHeaders {
+    table: RefCell<HeaderTable>,
+    /// The header that was used last.
+    last: Cell<Option<(HeaderKey, PreparedHeader)>>,
+}
+
+/// The properties of a header that change with the state of its connection.
+#[derive(Clone, Copy)]
+struct HeaderForm {
+    is_lite: bool,
+    announces: bool,
+    proposes: bool,
+}
+
+impl HeaderForm {
+    #[inline]
+    fn of(connection: &ClientConnection, announces: bool) -> Self {
+        let link = connection.link();
+        Self {
+            is_lite: link.speaks_lite(),
+            announces,
+            proposes: announces && link.proposes_lite(),
+        }
+    }
+}
 
 struct HeaderTable {
     by_name: HashMap<HeaderKey, PreparedHeader, BuildHasherDefault<NumberHasher>>,
@@ -272,46 +339,67 @@ struct HeaderTable {
 type HeaderKey = (usize, usize);
 
 /// A header among the octets, with the padding for a body.
+#[derive(Clone, Copy)]
 struct PreparedHeader {
-    place: Range<usize>,
+    start: u32,
+    len: u32,
     /// The position of the padding in it.
-    end: usize,
+    end: u32,
     /// The position of the request's id in it.
-    id_at: usize,
+    id_at: u32,
 }
 
 impl PreparedHeaders {
     #[allow(clippy::disallowed_methods, reason = "once for each binding")]
     pub(super) fn new() -> Self {
-        Self(RefCell::new(HeaderTable {
+        let table = HeaderTable {
             by_name: HashMap::with_capacity_and_hasher(USUAL_OPERATIONS, <_>::default()),
             octets: Vec::with_capacity(USUAL_OPERATIONS * USUAL_HEADER),
-        }))
+        };
+        Self {
+            table: RefCell::new(table),
+            last: Cell::new(None),
+        }
     }
 
     /// Writes the header of a request of GIOP 1.2, or of GIOPlite if that can be, padded for a
     /// body. Returns the position of the padding; `None` if the header was not kept.
+    #[inline]
     fn write(
         &self,
         operation: &Operation,
-        is_lite: bool,
+        form: HeaderForm,
         request_id: u32,
         frame: &mut Frame,
     ) -> Result<Option<usize>, CdrError> {
-        let headers = self.0.borrow();
-        let Some(header) = headers.by_name.get(&header_key(operation, is_lite)) else {
-            return Ok(None);
+        let key = header_key(operation, form);
+        let header = match self.last.get() {
+            Some((last, header)) if last == key => header,
+            _ => match self.find(key) {
+                Some(header) => header,
+                None => return Ok(None),
+            },
         };
+        let (start, len) = (header.start as usize, header.len as usize);
+        let id_at = header.id_at as usize;
         frame.clear();
-        frame.extend_from_slice(&headers.octets[header.place.clone()])?;
-        let id = &mut frame.as_mut_slice()[header.id_at..header.id_at + 4];
+        frame.extend_from_slice(&self.table.borrow().octets[start..start + len])?;
+        let id = &mut frame.as_mut_slice()[id_at..id_at + 4];
         id.copy_from_slice(&request_id.to_ne_bytes());
-        Ok(Some(header.end))
+        Ok(Some(header.end as usize))
+    }
+
+    /// Finds a header, which is the last one used then.
+    #[inline(never)]
+    fn find(&self, key: HeaderKey) -> Option<PreparedHeader> {
+        let header = self.table.borrow().by_name.get(&key).copied()?;
+        self.last.set(Some((key, header)));
+        Some(header)
     }
 
     /// Keeps such a header, which is in this machine's byte order.
     #[cold]
-    fn keep(&self, operation: &Operation, is_lite: bool, header: &Frame, end: usize) {
+    fn keep(&self, operation: &Operation, form: HeaderForm, header: &Frame, end: usize) {
         let message = Protocol::read_header(header.as_slice());
         let id_at = message
             .ok()
@@ -319,26 +407,39 @@ impl PreparedHeaders {
         let Some(id_at) = id_at else {
             return;
         };
-        let mut headers = self.0.borrow_mut();
-        let key = header_key(operation, is_lite);
-        if headers.by_name.len() >= MAX_OPERATIONS || headers.by_name.contains_key(&key) {
+        let mut table = self.table.borrow_mut();
+        let key = header_key(operation, form);
+        if table.by_name.len() >= MAX_OPERATIONS || table.by_name.contains_key(&key) {
             return;
         }
-        let start = headers.octets.len();
-        headers.octets.extend_from_slice(header.as_slice());
-        let place = start..headers.octets.len();
-        let header = PreparedHeader { place, end, id_at };
-        headers.by_name.insert(key, header);
+        let numbers = [table.octets.len(), header.len(), end, id_at].map(u32::try_from);
+        let [Ok(start), Ok(len), Ok(end), Ok(id_at)] = numbers else {
+            return;
+        };
+        table.octets.extend_from_slice(header.as_slice());
+        let header = PreparedHeader {
+            start,
+            len,
+            end,
+            id_at,
+        };
+        table.by_name.insert(key, header);
     }
 }
 
-fn header_key(operation: &Operation, is_lite: bool) -> HeaderKey {
+#[inline]
+fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
     let name = operation.name;
     // One name can belong to a call with a reply and to one without.
-    (
-        name.as_ptr().addr(),
-        name.len() * 4 + usize::from(is_lite) * 2 + usize::from(operation.oneway),
-    )
+    let flags = [
+        operation.oneway,
+        form.is_lite,
+        form.announces,
+        form.proposes,
+    ];
+    let flags = flags.into_iter().enumerate();
+    let flags = flags.fold(0, |all, (bit, flag)| all | usize::from(flag) << bit);
+    (name.as_ptr().addr(), name.len() * 16 + flags)
 }
 
 /// A hasher of few numbers that are distinct already: one multiplication spreads each.

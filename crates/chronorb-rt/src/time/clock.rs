@@ -104,19 +104,20 @@ pub struct Deadline(
 impl Deadline {
     /// The deadline that lies `duration` from now.
     #[must_use]
+    #[inline]
     pub fn after(duration: Duration) -> Self {
-        let is_long = duration > LONG;
-        let now = if is_long {
-            Monotonic::of_last_tick() + LONGEST_TICK
-        } else {
-            Monotonic::now()
-        };
-        let instant = now + duration;
-        if is_long {
-            Self(Monotonic(instant.0 | LONG_BIT))
-        } else {
-            Self::at(instant)
+        Self::after_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// The deadline that lies so many nanoseconds from now.
+    #[must_use]
+    #[inline]
+    pub fn after_nanos(nanos: u64) -> Self {
+        if nanos > LONG.as_nanos() as u64 {
+            let tick = Monotonic::of_last_tick().0 + LONGEST_TICK.as_nanos() as u64;
+            return Self(Monotonic(tick.saturating_add(nanos) | LONG_BIT));
         }
+        Self::at(Monotonic(Monotonic::now().0.saturating_add(nanos)))
     }
 
     /// The deadline at `instant`, or a nanosecond later.

@@ -172,16 +172,17 @@ impl ExclusiveConnection {
         &self,
         expected: MessageType,
         frame: &mut Frame,
-        deadline: Deadline,
+        (deadline, whole): (Deadline, u64),
     ) -> Result<MessageHeader, Failure> {
         let link = &self.link;
         let mut reader = self.reader.borrow_mut();
-        let failure = match reader.receive(link, frame, |room| link.recv(room, deadline)) {
-            Ok(Some(header)) if header.kind == expected => return Ok(header),
-            Ok(Some(header)) => reader.unexpected(header.kind),
-            Ok(None) => timeout(CompletionStatus::Maybe).into(),
-            Err(failure) => failure,
-        };
+        let failure =
+            match reader.receive(link, frame, |room| link.recv_reply(room, deadline, whole)) {
+                Ok(Some(header)) if header.kind == expected => return Ok(header),
+                Ok(Some(header)) => reader.unexpected(header.kind),
+                Ok(None) => timeout(CompletionStatus::Maybe).into(),
+                Err(failure) => failure,
+            };
         link.close();
         Err(failure)
     }
@@ -392,16 +393,19 @@ impl ClientConnection {
     /// Receives a message of the kind `expected` into `frame`: the reply to a request, or to
     /// another one, which must be skipped. After a failure no reply to the request is ever taken
     /// for that to another one.
+    ///
+    /// The deadline was `whole` nanoseconds ahead when the call began; 0 if the call has waited for
+    /// anything but its request.
     #[inline]
     pub(in crate::client) fn receive(
         &self,
         request_id: u32,
         expected: MessageType,
         frame: &mut Frame,
-        deadline: Deadline,
+        (deadline, whole): (Deadline, u64),
     ) -> Result<MessageHeader, Failure> {
         let received = match &self.channel {
-            Channel::Exclusive(own) => own.receive(expected, frame, deadline),
+            Channel::Exclusive(own) => own.receive(expected, frame, (deadline, whole)),
             Channel::Shared(owner, _) => owner.receive(request_id, expected, frame, deadline),
         };
         if expected == MessageType::Reply {

@@ -204,6 +204,22 @@ impl Link {
         }
         self.transport.recv(room, deadline)
     }
+
+    /// Receives as [`recv`](Self::recv) does, after a request whose deadline was `whole`
+    /// nanoseconds ahead when its call began; 0 if the call has waited for anything else.
+    #[inline]
+    pub(super) fn recv_reply(
+        &self,
+        room: &mut [u8],
+        deadline: Deadline,
+        whole: u64,
+    ) -> Result<usize, IoError> {
+        if self.waiting == WaitPolicy::Block {
+            self.transport.recv_after_send(room, deadline, whole)
+        } else {
+            self.recv(room, deadline)
+        }
+    }
 }
 
 /// The reader of a connection's messages.

@@ -171,19 +171,22 @@ pub(crate) fn effective_overrides(core: &Core, own: &Overrides) -> Overrides {
     inner.or(&core.rt.policies.overrides.lock())
 }
 
-/// Returns the longest duration of a call by such a reference.
+/// Returns the longest duration of a call by such a reference, in nanoseconds.
 #[inline]
-pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> Duration {
+pub(crate) fn effective_time_out(core: &Core, own: &Overrides) -> u64 {
     own.time_out()
         .or_else(|| of_thread(core, Overrides::time_out).flatten())
-        .or_else(|| match core.rt.policies.time_out.load(Ordering::Relaxed) {
-            NO_TIME_OUT => None,
-            nanoseconds => Some(Duration::from_nanos(nanoseconds)),
-        })
-        .unwrap_or(core.config.request_timeout)
+        .map_or_else(
+            || match core.rt.policies.time_out.load(Ordering::Relaxed) {
+                NO_TIME_OUT => nanoseconds(core.config.request_timeout),
+                nanoseconds => nanoseconds,
+            },
+            nanoseconds,
+        )
 }
 
 /// Reads the policies of the calling thread; `None` if it has none.
+#[inline]
 fn of_thread<R>(core: &Core, read: impl FnOnce(&Overrides) -> R) -> Option<R> {
     let found = OF_THREADS.try_with(|all| {
         let all = all.borrow();
@@ -198,6 +201,7 @@ fn is_of(entry: &Weak<Core>, core: &Core) -> bool {
 }
 
 /// Saturates after 584 years.
+#[inline]
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).map_or(NO_TIME_OUT - 1, |n| n.min(NO_TIME_OUT - 1))
 }

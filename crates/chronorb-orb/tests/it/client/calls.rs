@@ -1,5 +1,6 @@
 //! Calls between two ORBs of one process, over TCP.
 
+use chronorb_giop::contexts;
 use chronorb_orb::poa::{IdAssignment, Lifespan, ObjectId, Policy};
 use chronorb_orb::{
     CompletionStatus, Operation, Reply, ResolveError, Scope, SystemException, SystemExceptionKind,
@@ -7,6 +8,7 @@ use chronorb_orb::{
 use std::sync::atomic::Ordering;
 
 use crate::support::descriptors::uncopied;
+use crate::support::raw_server::{object_at, raw_server};
 use crate::support::{
     BASE_ID, PROBE_ID, ProbeSkeleton, REFUSED_ID, add, call, echo, kind_and_completion, nothing,
     orb, orb_with, served,
@@ -182,6 +184,37 @@ fn a_stale_reference_never_leads_to_a_newer_object() {
     assert_ne!(s.object.ior(), newer.ior());
     let (kind, _) = kind_and_completion(add(&s.object, 1, 1));
     assert_eq!(kind, SystemExceptionKind::ObjectNotExist);
+}
+
+#[test]
+fn oneways_announce_the_connection_until_a_reply_arrives() -> Result<(), SystemException> {
+    let (requests, arrived) = std::sync::mpsc::channel();
+    let server = raw_server(move |mut peer| {
+        while let Some(request) = peer.request() {
+            let _ = requests.send(peer.body.clone());
+            if peer.body[4] != 0 {
+                peer.answer(request);
+            }
+        }
+    });
+    let orb = orb();
+    let object = object_at(&orb, server.address);
+    let note = || object.invoke_oneway(&Operation::oneway("note"), &|_| Ok(()));
+    (0..3).try_for_each(|_| note())?;
+    assert_eq!(add(&object, 1, 2)?, 3);
+    (0..2).try_for_each(|_| note())?;
+    let requests: Vec<Vec<u8>> = arrived.iter().take(6).collect();
+    let without_id = |request: &Vec<u8>| request[4..].to_vec();
+    let [first, second, third, _, after, last] = &requests[..] else {
+        panic!("{} requests", requests.len());
+    };
+    assert_eq!(without_id(first), without_id(second));
+    assert_eq!(without_id(first), without_id(third));
+    assert_eq!(without_id(after), without_id(last));
+    let announcement = contexts::ONE_AT_A_TIME.to_le_bytes();
+    let announces = |request: &Vec<u8>| request.windows(4).any(|part| part == announcement);
+    assert_eq!([first, after].map(announces), [true, false]);
+    Ok(())
 }
 
 #[test]
