@@ -129,15 +129,16 @@ impl ListEntry {
 
 impl Tree {
     /// Returns the state with one empty root context. New contexts and leases get numbers from
-    /// `first` on, if they are not 0.
+    /// `first` on, which is at least 1. A number that was never used before, as the time, makes
+    /// references of an earlier run invalid.
     #[must_use]
-    pub fn new(limits: Limits, first: u64) -> Self {
+    pub fn new(first: u64) -> Self {
         Self {
             contexts: BTreeMap::from([(ROOT, Context::default())]),
             next_context: first.max(ROOT + 1),
             next_lease: first.max(1),
             ends: BTreeSet::new(),
-            limits,
+            limits: Limits::default(),
         }
     }
 
@@ -239,6 +240,10 @@ impl Tree {
         if let Some(end) = entry.end {
             self.ends.remove(&(end, context, key));
         }
+    }
+
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     pub(crate) fn contains(&self, context: u64) -> bool {
@@ -460,11 +465,6 @@ impl Tree {
     pub(crate) fn removal_of(&self, context: u64, seen: &ListEntry) -> Option<Change> {
         let entry = self.contexts.get(&context)?.bindings.get(&seen.key)?;
         (entry.binding.target == seen.target).then(|| removal(context, &seen.key))
-    }
-
-    /// The end of the lease that ends first.
-    pub(crate) fn first_end(&self) -> Option<Monotonic> {
-        self.ends.first().map(|(end, ..)| *end)
     }
 
     fn entry<'n>(
