@@ -250,6 +250,16 @@ impl Tree {
         self.contexts.contains_key(&context)
     }
 
+    /// Returns the target that a name of this server has in the root context; `None` if it has none,
+    /// or leads to another server.
+    #[must_use]
+    pub fn look_up(&self, name: &[NameComponent<'_>], now: Monotonic) -> Option<Target> {
+        match self.walk(ROOT, name, now).ok()? {
+            Place::Here(context, last) => self.resolve(context, last, now).ok(),
+            Place::Elsewhere(..) => None,
+        }
+    }
+
     /// The number of contexts, with the root.
     #[must_use]
     pub fn context_count(&self) -> usize {
@@ -533,3 +543,6 @@ fn end_of(lease: Lease, now: Monotonic) -> Monotonic {
     now + Duration::from_secs(lease.time_to_live.into())
 }
 
+
+#[cfg(test)]
+mod tests;
