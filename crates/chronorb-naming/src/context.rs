@@ -24,20 +24,20 @@ use crate::idl::cos_naming::{
 };
 use crate::iterator::to_list;
 use crate::name::{name_from_text, name_to_text, name_to_url};
-use crate::state::{ChangeFailure, Shared, number, target_of};
+use crate::state::{ChangeFailure, ServerState, number, target_of};
 use crate::tree::{Place, Tree, TreeError};
 
 /// The servant of all contexts: the object id is the number of the context.
-pub(crate) struct Contexts(Arc<Shared>);
+pub(crate) struct Contexts(Arc<ServerState>);
 
 /// The locator of contexts: an object exists as long as the tree has its number.
 pub(crate) struct ContextLocator {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     servant: Servant,
 }
 
 impl ContextLocator {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<ServerState>) -> Self {
         let servant = LeasingContextSkeleton::new(Contexts(shared.clone()));
         let servant = Arc::new(servant);
         Self { shared, servant }
@@ -179,7 +179,9 @@ impl NamingContextServant for Contexts {
     ) -> Result<(), BindError<'a>> {
         let how = How::new(BindingKind::Object, false);
         let bound = self.bind_target(call, n, obj, how, |object, rest| {
-            NamingContext::unchecked_narrow(object).bind(rest, obj).map(|()| 0)
+            NamingContext::unchecked_narrow(object)
+                .bind(rest, obj)
+                .map(|()| 0)
         });
         Ok(bound.map(drop)?)
     }
@@ -192,7 +194,9 @@ impl NamingContextServant for Contexts {
     ) -> Result<(), RebindError<'a>> {
         let how = How::new(BindingKind::Object, true);
         let bound = self.bind_target(call, n, obj, how, |object, rest| {
-            NamingContext::unchecked_narrow(object).rebind(rest, obj).map(|()| 0)
+            NamingContext::unchecked_narrow(object)
+                .rebind(rest, obj)
+                .map(|()| 0)
         });
         Ok(bound.map(drop)?)
     }
@@ -206,7 +210,9 @@ impl NamingContextServant for Contexts {
         let bound = nc.ok_or(NIL)?.as_object();
         let how = How::new(BindingKind::Context, false);
         let bound = self.bind_target(call, n, Some(bound), how, |object, rest| {
-            NamingContext::unchecked_narrow(object).bind_context(rest, nc).map(|()| 0)
+            NamingContext::unchecked_narrow(object)
+                .bind_context(rest, nc)
+                .map(|()| 0)
         });
         Ok(bound.map(drop)?)
     }
@@ -269,21 +275,23 @@ impl NamingContextServant for Contexts {
                 lease: None,
             };
             let bound = tree.bind(context, last, binding, false, now)?;
-            Ok((vec![change, bound], Made::Here(created)))
+            Ok((vec![change, bound], NewContext::Here(created)))
         };
         let made = self.edit(call, n, plan, |object, rest| {
             let context = NamingContext::unchecked_narrow(object);
-            context.bind_new_context(rest).map(Made::Elsewhere)
+            context.bind_new_context(rest).map(NewContext::Elsewhere)
         });
         match made? {
-            Made::Here(context) => Ok(Some(self.0.context(context)?)),
-            Made::Elsewhere(context) => Ok(context),
+            NewContext::Here(context) => Ok(Some(self.0.context(context)?)),
+            NewContext::Elsewhere(context) => Ok(context),
         }
     }
 
     fn destroy(&self, call: &Call<'_>) -> Result<(), DestroyError> {
         let context = target_of(call)?;
-        let destroyed = self.0.change(|tree, now| Ok((tree.destroy(context, now)?, ())));
+        let destroyed = self
+            .0
+            .change(|tree, now| Ok((tree.destroy(context, now)?, ())));
         match destroyed.map_err(|failure| self.refused(call, failure)) {
             Ok(()) => Ok(()),
             Err(Failure::NotEmpty) => Err(NotEmpty.into()),
@@ -313,7 +321,7 @@ impl NamingContextServant for Contexts {
 }
 
 /// The context that `bind_new_context` has made.
-enum Made {
+enum NewContext {
     Here(u64),
     Elsewhere(Option<NamingContext>),
 }

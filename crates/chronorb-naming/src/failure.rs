@@ -14,7 +14,7 @@ use crate::idl::cos_naming::{
     BindError, BindErrorBuf, NameComponent, NamingContext, RebindError, RebindErrorBuf,
     ResolveStrError,
 };
-use crate::state::Shared;
+use crate::state::ServerState;
 use crate::tree::TreeError;
 
 /// The failure of an operation: the exceptions of all operations together.
@@ -49,12 +49,14 @@ impl<'a> Failure<'a> {
     }
 
     /// Returns the exception for a refusal by the tree.
-    pub(crate) fn of_tree(call: &Call<'a>, shared: &Shared, error: TreeError<'a>) -> Self {
+    pub(crate) fn of_tree(call: &Call<'a>, shared: &ServerState, error: TreeError<'a>) -> Self {
         use SystemExceptionKind::{ImpLimit, NoPermission, NoResources, ObjectNotExist};
         match error {
             TreeError::NoContext => Self::System(system(ObjectNotExist)),
             TreeError::InvalidName => Self::InvalidName,
-            TreeError::NotFound(why, rest_of_name) => Self::NotFound(NotFound { why, rest_of_name }),
+            TreeError::NotFound(why, rest_of_name) => {
+                Self::NotFound(NotFound { why, rest_of_name })
+            }
             TreeError::Destroyed(context, rest) => match shared.context(context) {
                 Ok(context) => Self::at(call, &context, rest),
                 Err(exception) => Self::System(exception),

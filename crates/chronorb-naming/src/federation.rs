@@ -8,14 +8,14 @@ use crate::change::Target;
 use crate::failure::{Failure, RemoteError};
 use crate::idl::cos_naming::naming_context::{NotFound, NotFoundReason};
 use crate::idl::cos_naming::{Name, NamingContext};
-use crate::state::Shared;
+use crate::state::ServerState;
 
 /// Continues an operation with the rest of the name at a context of another server.
 ///
 /// The caller gets the exceptions of the operation as they are. A system exception and an excess
 /// of concurrent calls become `CannotProceed`: the caller may continue there by itself.
 pub(crate) fn proceed<'a, T, E: RemoteError>(
-    shared: &Arc<Shared>,
+    shared: &Arc<ServerState>,
     call: &Call<'a>,
     reference: Arc<[u8]>,
     rest: Name<'a>,

@@ -8,21 +8,21 @@ use chronorb::SystemExceptionKind;
 use chronorb_rt::{Deadline, Gate, Monotonic, SpawnError, Thread, ThreadBuilder};
 
 use crate::change::{BindingKind, Target};
-use crate::server::Reaping;
-use crate::state::Shared;
+use crate::server::ReapPolicy;
+use crate::state::ServerState;
 use crate::tree::ListEntry;
 
 /// The thread of the regular work; it ends when this is dropped or the ORB is shut down.
 #[derive(Debug)]
-pub(crate) struct Housekeeping {
+pub(crate) struct Housekeeper {
     stop: Arc<Gate>,
     thread: Option<Thread<()>>,
 }
 
-impl Housekeeping {
+impl Housekeeper {
     pub(crate) fn start(
-        shared: Arc<Shared>,
-        reaping: Option<Reaping>,
+        shared: Arc<ServerState>,
+        reaping: Option<ReapPolicy>,
     ) -> Result<Self, SpawnError> {
         let stop = Arc::new(Gate::new(RUNNING));
         let gate = stop.clone();
@@ -42,7 +42,7 @@ impl Housekeeping {
     }
 }
 
-impl Drop for Housekeeping {
+impl Drop for Housekeeper {
     fn drop(&mut self) {
         self.stop.set(STOPPED);
         if let Some(thread) = self.thread.take() {
@@ -53,7 +53,7 @@ impl Drop for Housekeeping {
 }
 
 /// Removes bindings whose leases have ended, and unused iterators.
-pub(crate) fn tidy(shared: &Shared) {
+pub(crate) fn tidy(shared: &ServerState) {
     loop {
         let removed = shared.change(|tree, now| {
             let changes = tree.ended(BATCH, now);
@@ -72,14 +72,14 @@ pub(crate) fn tidy(shared: &Shared) {
 /// The check of all bound objects.
 #[derive(Debug)]
 pub(crate) struct Reaper {
-    reaping: Reaping,
+    reaping: ReapPolicy,
     next: Monotonic,
     /// The checks in a row that did not find an object.
     failures: Failures,
 }
 
 impl Reaper {
-    pub(crate) fn new(reaping: Reaping, now: Monotonic) -> Self {
+    pub(crate) fn new(reaping: ReapPolicy, now: Monotonic) -> Self {
         Self {
             next: now + reaping.interval,
             reaping,
@@ -88,7 +88,7 @@ impl Reaper {
     }
 
     /// Checks all objects if it is time for that.
-    pub(crate) fn run(&mut self, shared: &Shared, is_over: &dyn Fn() -> bool) {
+    pub(crate) fn run(&mut self, shared: &ServerState, is_over: &dyn Fn() -> bool) {
         if shared.now() < self.next {
             return;
         }
@@ -115,14 +115,16 @@ impl Reaper {
         self.next = shared.now() + self.reaping.interval;
     }
 
-    fn check(&mut self, shared: &Shared, context: u64, entry: &ListEntry, before: &Failures) {
+    fn check(&mut self, shared: &ServerState, context: u64, entry: &ListEntry, before: &Failures) {
         let is_object = entry.kind == BindingKind::Object;
         if !is_object || self.is_there(shared, &entry.target) {
             return;
         }
         let key = (context, entry.key.clone());
         // The binding may have another target than at the last check.
-        let failures = before.get(&key).filter(|(target, _)| *target == entry.target);
+        let failures = before
+            .get(&key)
+            .filter(|(target, _)| *target == entry.target);
         let failures = failures.map_or(1, |(_, failures)| failures + 1);
         if failures >= CHECKS {
             let removed = shared.change(|tree, _| {
@@ -136,7 +138,7 @@ impl Reaper {
         self.failures.insert(key, (entry.target.clone(), failures));
     }
 
-    fn is_there(&self, shared: &Shared, target: &Target) -> bool {
+    fn is_there(&self, shared: &ServerState, target: &Target) -> bool {
         use SystemExceptionKind::{CommFailure, ObjectNotExist, Transient};
         // A nil reference and one that cannot be read are bound on purpose.
         let Ok(Some(object)) = shared.object(target) else {
@@ -144,9 +146,7 @@ impl Reaper {
         };
         match object.with_timeout(self.reaping.timeout).non_existent() {
             Ok(is_gone) => !is_gone,
-            Err(exception) => {
-                !matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
-            }
+            Err(exception) => !matches!(exception.kind, CommFailure | ObjectNotExist | Transient),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::idl::cos_naming::{
     Binding, BindingIteratorServant, BindingIteratorSkeleton, BindingList, BindingType,
 };
 use crate::limits::Limits;
-use crate::state::{Shared, number, target_of};
+use crate::state::{ServerState, number, target_of};
 use crate::tree::ListEntry;
 
 /// The iterators that exist.
@@ -73,7 +73,7 @@ impl Iterators {
 }
 
 /// The servant of all iterators: the object id is the number of the iterator.
-pub(crate) struct Listings(Arc<Shared>);
+pub(crate) struct Listings(Arc<ServerState>);
 
 impl Listings {
     fn next(&self, call: &Call<'_>, how_many: u32) -> Result<Vec<ListEntry>, SystemException> {
@@ -118,18 +118,20 @@ impl BindingIteratorServant for Listings {
     fn destroy(&self, call: &Call<'_>) -> Result<(), SystemException> {
         let iterator = target_of(call)?;
         let ended = self.0.iterators.lock().open.remove(&iterator);
-        ended.map(drop).ok_or(system(SystemExceptionKind::ObjectNotExist))
+        ended
+            .map(drop)
+            .ok_or(system(SystemExceptionKind::ObjectNotExist))
     }
 }
 
 /// The locator of iterators.
 pub(crate) struct ListingLocator {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     servant: Servant,
 }
 
 impl ListingLocator {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<ServerState>) -> Self {
         let servant = BindingIteratorSkeleton::new(Listings(shared.clone()));
         let servant = Arc::new(servant);
         Self { shared, servant }

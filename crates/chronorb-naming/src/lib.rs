@@ -37,5 +37,5 @@ pub use change::{Binding, BindingKind, Change, Journal, JournalError, Lease, Tar
 pub use life::{LifeError, LifeGuard, bind_for_life};
 pub use limits::Limits;
 pub use name::{AddressError, NameTextError, name_from_text, name_to_text, name_to_url};
-pub use server::{NameServer, NamingService, Reaping, ServeError};
+pub use server::{NameServer, NamingService, ReapPolicy, ServeError};
 pub use tree::{ChangeError, ROOT, Tree};

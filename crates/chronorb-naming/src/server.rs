@@ -14,10 +14,10 @@ use thiserror::Error;
 
 use crate::change::{Change, Journal, JournalError};
 use crate::context::ContextLocator;
-use crate::housekeeping::Housekeeping;
+use crate::housekeeping::Housekeeper;
 use crate::iterator::ListingLocator;
 use crate::limits::Limits;
-use crate::state::Shared;
+use crate::state::ServerState;
 use crate::tree::{ROOT, Tree};
 
 /// A name server that is to be served.
@@ -41,7 +41,7 @@ use crate::tree::{ROOT, Tree};
 pub struct NameServer {
     limits: Limits,
     state: Option<(Tree, Box<dyn Journal>)>,
-    reaping: Option<Reaping>,
+    reaping: Option<ReapPolicy>,
     policies: Vec<Policy>,
     clock: fn() -> Monotonic,
 }
@@ -51,7 +51,7 @@ pub struct NameServer {
 /// An object is unbound if three checks in a row do not find it: it does not exist, or its server
 /// cannot be reached. A server that does not answer in time is there.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Reaping {
+pub struct ReapPolicy {
     /// The time from the end of a check of all objects to the next one.
     pub interval: Duration,
     /// The time limit for each object.
@@ -108,7 +108,7 @@ impl NameServer {
 
     /// Checks bound objects regularly; by default none is checked.
     #[must_use]
-    pub fn reap(mut self, reaping: Reaping) -> Self {
+    pub fn reap(mut self, reaping: ReapPolicy) -> Self {
         self.reaping = Some(reaping);
         self
     }
@@ -155,13 +155,13 @@ impl NameServer {
             .state
             .unwrap_or_else(|| (Tree::new(unused_number()), Box::new(NoJournal)));
         let poas = (contexts.clone(), listings.clone());
-        let shared = Shared::new(orb.clone(), self.limits, tree, journal, poas, self.clock);
+        let shared = ServerState::new(orb.clone(), self.limits, tree, journal, poas, self.clock);
         let shared = Arc::new(shared);
         contexts.set_servant_locator(ContextLocator::new(shared.clone()))?;
         listings.set_servant_locator(ListingLocator::new(shared.clone()))?;
         let root = shared.context(ROOT)?.into_object();
         orb.register_initial_reference("NameService", &root)?;
-        let housekeeping = Housekeeping::start(shared.clone(), self.reaping)?;
+        let housekeeping = Housekeeper::start(shared.clone(), self.reaping)?;
         Ok(NamingService {
             shared,
             root,
@@ -191,9 +191,9 @@ impl fmt::Debug for NameServer {
 /// found, and objects are not checked.
 #[derive(Debug)]
 pub struct NamingService {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     root: Object,
-    _housekeeping: Housekeeping,
+    _housekeeping: Housekeeper,
 }
 
 impl NamingService {
@@ -230,7 +230,6 @@ fn unused_number() -> u64 {
     let time = SystemTime::now().duration_since(UNIX_EPOCH);
     time.map_or(1, |time| time.as_nanos() as u64)
 }
-
 
 #[cfg(test)]
 mod tests;

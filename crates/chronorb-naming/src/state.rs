@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::tree::{Tree, TreeError};
 
 /// The state and the POAs of a name server.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     pub(crate) orb: Orb,
     pub(crate) limits: Limits,
     /// Locked for the time of a look-up or of an application, never for that of I/O.
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     clock: fn() -> Monotonic,
 }
 
-impl Shared {
+impl ServerState {
     pub(crate) fn new(
         orb: Orb,
         limits: Limits,
@@ -151,9 +151,9 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
+        f.debug_struct("ServerState").finish_non_exhaustive()
     }
 }
 
@@ -168,7 +168,7 @@ pub(crate) enum ChangeFailure<'n> {
 }
 
 /// A call to another server that is counted as long as this exists.
-pub(crate) struct FederatedCall(Arc<Shared>);
+pub(crate) struct FederatedCall(Arc<ServerState>);
 
 impl Drop for FederatedCall {
     fn drop(&mut self) {
@@ -187,7 +187,7 @@ pub(crate) fn target_of(call: &chronorb::Call<'_>) -> Result<u64, SystemExceptio
 }
 
 fn reference(poa: &Poa, number: u64, type_id: &str) -> Result<Object, SystemException> {
-    let id = ObjectId::new(&number.to_be_bytes());
+    let id = ObjectId::new(number.to_be_bytes());
     let reference = poa.create_reference_with_id(&id, type_id);
     // The POA takes these ids, so only the end of the ORB is left as a cause.
     reference.map_err(|_| system(SystemExceptionKind::Transient))

@@ -250,8 +250,8 @@ impl Tree {
         self.contexts.contains_key(&context)
     }
 
-    /// Returns the target that a name of this server has in the root context; `None` if it has none,
-    /// or leads to another server.
+    /// Returns the target of a name in the root context; `None` if the name is not bound, or leads to
+    /// another server.
     #[must_use]
     pub fn look_up(&self, name: &[NameComponent<'_>], now: Monotonic) -> Option<Target> {
         match self.walk(ROOT, name, now).ok()? {
@@ -468,7 +468,9 @@ impl Tree {
     pub(crate) fn ended(&self, how_many: usize, now: Monotonic) -> Vec<Change> {
         let ended = self.ends.iter().take_while(|(end, ..)| *end <= now);
         let ended = ended.take(how_many);
-        ended.map(|(_, context, key)| removal(*context, key)).collect()
+        ended
+            .map(|(_, context, key)| removal(*context, key))
+            .collect()
     }
 
     /// The removal of a binding, if it still has this target.
@@ -542,7 +544,6 @@ fn split(key: &[u8]) -> (&[u8], &[u8]) {
 fn end_of(lease: Lease, now: Monotonic) -> Monotonic {
     now + Duration::from_secs(lease.time_to_live.into())
 }
-
 
 #[cfg(test)]
 mod tests;
