@@ -250,8 +250,8 @@ impl Tree {
         self.contexts.contains_key(&context)
     }
 
-    /// Returns the target of a name in the root context; `None` if the name is not bound, or leads to
-    /// another server.
+    /// Returns the target of a name in the root context; `None` if the name is not bound, or leads
+    /// to another server.
     #[must_use]
     pub fn look_up(&self, name: &[NameComponent<'_>], now: Monotonic) -> Option<Target> {
         match self.walk(ROOT, name, now).ok()? {
