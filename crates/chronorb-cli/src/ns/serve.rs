@@ -37,8 +37,8 @@ fn endpoints(text: &str) -> Result<Endpoints, String> {
 pub(crate) enum ServeFailure {
     #[error(transparent)]
     Init(#[from] InitError),
-    #[error("the name server cannot serve: {}", cause(.0, *.1))]
-    Serve(ServeError, Option<LastFailure>),
+    #[error("the name server cannot serve: {}", cause(.0, .1.as_deref()))]
+    Serve(ServeError, Option<Box<LastFailure>>),
     #[error("the name server cannot serve: {0}")]
     System(#[from] SystemException),
     #[error("nothing can be written: {0}")]
@@ -46,7 +46,7 @@ pub(crate) enum ServeFailure {
 }
 
 /// The cause of the last failure of the ORB if there is one, else that of the error.
-fn cause(error: &ServeError, failure: Option<LastFailure>) -> String {
+fn cause(error: &ServeError, failure: Option<&LastFailure>) -> String {
     match failure {
         Some(failure) => failure.to_string(),
         None => {
@@ -74,7 +74,8 @@ pub(crate) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<()
         });
     }
     let service = server.serve_in(&poa);
-    let service = service.map_err(|error| ServeFailure::Serve(error, orb.last_failure()))?;
+    let service =
+        service.map_err(|error| ServeFailure::Serve(error, orb.last_failure().map(Box::new)))?;
     poa.manager().activate().map_err(|_| INACTIVE)?;
     let mut out = io::stdout().lock();
     for reference in references(service.root().ior()) {
