@@ -10,6 +10,7 @@ use clap_complete::Shell;
 
 use crate::idl::IdlCommand;
 use crate::lab::LabCommand;
+use crate::ns::NsCommand;
 use crate::rio::{self, RioCommand};
 use crate::top;
 
@@ -60,6 +61,10 @@ pub(crate) enum Command {
     /// Check IDL files, compile them to Rust, or show them to other programs.
     #[command(subcommand)]
     Idl(IdlCommand),
+
+    /// Serve names.
+    #[command(subcommand)]
+    Ns(NsCommand),
 
     /// Set up and examine real-time I/O.
     #[command(subcommand)]

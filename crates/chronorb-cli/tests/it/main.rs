@@ -8,6 +8,7 @@ mod generated;
 mod idl;
 mod idl_model;
 mod laboratory;
+mod ns;
 mod operators_day;
 mod peer;
 mod reports;
