@@ -1,5 +1,6 @@
 //! The ORB as applications see it.
 
+mod names;
 mod resolve;
 mod shutdown;
 
@@ -234,14 +235,26 @@ impl Orb {
         self.core.rt.real_time.is_available()
     }
 
-    /// Converts a text to an object: `IOR:…`, `corbaloc:…`, `file://…`.
+    /// Converts a text to an object: `IOR:…`, `corbaloc:…`, `corbaname:…`, `file://…`.
     ///
-    /// Makes no connection.
+    /// Makes no connection, except for a `corbaname:` with a name: its naming service is called
+    /// (`CosNaming::NamingContext::resolve`).
+    ///
+    /// ```no_run
+    /// # use chronorb_orb::{Orb, SystemException};
+    /// # fn radar(orb: &Orb) -> Result<(), SystemException> {
+    /// let radar = orb.string_to_object("corbaname::names.example#plant/radar.sensor")?;
+    /// assert!(!radar.non_existent()?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// `BAD_PARAM` with OMG minor 7 (scheme), 8 (address), 9 (scheme-specific part, or a name that
-    /// is no initial reference) or 10 (anything else); `INV_OBJREF` for a nil reference;
-    /// `NO_IMPLEMENT` for `corbaname:`, which needs a naming service.
+    /// is no initial reference) or 10 (anything else, such as a name that is not bound);
+    /// `INV_OBJREF` for a nil reference; for `corbaname:` also the exceptions of a call, such as
+    /// `TRANSIENT`, `COMM_FAILURE` and `TIMEOUT`. [`last_failure`](Self::last_failure) has the
+    /// cause: the component of a name, and the naming service.
     pub fn string_to_object(&self, text: &str) -> Result<Object, SystemException> {
         resolve::string_to_object(&self.core, text, 0)
     }
