@@ -558,7 +558,7 @@ impl OrbConfig {
             let missing = setting.missing;
             (
                 setting.key,
-                setting.options,
+                setting.options(),
                 missing.map(|missing| missing.feature),
             )
         })
@@ -666,10 +666,10 @@ fn split_options(args: &[String]) -> Result<(Vec<GivenSetting>, Vec<String>), Co
         }
         let setting = SETTINGS
             .iter()
-            .find(|s| s.options.split(' ').any(|o| o.eq_ignore_ascii_case(arg)))
+            .find(|s| s.options().split(' ').any(|o| o.eq_ignore_ascii_case(arg)))
             .ok_or_else(|| {
                 let (prefix, name) = arg.split_at(OPTION_PREFIX.len());
-                let options = SETTINGS.iter().flat_map(|s| s.options.split(' '));
+                let options = SETTINGS.iter().flat_map(|s| s.options().split(' '));
                 let mut names = options.map(|option| &option[OPTION_PREFIX.len()..]);
                 similar::unknown("command line", prefix, name, &mut names, |name| {
                     format!("{OPTION_PREFIX}{name}")

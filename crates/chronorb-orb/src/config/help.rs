@@ -25,9 +25,8 @@ pub(super) fn list() -> String {
 }
 
 fn describe(setting: &Setting, config: &mut OrbConfig, text: &mut String) {
-    let option = setting.options.split(' ').next().unwrap_or_default();
-    let _ = write!(text, "{option} ");
-    let mut meaning = setting.help;
+    let _ = write!(text, "{} ", setting.option());
+    let mut meaning = setting.help();
     let mut default = None;
     // A string takes every text.
     let _ = match setting.apply {

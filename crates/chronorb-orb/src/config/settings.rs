@@ -17,13 +17,12 @@ use crate::demux::Demultiplexing;
 #[cfg(feature = "access")]
 use crate::poa::ObjectKeySecret;
 
-/// One setting: its key, the names of its option, separated by spaces, and the kind of its value.
+/// One setting: its key, its texts, and the kind of its value.
 pub(super) struct Setting {
     pub(super) key: &'static str,
-    pub(super) options: &'static str,
-    /// The line of `-ORBHelp`: for [`Apply::Text`] the form of the value and `: `, then the
-    /// meaning; in brackets the default, if it is not a boolean or a number.
-    pub(super) help: &'static str,
+    /// The names of its option, separated by spaces, and after a line feed its line of help. They
+    /// are one text because each pointer takes 40 octets of a program.
+    texts: &'static str,
     /// The feature of the setting, if the program is built without it.
     pub(super) missing: Option<&'static MissingFeature>,
     pub(super) apply: Apply,
@@ -98,6 +97,23 @@ pub(super) struct MissingFeature {
 }
 
 impl Setting {
+    /// The names of its option, separated by spaces.
+    pub(super) fn options(&self) -> &'static str {
+        self.texts.split('\n').next().unwrap_or_default()
+    }
+
+    /// The first name of its option.
+    pub(super) fn option(&self) -> &'static str {
+        self.options().split(' ').next().unwrap_or_default()
+    }
+
+    /// The line of `-ORBHelp`: for [`Apply::Text`] the form of the value and `: `, then the
+    /// meaning; in brackets the default, if it is not a boolean or a number. Empty where the
+    /// program is built without the feature.
+    pub(super) fn help(&self) -> &'static str {
+        self.texts.split('\n').nth(1).unwrap_or_default()
+    }
+
     /// Parses a value and applies it, or refuses it.
     pub(super) fn take(&self, config: &mut OrbConfig, text: &str) -> Result<(), String> {
         match self.missing {
@@ -113,7 +129,7 @@ impl Setting {
 /// of its value.
 macro_rules! settings {
     ($(
-        $key:expr, $options:expr, $help:expr $(, [$feature:tt, $without:expr])? => $apply:expr;
+        $key:expr, $options:literal, $help:literal $(, [$feature:tt, $without:expr])? => $apply:expr;
     )*) => {
         pub(super) const SETTINGS: &[Setting] = {
             use Apply::*;
@@ -123,16 +139,19 @@ macro_rules! settings {
 }
 
 macro_rules! setting {
-    ($key:expr, $options:expr, $help:expr, $apply:expr) => {
+    ($key:expr, $options:literal, $help:literal, $apply:expr) => {
         Setting {
             key: $key,
-            options: $options,
-            help: $help,
+            texts: concat!($options, "\n", $help),
             missing: None,
             apply: $apply,
         }
     };
-    ($key:expr, $options:expr, $help:expr, [$feature:tt, $without:expr], $apply:expr) => {{
+    ($key:expr, $options:literal, $help:literal, [$feature:tt, $without:expr], $apply:expr) => {{
+        #[cfg(feature = $feature)]
+        const TEXTS: &str = concat!($options, "\n", $help);
+        #[cfg(not(feature = $feature))]
+        const TEXTS: &str = $options;
         #[cfg(feature = $feature)]
         const SETTING: (Option<&'static MissingFeature>, Apply) = (None, $apply);
         #[cfg(not(feature = $feature))]
@@ -145,8 +164,7 @@ macro_rules! setting {
         );
         Setting {
             key: $key,
-            options: $options,
-            help: $help,
+            texts: TEXTS,
             missing: SETTING.0,
             apply: SETTING.1,
         }

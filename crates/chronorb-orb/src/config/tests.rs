@@ -229,7 +229,7 @@ fn the_list_of_options_has_all_of_them_with_their_defaults() {
     let list = help::list();
     let default = format!("{:?}", OrbConfig::default());
     for setting in SETTINGS.iter().filter(|setting| setting.missing.is_none()) {
-        let option = setting.options.split(' ').next().expect("it has a name");
+        let option = setting.option();
         let mut lines = list.lines();
         let first = lines.find(|line| line.split(' ').next() == Some(option));
         let form = first.expect(option).split_once(' ').expect(option).1;
