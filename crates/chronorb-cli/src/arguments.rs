@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
 
 use crate::idl::IdlCommand;
+use crate::ior::IorCommand;
 use crate::lab::LabCommand;
 use crate::rio::{self, RioCommand};
 use crate::top;
@@ -60,6 +61,10 @@ pub(crate) enum Command {
     /// Check IDL files, compile them to Rust, or show them to other programs.
     #[command(subcommand)]
     Idl(IdlCommand),
+
+    /// Show, make and try references to objects.
+    #[command(subcommand, after_help = ORB_OPTIONS)]
+    Ior(IorCommand),
 
     /// Set up and examine real-time I/O.
     #[command(subcommand)]
@@ -212,6 +217,9 @@ impl From<TopArguments> for top::Options {
 
 const STATUS: &str = "\
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";
+
+const ORB_OPTIONS: &str = "\
+These commands also take the options of an ORB, as -ORBInitRef: -ORBHelp lists them.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

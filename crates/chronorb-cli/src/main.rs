@@ -1,9 +1,11 @@
 //! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running
-//! ORB, the IDL compiler and real-time I/O.
+//! ORB, the IDL compiler, references and real-time I/O.
 
 mod arguments;
+mod client;
 mod generated;
 mod idl;
+mod ior;
 mod lab;
 mod peer_arguments;
 mod rio;
@@ -26,6 +28,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn main() -> ExitCode {
     let (arguments, config) = match parse() {
         Ok(parsed) => parsed,
+        Err(ConfigError::Help) => return ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("chronorb: {error}");
             return ExitCode::from(WRONG_COMMAND_LINE);
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Command::Top(arguments) => status(top::run(&arguments.into())),
         Command::Lab(command) => command.run(config),
         Command::Idl(command) => command.run(),
+        Command::Ior(command) => command.run(config),
         Command::Rio(command) => command.run(),
         Command::Completions { shell } => status(generated::completions(shell)),
         Command::ManPages { dir } => status(generated::man_pages(&dir)),
@@ -48,10 +52,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the command line. The commands of a peer take the settings of an ORB too.
+/// Reads the command line. Commands that make an ORB take its settings too.
 fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
     let words: Vec<_> = env::args_os().skip(1).take(2).collect();
-    if words != ["lab", "peer"] {
+    let first = words.first().and_then(|word| word.to_str());
+    if words != ["lab", "peer"] && !matches!(first, Some("ior")) {
         return Ok((Arguments::parse(), OrbConfig::default()));
     }
     let mut arguments = env::args_os()

@@ -7,6 +7,7 @@ mod doctor;
 mod generated;
 mod idl;
 mod idl_model;
+mod ior;
 mod laboratory;
 mod operators_day;
 mod peer;
