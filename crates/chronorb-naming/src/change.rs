@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 /// A change of the state of a name server.
 ///
@@ -65,7 +66,7 @@ pub enum BindingKind {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {
     /// A reference as an encapsulation: the octet of the byte order, then the IOR. It may be nil.
-    Reference(Box<[u8]>),
+    Reference(Arc<[u8]>),
     /// The number of a context of this name server.
     Context(u64),
 }

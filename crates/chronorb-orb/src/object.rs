@@ -306,6 +306,16 @@ impl Object {
         Self::new(inner.core.clone(), reference, overrides, collocation, None)
     }
 
+    /// Whether this ORB made the reference, or made it in an earlier run of the program: its key
+    /// names a POA, and its address is one of this ORB. A reference with a plain key, as of
+    /// `corbaloc:`, is never local. Makes no call.
+    pub fn is_local(&self) -> bool {
+        self.profile().is_some_and(|profile| {
+            let within = &self.inner.within;
+            *within.get_or_init(|| self.is_of_this_orb(profile))
+        })
+    }
+
     /// Calls an operation and waits for the reply, which borrows from `scope`.
     ///
     /// Generated stubs call this. `arguments` may run more than once, because a retry repeats
@@ -451,18 +461,20 @@ impl Object {
             return None;
         }
         let profile = self.profile()?;
-        let within = self.inner.within.get_or_init(|| {
-            let core = &self.inner.core;
-            match ObjectKey::parse(&profile.key) {
-                // No other ORB has this number, whatever address the reference names.
-                Some(key) => key.poa.run().map_or_else(
-                    || server::is_published(core, &profile.ways),
-                    |run| run == core.incarnation,
-                ),
-                None => false,
-            }
-        });
+        let within = self.inner.within.get_or_init(|| self.is_of_this_orb(profile));
         within.then_some(&*profile.key)
+    }
+
+    fn is_of_this_orb(&self, profile: &Profile) -> bool {
+        let core = &self.inner.core;
+        match ObjectKey::parse(&profile.key) {
+            // No other ORB has this number, whatever address the reference names.
+            Some(key) => key.poa.run().map_or_else(
+                || server::is_published(core, &profile.ways),
+                |run| run == core.incarnation,
+            ),
+            None => false,
+        }
     }
 
     /// Whether the reference consists only of addresses and a key, like one of `corbaloc:`.

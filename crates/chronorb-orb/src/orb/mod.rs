@@ -400,6 +400,13 @@ impl Orb {
     }
 }
 
+impl Poa {
+    /// The ORB of this POA.
+    pub fn orb(&self) -> Orb {
+        Orb::from_core(self.core().clone())
+    }
+}
+
 fn termination() -> Result<&'static Termination, SystemException> {
     Termination::install().map_err(|_| SystemException::no(SystemExceptionKind::NoResources, 0))
 }

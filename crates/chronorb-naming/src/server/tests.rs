@@ -1,0 +1,136 @@
+//! Leases, iterators and the check of objects, with a clock that the test moves.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chronorb::config::OrbConfig;
+use chronorb::prelude::*;
+
+use super::*;
+use crate::housekeeping::{Reaper, tidy};
+use crate::idl::chronorb_naming::{BindWithLeaseErrorBuf, LeasingContext, RenewErrorBuf};
+use crate::idl::cos_naming::{NameComponent, RebindErrorBuf};
+
+fn orb() -> Orb {
+    let endpoint = ["p", "-ORBListenEndpoints", "iiop://127.0.0.1:0"];
+    let mut args = endpoint.map(str::to_owned).to_vec();
+    Orb::with_config(OrbConfig::read(&mut args).unwrap()).unwrap()
+}
+
+fn serve(orb: &Orb, server: NameServer) -> (NamingService, LeasingContext) {
+    let poa = orb.root_poa().unwrap();
+    let service = server.serve_in(&poa).unwrap();
+    poa.manager().activate().unwrap();
+    let root = LeasingContext::unchecked_narrow(service.root());
+    (service, root)
+}
+
+const NAME: [NameComponent<'_>; 1] = [NameComponent { id: "a", kind: "" }];
+
+fn is_missing(root: &LeasingContext) -> bool {
+    matches!(root.resolve(&NAME), Err(RebindErrorBuf::NotFound(_)))
+}
+
+fn seconds(n: u64) -> u64 {
+    n * 1_000_000_000
+}
+
+#[test]
+fn a_binding_ends_with_its_lease_unless_it_is_renewed() {
+    static NOW: AtomicU64 = AtomicU64::new(0);
+    fn now() -> Monotonic {
+        Monotonic::from_nanos(NOW.load(Ordering::SeqCst))
+    }
+    let orb = orb();
+    let (service, root) = serve(&orb, NameServer::new().clock(now));
+    let lease = root.bind_with_lease(&NAME, None, 10).unwrap();
+    NOW.store(seconds(9), Ordering::SeqCst);
+    let taken = root.bind_with_lease(&NAME, None, 10);
+    assert!(matches!(taken, Err(BindWithLeaseErrorBuf::AlreadyBound(_))));
+    assert!(matches!(root.renew(&NAME, lease + 1), Err(RenewErrorBuf::LeaseLost(_))));
+    assert!(matches!(root.release(&NAME, lease + 1), Err(RenewErrorBuf::LeaseLost(_))));
+    root.renew(&NAME, lease).unwrap();
+    NOW.store(seconds(18), Ordering::SeqCst);
+    assert_eq!(root.resolve(&NAME).unwrap(), None);
+    // It is not found from then on, even if it was not removed yet.
+    NOW.store(seconds(19), Ordering::SeqCst);
+    assert!(is_missing(&root));
+    assert!(root.list(9).unwrap().0.is_empty());
+    assert!(matches!(root.renew(&NAME, lease), Err(RenewErrorBuf::NotFound(_))));
+    tidy(&service.shared);
+    assert_eq!(service.shared.read(|tree, _| tree.changes().count()), 0);
+    // The name can be bound again, and a binding without a lease has no end.
+    let next = root.bind_with_lease(&NAME, None, 10).unwrap();
+    assert!(next > lease);
+    root.rebind(&NAME, None).unwrap();
+    NOW.store(seconds(1_000), Ordering::SeqCst);
+    tidy(&service.shared);
+    assert_eq!(root.resolve(&NAME).unwrap(), None);
+    root.rebind_with_lease(&NAME, None, 10).unwrap();
+    for refused in [0, 86_401] {
+        let refused = root.bind_with_lease(&NAME, None, refused);
+        match refused {
+            Err(BindWithLeaseErrorBuf::InvalidTimeToLive(allowed)) => {
+                assert_eq!((allowed.least, allowed.greatest), (1, 86_400));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    orb.shutdown(true).unwrap();
+}
+
+#[test]
+fn an_unused_iterator_ends() {
+    static NOW: AtomicU64 = AtomicU64::new(0);
+    fn now() -> Monotonic {
+        Monotonic::from_nanos(NOW.load(Ordering::SeqCst))
+    }
+    let orb = orb();
+    let (service, root) = serve(&orb, NameServer::new().clock(now));
+    let iterator = root.list(0).unwrap().1.unwrap();
+    NOW.store(seconds(599), Ordering::SeqCst);
+    iterator.next_one().unwrap();
+    NOW.store(seconds(599 + 599), Ordering::SeqCst);
+    tidy(&service.shared);
+    iterator.next_one().unwrap();
+    NOW.store(seconds(599 + 599 + 600), Ordering::SeqCst);
+    let ended = iterator.next_one().unwrap_err();
+    assert_eq!(ended.kind, SystemExceptionKind::ObjectNotExist);
+    orb.shutdown(true).unwrap();
+}
+
+#[test]
+fn an_object_that_three_checks_do_not_find_is_unbound() {
+    static NOW: AtomicU64 = AtomicU64::new(0);
+    fn now() -> Monotonic {
+        Monotonic::from_nanos(NOW.load(Ordering::SeqCst))
+    }
+    let (orb, other) = (orb(), orb());
+    let (service, root) = serve(&orb, NameServer::new().clock(now));
+    let there = [NameComponent {
+        id: "there",
+        kind: "",
+    }];
+    // The root context of another server, bound as an object.
+    let (_second, second_root) = serve(&other, NameServer::new());
+    root.bind(&there, Some(second_root.as_object())).unwrap();
+    // A context does not exist any more.
+    let gone = second_root.new_context().unwrap().unwrap();
+    gone.destroy().unwrap();
+    root.bind(&NAME, Some(gone.as_object())).unwrap();
+    let reaping = Reaping {
+        interval: Duration::from_secs(60),
+        timeout: Duration::from_secs(60),
+    };
+    let mut reaper = Reaper::new(reaping, now());
+    for check in 1..=3 {
+        assert!(!is_missing(&root), "check {check}");
+        NOW.store(seconds(60 * check), Ordering::SeqCst);
+        reaper.run(&service.shared, &|| false);
+        // It is not time for another one.
+        reaper.run(&service.shared, &|| false);
+    }
+    assert!(is_missing(&root));
+    assert!(root.resolve(&there).unwrap().is_some());
+    other.shutdown(true).unwrap();
+    orb.shutdown(true).unwrap();
+}

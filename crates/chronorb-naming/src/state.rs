@@ -1,0 +1,194 @@
+//! The state that all servants of a name server share.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use chronorb::poa::{ObjectId, Poa};
+use chronorb::{Interface, Ior, Object, Orb, SystemException, SystemExceptionKind};
+use chronorb_rt::{Monotonic, PiMutex};
+
+use crate::change::{Change, Journal, Target};
+use crate::failure::system;
+use crate::idl::cos_naming::{BindingIterator, NamingContext, NamingContextExt};
+use crate::iterator::Iterators;
+use crate::limits::Limits;
+use crate::tree::{Tree, TreeError};
+
+/// The state and the POAs of a name server.
+pub(crate) struct Shared {
+    pub(crate) orb: Orb,
+    pub(crate) limits: Limits,
+    /// Locked for the time of a look-up or of an application, never for that of I/O.
+    tree: PiMutex<Tree>,
+    /// Locked for the whole of a change, before the tree: one change is made at a time.
+    journal: PiMutex<Box<dyn Journal>>,
+    last_failure: PiMutex<Option<String>>,
+    contexts: Poa,
+    listings: Poa,
+    pub(crate) iterators: PiMutex<Iterators>,
+    federated: AtomicUsize,
+    clock: fn() -> Monotonic,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        orb: Orb,
+        limits: Limits,
+        mut tree: Tree,
+        journal: Box<dyn Journal>,
+        (contexts, listings): (Poa, Poa),
+        clock: fn() -> Monotonic,
+    ) -> Self {
+        tree.set_limits(limits.clone());
+        Self {
+            orb,
+            limits,
+            tree: PiMutex::new(tree),
+            journal: PiMutex::new(journal),
+            last_failure: PiMutex::new(None),
+            contexts,
+            listings,
+            iterators: PiMutex::new(Iterators::default()),
+            federated: AtomicUsize::new(0),
+            clock,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Monotonic {
+        (self.clock)()
+    }
+
+    /// Reads the tree; `read` does no I/O.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Tree, Monotonic) -> T) -> T {
+        let now = self.now();
+        read(&self.tree.lock(), now)
+    }
+
+    /// Changes what is not part of the journal.
+    pub(crate) fn touch<T>(&self, touch: impl FnOnce(&mut Tree, Monotonic) -> T) -> T {
+        let now = self.now();
+        touch(&mut self.tree.lock(), now)
+    }
+
+    /// Makes the changes that `plan` finds: keeps them in the journal, then applies them.
+    pub(crate) fn change<'n, T>(
+        &self,
+        plan: impl FnOnce(&Tree, Monotonic) -> Result<(Vec<Change>, T), TreeError<'n>>,
+    ) -> Result<T, ChangeFailure<'n>> {
+        let mut journal = self.journal.lock();
+        let now = self.now();
+        let (changes, result) = plan(&self.tree.lock(), now).map_err(ChangeFailure::Refused)?;
+        if changes.is_empty() {
+            return Ok(result);
+        }
+        journal.append(&changes).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            *self.last_failure.lock() = Some(format!("{error}: {}", cause.unwrap_or_default()));
+            ChangeFailure::Journal
+        })?;
+        let mut tree = self.tree.lock();
+        for change in &changes {
+            // Only the holder of the journal changes the tree, so the plan is still valid.
+            let applied = tree.apply(change, now);
+            applied.map_err(|_| ChangeFailure::Inconsistent)?;
+        }
+        Ok(result)
+    }
+
+    pub(crate) fn last_failure(&self) -> Option<String> {
+        self.last_failure.lock().clone()
+    }
+
+    /// Returns the reference of a context.
+    pub(crate) fn context(&self, context: u64) -> Result<NamingContext, SystemException> {
+        let object = reference(&self.contexts, context, NamingContextExt::REPOSITORY_ID)?;
+        Ok(NamingContext::from_object(object))
+    }
+
+    /// Returns the reference of an iterator.
+    pub(crate) fn iterator(&self, iterator: u64) -> Result<BindingIterator, SystemException> {
+        let object = reference(&self.listings, iterator, BindingIterator::REPOSITORY_ID)?;
+        Ok(BindingIterator::from_object(object))
+    }
+
+    /// Returns the target of a binding to this object; a context of this server is kept by its
+    /// number.
+    pub(crate) fn target(&self, object: Option<&Object>) -> Result<Target, SystemException> {
+        if let Some(object) = object
+            && object.is_local()
+            && let Ok(id) = self.contexts.reference_to_id(object)
+            && let Some(context) = number(&id)
+        {
+            return Ok(Target::Context(context));
+        }
+        let nil = Ior::nil();
+        let octets = object.map_or(&nil, Object::ior).to_encapsulation();
+        Ok(Target::Reference(octets?.into()))
+    }
+
+    /// Returns the object of a target; `None` if it is nil.
+    pub(crate) fn object(&self, target: &Target) -> Result<Option<Object>, SystemException> {
+        match target {
+            Target::Context(context) => Ok(Some(self.context(*context)?.into_object())),
+            Target::Reference(octets) => {
+                let ior = Ior::from_encapsulation(octets)?;
+                if ior.is_nil() {
+                    return Ok(None);
+                }
+                self.orb.ior_to_object(ior).map(Some)
+            }
+        }
+    }
+
+    /// Claims one of the calls to other servers; `None` if too many are made already.
+    pub(crate) fn claim_federated_call(self: &Arc<Self>) -> Option<FederatedCall> {
+        let most = self.limits.federated_calls;
+        let claim = |calls| (calls < most).then_some(calls + 1);
+        let order = Ordering::Relaxed;
+        let claimed = self.federated.fetch_update(order, order, claim);
+        claimed.is_ok().then(|| FederatedCall(self.clone()))
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+/// The reason why a change was not made.
+#[derive(Debug)]
+pub(crate) enum ChangeFailure<'n> {
+    Refused(TreeError<'n>),
+    /// The journal failed; the state is unchanged.
+    Journal,
+    /// A plan did not fit to the tree.
+    Inconsistent,
+}
+
+/// A call to another server that is counted as long as this exists.
+pub(crate) struct FederatedCall(Arc<Shared>);
+
+impl Drop for FederatedCall {
+    fn drop(&mut self) {
+        self.0.federated.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The number in an object id of a context or iterator.
+pub(crate) fn number(id: &ObjectId) -> Option<u64> {
+    id.as_bytes().try_into().ok().map(u64::from_be_bytes)
+}
+
+/// The number of the target of a request, which the servant locator has checked.
+pub(crate) fn target_of(call: &chronorb::Call<'_>) -> Result<u64, SystemException> {
+    number(call.object_id()).ok_or(system(SystemExceptionKind::ObjectNotExist))
+}
+
+fn reference(poa: &Poa, number: u64, type_id: &str) -> Result<Object, SystemException> {
+    let id = ObjectId::new(&number.to_be_bytes());
+    let reference = poa.create_reference_with_id(&id, type_id);
+    // The POA takes these ids, so only the end of the ORB is left as a cause.
+    reference.map_err(|_| system(SystemExceptionKind::Transient))
+}

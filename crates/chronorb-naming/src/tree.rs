@@ -1,0 +1,548 @@
+//! The contexts and bindings of a name server, without I/O and calls.
+//!
+//! Contexts and the bindings of each context are B-trees, so the cost of a look-up is the logarithm
+//! of the number of bindings for each component of the name, and no operation moves all entries.
+//! Operations are checked first, which gives the changes, and applied later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chronorb_rt::Monotonic;
+use thiserror::Error;
+
+use crate::change::{Binding, BindingKind, Change, Lease, Target};
+use crate::idl::cos_naming::NameComponent;
+use crate::idl::cos_naming::naming_context::NotFoundReason;
+use crate::limits::Limits;
+
+/// The number of the root context.
+pub const ROOT: u64 = 0;
+
+/// The state of a name server.
+#[derive(Debug)]
+pub struct Tree {
+    contexts: BTreeMap<u64, Context>,
+    next_context: u64,
+    next_lease: u64,
+    /// The ends of leases, the earliest first.
+    ends: BTreeSet<(Monotonic, u64, Key)>,
+    limits: Limits,
+}
+
+/// A component as the key of its binding: the identifier, NUL, the kind. Its order is that of
+/// (identifier, kind), because neither contains NUL.
+type Key = Arc<[u8]>;
+
+#[derive(Debug, Default)]
+struct Context {
+    bindings: BTreeMap<Key, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    binding: Binding,
+    /// The time at which the lease ends, if it has one.
+    end: Option<Monotonic>,
+}
+
+impl Entry {
+    fn is_alive(&self, now: Monotonic) -> bool {
+        self.end.is_none_or(|end| now < end)
+    }
+}
+
+/// The place to which the contexts of a name lead.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Place<'n> {
+    /// A component of a context of this server.
+    Here(u64, &'n NameComponent<'n>),
+    /// A context of another server, and the rest of the name, which begins there.
+    Elsewhere(Arc<[u8]>, &'n [NameComponent<'n>]),
+}
+
+/// The reason why an operation is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum TreeError<'n> {
+    /// The context of the request does not exist.
+    NoContext,
+    /// The name is empty, or a component contains NUL.
+    InvalidName,
+    /// The name leads nowhere; the rest begins with the component that failed.
+    NotFound(NotFoundReason, &'n [NameComponent<'n>]),
+    /// The name leads through a context that is destroyed; the rest begins after it.
+    Destroyed(u64, &'n [NameComponent<'n>]),
+    /// The name is bound.
+    AlreadyBound,
+    /// The context has bindings.
+    NotEmpty,
+    /// The root context cannot be destroyed.
+    Root,
+    /// The binding has another lease or none.
+    LeaseLost,
+    /// Another context or binding would exceed a limit.
+    TooMany,
+    /// The name or the reference is too long.
+    TooLong,
+}
+
+/// A change that does not fit to the state.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// The context of the change does not exist.
+    #[error("context {0} does not exist")]
+    NoContext(u64),
+    /// The context that is to be created exists already.
+    #[error("context {0} exists already")]
+    ContextExists(u64),
+    /// The context that is to be destroyed is the root or has bindings.
+    #[error("context {0} cannot be destroyed")]
+    Indestructible(u64),
+    /// The binding that is to be removed does not exist.
+    #[error("a binding of context {0} that is to be removed does not exist")]
+    NotBound(u64),
+    /// A component contains NUL.
+    #[error("a component of a binding of context {0} contains NUL")]
+    Nul(u64),
+}
+
+/// An entry of a listing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ListEntry {
+    pub(crate) key: Key,
+    pub(crate) kind: BindingKind,
+    pub(crate) target: Target,
+}
+
+impl ListEntry {
+    /// The component; both parts are empty if they are not UTF-8.
+    pub(crate) fn component(&self) -> NameComponent<'_> {
+        let (id, kind) = split(&self.key);
+        NameComponent {
+            id: std::str::from_utf8(id).unwrap_or_default(),
+            kind: std::str::from_utf8(kind).unwrap_or_default(),
+        }
+    }
+}
+
+impl Tree {
+    /// Returns the state with one empty root context. New contexts and leases get numbers from
+    /// `first` on, which is at least 1. A number that was never used before, as the time, makes
+    /// references of an earlier run invalid.
+    #[must_use]
+    pub fn new(first: u64) -> Self {
+        Self {
+            contexts: BTreeMap::from([(ROOT, Context::default())]),
+            next_context: first.max(ROOT + 1),
+            next_lease: first.max(1),
+            ends: BTreeSet::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Applies a change; leases begin at `now`.
+    ///
+    /// # Errors
+    /// [`ChangeError`] for a change that was not valid; the state does not change.
+    pub fn apply(&mut self, change: &Change, now: Monotonic) -> Result<(), ChangeError> {
+        match change {
+            Change::CreateContext { context } => self.create(*context),
+            Change::DestroyContext { context } => {
+                let found = self.contexts.get(context);
+                let found = found.ok_or(ChangeError::NoContext(*context))?;
+                if *context == ROOT || !found.bindings.is_empty() {
+                    return Err(ChangeError::Indestructible(*context));
+                }
+                self.contexts.remove(context);
+                Ok(())
+            }
+            Change::Bind {
+                context,
+                id,
+                kind,
+                binding,
+            } => self.insert(*context, id, kind, binding, now),
+            Change::Unbind { context, id, kind } => {
+                let key = join(id, kind);
+                let found = self.contexts.get_mut(context);
+                let found = found.ok_or(ChangeError::NoContext(*context))?;
+                let before = found.bindings.remove(&*key);
+                let before = before.ok_or(ChangeError::NotBound(*context))?;
+                self.forget_end(*context, key.into(), &before);
+                Ok(())
+            }
+        }
+    }
+
+    /// The changes that make this state of an empty one, with contexts before their bindings: for
+    /// snapshots. Contexts that are destroyed but still bound are not among them.
+    pub fn changes(&self) -> impl Iterator<Item = Change> + '_ {
+        let created = self.contexts.keys().filter(|context| **context != ROOT);
+        let created = created.map(|context| Change::CreateContext { context: *context });
+        let bound = self.contexts.iter().flat_map(|(context, of_context)| {
+            of_context.bindings.iter().map(|(key, entry)| {
+                let (id, kind) = split(key);
+                Change::Bind {
+                    context: *context,
+                    id: id.to_vec(),
+                    kind: kind.to_vec(),
+                    binding: entry.binding.clone(),
+                }
+            })
+        });
+        created.chain(bound)
+    }
+
+    fn create(&mut self, context: u64) -> Result<(), ChangeError> {
+        if context == ROOT || self.contexts.contains_key(&context) {
+            return Err(ChangeError::ContextExists(context));
+        }
+        self.contexts.insert(context, Context::default());
+        self.next_context = self.next_context.max(context.saturating_add(1));
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        context: u64,
+        id: &[u8],
+        kind: &[u8],
+        binding: &Binding,
+        now: Monotonic,
+    ) -> Result<(), ChangeError> {
+        if id.contains(&0) || kind.contains(&0) {
+            return Err(ChangeError::Nul(context));
+        }
+        let key: Key = join(id, kind).into();
+        let found = self.contexts.get_mut(&context);
+        let found = found.ok_or(ChangeError::NoContext(context))?;
+        let end = binding.lease.map(|lease| end_of(lease, now));
+        let entry = Entry {
+            binding: binding.clone(),
+            end,
+        };
+        let before = found.bindings.insert(key.clone(), entry);
+        if let Some(before) = before {
+            self.forget_end(context, key.clone(), &before);
+        }
+        if let Some(lease) = binding.lease {
+            self.next_lease = self.next_lease.max(lease.id.saturating_add(1));
+        }
+        if let Some(end) = end {
+            self.ends.insert((end, context, key));
+        }
+        Ok(())
+    }
+
+    fn forget_end(&mut self, context: u64, key: Key, entry: &Entry) {
+        if let Some(end) = entry.end {
+            self.ends.remove(&(end, context, key));
+        }
+    }
+
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    pub(crate) fn contains(&self, context: u64) -> bool {
+        self.contexts.contains_key(&context)
+    }
+
+    /// Returns the target that a name of this server has in the root context; `None` if it has none,
+    /// or leads to another server.
+    #[must_use]
+    pub fn look_up(&self, name: &[NameComponent<'_>], now: Monotonic) -> Option<Target> {
+        match self.walk(ROOT, name, now).ok()? {
+            Place::Here(context, last) => self.resolve(context, last, now).ok(),
+            Place::Elsewhere(..) => None,
+        }
+    }
+
+    /// The number of contexts, with the root.
+    #[must_use]
+    pub fn context_count(&self) -> usize {
+        self.contexts.len()
+    }
+
+    /// Follows the contexts of a name, which are all components but the last one.
+    pub(crate) fn walk<'n>(
+        &self,
+        context: u64,
+        name: &'n [NameComponent<'n>],
+        now: Monotonic,
+    ) -> Result<Place<'n>, TreeError<'n>> {
+        self.check_name(name)?;
+        let mut context = context;
+        let mut found = self.contexts.get(&context).ok_or(TreeError::NoContext)?;
+        let mut rest = name;
+        while let [component, after @ ..] = rest
+            && !after.is_empty()
+        {
+            let entry = found.alive(component, now);
+            let entry = entry.ok_or(TreeError::NotFound(NotFoundReason::MissingNode, rest))?;
+            if entry.binding.kind == BindingKind::Object {
+                return Err(TreeError::NotFound(NotFoundReason::NotContext, rest));
+            }
+            match &entry.binding.target {
+                Target::Reference(octets) => return Ok(Place::Elsewhere(octets.clone(), after)),
+                Target::Context(next) => context = *next,
+            }
+            let next = self.contexts.get(&context);
+            found = next.ok_or(TreeError::Destroyed(context, after))?;
+            rest = after;
+        }
+        Ok(Place::Here(context, &rest[0]))
+    }
+
+    /// Returns the target of a component.
+    pub(crate) fn resolve<'n>(
+        &self,
+        context: u64,
+        component: &'n NameComponent<'n>,
+        now: Monotonic,
+    ) -> Result<Target, TreeError<'n>> {
+        let entry = self.entry(context, component, now)?;
+        Ok(entry.binding.target.clone())
+    }
+
+    /// Checks a binding, in place of one of the same kind if `replace` is set.
+    pub(crate) fn bind<'n>(
+        &self,
+        context: u64,
+        component: &'n NameComponent<'n>,
+        binding: Binding,
+        replace: bool,
+        now: Monotonic,
+    ) -> Result<Change, TreeError<'n>> {
+        let of_context = self.contexts.get(&context).ok_or(TreeError::NoContext)?;
+        if let Target::Reference(octets) = &binding.target
+            && octets.len() > self.limits.reference_octets
+        {
+            return Err(TreeError::TooLong);
+        }
+        let before = of_context.alive(component, now);
+        match before.map(|entry| entry.binding.kind) {
+            None if of_context.bindings.len() >= self.limits.bindings => {
+                return Err(TreeError::TooMany);
+            }
+            None => {}
+            Some(_) if !replace => return Err(TreeError::AlreadyBound),
+            Some(kind) if kind == binding.kind => {}
+            Some(kind) => {
+                let why = match kind {
+                    BindingKind::Context => NotFoundReason::NotObject,
+                    BindingKind::Object => NotFoundReason::NotContext,
+                };
+                return Err(TreeError::NotFound(why, std::slice::from_ref(component)));
+            }
+        }
+        Ok(Change::Bind {
+            context,
+            id: component.id.into(),
+            kind: component.kind.into(),
+            binding,
+        })
+    }
+
+    /// Checks the removal of a binding.
+    pub(crate) fn unbind<'n>(
+        &self,
+        context: u64,
+        component: &'n NameComponent<'n>,
+        now: Monotonic,
+    ) -> Result<Change, TreeError<'n>> {
+        self.entry(context, component, now)?;
+        Ok(Change::Unbind {
+            context,
+            id: component.id.into(),
+            kind: component.kind.into(),
+        })
+    }
+
+    /// Checks that a binding has a lease.
+    pub(crate) fn leased<'n>(
+        &self,
+        context: u64,
+        component: &'n NameComponent<'n>,
+        lease: u64,
+        now: Monotonic,
+    ) -> Result<Lease, TreeError<'n>> {
+        let entry = self.entry(context, component, now)?;
+        let of_binding = entry.binding.lease.filter(|found| found.id == lease);
+        of_binding.ok_or(TreeError::LeaseLost)
+    }
+
+    /// Lets a lease begin anew.
+    pub(crate) fn renew<'n>(
+        &mut self,
+        context: u64,
+        component: &'n NameComponent<'n>,
+        lease: u64,
+        now: Monotonic,
+    ) -> Result<(), TreeError<'n>> {
+        let lease = self.leased(context, component, lease, now)?;
+        let key: Key = join(component.id.as_bytes(), component.kind.as_bytes()).into();
+        let entry = self.contexts.get_mut(&context);
+        let entry = entry.and_then(|found| found.bindings.get_mut(&key));
+        if let Some(entry) = entry {
+            let end = end_of(lease, now);
+            if let Some(before) = entry.end.replace(end) {
+                self.ends.remove(&(before, context, key.clone()));
+            }
+            self.ends.insert((end, context, key));
+        }
+        Ok(())
+    }
+
+    /// Checks the creation of a context.
+    pub(crate) fn create_context<'n>(&self) -> Result<(u64, Change), TreeError<'n>> {
+        if self.contexts.len() >= self.limits.contexts {
+            return Err(TreeError::TooMany);
+        }
+        let context = self.next_context;
+        Ok((context, Change::CreateContext { context }))
+    }
+
+    /// Returns the lease of a new binding.
+    pub(crate) fn new_lease(&self, time_to_live: u32) -> Lease {
+        Lease {
+            id: self.next_lease,
+            time_to_live,
+        }
+    }
+
+    /// Checks the destruction of a context. The changes begin with the removal of bindings whose
+    /// leases have ended.
+    pub(crate) fn destroy<'n>(
+        &self,
+        context: u64,
+        now: Monotonic,
+    ) -> Result<Vec<Change>, TreeError<'n>> {
+        let found = self.contexts.get(&context).ok_or(TreeError::NoContext)?;
+        if context == ROOT {
+            return Err(TreeError::Root);
+        }
+        if found.bindings.values().any(|entry| entry.is_alive(now)) {
+            return Err(TreeError::NotEmpty);
+        }
+        let ended = found.bindings.keys().map(|key| removal(context, key));
+        let destroyed = Change::DestroyContext { context };
+        Ok(ended.chain([destroyed]).collect())
+    }
+
+    /// Returns up to `how_many` bindings of a context in their order, from the first one behind
+    /// `after` on, and whether there are others.
+    pub(crate) fn page(
+        &self,
+        context: u64,
+        after: Option<&[u8]>,
+        how_many: usize,
+        now: Monotonic,
+    ) -> (Vec<ListEntry>, bool) {
+        let Some(found) = self.contexts.get(&context) else {
+            return (Vec::new(), false);
+        };
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let range = found.bindings.range::<[u8], _>((from, Bound::Unbounded));
+        let mut alive = range.filter(|(_, entry)| entry.is_alive(now));
+        let page = alive.by_ref().take(how_many);
+        let page = page.map(|(key, entry)| ListEntry {
+            key: key.clone(),
+            kind: entry.binding.kind,
+            target: entry.binding.target.clone(),
+        });
+        let page = page.collect();
+        (page, alive.next().is_some())
+    }
+
+    /// The first context behind `after`.
+    pub(crate) fn context_after(&self, after: Option<u64>) -> Option<u64> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut range = self.contexts.range((from, Bound::Unbounded));
+        range.next().map(|(context, _)| *context)
+    }
+
+    /// Returns the removals of up to `how_many` bindings whose leases have ended.
+    pub(crate) fn ended(&self, how_many: usize, now: Monotonic) -> Vec<Change> {
+        let ended = self.ends.iter().take_while(|(end, ..)| *end <= now);
+        let ended = ended.take(how_many);
+        ended.map(|(_, context, key)| removal(*context, key)).collect()
+    }
+
+    /// The removal of a binding, if it still has this target.
+    pub(crate) fn removal_of(&self, context: u64, seen: &ListEntry) -> Option<Change> {
+        let entry = self.contexts.get(&context)?.bindings.get(&seen.key)?;
+        (entry.binding.target == seen.target).then(|| removal(context, &seen.key))
+    }
+
+    fn entry<'n>(
+        &self,
+        context: u64,
+        component: &'n NameComponent<'n>,
+        now: Monotonic,
+    ) -> Result<&Entry, TreeError<'n>> {
+        let found = self.contexts.get(&context).ok_or(TreeError::NoContext)?;
+        let rest = std::slice::from_ref(component);
+        let entry = found.alive(component, now);
+        entry.ok_or(TreeError::NotFound(NotFoundReason::MissingNode, rest))
+    }
+
+    fn check_name<'n>(&self, name: &'n [NameComponent<'n>]) -> Result<(), TreeError<'n>> {
+        if name.is_empty() {
+            return Err(TreeError::InvalidName);
+        }
+        if name.len() > self.limits.components {
+            return Err(TreeError::TooLong);
+        }
+        for component in name {
+            if component.id.len() + component.kind.len() > self.limits.component_octets {
+                return Err(TreeError::TooLong);
+            }
+            if component.id.contains('\0') || component.kind.contains('\0') {
+                return Err(TreeError::InvalidName);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Context {
+    fn alive(&self, component: &NameComponent<'_>, now: Monotonic) -> Option<&Entry> {
+        let key = join(component.id.as_bytes(), component.kind.as_bytes());
+        let entry = self.bindings.get(&*key);
+        entry.filter(|entry| entry.is_alive(now))
+    }
+}
+
+fn removal(context: u64, key: &[u8]) -> Change {
+    let (id, kind) = split(key);
+    Change::Unbind {
+        context,
+        id: id.to_vec(),
+        kind: kind.to_vec(),
+    }
+}
+
+fn join(id: &[u8], kind: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(id.len() + 1 + kind.len());
+    key.extend_from_slice(id);
+    key.push(0);
+    key.extend_from_slice(kind);
+    key
+}
+
+fn split(key: &[u8]) -> (&[u8], &[u8]) {
+    let nul = key.iter().position(|octet| *octet == 0);
+    let nul = nul.unwrap_or(key.len());
+    (&key[..nul], key.get(nul + 1..).unwrap_or_default())
+}
+
+fn end_of(lease: Lease, now: Monotonic) -> Monotonic {
+    now + Duration::from_secs(lease.time_to_live.into())
+}
+
+
+#[cfg(test)]
+mod tests;
