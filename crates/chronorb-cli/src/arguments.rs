@@ -11,6 +11,7 @@ use clap_complete::Shell;
 use crate::idl::IdlCommand;
 use crate::ior::IorCommand;
 use crate::lab::LabCommand;
+use crate::ns::NsCommand;
 use crate::rio::{self, RioCommand};
 use crate::top;
 
@@ -65,6 +66,10 @@ pub(crate) enum Command {
     /// Show, make and try references to objects.
     #[command(subcommand, after_help = ORB_OPTIONS)]
     Ior(IorCommand),
+
+    /// List, resolve and change the names of a name server.
+    #[command(subcommand, after_help = ORB_OPTIONS)]
+    Ns(NsCommand),
 
     /// Set up and examine real-time I/O.
     #[command(subcommand)]

@@ -1,5 +1,5 @@
 //! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running
-//! ORB, the IDL compiler, references and real-time I/O.
+//! ORB, the IDL compiler, references, names and real-time I/O.
 
 mod arguments;
 mod client;
@@ -7,6 +7,7 @@ mod generated;
 mod idl;
 mod ior;
 mod lab;
+mod ns;
 mod peer_arguments;
 mod rio;
 mod top;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Lab(command) => command.run(config),
         Command::Idl(command) => command.run(),
         Command::Ior(command) => command.run(config),
+        Command::Ns(command) => command.run(config),
         Command::Rio(command) => command.run(),
         Command::Completions { shell } => status(generated::completions(shell)),
         Command::ManPages { dir } => status(generated::man_pages(&dir)),
@@ -56,7 +58,7 @@ fn main() -> ExitCode {
 fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
     let words: Vec<_> = env::args_os().skip(1).take(2).collect();
     let first = words.first().and_then(|word| word.to_str());
-    if words != ["lab", "peer"] && !matches!(first, Some("ior")) {
+    if words != ["lab", "peer"] && !matches!(first, Some("ior" | "ns")) {
         return Ok((Arguments::parse(), OrbConfig::default()));
     }
     let mut arguments = env::args_os()

@@ -179,7 +179,9 @@ impl NamingContextServant for Contexts {
     ) -> Result<(), BindError<'a>> {
         let how = How::new(BindingKind::Object, false);
         let bound = self.bind_target(call, n, obj, how, |object, rest| {
-            NamingContext::unchecked_narrow(object).bind(rest, obj).map(|()| 0)
+            NamingContext::unchecked_narrow(object)
+                .bind(rest, obj)
+                .map(|()| 0)
         });
         Ok(bound.map(drop)?)
     }
@@ -192,7 +194,9 @@ impl NamingContextServant for Contexts {
     ) -> Result<(), RebindError<'a>> {
         let how = How::new(BindingKind::Object, true);
         let bound = self.bind_target(call, n, obj, how, |object, rest| {
-            NamingContext::unchecked_narrow(object).rebind(rest, obj).map(|()| 0)
+            NamingContext::unchecked_narrow(object)
+                .rebind(rest, obj)
+                .map(|()| 0)
         });
         Ok(bound.map(drop)?)
     }
@@ -206,7 +210,9 @@ impl NamingContextServant for Contexts {
         let bound = nc.ok_or(NIL)?.as_object();
         let how = How::new(BindingKind::Context, false);
         let bound = self.bind_target(call, n, Some(bound), how, |object, rest| {
-            NamingContext::unchecked_narrow(object).bind_context(rest, nc).map(|()| 0)
+            NamingContext::unchecked_narrow(object)
+                .bind_context(rest, nc)
+                .map(|()| 0)
         });
         Ok(bound.map(drop)?)
     }
@@ -283,7 +289,9 @@ impl NamingContextServant for Contexts {
 
     fn destroy(&self, call: &Call<'_>) -> Result<(), DestroyError> {
         let context = target_of(call)?;
-        let destroyed = self.0.change(|tree, now| Ok((tree.destroy(context, now)?, ())));
+        let destroyed = self
+            .0
+            .change(|tree, now| Ok((tree.destroy(context, now)?, ())));
         match destroyed.map_err(|failure| self.refused(call, failure)) {
             Ok(()) => Ok(()),
             Err(Failure::NotEmpty) => Err(NotEmpty.into()),

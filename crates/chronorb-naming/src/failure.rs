@@ -54,7 +54,9 @@ impl<'a> Failure<'a> {
         match error {
             TreeError::NoContext => Self::System(system(ObjectNotExist)),
             TreeError::InvalidName => Self::InvalidName,
-            TreeError::NotFound(why, rest_of_name) => Self::NotFound(NotFound { why, rest_of_name }),
+            TreeError::NotFound(why, rest_of_name) => {
+                Self::NotFound(NotFound { why, rest_of_name })
+            }
             TreeError::Destroyed(context, rest) => match shared.context(context) {
                 Ok(context) => Self::at(call, &context, rest),
                 Err(exception) => Self::System(exception),

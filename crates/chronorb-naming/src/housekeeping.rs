@@ -20,10 +20,7 @@ pub(crate) struct Housekeeping {
 }
 
 impl Housekeeping {
-    pub(crate) fn start(
-        shared: Arc<Shared>,
-        reaping: Option<Reaping>,
-    ) -> Result<Self, SpawnError> {
+    pub(crate) fn start(shared: Arc<Shared>, reaping: Option<Reaping>) -> Result<Self, SpawnError> {
         let stop = Arc::new(Gate::new(RUNNING));
         let gate = stop.clone();
         let thread = ThreadBuilder::new("naming").spawn(move || {
@@ -122,7 +119,9 @@ impl Reaper {
         }
         let key = (context, entry.key.clone());
         // The binding may have another target than at the last check.
-        let failures = before.get(&key).filter(|(target, _)| *target == entry.target);
+        let failures = before
+            .get(&key)
+            .filter(|(target, _)| *target == entry.target);
         let failures = failures.map_or(1, |(_, failures)| failures + 1);
         if failures >= CHECKS {
             let removed = shared.change(|tree, _| {
@@ -144,9 +143,7 @@ impl Reaper {
         };
         match object.with_timeout(self.reaping.timeout).non_existent() {
             Ok(is_gone) => !is_gone,
-            Err(exception) => {
-                !matches!(exception.kind, CommFailure | ObjectNotExist | Transient)
-            }
+            Err(exception) => !matches!(exception.kind, CommFailure | ObjectNotExist | Transient),
         }
     }
 }

@@ -118,7 +118,9 @@ impl BindingIteratorServant for Listings {
     fn destroy(&self, call: &Call<'_>) -> Result<(), SystemException> {
         let iterator = target_of(call)?;
         let ended = self.0.iterators.lock().open.remove(&iterator);
-        ended.map(drop).ok_or(system(SystemExceptionKind::ObjectNotExist))
+        ended
+            .map(drop)
+            .ok_or(system(SystemExceptionKind::ObjectNotExist))
     }
 }
 

@@ -150,7 +150,9 @@ impl Life {
     fn bind(&self) -> Result<(), LifeError> {
         use RebindWithLeaseErrorBuf as Remote;
         let object = Some(&self.object);
-        let bound = self.context.rebind_with_lease(&self.name(), object, self.seconds);
+        let bound = self
+            .context
+            .rebind_with_lease(&self.name(), object, self.seconds);
         let lease = bound.map_err(|error| match error {
             Remote::NotFound(error) => LifeError::NotFound(error),
             Remote::CannotProceed(error) => LifeError::CannotProceed(error),

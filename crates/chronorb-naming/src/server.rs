@@ -231,6 +231,5 @@ fn unused_number() -> u64 {
     time.map_or(1, |time| time.as_nanos() as u64)
 }
 
-
 #[cfg(test)]
 mod tests;

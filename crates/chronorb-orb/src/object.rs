@@ -461,7 +461,10 @@ impl Object {
             return None;
         }
         let profile = self.profile()?;
-        let within = self.inner.within.get_or_init(|| self.is_of_this_orb(profile));
+        let within = self
+            .inner
+            .within
+            .get_or_init(|| self.is_of_this_orb(profile));
         within.then_some(&*profile.key)
     }
 

@@ -9,6 +9,7 @@ mod idl;
 mod idl_model;
 mod ior;
 mod laboratory;
+mod ns;
 mod operators_day;
 mod peer;
 mod reports;

@@ -46,8 +46,14 @@ fn a_binding_ends_with_its_lease_unless_it_is_renewed() {
     NOW.store(seconds(9), Ordering::SeqCst);
     let taken = root.bind_with_lease(&NAME, None, 10);
     assert!(matches!(taken, Err(BindWithLeaseErrorBuf::AlreadyBound(_))));
-    assert!(matches!(root.renew(&NAME, lease + 1), Err(RenewErrorBuf::LeaseLost(_))));
-    assert!(matches!(root.release(&NAME, lease + 1), Err(RenewErrorBuf::LeaseLost(_))));
+    assert!(matches!(
+        root.renew(&NAME, lease + 1),
+        Err(RenewErrorBuf::LeaseLost(_))
+    ));
+    assert!(matches!(
+        root.release(&NAME, lease + 1),
+        Err(RenewErrorBuf::LeaseLost(_))
+    ));
     root.renew(&NAME, lease).unwrap();
     NOW.store(seconds(18), Ordering::SeqCst);
     assert_eq!(root.resolve(&NAME).unwrap(), None);
@@ -55,7 +61,10 @@ fn a_binding_ends_with_its_lease_unless_it_is_renewed() {
     NOW.store(seconds(19), Ordering::SeqCst);
     assert!(is_missing(&root));
     assert!(root.list(9).unwrap().0.is_empty());
-    assert!(matches!(root.renew(&NAME, lease), Err(RenewErrorBuf::NotFound(_))));
+    assert!(matches!(
+        root.renew(&NAME, lease),
+        Err(RenewErrorBuf::NotFound(_))
+    ));
     tidy(&service.shared);
     assert_eq!(service.shared.read(|tree, _| tree.changes().count()), 0);
     // The name can be bound again, and a binding without a lease has no end.

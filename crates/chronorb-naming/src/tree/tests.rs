@@ -148,9 +148,8 @@ fn step(tree: &mut Tree, model: &mut Model, random: &mut fastrand::Rng, seconds:
         }
         7 => {
             let rows = model.rows.iter();
-            let mut alive = rows.filter(|(c, _, _, end)| {
-                *c == context && end.is_none_or(|end| seconds < end)
-            });
+            let mut alive =
+                rows.filter(|(c, _, _, end)| *c == context && end.is_none_or(|end| seconds < end));
             let is_empty = alive.next().is_none();
             let planned = tree.destroy(context, now);
             assert_eq!(planned.is_ok(), is_empty && context != ROOT);
@@ -176,7 +175,9 @@ fn step(tree: &mut Tree, model: &mut Model, random: &mut fastrand::Rng, seconds:
             for change in tree.ended(usize::MAX, now) {
                 tree.apply(&change, now).unwrap();
             }
-            model.rows.retain(|row| row.3.is_none_or(|end| seconds < end));
+            model
+                .rows
+                .retain(|row| row.3.is_none_or(|end| seconds < end));
             let in_tree: usize = tree.contexts.values().map(|c| c.bindings.len()).sum();
             assert_eq!(in_tree, model.rows.len());
             let leased = model.rows.iter().filter(|row| row.3.is_some());
@@ -204,7 +205,11 @@ fn random_histories_have_the_results_of_a_naive_model() {
             } else {
                 model.resolve(start, &name, seconds)
             };
-            assert_eq!(resolve(&tree, start, &view(&name), now), expected, "seed {seed}");
+            assert_eq!(
+                resolve(&tree, start, &view(&name), now),
+                expected,
+                "seed {seed}"
+            );
         }
         assert_same_after_replay(&tree, seconds);
     }
@@ -282,15 +287,25 @@ fn a_change_that_does_not_fit_is_refused() {
         (bind(ROOT, b"a\0"), ChangeError::Nul(ROOT)),
         (unbind(7), ChangeError::NoContext(7)),
         (unbind(ROOT), ChangeError::NotBound(ROOT)),
-        (Change::CreateContext { context: ROOT }, ChangeError::ContextExists(ROOT)),
-        (Change::DestroyContext { context: 7 }, ChangeError::NoContext(7)),
-        (Change::DestroyContext { context: ROOT }, ChangeError::Indestructible(ROOT)),
+        (
+            Change::CreateContext { context: ROOT },
+            ChangeError::ContextExists(ROOT),
+        ),
+        (
+            Change::DestroyContext { context: 7 },
+            ChangeError::NoContext(7),
+        ),
+        (
+            Change::DestroyContext { context: ROOT },
+            ChangeError::Indestructible(ROOT),
+        ),
     ];
     for (change, error) in table {
         assert_eq!(tree.apply(&change, now), Err(error), "{change:?}");
         assert_eq!(tree.changes().count(), 0);
     }
     // Numbers above those that a change has used are given next.
-    tree.apply(&Change::CreateContext { context: 40 }, now).unwrap();
+    tree.apply(&Change::CreateContext { context: 40 }, now)
+        .unwrap();
     assert_eq!(tree.create_context().unwrap().0, 41);
 }

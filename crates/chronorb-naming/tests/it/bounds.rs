@@ -41,12 +41,18 @@ fn what_exceeds_a_limit_is_refused() {
     assert_eq!(refused, SystemExceptionKind::NoResources);
     root.rebind(&n(["c"]), Some(&f.object(0))).unwrap();
     let long = ["a"; 5];
-    assert_eq!(exception(root.bind(&n(long), None)), SystemExceptionKind::ImpLimit);
+    assert_eq!(
+        exception(root.bind(&n(long), None)),
+        SystemExceptionKind::ImpLimit
+    );
     let long = [NameComponent {
         id: "abc",
         kind: "def",
     }];
-    assert_eq!(exception(root.bind(&long, None)), SystemExceptionKind::ImpLimit);
+    assert_eq!(
+        exception(root.bind(&long, None)),
+        SystemExceptionKind::ImpLimit
+    );
     let url = format!("corbaloc::127.0.0.1:1/{}", "k".repeat(100));
     let long = f.client.string_to_object(&url).unwrap();
     root.unbind(&n(["c"])).unwrap();
@@ -115,8 +121,14 @@ fn a_change_that_cannot_be_kept_is_refused_and_changes_nothing() {
     let refused = exception(root.bind(&n(["b"]), None));
     assert_eq!(refused, SystemExceptionKind::PersistStore);
     exception(root.bind_new_context(&n(["b"])));
-    assert!(matches!(root.unbind(&n(["a"])), Err(RebindErrorBuf::System(_))));
-    assert_eq!(root.new_context().unwrap_err().kind, SystemExceptionKind::PersistStore);
+    assert!(matches!(
+        root.unbind(&n(["a"])),
+        Err(RebindErrorBuf::System(_))
+    ));
+    assert_eq!(
+        root.new_context().unwrap_err().kind,
+        SystemExceptionKind::PersistStore
+    );
     let cause = f.service.last_journal_failure().unwrap();
     assert!(cause.contains("no space left"), "{cause}");
     fails.store(false, Ordering::SeqCst);
@@ -126,8 +138,8 @@ fn a_change_that_cannot_be_kept_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_guard_binds_for_its_life_and_replaces_what_an_earlier_run_left()
--> Result<(), Box<dyn Error>> {
+fn a_guard_binds_for_its_life_and_replaces_what_an_earlier_run_left() -> Result<(), Box<dyn Error>>
+{
     let f = Fixture::new(NameServer::new());
     let root = f.root();
     root.bind(&n(["o"]), Some(&f.object(1)))?;
@@ -137,7 +149,10 @@ fn a_guard_binds_for_its_life_and_replaces_what_an_earlier_run_left()
     assert!(guard.is_bound());
     assert_eq!(root.resolve(&n(["o"]))?, Some(f.object(2)));
     drop(guard);
-    assert!(matches!(root.resolve(&n(["o"])), Err(RebindErrorBuf::NotFound(_))));
+    assert!(matches!(
+        root.resolve(&n(["o"])),
+        Err(RebindErrorBuf::NotFound(_))
+    ));
     // A guard does not remove the binding of another one.
     let old = bind_for_life(&names, "o", &f.object(1), time_to_live)?;
     let new = bind_for_life(&names, "o", &f.object(2), time_to_live)?;

@@ -60,10 +60,18 @@ fn the_root_is_a_context_with_names_in_text_form_under_the_plain_key() {
 fn both_parts_of_a_component_are_compared() {
     let f = fixture();
     let root = f.root();
-    let names = [("a", ""), ("a", "k"), ("", "a"), ("", ""), ("A", ""), ("ak", "")];
+    let names = [
+        ("a", ""),
+        ("a", "k"),
+        ("", "a"),
+        ("", ""),
+        ("A", ""),
+        ("ak", ""),
+    ];
     for (i, (id, kind)) in names.into_iter().enumerate() {
         let object = f.object(i as u16);
-        root.bind(&[NameComponent { id, kind }], Some(&object)).unwrap();
+        root.bind(&[NameComponent { id, kind }], Some(&object))
+            .unwrap();
     }
     for (i, (id, kind)) in names.into_iter().enumerate() {
         let found = root.resolve(&[NameComponent { id, kind }]).unwrap();
@@ -84,7 +92,10 @@ fn an_empty_name_is_invalid_in_every_operation() {
     assert!(is_rebind(root.resolve(&[]).map(drop)));
     assert!(is_rebind(root.unbind(&[])));
     assert!(is_bind(root.bind_new_context(&[]).map(drop)));
-    assert_eq!(root.to_string(&[]), Err(ToStringError::InvalidName(Default::default())));
+    assert_eq!(
+        root.to_string(&[]),
+        Err(ToStringError::InvalidName(Default::default()))
+    );
     let found = root.resolve_str("").map_err(|error| format!("{error:?}"));
     assert!(found.unwrap_err().contains("InvalidName"));
 }
@@ -101,7 +112,8 @@ fn names_lead_through_contexts() {
     assert_eq!(root.resolve_str("a/b/c").unwrap(), Some(f.object(1)));
     let found = root.resolve(&n(["a", "b"])).unwrap().unwrap();
     assert!(found.is_equivalent(b.as_object()));
-    root.rebind(&n(["a", "b", "c"]), Some(&f.object(2))).unwrap();
+    root.rebind(&n(["a", "b", "c"]), Some(&f.object(2)))
+        .unwrap();
     root.unbind(&n(["a", "b", "c"])).unwrap();
     refused(b.resolve(&n(["c"])), NotFoundReason::MissingNode, &["c"]);
 }
@@ -166,8 +178,16 @@ fn names_do_not_lead_through_a_context_that_is_bound_as_an_object() {
     root.bind(&n(["a"]), Some(context.as_object())).unwrap();
     let found = root.resolve(&n(["a"])).unwrap().unwrap();
     assert!(found.is_equivalent(context.as_object()));
-    refused(root.resolve(&n(["a", "x"])), NotFoundReason::NotContext, &["a", "x"]);
-    refused(root.unbind(&n(["a", "x"])), NotFoundReason::NotContext, &["a", "x"]);
+    refused(
+        root.resolve(&n(["a", "x"])),
+        NotFoundReason::NotContext,
+        &["a", "x"],
+    );
+    refused(
+        root.unbind(&n(["a", "x"])),
+        NotFoundReason::NotContext,
+        &["a", "x"],
+    );
 }
 
 #[test]
@@ -177,7 +197,11 @@ fn the_rest_of_the_name_begins_with_the_component_that_failed() {
     root.bind_new_context(&n(["a"])).unwrap();
     root.bind(&n(["a", "o"]), None).unwrap();
     use NotFoundReason::{MissingNode, NotContext};
-    refused(root.resolve(&n(["x", "y", "z"])), MissingNode, &["x", "y", "z"]);
+    refused(
+        root.resolve(&n(["x", "y", "z"])),
+        MissingNode,
+        &["x", "y", "z"],
+    );
     refused(root.resolve(&n(["a", "y", "z"])), MissingNode, &["y", "z"]);
     refused(root.resolve(&n(["a", "z"])), MissingNode, &["z"]);
     refused(root.resolve(&n(["a", "o", "z"])), NotContext, &["o", "z"]);
@@ -213,7 +237,10 @@ fn a_context_is_destroyed_when_it_is_empty_and_not_by_unbinding() {
     // The binding is left, and leads nowhere.
     match root.resolve(&n(["a", "x"])) {
         Err(RebindErrorBuf::CannotProceed(error)) => {
-            assert_eq!(error.rest_of_name, not_found(NotFoundReason::default(), &["x"]).rest_of_name);
+            assert_eq!(
+                error.rest_of_name,
+                not_found(NotFoundReason::default(), &["x"]).rest_of_name
+            );
             assert!(error.cxt.unwrap().as_object().is_equivalent(a.as_object()));
         }
         other => panic!("{other:?}"),
@@ -255,7 +282,9 @@ fn ten(f: &Fixture) -> NamingContextExt {
 }
 
 fn ids(list: &[chronorb_naming::idl::cos_naming::BindingBuf]) -> String {
-    list.iter().map(|binding| &*binding.binding_name[0].id).collect()
+    list.iter()
+        .map(|binding| &*binding.binding_name[0].id)
+        .collect()
 }
 
 #[test]
@@ -344,7 +373,10 @@ fn texts_are_converted_to_names_and_back() {
         assert_eq!(root.to_string(&view).unwrap(), *text);
     }
     for text in ["", "a.", "a//b", "/a", "a/", "a.b.c", r"a\b"] {
-        assert!(matches!(root.to_name(text), Err(ToNameError::InvalidName(_))), "{text}");
+        assert!(
+            matches!(root.to_name(text), Err(ToNameError::InvalidName(_))),
+            "{text}"
+        );
     }
 }
 
@@ -356,7 +388,13 @@ fn urls_are_made_of_an_address_and_a_name() {
     assert_eq!(url, "corbaname::host:9/Names#a%5c.b.c/d%20e");
     for address in ["", "host", ":h:x"] {
         let refused = root.to_url(address, "a");
-        assert!(matches!(refused, Err(ToUrlError::InvalidAddress(_))), "{address}");
+        assert!(
+            matches!(refused, Err(ToUrlError::InvalidAddress(_))),
+            "{address}"
+        );
     }
-    assert!(matches!(root.to_url(":h", "a//b"), Err(ToUrlError::InvalidName(_))));
+    assert!(matches!(
+        root.to_url(":h", "a//b"),
+        Err(ToUrlError::InvalidName(_))
+    ));
 }

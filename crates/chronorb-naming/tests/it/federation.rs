@@ -14,7 +14,9 @@ fn two(first: NameServer) -> (Fixture, Fixture) {
     let text = there.server.object_to_string(there.service.root());
     let object = here.client.string_to_object(&text).unwrap();
     let context = NamingContext::unchecked_narrow(&object);
-    here.root().bind_context(&n(["there"]), Some(&context)).unwrap();
+    here.root()
+        .bind_context(&n(["there"]), Some(&context))
+        .unwrap();
     (here, there)
 }
 
@@ -22,21 +24,32 @@ fn two(first: NameServer) -> (Fixture, Fixture) {
 fn every_operation_continues_at_the_other_server() {
     let (here, there) = two(NameServer::new());
     let (root, remote) = (here.root(), there.root());
-    root.bind(&n(["there", "o"]), Some(&here.object(1))).unwrap();
+    root.bind(&n(["there", "o"]), Some(&here.object(1)))
+        .unwrap();
     assert_eq!(remote.resolve(&n(["o"])).unwrap(), Some(there.object(1)));
-    root.rebind(&n(["there", "o"]), Some(&here.object(2))).unwrap();
-    assert_eq!(root.resolve(&n(["there", "o"])).unwrap(), Some(here.object(2)));
+    root.rebind(&n(["there", "o"]), Some(&here.object(2)))
+        .unwrap();
+    assert_eq!(
+        root.resolve(&n(["there", "o"])).unwrap(),
+        Some(here.object(2))
+    );
     assert_eq!(root.resolve_str("there/o").unwrap(), Some(here.object(2)));
     let made = root.bind_new_context(&n(["there", "c"])).unwrap().unwrap();
     made.bind(&n(["x"]), None).unwrap();
     assert_eq!(remote.resolve(&n(["c", "x"])).unwrap(), None);
-    assert_eq!((here.service.context_count(), there.service.context_count()), (1, 2));
+    assert_eq!(
+        (here.service.context_count(), there.service.context_count()),
+        (1, 2)
+    );
     root.bind_context(&n(["there", "d"]), Some(&made)).unwrap();
-    root.rebind_context(&n(["there", "d"]), Some(&made)).unwrap();
+    root.rebind_context(&n(["there", "d"]), Some(&made))
+        .unwrap();
     assert_eq!(root.resolve(&n(["there", "d", "x"])).unwrap(), None);
     root.unbind(&n(["there", "o"])).unwrap();
     let leasing = here.leasing();
-    let lease = leasing.bind_with_lease(&n(["there", "l"]), None, 60).unwrap();
+    let lease = leasing
+        .bind_with_lease(&n(["there", "l"]), None, 60)
+        .unwrap();
     leasing.renew(&n(["there", "l"]), lease).unwrap();
     leasing.release(&n(["there", "l"]), lease).unwrap();
     match root.resolve(&n(["there", "o"])) {
@@ -76,7 +89,10 @@ fn a_circle_of_servers_ends() {
     let text = here.server.object_to_string(here.service.root());
     let object = there.client.string_to_object(&text).unwrap();
     let back = NamingContext::unchecked_narrow(&object);
-    there.root().bind_context(&n(["back"]), Some(&back)).unwrap();
+    there
+        .root()
+        .bind_context(&n(["back"]), Some(&back))
+        .unwrap();
     here.root().bind(&n(["x"]), Some(&here.object(0))).unwrap();
     let root = here.root();
     let found = root.resolve(&n(["there", "back", "x"])).unwrap();

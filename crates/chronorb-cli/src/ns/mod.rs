@@ -1,0 +1,84 @@
+//! `chronorb ns`: names of objects, as clients of a name server see them.
+
+mod arguments;
+mod list;
+mod names;
+
+use std::io;
+use std::process::ExitCode;
+
+use chronorb_orb::OrbConfig;
+
+pub(crate) use arguments::NsCommand;
+
+use crate::client::ClientError;
+use names::{NameServer, NsError};
+
+impl NsCommand {
+    /// Runs the command with the settings of the command line, and returns the exit status.
+    pub(crate) fn run(self, config: OrbConfig) -> ExitCode {
+        let outcome = match self {
+            Self::List(arguments) => list::run(&arguments, config),
+            Self::Resolve { server, name } => NameServer::connect(&server, config)
+                .and_then(|names| names.resolve_waiting(&name, server.wait()))
+                .and_then(|object| print(&format!("{}\n", object.ior())))
+                .map(|()| true),
+            Self::Bind {
+                server,
+                name,
+                reference,
+            } => NameServer::connect(&server, config)
+                .and_then(|names| names.bind(&name, &reference))
+                .map(|()| true),
+            Self::Rebind {
+                server,
+                name,
+                reference,
+            } => NameServer::connect(&server, config)
+                .and_then(|names| names.rebind(&name, &reference))
+                .map(|()| true),
+            Self::Unbind { server, name } => NameServer::connect(&server, config)
+                .and_then(|names| names.unbind(&name))
+                .map(|()| true),
+            Self::Mkdir {
+                server,
+                parents,
+                name,
+            } => NameServer::connect(&server, config)
+                .and_then(|names| names.make_context(&name, parents))
+                .map(|()| true),
+        };
+        match outcome {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(NO),
+            // The reader of the output has closed it.
+            Err(NsError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                ExitCode::SUCCESS
+            }
+            Err(error @ NsError::NotFound { .. }) => {
+                eprintln!("chronorb: {error}");
+                ExitCode::from(NO)
+            }
+            Err(error) => {
+                eprintln!("chronorb: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+fn print(text: &str) -> Result<(), NsError> {
+    use std::io::Write as _;
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+impl From<ClientError> for NsError {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+/// The exit status where a name is not bound, or an object is not there.
+const NO: u8 = 3;
