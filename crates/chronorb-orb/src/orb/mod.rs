@@ -1,6 +1,7 @@
 //! The ORB as applications see it.
 
 mod names;
+mod ready;
 mod resolve;
 mod shutdown;
 
@@ -30,6 +31,8 @@ use crate::protocol::Registry;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
 use crate::server::{self, ListeningEndpoints, Watcher};
+
+pub use ready::NotifyError;
 
 /// An ORB: it calls objects elsewhere and serves objects here.
 ///
@@ -368,6 +371,28 @@ impl Orb {
             self.run_for(SIGNAL_POLL);
         }
         Ok(())
+    }
+
+    /// Tells the service manager that started this program that it is ready: `READY=1` to the
+    /// socket in `NOTIFY_SOCKET`, as systemd asks for by `Type=notify` (sd_notify(3)). Returns
+    /// `false` where there is no such manager.
+    ///
+    /// A server calls this when its objects are active, and before it runs.
+    ///
+    /// ```
+    /// use chronorb_orb::Orb;
+    ///
+    /// let orb = Orb::init(&mut Vec::new())?;
+    /// // Servants are activated here.
+    /// orb.notify_ready()?;
+    /// # orb.shutdown(true)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`NotifyError`] where the socket is malformed or cannot be reached.
+    pub fn notify_ready(&self) -> Result<bool, NotifyError> {
+        ready::notify()
     }
 
     /// Ends the ORB: it accepts no further connection or request, answers requests in progress, and

@@ -58,7 +58,7 @@ pub(super) fn resolve(context: &Object, name: &[NameComponent]) -> Result<Object
             _ => return Err(unknown_user_exception()),
         };
         let at = name.len().saturating_sub(rest.map_err(reply_error)?);
-        let component = name.get(at).or(name.last());
+        let component = name.get(at).or_else(|| name.last());
         let NameComponent { id, kind } = component.cloned().unwrap_or_default();
         let of = format_args!("component {} of {}", at + 1, name.len());
         let cause = format_args!("{}{of}, id {id:?} kind {kind:?}, {problem}", At(context));
