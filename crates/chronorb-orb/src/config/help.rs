@@ -1,4 +1,4 @@
-//! The list of all options, for people who ask a program for it by `-ORBHelp`.
+//! The list of all options of a program, for `-ORBHelp`.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

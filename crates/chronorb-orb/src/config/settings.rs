@@ -129,7 +129,8 @@ impl Setting {
 /// of its value.
 macro_rules! settings {
     ($(
-        $key:expr, $options:literal, $help:literal $(, [$feature:tt, $without:expr])? => $apply:expr;
+        $key:expr, $options:literal, $help:literal
+        $(, [$feature:tt, $without:expr])? => $apply:expr;
     )*) => {
         pub(super) const SETTINGS: &[Setting] = {
             use Apply::*;
