@@ -18,7 +18,7 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 fn json(output: &Output) -> serde_json::Value {
-    serde_json::from_str(stdout(output)).expect(stdout(output))
+    serde_json::from_str(stdout(output)).expect("JSON")
 }
 
 const CLOCK: &str = "IDL:Clock:1.0";
