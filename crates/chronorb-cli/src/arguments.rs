@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
 
 use crate::idl::IdlCommand;
+use crate::ior::IorCommand;
 use crate::lab::LabCommand;
 use crate::ns::NsCommand;
 use crate::rio::{self, RioCommand};
@@ -62,8 +63,12 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Idl(IdlCommand),
 
-    /// Serve names.
-    #[command(subcommand)]
+    /// Show, make and try references to objects.
+    #[command(subcommand, after_help = ORB_OPTIONS)]
+    Ior(IorCommand),
+
+    /// Serve names, and list, resolve and change those of a name server.
+    #[command(subcommand, after_help = ORB_OPTIONS)]
     Ns(NsCommand),
 
     /// Set up and examine real-time I/O.
@@ -217,6 +222,9 @@ impl From<TopArguments> for top::Options {
 
 const STATUS: &str = "\
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong.";
+
+const ORB_OPTIONS: &str = "\
+These commands also take the options of an ORB, as -ORBInitRef: -ORBHelp lists them.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -1,9 +1,11 @@
 //! The command `chronorb`: the demonstration, the doctor, the laboratory, the view of a running
-//! ORB, the IDL compiler, the name server and real-time I/O.
+//! ORB, the IDL compiler, references, names and real-time I/O.
 
 mod arguments;
+mod client;
 mod generated;
 mod idl;
+mod ior;
 mod lab;
 mod ns;
 mod peer_arguments;
@@ -27,6 +29,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn main() -> ExitCode {
     let (arguments, config) = match parse() {
         Ok(parsed) => parsed,
+        Err(ConfigError::Help) => return ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("chronorb: {error}");
             return ExitCode::from(WRONG_COMMAND_LINE);
@@ -41,7 +44,8 @@ fn main() -> ExitCode {
         Command::Top(arguments) => status(top::run(&arguments.into())),
         Command::Lab(command) => command.run(config),
         Command::Idl(command) => command.run(),
-        Command::Ns(command) => status(command.run(config)),
+        Command::Ior(command) => command.run(config),
+        Command::Ns(command) => command.run(config),
         Command::Rio(command) => command.run(),
         Command::Completions { shell } => status(generated::completions(shell)),
         Command::ManPages { dir } => status(generated::man_pages(&dir)),
@@ -54,7 +58,7 @@ fn main() -> ExitCode {
 fn parse() -> Result<(Arguments, OrbConfig), ConfigError> {
     let words: Vec<_> = env::args_os().skip(1).take(2).collect();
     let first = words.first().and_then(|word| word.to_str());
-    if words != ["lab", "peer"] && !matches!(first, Some("ns")) {
+    if words != ["lab", "peer"] && !matches!(first, Some("ior" | "ns")) {
         return Ok((Arguments::parse(), OrbConfig::default()));
     }
     let mut arguments = env::args_os()

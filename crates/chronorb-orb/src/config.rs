@@ -12,6 +12,7 @@ mod architecture;
 mod file;
 #[cfg(feature = "baselines")]
 mod filters;
+mod help;
 #[cfg(feature = "riop")]
 mod rio;
 mod settings;
@@ -446,6 +447,9 @@ pub enum ConfigError {
         /// the feature `config-file`.
         similar: Vec<String>,
     },
+    /// `-ORBHelp` was given: all options were written to standard output.
+    #[error("nothing was started, because -ORBHelp asked for the list of options")]
+    Help,
     /// A command line ends after an option that needs a value.
     #[error("the option {name} needs a value")]
     MissingValue {
@@ -506,9 +510,12 @@ impl OrbConfig {
     /// Reads the file named by `-ORBConfigFile` or `CHRONORB_ORB_CONFIG_FILE`, the environment, and
     /// the `-ORB…` options of a command line, which it takes out of `args`.
     ///
+    /// `-ORBHelp` writes all options to standard output, with the default of each and a line of
+    /// explanation.
+    ///
     /// # Errors
     /// [`ConfigError`] names the setting, its source, and the expected form. `args` stays
-    /// unchanged.
+    /// unchanged. [`ConfigError::Help`] after `-ORBHelp`.
     pub fn read(args: &mut Vec<String>) -> Result<Self, ConfigError> {
         let (options, rest) = split_options(args)?;
         let environment = environment(std::env::vars_os())?;
@@ -554,7 +561,7 @@ impl OrbConfig {
             let missing = setting.missing;
             (
                 setting.key,
-                setting.options,
+                setting.options(),
                 missing.map(|missing| missing.feature),
             )
         })
@@ -656,12 +663,16 @@ fn split_options(args: &[String]) -> Result<(Vec<GivenSetting>, Vec<String>), Co
             rest.push(arg.clone());
             continue;
         }
+        if arg.eq_ignore_ascii_case(help::OPTION) {
+            help::print();
+            return Err(ConfigError::Help);
+        }
         let setting = SETTINGS
             .iter()
-            .find(|s| s.options.split(' ').any(|o| o.eq_ignore_ascii_case(arg)))
+            .find(|s| s.options().split(' ').any(|o| o.eq_ignore_ascii_case(arg)))
             .ok_or_else(|| {
                 let (prefix, name) = arg.split_at(OPTION_PREFIX.len());
-                let options = SETTINGS.iter().flat_map(|s| s.options.split(' '));
+                let options = SETTINGS.iter().flat_map(|s| s.options().split(' '));
                 let mut names = options.map(|option| &option[OPTION_PREFIX.len()..]);
                 similar::unknown("command line", prefix, name, &mut names, |name| {
                     format!("{OPTION_PREFIX}{name}")

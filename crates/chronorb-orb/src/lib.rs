@@ -89,7 +89,7 @@ pub use observe::stages;
 pub use observe::{
     Activity, LaneSnapshot, PoolSnapshot, Snapshot, Stage, StageProbe, ThreadSnapshot,
 };
-pub use orb::{InitError, Orb};
+pub use orb::{InitError, NotifyError, Orb};
 pub use peer::Peer;
 pub use protocol::{AddressForm, PluggableProtocol};
 pub use scope::Scope;

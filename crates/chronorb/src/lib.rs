@@ -117,9 +117,10 @@ pub use chronorb_orb::poa;
 pub use chronorb_orb::rtcorba;
 pub use chronorb_orb::values;
 pub use chronorb_orb::{
-    BindError, Call, CompletionStatus, Incident, InitError, Interface, Ior, LastFailure, Object,
-    Operation, Orb, Peer, PendingReply, Reply, ReplyWriter, ResolveError, Scope, Servant, Skeleton,
-    SystemException, SystemExceptionKind, UserException, Version, minor, narrow,
+    BindError, Call, CompletionStatus, Incident, InitError, Interface, Ior, LastFailure,
+    NotifyError, Object, Operation, Orb, Peer, PendingReply, Reply, ReplyWriter, ResolveError,
+    Scope, Servant, Skeleton, SystemException, SystemExceptionKind, UserException, Version, minor,
+    narrow,
 };
 
 /// The settings of an ORB: [`OrbConfig`](config::OrbConfig) and the types of its fields.

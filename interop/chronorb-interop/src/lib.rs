@@ -42,7 +42,7 @@ pub mod cos_naming {
 
 pub use adapters::serve_adapters;
 pub use checks::{GROUPS, Group, Subject};
-pub use naming::{bind, resolve};
+pub use naming::bind;
 pub use report::Report;
 pub use server::serve;
 

@@ -1,38 +1,88 @@
-//! `chronorb ns`: the name server.
+//! `chronorb ns`: the name server, and names of objects as its clients see them.
 
+mod arguments;
+mod list;
+mod names;
 mod serve;
 
+use std::io;
+use std::process::ExitCode;
+
 use chronorb_orb::OrbConfig;
-use clap::Subcommand;
 
-use serve::{ServeArguments, ServeFailure};
+pub(crate) use arguments::NsCommand;
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum NsCommand {
-    /// Serve names: the naming service of CORBA (CosNaming).
-    ///
-    /// Prints the references of the root context, one in a line, when clients can use it, and
-    /// serves until SIGTERM or Ctrl-C. The names are kept in memory. Only programs on this machine
-    /// reach the server, unless --listen names another address. Takes -ORB options too, as
-    /// -ORBServerTransportRule for the clients that may connect.
-    #[command(after_help = SERVE_EXAMPLES)]
-    Serve(ServeArguments),
-}
+use crate::client::ClientError;
+use names::{NameServer, NsError};
 
 impl NsCommand {
-    /// Runs the command with the settings of the command line.
-    pub(crate) fn run(self, config: OrbConfig) -> Result<(), ServeFailure> {
-        match self {
-            Self::Serve(arguments) => serve::run(arguments, config),
+    /// Runs the command with the settings of the command line, and returns the exit status.
+    pub(crate) fn run(self, config: OrbConfig) -> ExitCode {
+        let outcome = match self {
+            Self::Serve(arguments) => serve::run(arguments, config)
+                .map_err(NsError::from)
+                .map(|()| true),
+            Self::List(arguments) => list::run(&arguments, config),
+            Self::Resolve { server, name } => NameServer::connect(&server, config)
+                .and_then(|names| names.resolve_waiting(&name, server.wait()))
+                .and_then(|object| print(&format!("{}\n", object.ior())))
+                .map(|()| true),
+            Self::Bind {
+                server,
+                name,
+                reference,
+            } => NameServer::connect(&server, config)
+                .and_then(|names| names.bind(&name, &reference))
+                .map(|()| true),
+            Self::Rebind {
+                server,
+                name,
+                reference,
+            } => NameServer::connect(&server, config)
+                .and_then(|names| names.rebind(&name, &reference))
+                .map(|()| true),
+            Self::Unbind { server, name } => NameServer::connect(&server, config)
+                .and_then(|names| names.unbind(&name))
+                .map(|()| true),
+            Self::Mkdir {
+                server,
+                parents,
+                name,
+            } => NameServer::connect(&server, config)
+                .and_then(|names| names.make_context(&name, parents))
+                .map(|()| true),
+        };
+        match outcome {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(NO),
+            // The reader of the output has closed it.
+            Err(NsError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                ExitCode::SUCCESS
+            }
+            Err(error @ NsError::NotFound { .. }) => {
+                eprintln!("chronorb: {error}");
+                ExitCode::from(NO)
+            }
+            Err(error) => {
+                eprintln!("chronorb: {error}");
+                ExitCode::FAILURE
+            }
         }
     }
 }
 
-const SERVE_EXAMPLES: &str = "\
-Examples:
-  chronorb ns serve
-  chronorb ns serve --listen iiop://:2809 --reap 60
-  chronorb ns serve --listen iiop://10.0.0.1:2809 -ORBServerTransportRule '10.0.0.0/24 tcp'
+fn print(text: &str) -> Result<(), NsError> {
+    use std::io::Write as _;
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
 
-Clients reach the root context by corbaloc::HOST:2809/NameService, as in the option
--ORBInitRef NameService=corbaloc::HOST:2809/NameService.";
+impl From<ClientError> for NsError {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+/// The exit status where a name is not bound, or an object is not there.
+const NO: u8 = 3;

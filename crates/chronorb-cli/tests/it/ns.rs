@@ -1,153 +1,189 @@
-//! `chronorb ns serve`, as an operator runs it.
+//! `chronorb ns` with a name server of this process.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Output;
 
-use chronorb_naming::idl::cos_naming::{NameComponent, NamingContext};
+use chronorb_naming::NameServer;
 use chronorb_orb::{Orb, OrbConfig};
 
 use crate::support::{chronorb, stderr, stdout};
 
-/// A name server on a free port, and the reference that it prints.
-struct NameServerProcess {
-    process: Child,
+/// A name server, and the reference of its root context.
+struct Names {
+    orb: Orb,
     root: String,
 }
 
-impl NameServerProcess {
+impl Names {
     fn start() -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_chronorb"))
-            .args(["ns", "serve", "--listen", "iiop://127.0.0.1:0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
-        let output = process.stdout.take().expect("a pipe");
-        let mut root = String::new();
-        let read = BufReader::new(output).read_line(&mut root);
-        read.expect("it prints a reference");
-        let root = root.trim().to_owned();
-        Self { process, root }
+        let mut config = OrbConfig::default();
+        let endpoints = chronorb_orb::parse_endpoints("iiop://127.0.0.1:0");
+        config.listen_endpoints = endpoints.expect("an endpoint");
+        let orb = Orb::with_config(config).expect("an ORB");
+        let poa = orb.root_poa().expect("the ORB runs");
+        let service = NameServer::new().serve_in(&poa).expect("it serves");
+        let root = orb.object_to_string(service.root());
+        poa.manager().activate().expect("it was not deactivated");
+        Self { orb, root }
     }
 
-    fn address(&self) -> &str {
-        let address = self.root.strip_prefix("corbaloc:iiop:1.2@");
-        let address = address.and_then(|rest| rest.strip_suffix("/NameService"));
-        address.unwrap_or_else(|| panic!("{:?}", self.root))
+    fn run(&self, arguments: &[&str]) -> Output {
+        let (command, rest) = arguments.split_first().expect("a command");
+        let all = [&["ns", *command, "--ns", &self.root][..], rest].concat();
+        chronorb(Path::new("."), &all)
+    }
+
+    /// Runs a command that has to succeed, and returns its output.
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).to_owned()
+    }
+
+    /// Runs a command that has to fail, and checks its status and a part of its message.
+    fn refused(&self, arguments: &[&str], status: i32, part: &str) {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+        let told = stderr(&output);
+        assert!(told.contains(part), "{arguments:?}: {told}");
     }
 }
 
-impl Drop for NameServerProcess {
+impl Drop for Names {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.orb.shutdown(true);
     }
 }
 
 #[test]
-fn it_prints_the_reference_that_clients_use() {
-    let server = NameServerProcess::start();
-    assert!(
-        server.address().starts_with("127.0.0.1:"),
-        "{}",
-        server.root
+fn names_are_bound_and_listed() {
+    let names = Names::start();
+    names.done(&["mkdir", "--parents", "plant/hall.area"]);
+    names.done(&["mkdir", "--parents", "plant/hall.area"]);
+    names.done(&["bind", "plant/radar.sensor", &names.root]);
+    names.done(&["bind", "plant/a\\.b", "corbaloc::127.0.0.1:1/None"]);
+    names.done(&["rebind", "plant/a\\.b", "corbaloc::127.0.0.1:1/Nothing"]);
+    let tree = "plant/\n  a\\.b\n  hall.area/\n  radar.sensor\n";
+    assert_eq!(names.done(&["list"]), tree);
+    assert_eq!(
+        names.done(&["list", "plant", "--flat"]),
+        "a\\.b\nhall.area/\nradar.sensor\n"
     );
-    let orb = Orb::with_config(OrbConfig::default()).unwrap();
-    let root = orb.string_to_object(&server.root).unwrap();
-    let root = NamingContext::unchecked_narrow(&root);
-    let [a, b] = ["a", "b"].map(|id| NameComponent { id, kind: "" });
-    root.bind_new_context(&[a]).unwrap();
-    root.bind(&[a, b], Some(root.as_object())).unwrap();
-    let found = root.resolve(&[a, b]).unwrap().expect("an object");
-    assert!(found.is_a(NamingContext::REPOSITORY_ID).unwrap());
-    orb.shutdown(true).unwrap();
-}
+    assert_eq!(names.done(&["list", "--flat"]), "plant/\n");
+    assert_eq!(
+        names.done(&["resolve", "plant/radar.sensor"]).trim(),
+        names.root
+    );
 
-#[test]
-fn a_port_that_is_taken_is_named() {
-    let server = NameServerProcess::start();
-    let endpoint = format!("iiop://{}", server.address());
-    let output = chronorb(Path::new("."), &["ns", "serve", "--listen", &endpoint]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stdout(&output), "");
-    let said = stderr(&output);
-    let expected = format!("cannot listen on {endpoint}: Address already in use");
-    assert!(said.contains(&expected), "{said}");
-}
+    // One object is there, the other has no server.
+    let output = names.run(&["list", "--check"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let checked = stdout(&output);
+    assert!(checked.contains("  radar.sensor  ok\n"), "{checked}");
+    assert!(checked.contains("  a\\.b  unreachable: "), "{checked}");
+    assert!(checked.contains("Connection refused"), "{checked}");
 
-#[test]
-fn a_malformed_endpoint_is_an_error_of_the_command_line() {
-    let output = chronorb(Path::new("."), &["ns", "serve", "--listen", "localhost"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("there is no `://`"),
-        "{}",
-        stderr(&output)
+    let json = names.done(&["list", "--ior", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["bindings"][3]["name"], "plant/radar.sensor");
+    assert_eq!(json["bindings"][3]["kind"], "object");
+    assert_eq!(json["bindings"][3]["ior"], names.root.as_str());
+
+    names.done(&["unbind", "plant/a\\.b"]);
+    assert_eq!(
+        names.done(&["list"]),
+        "plant/\n  hall.area/\n  radar.sensor\n"
     );
 }
 
-/// Returns whether `nameclt` of omniORB is installed. Without it the test is skipped with a note.
-///
-/// # Panics
-/// With `CHRONORB_PEERS=required`, if it is missing.
-fn has_nameclt() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = std::env::split_paths(&path).any(|dir| dir.join("nameclt").is_file());
-    if !is_there {
-        let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-        assert!(
-            !required,
-            "CHRONORB_PEERS=required, and nameclt is missing: {INSTALL}"
-        );
-        println!("left out: nameclt is missing ({INSTALL})");
-    }
-    is_there
-}
-
-const INSTALL: &str = "apt-get install omniorb";
-
 #[test]
-fn the_client_of_omniorb_uses_it() {
-    if !has_nameclt() {
-        return;
-    }
-    let server = NameServerProcess::start();
-    let reference = format!("NameService=corbaloc::{}/NameService", server.address());
-    let nameclt = |arguments: &[&str]| {
-        let output = Command::new("nameclt")
-            .args(["-ORBInitRef", &reference])
-            .args(arguments)
-            .output()
-            .expect("nameclt starts");
-        let said = [stdout(&output), stderr(&output)].concat();
-        (output.status.success(), said.trim().to_owned())
-    };
-    let succeeds = |arguments: &[&str]| {
-        let (success, said) = nameclt(arguments);
-        assert!(success, "{arguments:?}: {said}");
-        said
-    };
-    assert_eq!(succeeds(&["list"]), "");
-    succeeds(&["bind_new_context", "a"]);
-    let a = succeeds(&["resolve", "a"]);
-    assert!(a.starts_with("IOR:"), "{a}");
-    succeeds(&["bind", "a/b", &a]);
-    succeeds(&["bind", r"a/x\.y.k", &a]);
-    let listed = succeeds(&["list", "a"]);
-    let mut listed: Vec<_> = listed.split_whitespace().collect();
-    listed.sort_unstable();
-    assert_eq!(listed, ["b", r"x\.y.k"]);
-    assert_eq!(succeeds(&["resolve", r"a/x\.y.k"]), a);
-    succeeds(&["unbind", "a/b"]);
-    for (arguments, error) in [
-        (["resolve", "nope"], "NotFound exception: missing node"),
-        (["remove_context", "a"], "NotEmpty exception"),
+fn a_failure_names_the_component_and_the_remedy() {
+    let names = Names::start();
+    names.done(&["mkdir", "plant"]);
+    names.done(&["bind", "radar", &names.root]);
+    let here = names.root.as_str();
+    for (arguments, status, part) in [
+        (
+            &["resolve", "plant/x"][..],
+            3,
+            "the name is not bound, in component 2, \"x\"",
+        ),
+        (
+            &["bind", "a/b", here],
+            3,
+            "in component 1, \"a\"; chronorb ns mkdir --parents",
+        ),
+        (
+            &["resolve", "radar/x"],
+            3,
+            "an object stands where a context should",
+        ),
+        (
+            &["bind", "radar", here],
+            1,
+            "radar is bound already; chronorb ns rebind",
+        ),
+        (&["rebind", "plant", here], 3, "a context is bound there"),
+        (&["mkdir", "plant"], 1, "bound already"),
+        (&["resolve", "a//b"], 1, "a component is empty"),
+        (&["bind", "b", "missing.ior"], 1, "the file missing.ior"),
     ] {
-        let (success, said) = nameclt(&arguments);
-        assert!(!success && said.contains(error), "{arguments:?}: {said}");
+        names.refused(arguments, status, part);
     }
-    succeeds(&["unbind", r"a/x\.y.k"]);
-    succeeds(&["remove_context", "a"]);
-    assert_eq!(succeeds(&["list"]), "");
+    let none = chronorb(
+        Path::new("."),
+        &["ns", "list", "--ns", "corbaloc::127.0.0.1:1/NameService"],
+    );
+    assert_eq!(none.status.code(), Some(1));
+    assert!(
+        stderr(&none).contains("Is the server running"),
+        "{}",
+        stderr(&none)
+    );
+}
+
+#[test]
+fn contexts_in_each_other_end_the_list() {
+    let names = Names::start();
+    names.done(&["mkdir", "--parents", "a/b"]);
+    let a = names.done(&["resolve", "a"]);
+    // A context that is bound as an object is not listed inside.
+    names.done(&["bind", "a/b/again", a.trim()]);
+    assert_eq!(names.done(&["list"]), "a/\n  b/\n    again\n");
+}
+
+#[test]
+fn the_server_comes_from_an_initial_reference_and_is_waited_for() {
+    let names = Names::start();
+    names.done(&["bind", "radar", &names.root]);
+    let init_ref = format!("NameService={}", names.root);
+    let arguments = [
+        "ns",
+        "resolve",
+        "radar",
+        "--wait",
+        "60",
+        "-ORBInitRef",
+        &init_ref,
+    ];
+    let output = chronorb(Path::new("."), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output).trim(), names.root);
+    let pinged = [
+        "ior",
+        "ping",
+        "corbaname:rir:#radar",
+        "-ORBInitRef",
+        &init_ref,
+    ];
+    let output = chronorb(Path::new("."), &pinged);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+
+    // A name that is bound while a command waits for it.
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| names.run(&["resolve", "later", "--wait", "60"]));
+        names.done(&["bind", "later", &names.root]);
+        let output = waiting.join().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    });
 }

@@ -41,7 +41,7 @@ fn settings_of_features_that_are_left_out_are_refused_by_the_features_name() {
         let Some(missing) = setting.missing else {
             continue;
         };
-        for option in setting.options.split(' ') {
+        for option in setting.options().split(' ') {
             let outcome = on_the_command_line(setting, option, "65536");
             assert_refused(outcome, missing, option);
         }
@@ -61,7 +61,7 @@ fn values_that_ask_for_nothing_are_taken_without_the_feature() {
     });
     for (setting, values) in of_features {
         for value in values {
-            let option = setting.options.split(' ').next().expect("it has a name");
+            let option = setting.option();
             assert_eq!(
                 on_the_command_line(setting, option, value),
                 Ok(()),
@@ -142,7 +142,7 @@ fn values_that_are_left_out_are_refused_by_the_features_name() {
             feature: settings::BASELINES,
             without: &[],
         };
-        let outcome = on_the_command_line(setting, setting.options, name);
+        let outcome = on_the_command_line(setting, setting.options(), name);
         assert_refused(outcome, &missing, name);
     }
 }

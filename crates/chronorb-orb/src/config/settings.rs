@@ -17,10 +17,12 @@ use crate::demux::Demultiplexing;
 #[cfg(feature = "access")]
 use crate::poa::ObjectKeySecret;
 
-/// One setting: its key, the names of its option, separated by spaces, and the kind of its value.
+/// One setting: its key, its texts, and the kind of its value.
 pub(super) struct Setting {
     pub(super) key: &'static str,
-    pub(super) options: &'static str,
+    /// The names of its option, separated by spaces, and after a line feed its line of help. They
+    /// are one text because each pointer takes 40 octets of a program.
+    texts: &'static str,
     /// The feature of the setting, if the program is built without it.
     pub(super) missing: Option<&'static MissingFeature>,
     pub(super) apply: Apply,
@@ -95,6 +97,23 @@ pub(super) struct MissingFeature {
 }
 
 impl Setting {
+    /// The names of its option, separated by spaces.
+    pub(super) fn options(&self) -> &'static str {
+        self.texts.split('\n').next().unwrap_or_default()
+    }
+
+    /// The first name of its option.
+    pub(super) fn option(&self) -> &'static str {
+        self.options().split(' ').next().unwrap_or_default()
+    }
+
+    /// The line of `-ORBHelp`: for [`Apply::Text`] the form of the value and `: `, then the
+    /// meaning; in brackets the default, if it is not a boolean or a number. Empty where the
+    /// program is built without the feature.
+    pub(super) fn help(&self) -> &'static str {
+        self.texts.split('\n').nth(1).unwrap_or_default()
+    }
+
     /// Parses a value and applies it, or refuses it.
     pub(super) fn take(&self, config: &mut OrbConfig, text: &str) -> Result<(), String> {
         match self.missing {
@@ -105,27 +124,35 @@ impl Setting {
     }
 }
 
-/// The table of settings. Each has its key and its options; in brackets the feature that it needs
-/// and the values that ask for what a program without it does; and the kind of its value.
+/// The table of settings. Each has its key, its options and its line of help; in brackets the
+/// feature that it needs and the values that ask for what a program without it does; and the kind
+/// of its value.
 macro_rules! settings {
-    ($($key:expr, $options:expr $(, [$feature:tt, $without:expr])? => $apply:expr;)*) => {
+    ($(
+        $key:expr, $options:literal, $help:literal
+        $(, [$feature:tt, $without:expr])? => $apply:expr;
+    )*) => {
         pub(super) const SETTINGS: &[Setting] = {
             use Apply::*;
-            &[$(setting!($key, $options $(, [$feature, $without])?, $apply)),*]
+            &[$(setting!($key, $options, $help $(, [$feature, $without])?, $apply)),*]
         };
     };
 }
 
 macro_rules! setting {
-    ($key:expr, $options:expr, $apply:expr) => {
+    ($key:expr, $options:literal, $help:literal, $apply:expr) => {
         Setting {
             key: $key,
-            options: $options,
+            texts: concat!($options, "\n", $help),
             missing: None,
             apply: $apply,
         }
     };
-    ($key:expr, $options:expr, [$feature:tt, $without:expr], $apply:expr) => {{
+    ($key:expr, $options:literal, $help:literal, [$feature:tt, $without:expr], $apply:expr) => {{
+        #[cfg(feature = $feature)]
+        const TEXTS: &str = concat!($options, "\n", $help);
+        #[cfg(not(feature = $feature))]
+        const TEXTS: &str = $options;
         #[cfg(feature = $feature)]
         const SETTING: (Option<&'static MissingFeature>, Apply) = (None, $apply);
         #[cfg(not(feature = $feature))]
@@ -138,7 +165,7 @@ macro_rules! setting {
         );
         Setting {
             key: $key,
-            options: $options,
+            texts: TEXTS,
             missing: SETTING.0,
             apply: SETTING.1,
         }
@@ -183,50 +210,66 @@ const MAX_PRIORITY: u64 = Priority::MAX.value() as u64;
 
 settings! {
     // Read before all others.
-    CONFIG_FILE, "-ORBConfigFile", ["config-file", &[]] => Text(nothing);
-    "orb_id", "-ORBId" => Text(|config, text| {
+    CONFIG_FILE, "-ORBConfigFile",
+        "FILE: a TOML file of settings", ["config-file", &[]] => Text(nothing);
+    "orb_id", "-ORBId",
+        "NAME: the name in thread names and messages [chronorb]" => Text(|config, text| {
         config.orb_id = text.to_owned();
         Ok(())
     });
-    "listen_endpoints", "-ORBListenEndpoints -ORBEndpoint" => Text(|config, text| {
+    "listen_endpoints", "-ORBListenEndpoints -ORBEndpoint",
+        "ENDPOINT: where the default thread pool listens; may be repeated" => Text(|config, text| {
         config.listen_endpoints.extend(endpoints(text)?);
         Ok(())
     });
-    "protocols", "-ORBProtocols" => Text(|config, text| {
+    "protocols", "-ORBProtocols",
+        "SCHEME,…: the protocols, the preferred one first" => Text(|config, text| {
         let schemes = text
             .split(',')
             .map(|scheme| scheme.trim().to_ascii_lowercase());
         config.protocols = schemes.collect();
         Ok(())
     });
-    "multicast", "-ORBMulticast", ["miop", &[]] => Text(|config, text| {
+    "multicast", "-ORBMulticast",
+        "NAME=VALUE&…: how groups are called and listened at", ["miop", &[]] =>
+        Text(|config, text| {
         config.multicast = MulticastOptions::parse(text)?;
         Ok(())
     });
-    "ssl_certificate", "-ORBSSLCertificate -ORBsslKeyFile", ["ssliop", &[]] =>
+    "ssl_certificate", "-ORBSSLCertificate -ORBsslKeyFile",
+        "FILE: the certificate of this program, PEM", ["ssliop", &[]] =>
         Text(|config, text| put_path(&mut config.ssl.certificate, text));
-    "ssl_private_key", "-ORBSSLPrivateKey", ["ssliop", &[]] =>
+    "ssl_private_key", "-ORBSSLPrivateKey",
+        "FILE: the private key, if not in the file of the certificate", ["ssliop", &[]] =>
         Text(|config, text| put_path(&mut config.ssl.private_key, text));
-    "ssl_certificate_authority", "-ORBSSLCertificateAuthority -ORBsslCAFile", ["ssliop", &[]] =>
+    "ssl_certificate_authority", "-ORBSSLCertificateAuthority -ORBsslCAFile",
+        "FILE: the authorities that are trusted", ["ssliop", &[]] =>
         Text(|config, text| put_path(&mut config.ssl.authority, text));
-    "ssl_revocation_list", "-ORBSSLRevocationList", ["ssliop", &[]] =>
+    "ssl_revocation_list", "-ORBSSLRevocationList", "FILE: revoked certificates", ["ssliop", &[]] =>
         Text(|config, text| put_path(&mut config.ssl.revocation_list, text));
-    "ssl_verify", "-ORBSSLVerify", ["ssliop", &[]] =>
+    "ssl_verify", "-ORBSSLVerify",
+        "none|peer|mutual: the certificates that are asked for [peer]", ["ssliop", &[]] =>
         Text(|config, text| parsed(text).map(|verify| config.ssl.verify = verify));
-    "ssl_versions", "-ORBSSLVersions", ["ssliop", &[]] =>
+    "ssl_versions", "-ORBSSLVersions", "VERSION,…: versions of TLS [1.2,1.3]", ["ssliop", &[]] =>
         Text(|config, text| parsed(text).map(|versions| config.ssl.versions = versions));
-    "server_transport_rules", "-ORBServerTransportRule", ["access", &[]] =>
+    "server_transport_rules", "-ORBServerTransportRule",
+        "RULE: which peers may connect; may be repeated", ["access", &[]] =>
         Text(|config, text| parsed(text).map(|rule| config.server_transport_rules.push(rule)));
-    "client_transport_rules", "-ORBClientTransportRule", ["access", &[]] =>
+    "client_transport_rules", "-ORBClientTransportRule",
+        "RULE: to which servers to connect; may be repeated", ["access", &[]] =>
         Text(|config, text| parsed(text).map(|rule| config.client_transport_rules.push(rule)));
-    "profile", "-ORBProfile", ["access", &["open"]] =>
+    "profile", "-ORBProfile",
+        "open|secure: requirements on other settings [open]", ["access", &["open"]] =>
         Text(|config, text| parsed(text).map(|profile| config.profile = profile));
-    "rio_interface", "-ORBRioInterface", ["riop", &[]] => Text(rio::interface);
-    "rio_driver", "-ORBRioDriver", ["riop", &[]] =>
+    "rio_interface", "-ORBRioInterface",
+        "NAME: the network interface of real-time I/O", ["riop", &[]] => Text(rio::interface);
+    "rio_driver", "-ORBRioDriver",
+        "auto|xdp|packet|kernel: the driver of real-time I/O [auto]", ["riop", &[]] =>
         Text(|config, text| parsed(text).map(|driver| config.rio.driver = driver));
-    "rio_plan", "-ORBRioPlan", ["riop", &[]] =>
+    "rio_plan", "-ORBRioPlan", "FILE: the plan of real-time I/O", ["riop", &[]] =>
         Text(|config, text| put_path(&mut config.rio.plan, text));
-    "lane_listen_endpoints", "-ORBLaneListenEndpoints -ORBLaneEndpoint" => Text(|config, text| {
+    "lane_listen_endpoints", "-ORBLaneListenEndpoints -ORBLaneEndpoint",
+        "POOL:LANE ENDPOINT: where a lane listens; may be repeated" => Text(|config, text| {
         let (lane, text) = text
             .trim()
             .split_once(char::is_whitespace)
@@ -241,7 +284,8 @@ settings! {
             .extend(found.into_iter().map(|endpoint| (lane, endpoint)));
         Ok(())
     });
-    "init_refs", "-ORBInitRef" => Text(|config, text| {
+    "init_refs", "-ORBInitRef",
+        "NAME=URL: an initial reference; may be repeated" => Text(|config, text| {
         let (name, url) = text
             .split_once('=')
             .ok_or_else(|| format!("{text:?} is not NAME=URL"))?;
@@ -249,26 +293,33 @@ settings! {
         config.init_refs.push((name.to_owned(), url.to_owned()));
         Ok(())
     });
-    "default_init_ref", "-ORBDefaultInitRef" => Text(|config, text| {
+    "default_init_ref", "-ORBDefaultInitRef",
+        "URL: other initial references; /NAME is added" => Text(|config, text| {
         config.default_init_ref = Some(text.to_owned());
         Ok(())
     });
-    "file_references", "-ORBFileReferences" => Bool(place!(file_references));
-    "threads", "-ORBThreads" =>
+    "file_references", "-ORBFileReferences",
+        "whether references may name files" => Bool(place!(file_references));
+    "threads", "-ORBThreads",
+        "N|N-M: threads of the default thread pool, at least and at most [2-128]" =>
         Text(|config, text| parsed(text).map(|threads| config.threads = threads));
-    "real_time", "-ORBRealTime" => Choice(choices!(real_time {
+    "real_time", "-ORBRealTime", "real-time scheduling [preferred]" => Choice(choices!(real_time {
         "required" => RealTimeMode::Required,
         "preferred" => RealTimeMode::Preferred,
         "off" => RealTimeMode::Off,
     }));
-    "giop_lite", "-ORBGIOPLite", ["gioplite", &["false", "no", "0"]] => Bool(place!(giop_lite));
-    "lock_memory", "-ORBLockMemory" => Bool(place!(lock_memory));
-    "priority_mapping", "-ORBPriorityMapping" => Choice(choices!(priority_mapping {
+    "giop_lite", "-ORBGIOPLite",
+        "short message headers where the peer agrees", ["gioplite", &["false", "no", "0"]] =>
+        Bool(place!(giop_lite));
+    "lock_memory", "-ORBLockMemory", "lock the memory of the process" => Bool(place!(lock_memory));
+    "priority_mapping", "-ORBPriorityMapping",
+        "from CORBA priorities to native ones [linear]" => Choice(choices!(priority_mapping {
         "linear" => MappingKind::Linear,
         "direct" => MappingKind::Direct,
         "continuous" => MappingKind::Continuous,
     }));
-    "scheduling_policy", "-ORBSchedulingPolicy -ORBSchedPolicy" => Text(|config, text| {
+    "scheduling_policy", "-ORBSchedulingPolicy -ORBSchedPolicy",
+        "fifo|rr|other: the policy of real-time threads [fifo]" => Text(|config, text| {
         config.scheduling_policy = match text {
             "fifo" | "SCHED_FIFO" => SchedulingPolicy::Fifo,
             "rr" | "SCHED_RR" => SchedulingPolicy::RoundRobin,
@@ -277,19 +328,23 @@ settings! {
         };
         Ok(())
     });
-    "priority_ceiling", "-ORBPriorityCeiling" => Text(|config, text| {
+    "priority_ceiling", "-ORBPriorityCeiling",
+        "none|0..32767: the most urgent priority of clients [none]" => Text(|config, text| {
         config.priority_ceiling = match text {
             "none" => None,
             text => Priority::new(number(text, 0, MAX_PRIORITY)? as i16),
         };
         Ok(())
     });
-    "priority_excess", "-ORBPriorityExcess" => Choice(choices!(priority_excess {
+    "priority_excess", "-ORBPriorityExcess",
+        "what happens to requests above the ceiling [clamp]" => Choice(choices!(priority_excess {
         "clamp" => PriorityExcess::Clamp,
         "refuse" => PriorityExcess::Refuse,
     }));
-    "max_message_size", "-ORBMaxMessageSize" => Usize(place!(max_message_size), 1 << 10, 1 << 30);
-    "fragment_size", "-ORBFragmentSize" => Text(|config, text| {
+    "max_message_size", "-ORBMaxMessageSize",
+        "octets of a message" => Usize(place!(max_message_size), 1 << 10, 1 << 30);
+    "fragment_size", "-ORBFragmentSize",
+        "OCTETS: split longer messages; 0 for never [0]" => Text(|config, text| {
         let least = MessageWriter::LEAST_FRAGMENT as u64;
         let size = match text {
             "0" => 0,
@@ -300,44 +355,63 @@ settings! {
         config.fragment_size = size as usize;
         Ok(())
     });
-    "max_connections", "-ORBMaxConnections" => U32(place!(max_connections), 1, 1 << 20);
-    "max_connections_per_peer", "-ORBMaxConnectionsPerPeer" =>
+    "max_connections", "-ORBMaxConnections",
+        "connections of a lane" => U32(place!(max_connections), 1, 1 << 20);
+    "max_connections_per_peer", "-ORBMaxConnectionsPerPeer",
+        "connections of a peer; 0 for a quarter of all" =>
         U32(place!(max_connections_per_peer), 0, 1 << 20);
-    "max_buffered_octets", "-ORBMaxBufferedOctets" =>
+    "max_buffered_octets", "-ORBMaxBufferedOctets", "octets that a lane buffers" =>
         Usize(place!(max_buffered_octets), 1 << 16, 1 << 40);
-    "arena_size", "-ORBArenaSize" => Usize(place!(arena_size), 1 << 12, 1 << 32);
-    "request_timeout", "-ORBRequestTimeout" => Time(place!(request_timeout));
-    "connect_timeout", "-ORBConnectTimeout" => Time(place!(connect_timeout));
-    "input_timeout", "-ORBInputTimeout" => Time(place!(input_timeout));
-    "min_reply_rate", "-ORBMinReplyRate" => U32(place!(min_reply_rate), 0, 1 << 30);
-    "hold_timeout", "-ORBHoldTimeout" => Time(place!(hold_timeout));
-    "max_held_requests", "-ORBMaxHeldRequests" => Usize(place!(max_held_requests), 1, 1 << 20);
-    "max_giop_version", "-ORBMaxGIOPVersion" => Choice(choices!(max_giop_version {
+    "arena_size", "-ORBArenaSize",
+        "octets of a thread's arena" => Usize(place!(arena_size), 1 << 12, 1 << 32);
+    "request_timeout", "-ORBRequestTimeout",
+        "the longest time of a call" => Time(place!(request_timeout));
+    "connect_timeout", "-ORBConnectTimeout",
+        "the longest time of an attempt to connect" => Time(place!(connect_timeout));
+    "input_timeout", "-ORBInputTimeout",
+        "the longest time for a message or a reply in parts" => Time(place!(input_timeout));
+    "min_reply_rate", "-ORBMinReplyRate",
+        "octets/s that a peer has to receive of replies" => U32(place!(min_reply_rate), 0, 1 << 30);
+    "hold_timeout", "-ORBHoldTimeout",
+        "the longest time at a holding POA manager" => Time(place!(hold_timeout));
+    "max_held_requests", "-ORBMaxHeldRequests",
+        "requests of a lane that are held" => Usize(place!(max_held_requests), 1, 1 << 20);
+    "max_giop_version", "-ORBMaxGIOPVersion",
+        "the greatest version of GIOP [1.2]" => Choice(choices!(max_giop_version {
         "1.0" => Version::V1_0,
         "1.1" => Version::V1_1,
         "1.2" => Version::V1_2,
     }));
-    "native_char_code_set", "-ORBNativeCharCodeSet" => Choice(choices!(native_char_code_set {
+    "native_char_code_set", "-ORBNativeCharCodeSet",
+        "the preferred code set of strings [utf-8]" => Choice(choices!(native_char_code_set {
         "utf-8" => CharCodeSet::Utf8,
         "iso-8859-1" => CharCodeSet::Latin1,
     }));
-    "char_code_set_conversion", "-ORBCharCodeSetConversion" =>
+    "char_code_set_conversion", "-ORBCharCodeSetConversion",
+        "whether the other code set may be used" =>
         Bool(place!(char_code_set_conversion));
-    "object_key_secret", "-ORBObjectKeySecret", ["access", &[]] => Text(|config, text| {
+    "object_key_secret", "-ORBObjectKeySecret",
+        "FILE: the secret that authenticates object keys", ["access", &[]] => Text(|config, text| {
         let secret = ObjectKeySecret::read(Path::new(text));
         secret.map(|secret| config.object_key_secret = Some(secret))
     });
-    "poa_demultiplexing", "-ORBPOADemultiplexing" =>
+    "poa_demultiplexing", "-ORBPOADemultiplexing",
+        "active|hash|linear: how POAs are found [active]" =>
         Text(|config, text| put_demultiplexing(&mut config.poa_demultiplexing, text));
-    "servant_demultiplexing", "-ORBServantDemultiplexing" =>
+    "servant_demultiplexing", "-ORBServantDemultiplexing",
+        "active|hash|linear: how servants are found [active]" =>
         Text(|config, text| put_demultiplexing(&mut config.servant_demultiplexing, text));
-    "collocation", "-ORBCollocation" => Choice(choices!(collocation {
+    "collocation", "-ORBCollocation",
+        "calls within the process [poa]" => Choice(choices!(collocation {
         "off" => Collocation::Off,
         "poa" => Collocation::ThroughPoa,
         "direct" => Collocation::Direct,
     }));
-    ARCHITECTURE, "-ORBArchitecture" => Text(architecture::apply);
-    "threadpool_strategy", "-ORBThreadpoolStrategy" => Choice(choices!(threadpool_strategy {
+    ARCHITECTURE, "-ORBArchitecture",
+        "NAME: settings of an architecture [real-time]" => Text(architecture::apply);
+    "threadpool_strategy", "-ORBThreadpoolStrategy",
+        "how threads of pools share work [leader-followers]" =>
+        Choice(choices!(threadpool_strategy {
         "leader-followers" => ThreadpoolStrategy::LeaderFollowers,
         "half-sync" => ThreadpoolStrategy::HalfSyncHalfAsync,
         "worker-pool" ["baselines"] => ThreadpoolStrategy::WorkerPool,
@@ -345,40 +419,53 @@ settings! {
         "reactive" => ThreadpoolStrategy::Reactive,
         "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
     }));
-    "dynamic_thread_idle_timeout", "-ORBDynamicThreadIdleTimeout" =>
+    "dynamic_thread_idle_timeout", "-ORBDynamicThreadIdleTimeout",
+        "the idle time after which threads made on demand end" =>
         Time(place!(dynamic_thread_idle_timeout));
-    "client_connection", "-ORBClientConnection" => Choice(choices!(client_connection {
+    "client_connection", "-ORBClientConnection",
+        "how threads share connections [exclusive]" => Choice(choices!(client_connection {
         "exclusive" => ConnectionStrategy::Exclusive,
         "leader" => ConnectionStrategy::Leader,
         "thread" => ConnectionStrategy::Thread,
         "active" ["baselines"] => ConnectionStrategy::Active,
     }));
-    "max_client_connections", "-ORBMaxClientConnections" =>
+    "max_client_connections", "-ORBMaxClientConnections", "connections to servers" =>
         U32(place!(max_client_connections), 1, 1 << 20);
-    "max_pending", "-ORBMaxPending" => Usize(place!(max_pending), 1, 1 << 16);
-    "max_value_ids", "-ORBMaxValueIds" => U32(place!(bounds.value_ids), 1, 1 << 20);
-    "max_value_id_length", "-ORBMaxValueIdLength" =>
+    "max_pending", "-ORBMaxPending",
+        "asynchronous calls under way" => Usize(place!(max_pending), 1, 1 << 16);
+    "max_value_ids", "-ORBMaxValueIds",
+        "repository identifiers of a value" => U32(place!(bounds.value_ids), 1, 1 << 20);
+    "max_value_id_length", "-ORBMaxValueIdLength", "octets of such an identifier" =>
         U32(place!(bounds.value_id_octets), 1, 1 << 20);
-    "max_type_name_length", "-ORBMaxTypeNameLength" =>
+    "max_type_name_length", "-ORBMaxTypeNameLength", "octets of a name in a type code" =>
         U32(place!(bounds.type_name_octets), 1, 1 << 20);
-    "max_type_members", "-ORBMaxTypeMembers" => U32(place!(bounds.type_members), 1, 1 << 20);
-    "client_idle_timeout", "-ORBClientIdleTimeout" =>
+    "max_type_members", "-ORBMaxTypeMembers",
+        "members of a type code" => U32(place!(bounds.type_members), 1, 1 << 20);
+    "client_idle_timeout", "-ORBClientIdleTimeout",
+        "MS: the idle time after which clients close; 0 for never [0]" =>
         Text(|config, text| put_idle_timeout(&mut config.client_idle_timeout, text));
-    "server_idle_timeout", "-ORBServerIdleTimeout" =>
+    "server_idle_timeout", "-ORBServerIdleTimeout",
+        "MS: the idle time after which servers close; 0 for never [0]" =>
         Text(|config, text| put_idle_timeout(&mut config.server_idle_timeout, text));
-    "share_connections_across_priorities", "-ORBShareConnectionsAcrossPriorities" =>
+    "share_connections_across_priorities", "-ORBShareConnectionsAcrossPriorities",
+        "one connection for all priorities" =>
         Bool(place!(share_connections_across_priorities));
-    "client_wait", "-ORBClientWait" =>
+    "client_wait", "-ORBClientWait", "block|spin[:US]|poll: how clients wait [block]" =>
         Text(|config, text| put_waiting(&mut config.client_wait, text));
-    "server_wait", "-ORBServerWait" =>
+    "server_wait", "-ORBServerWait", "block|spin[:US]|poll: how lanes wait [block]" =>
         Text(|config, text| put_waiting(&mut config.server_wait, text));
-    "monitor", "-ORBMonitor", ["monitor", &["off"]] => Text(monitor);
-    "log", "-ORBLog", ["tracing", &["off"]] =>
+    "monitor", "-ORBMonitor",
+        "off|on|PATH: a socket for chronorb top [off]", ["monitor", &["off"]] => Text(monitor);
+    "log", "-ORBLog", "FILTER: events to write to standard error", ["tracing", &["off"]] =>
         Text(|config, text| parsed(text).map(|filter| config.log = Some(filter)));
-    "faults", "-ORBFaults", ["faults", &["off"]] => Text(wrapping::faults);
-    "trace_file", "-ORBTraceFile", ["trace", &["off"]] => Text(wrapping::trace_file);
-    "trace_size", "-ORBTraceSize", ["trace", &[]] => Text(wrapping::trace_size);
-    "max_main_thread_requests", "-ORBMaxMainThreadRequests" =>
+    "faults", "-ORBFaults",
+        "PLANS: injected faults by protocol", ["faults", &["off"]] => Text(wrapping::faults);
+    "trace_file", "-ORBTraceFile",
+        "FILE: a recording of all connections", ["trace", &["off"]] => Text(wrapping::trace_file);
+    "trace_size", "-ORBTraceSize",
+        "OCTETS: the size of a recording", ["trace", &[]] => Text(wrapping::trace_size);
+    "max_main_thread_requests", "-ORBMaxMainThreadRequests",
+        "requests that wait for the main thread" =>
         Usize(place!(max_main_thread_requests), 1, 1 << 20);
 }
 

@@ -223,3 +223,36 @@ fn what_is_not_utf_8_is_left_alone_or_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn the_list_of_options_has_all_of_them_with_their_defaults() {
+    let list = help::list();
+    let default = format!("{:?}", OrbConfig::default());
+    for setting in SETTINGS.iter().filter(|setting| setting.missing.is_none()) {
+        let option = setting.option();
+        let mut lines = list.lines();
+        let first = lines.find(|line| line.split(' ').next() == Some(option));
+        let form = first.expect(option).split_once(' ').expect(option).1;
+        assert!(!form.is_empty(), "{option}");
+        let meaning = lines.next().expect(option);
+        let listed = meaning.trim_end_matches(']').split_once('[');
+        if let Some((_, value)) = listed {
+            let mut line = vec![option.to_owned(), value.to_owned()];
+            let config = OrbConfig::read(&mut line).expect(option);
+            assert_eq!(format!("{config:?}"), default, "{option} {value}");
+        }
+        let is_choice = matches!(setting.apply, settings::Apply::Choice(_));
+        assert!(!is_choice || listed.is_some(), "{option} lists no default");
+    }
+}
+
+#[test]
+fn help_is_an_outcome_of_its_own_and_leaves_the_command_line() {
+    let mut line = args("prog|-ORBThreads|2|-ORBhelp|x");
+    assert_eq!(OrbConfig::read(&mut line).map(drop), Err(ConfigError::Help));
+    assert_eq!(line, args("prog|-ORBThreads|2|-ORBhelp|x"));
+    // The value of another option is none.
+    let mut line = args("-ORBId|-ORBHelp");
+    let config = OrbConfig::read(&mut line).expect("a correct command line");
+    assert_eq!(config.orb_id, "-ORBHelp");
+}

@@ -1,5 +1,7 @@
 //! The ORB as applications see it.
 
+mod names;
+mod ready;
 mod resolve;
 mod shutdown;
 
@@ -29,6 +31,8 @@ use crate::protocol::Registry;
 use crate::room::has_memory_for;
 use crate::rtcorba::{PolicyCurrent, PolicyManager, RtCurrent, RtOrb};
 use crate::server::{self, ListeningEndpoints, Watcher};
+
+pub use ready::NotifyError;
 
 /// An ORB: it calls objects elsewhere and serves objects here.
 ///
@@ -234,14 +238,26 @@ impl Orb {
         self.core.rt.real_time.is_available()
     }
 
-    /// Converts a text to an object: `IOR:…`, `corbaloc:…`, `file://…`.
+    /// Converts a text to an object: `IOR:…`, `corbaloc:…`, `corbaname:…`, `file://…`.
     ///
-    /// Makes no connection.
+    /// Makes no connection, except for a `corbaname:` with a name: its naming service is called
+    /// (`CosNaming::NamingContext::resolve`).
+    ///
+    /// ```no_run
+    /// # use chronorb_orb::{Orb, SystemException};
+    /// # fn radar(orb: &Orb) -> Result<(), SystemException> {
+    /// let radar = orb.string_to_object("corbaname::names.example#plant/radar.sensor")?;
+    /// assert!(!radar.non_existent()?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// `BAD_PARAM` with OMG minor 7 (scheme), 8 (address), 9 (scheme-specific part, or a name that
-    /// is no initial reference) or 10 (anything else); `INV_OBJREF` for a nil reference;
-    /// `NO_IMPLEMENT` for `corbaname:`, which needs a naming service.
+    /// is no initial reference) or 10 (anything else, such as a name that is not bound);
+    /// `INV_OBJREF` for a nil reference; for `corbaname:` also the exceptions of a call, such as
+    /// `TRANSIENT`, `COMM_FAILURE` and `TIMEOUT`. [`last_failure`](Self::last_failure) has the
+    /// cause: the component of a name, and the naming service.
     pub fn string_to_object(&self, text: &str) -> Result<Object, SystemException> {
         resolve::string_to_object(&self.core, text, 0)
     }
@@ -355,6 +371,28 @@ impl Orb {
             self.run_for(SIGNAL_POLL);
         }
         Ok(())
+    }
+
+    /// Tells the service manager that started this program that it is ready: `READY=1` to the
+    /// socket in `NOTIFY_SOCKET`, as systemd asks for by `Type=notify` (sd_notify(3)). Returns
+    /// `false` where there is no such manager.
+    ///
+    /// A server calls this when its objects are active, and before it runs.
+    ///
+    /// ```
+    /// use chronorb_orb::Orb;
+    ///
+    /// let orb = Orb::init(&mut Vec::new())?;
+    /// // Servants are activated here.
+    /// orb.notify_ready()?;
+    /// # orb.shutdown(true)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`NotifyError`] where the socket is malformed or cannot be reached.
+    pub fn notify_ready(&self) -> Result<bool, NotifyError> {
+        ready::notify()
     }
 
     /// Ends the ORB: it accepts no further connection or request, answers requests in progress, and

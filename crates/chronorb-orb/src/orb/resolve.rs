@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use chronorb_giop::url::{CorbalocAddress, CorbalocPlace, ObjectUrl, UrlError};
+use chronorb_giop::url::{CorbalocAddress, CorbalocPlace, NAME_SERVICE, ObjectUrl, UrlError};
 use chronorb_giop::{Ior, SystemException, SystemExceptionKind, TAG_INTERNET_IOP, minor};
 use chronorb_rt::Text;
 use chronorb_transport::Address;
@@ -12,6 +12,8 @@ use chronorb_transport::Address;
 use crate::core::Core;
 use crate::failure::because;
 use crate::object::Object;
+
+use super::names;
 
 /// Resolves a name in the standard's order: registered here, `-ORBInitRef`, `-ORBDefaultInitRef`.
 pub(crate) fn resolve(
@@ -52,26 +54,13 @@ fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object,
     if let Some(group) =
         chronorb_giop::parse_group_url(text).map_err(|error| refused(text, &error))?
     {
-        let group = Object::from_ior(core, group);
-        return group.ok_or(SystemException::no(SystemExceptionKind::InvObjref, 0));
+        return object(core, group);
     }
     let url = ObjectUrl::parse(text).map_err(|error| refused(text, &error))?;
     let ior = match url {
         ObjectUrl::Ior(ior) => ior,
         ObjectUrl::Corbaloc { addresses, key } => corbaloc(core, &addresses, &key)?,
-        ObjectUrl::CorbalocRir { key } => {
-            let name = String::from_utf8_lossy(&key).into_owned();
-            let name = if name.is_empty() {
-                "NameService".to_owned()
-            } else {
-                name
-            };
-            return resolve(core, &name, depth)?.ok_or_else(|| {
-                let known = "no initial reference has this name";
-                let cause = format_args!("{name:?}: {known} (-ORBInitRef {name}=URL gives one)");
-                bad_param(minor::BAD_SCHEME_SPECIFIC, cause)
-            });
-        }
+        ObjectUrl::CorbalocRir { key } => return initial(core, &key, depth),
         ObjectUrl::File(path) if !files => {
             let setting = "-ORBFileReferences false lets no text name a file";
             let cause = format_args!("{path}: {setting}");
@@ -85,13 +74,41 @@ fn read(core: &Arc<Core>, text: &str, depth: u32, files: bool) -> Result<Object,
             })?;
             return read(core, text.trim(), depth + 1, files);
         }
-        // A name has to be resolved by the naming service, which is not part of the ORB core.
-        _ => {
-            let exception = SystemException::no(SystemExceptionKind::NoImplement, 0);
-            return Err(because(exception, format_args!("{NO_NAMES}")));
+        ObjectUrl::Corbaname {
+            addresses,
+            key,
+            name,
+        } => {
+            let context = if addresses.is_empty() {
+                initial(core, &key, depth)?
+            } else {
+                object(core, corbaloc(core, &addresses, &key)?)?
+            };
+            return if name.is_empty() {
+                Ok(context)
+            } else {
+                names::resolve(&context, &name)
+            };
         }
+        // The enum is open for further schemes.
+        _ => return Err(refused(text, &UrlError::Scheme)),
     };
+    object(core, ior)
+}
+
+fn object(core: &Arc<Core>, ior: Ior) -> Result<Object, SystemException> {
     Object::from_ior(core, ior).ok_or(SystemException::no(SystemExceptionKind::InvObjref, 0))
+}
+
+/// Returns the initial reference that a URL with `rir:` means.
+fn initial(core: &Arc<Core>, key: &[u8], depth: u32) -> Result<Object, SystemException> {
+    let name = String::from_utf8_lossy(key);
+    let name = if key.is_empty() { NAME_SERVICE } else { &name };
+    resolve(core, name, depth)?.ok_or_else(|| {
+        let known = "no initial reference has this name";
+        let cause = format_args!("{name:?}: {known} (-ORBInitRef {name}=URL gives one)");
+        bad_param(minor::BAD_SCHEME_SPECIFIC, cause)
+    })
 }
 
 /// Returns the exception for a malformed text, and records its beginning and the error.
@@ -152,7 +169,5 @@ fn unknown(core: &Core, scheme: &str) -> SystemException {
     )
 }
 
-const NO_NAMES: &str = "corbaname: needs a naming service, which the ORB does not ask by itself: \
-                        resolve the context by corbaloc:, and call its operation resolve";
 /// The greatest length of a chain of texts: `file://` to `corbaloc:rir:` to `-ORBInitRef` …
 const MAX_DEPTH: u32 = 8;

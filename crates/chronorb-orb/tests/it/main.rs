@@ -33,6 +33,7 @@ mod client {
     mod hostile;
     mod idle;
     mod limits;
+    mod names;
     mod policies;
     mod rebind;
     mod references;

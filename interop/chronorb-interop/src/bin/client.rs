@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use chronorb::prelude::*;
 use chronorb_interop::idl::Hub;
-use chronorb_interop::{Failure, GROUPS, Report, Subject, resolve};
+use chronorb_interop::{Failure, GROUPS, Report, Subject};
 
 fn main() -> ExitCode {
     match run() {
@@ -31,7 +31,7 @@ fn run() -> Result<bool, Failure> {
         }
         return Ok(true);
     }
-    let object = resolve(&orb, &reference_text(&arguments.ior)?)?;
+    let object = orb.string_to_object(&reference_text(&arguments.ior)?)?;
     let hub = Hub::narrow(&object)?.ok_or("the reference is not one of an Interop::Hub")?;
     let subject = Subject::new(orb.clone(), hub)?;
     let mut report = Report::default();

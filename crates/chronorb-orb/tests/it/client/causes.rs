@@ -66,7 +66,12 @@ fn texts_that_are_no_references_say_which_part_is_wrong() {
             Kind::BadParam,
             &["host:99999", "1 to 65535"],
         ),
-        ("corbaname::host#a", Kind::NoImplement, &["naming service"]),
+        (
+            "corbaname:rir:#a",
+            Kind::BadParam,
+            &["NameService", "-ORBInitRef NameService=URL"],
+        ),
+        ("corbaname::host#a//b", Kind::BadParam, &["behind \"#\""]),
     ];
     for (text, kind, parts) in rows {
         let outcome = orb.string_to_object(text).map(drop);

@@ -1,0 +1,111 @@
+//! `chronorb ior`: shows, makes and tries references.
+
+mod arguments;
+mod components;
+mod decode;
+mod explain;
+mod forward;
+mod make;
+mod ping;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use chronorb_cdr::CdrError;
+use chronorb_giop::url::ObjectUrl;
+use chronorb_orb::OrbConfig;
+use thiserror::Error;
+
+use crate::client::{self, Client, ClientError};
+
+pub(crate) use arguments::IorCommand;
+
+use arguments::{DecodeArguments, IsAArguments};
+use decode::DecodedReference;
+use forward::ForwardError;
+
+/// A command of `chronorb ior` failed.
+#[derive(Debug, Error)]
+pub(crate) enum IorError {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Forward(#[from] ForwardError),
+    #[error("the profile cannot be written: {0}")]
+    Profile(#[from] CdrError),
+    #[error("nothing can be written: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl IorCommand {
+    /// Runs the command, and returns the exit status.
+    pub(crate) fn run(self, config: OrbConfig) -> ExitCode {
+        let outcome = match self {
+            Self::Decode(arguments) => decode(&arguments, config).map(|()| true),
+            Self::Make(arguments) => make::run(&arguments, config).map(|()| true),
+            Self::Ping(arguments) => ping::run(&arguments, config),
+            Self::IsA(arguments) => is_a(&arguments, config),
+            Self::Forward(arguments) => forward::run(&arguments, config),
+        };
+        match outcome {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(NO),
+            // The reader of the output has closed it.
+            Err(IorError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("chronorb: {error}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+fn decode(arguments: &DecodeArguments, config: OrbConfig) -> Result<(), IorError> {
+    let text = client::text(&arguments.reference.reference)?;
+    let ior = match ObjectUrl::parse(&text) {
+        // A nil reference has a content, and is no object.
+        Ok(ObjectUrl::Ior(ior)) => ior,
+        _ => {
+            let client = Client::new(config, arguments.reference.timeout())?;
+            client.object(&text)?.ior().clone()
+        }
+    };
+    let decoded = DecodedReference::new(&ior, arguments.resolve);
+    if arguments.json {
+        print(&(to_json(&decoded)? + "\n"))
+    } else {
+        print(&decoded.to_string())
+    }
+}
+
+fn is_a(arguments: &IsAArguments, config: OrbConfig) -> Result<bool, IorError> {
+    let client = Client::new(config, arguments.reference.timeout())?;
+    let object = client.object(&arguments.reference.reference)?;
+    let id = &arguments.repository_id;
+    let has = object
+        .is_a(id)
+        .map_err(|exception| client.failed(format!("asking for the interface {id}"), exception))?;
+    print(if has { "yes\n" } else { "no\n" })?;
+    Ok(has)
+}
+
+fn print(text: &str) -> Result<(), IorError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<String, IorError> {
+    Ok(serde_json::to_string(value).map_err(io::Error::from)?)
+}
+
+/// Milliseconds with their fraction, for JSON.
+fn millis(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
+}
+
+/// The exit status where the answer is no.
+const NO: u8 = 3;

@@ -1,0 +1,184 @@
+//! The command line of `chronorb ns`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, value_parser};
+
+use super::serve::ServeArguments;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NsCommand {
+    /// Serve names: the naming service of CORBA (CosNaming).
+    ///
+    /// Prints the references of the root context, one in a line, when clients can use it, and
+    /// serves until SIGTERM or Ctrl-C. The names are kept in memory. Only programs on this machine
+    /// reach the server, unless --listen names another address. Takes -ORB options too, as
+    /// -ORBServerTransportRule for the clients that may connect.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArguments),
+
+    /// List contexts and their bindings as a tree.
+    #[command(after_help = LIST_EXAMPLES)]
+    List(ListArguments),
+
+    /// Print the reference that is bound to a name.
+    #[command(after_help = RESOLVE_EXAMPLES)]
+    Resolve {
+        #[command(flatten)]
+        server: ServerArguments,
+
+        /// The name: ID.KIND/ID.KIND, with a \ before /, . and \ that belong to an id or a kind.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+
+    /// Bind an object to a name that is not bound.
+    #[command(after_help = BIND_EXAMPLES)]
+    Bind {
+        #[command(flatten)]
+        server: ServerArguments,
+
+        /// The name; its contexts exist.
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// The object: IOR:, corbaloc:, corbaname:, file:, a file, or - for standard input.
+        #[arg(value_name = "REF")]
+        reference: String,
+    },
+
+    /// Bind an object to a name, in place of the object that is bound to it.
+    #[command(after_help = BIND_EXAMPLES)]
+    Rebind {
+        #[command(flatten)]
+        server: ServerArguments,
+
+        /// The name; its contexts exist.
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// The object: IOR:, corbaloc:, corbaname:, file:, a file, or - for standard input.
+        #[arg(value_name = "REF")]
+        reference: String,
+    },
+
+    /// Remove the binding of a name. The object or context itself stays.
+    #[command(after_help = STATUS)]
+    Unbind {
+        #[command(flatten)]
+        server: ServerArguments,
+
+        /// The name.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+
+    /// Make a context, and bind it to a name.
+    #[command(after_help = STATUS)]
+    Mkdir {
+        #[command(flatten)]
+        server: ServerArguments,
+
+        /// Make the contexts on the way too, and accept one that exists.
+        #[arg(long, short)]
+        parents: bool,
+
+        /// The name.
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// The name server that a command calls.
+#[derive(Args, Debug)]
+pub(crate) struct ServerArguments {
+    /// The root context [default: the initial reference NameService, as -ORBInitRef gives it, or
+    /// else corbaloc::1.2@localhost:2809/NameService].
+    #[arg(long, value_name = "REF")]
+    pub(super) ns: Option<String>,
+
+    /// The longest time of a call, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 5000,
+          value_parser = value_parser!(u64).range(1..=3_600_000))]
+    timeout: u64,
+
+    /// Wait so many seconds for the server to be reachable; resolve also waits for the name.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0,
+          value_parser = value_parser!(u64).range(0..=86_400))]
+    wait: u64,
+}
+
+impl ServerArguments {
+    pub(super) fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout)
+    }
+
+    pub(super) fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait)
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    pub(super) server: ServerArguments,
+
+    /// The name of the context to begin with; the root by default.
+    #[arg(value_name = "NAME")]
+    pub(super) name: Option<String>,
+
+    /// Do not list the contexts inside.
+    #[arg(long)]
+    pub(super) flat: bool,
+
+    /// Print the reference of each object.
+    #[arg(long)]
+    pub(super) ior: bool,
+
+    /// Ask each object whether it exists, several at the same time, each within --timeout.
+    #[arg(long)]
+    pub(super) check: bool,
+
+    /// Print one JSON object instead of the tree.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+const STATUS: &str = "\
+Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong, 3 when
+the name is not bound.";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  chronorb ns list
+  chronorb ns list plant --check --ns corbaloc::names.example:2809/NameService
+  chronorb ns list --json --ior | jq -r '.bindings[] | [.name, .ior] | @tsv'
+
+Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong, 3 when
+the name is not bound, or --check found an object that is not there.";
+
+const RESOLVE_EXAMPLES: &str = "\
+Examples:
+  chronorb ns resolve plant/radar.sensor | chronorb ior ping -
+  chronorb ns resolve radar --wait 30
+
+Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong, 3 when
+the name is not bound.";
+
+const BIND_EXAMPLES: &str = "\
+Examples:
+  chronorb ns mkdir --parents plant
+  chronorb ns bind plant/radar.sensor radar.ior
+  chronorb ns rebind plant/radar.sensor corbaloc::radar.example:2810/Radar
+
+Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong, 3 when
+a context of the name is not bound.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  chronorb ns serve
+  chronorb ns serve --listen iiop://:2809 --reap 60
+  chronorb ns serve --listen iiop://10.0.0.1:2809 -ORBServerTransportRule '10.0.0.0/24 tcp'
+
+Clients reach the root context by corbaloc::HOST:2809/NameService, as in the option
+-ORBInitRef NameService=corbaloc::HOST:2809/NameService.";

@@ -1,0 +1,339 @@
+//! `chronorb ior`, with references as bytes and with a server of this process.
+
+use std::path::Path;
+use std::process::Output;
+
+use chronorb_cdr::Decoder;
+use chronorb_giop::codesets::CodeSetComponentInfo;
+use chronorb_giop::{
+    Component, IiopProfile, Ior, TAG_INTERNET_IOP, TaggedComponent, TaggedProfile, Version,
+};
+use chronorb_orb::codegen::v1::bad_operation;
+use chronorb_orb::{Call, Orb, OrbConfig, ReplyWriter, Skeleton, SystemException};
+
+use crate::support::{chronorb, chronorb_reading, stderr, stdout};
+
+fn run(arguments: &[&str]) -> Output {
+    chronorb(Path::new("."), arguments)
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_str(stdout(output)).expect("JSON")
+}
+
+const CLOCK: &str = "IDL:Clock:1.0";
+
+/// An object without operations of its own.
+struct Clock;
+
+impl Skeleton for Clock {
+    fn repository_id(&self) -> &'static str {
+        CLOCK
+    }
+
+    fn is_a(&self, id: &str) -> bool {
+        id == CLOCK
+    }
+
+    fn dispatch<'a>(
+        &self,
+        _: &Call<'a>,
+        _: &[u8],
+        _: &mut Decoder<'a>,
+        _: &mut ReplyWriter<'_>,
+    ) -> Result<(), SystemException> {
+        Err(bad_operation())
+    }
+}
+
+/// A server with a clock, which has the plain key `Clock` too.
+struct Server {
+    orb: Orb,
+    ior: String,
+    url: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let mut config = OrbConfig::default();
+        let endpoints = chronorb_orb::parse_endpoints("iiop://127.0.0.1:0");
+        config.listen_endpoints = endpoints.expect("an endpoint");
+        let orb = Orb::with_config(config).expect("an ORB");
+        let root = orb.root_poa().expect("the ORB runs");
+        let clock = root.serve(Clock).expect("it activates");
+        root.manager().activate().expect("it was not deactivated");
+        orb.register_initial_reference("Clock", &clock)
+            .expect("the name is free");
+        let profile = IiopProfile::decode(&clock.ior().profiles[0].data).expect("our own");
+        Self {
+            ior: orb.object_to_string(&clock),
+            url: format!("corbaloc::1.2@127.0.0.1:{}/", profile.port),
+            orb,
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.orb.shutdown(true);
+    }
+}
+
+/// A reference with one profile of IIOP.
+fn reference(port: u16, version: Version, components: Vec<TaggedComponent>) -> String {
+    let profile = IiopProfile {
+        version,
+        host: "127.0.0.1".to_owned(),
+        port,
+        object_key: b"Radar".to_vec(),
+        components,
+    };
+    Ior {
+        type_id: CLOCK.to_owned(),
+        profiles: vec![profile.tagged().expect("it fits")],
+    }
+    .to_string()
+}
+
+fn component(tag: u32, data: &[u8]) -> TaggedComponent {
+    TaggedComponent {
+        tag,
+        data: data.to_vec(),
+    }
+}
+
+#[test]
+fn components_are_shown_in_words_and_others_in_digits() {
+    let code_sets = Component::CodeSets(CodeSetComponentInfo::ours()).tagged();
+    let group = [
+        &[0, 1, 0, 0, 0, 0, 0, 4][..],
+        b"lab\0",
+        &[0, 0, 0, 0],
+        &[0, 0, 0, 0, 0, 0, 0, 7],
+        &[0, 0, 0, 3],
+    ]
+    .concat();
+    let tls = [
+        &[0, 0, 0, 0x66, 0, 0x40, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2][..],
+        b"h\0",
+        &[0x12, 0x34],
+    ]
+    .concat();
+    let components = vec![
+        code_sets.expect("it fits"),
+        component(0, &[0, 0, 0, 0, 0x54, 0x41, 0x4f, 0]),
+        component(25, &[0, 0, 0, 0, 0, 0, 0, 2, b'/', 0]),
+        component(27, &group),
+        component(28, &[0, 1]),
+        component(31, &[0, 0, 0, 3]),
+        component(36, &tls),
+        component(38, &[0, 2]),
+        component(0x1234_5678, &[0, 0xab]),
+        component(3, &[0, 0]),
+    ];
+    let ior = reference(2809, Version::V1_2, components);
+    let output = run(&["ior", "decode", &ior]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in [
+        "interface: IDL:Clock:1.0\n",
+        "profile 1: IIOP 1.2 at 127.0.0.1:2809\n",
+        "  key: \"Radar\"\n",
+        "  CODE_SETS: char UTF-8, converts to ISO 8859-1; wchar UTF-16\n",
+        "  ORB_TYPE: TAO (0x54414f00)\n",
+        "  JAVA_CODEBASE: /\n",
+        "  FT_GROUP: object group 7 of the domain \"lab\", version 3, fault tolerance 1.0\n",
+        "  FT_PRIMARY: the primary member\n",
+        "  OTS_POLICY: ADAPTS: calls may have a transaction\n",
+        "  TLS_SEC_TRANS: TLS at h:4660, supports Integrity Confidentiality \
+         EstablishTrustInTarget EstablishTrustInClient, requires EstablishTrustInClient\n",
+        "  RMI_CUSTOM_MAX_STREAM_FORMAT: stream format 2\n",
+        "  component 0x12345678: 00ab\n",
+        "  ALTERNATE_IIOP_ADDRESS: malformed (",
+        "warning: profile 1: 127.0.0.1 is a loopback address",
+        "warning: profile 1: component ALTERNATE_IIOP_ADDRESS: ",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    let json = json(&run(&["ior", "decode", &ior, "--json"]));
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["profiles"][0]["address"], "127.0.0.1:2809");
+    assert_eq!(json["profiles"][0]["key_hex"], "5261646172");
+    assert_eq!(json["profiles"][0]["components"][8]["hex"], "00ab");
+}
+
+#[test]
+fn security_mechanisms_are_shown() {
+    // A compound list of one mechanism: no transport, a user name and a password, no attributes.
+    let oid = [6, 6, 0x67, 0x81, 2, 1, 1, 1];
+    // The offsets follow the alignment of each member.
+    let mut data = vec![0_u8, 0, 0, 0];
+    data.extend([0, 0, 0, 1, 0, 64, 0, 0, 0, 0, 0, 34, 0, 0, 0, 1, 0, 0]);
+    data.extend([0, 64, 0, 64, 0, 0, 0, 0, 0, 8]);
+    data.extend(oid);
+    data.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let ior = reference(1, Version::V1_2, vec![component(33, &data)]);
+    let output = run(&["ior", "decode", &ior]);
+    let expected = "CSI_SEC_MECH_LIST: stateless; requires EstablishTrustInClient; transport: no \
+                    transport mechanism; authentication of clients by user and password (GSSUP), \
+                    required, target 0 octets";
+    assert!(stdout(&output).contains(expected), "{}", stdout(&output));
+}
+
+#[test]
+fn warnings_name_what_goes_wrong() {
+    let same = reference(0, Version::V1_0, Vec::new());
+    let mut ior: Ior = same.parse().expect("a reference");
+    ior.profiles.push(ior.profiles[0].clone());
+    ior.profiles.push(TaggedProfile {
+        tag: TAG_INTERNET_IOP,
+        data: vec![0, 1],
+    });
+    ior.type_id.clear();
+    let output = run(&["ior", "decode", &ior.to_string()]);
+    let text = stdout(&output);
+    for part in [
+        "warning: it names no interface",
+        "warning: profile 1: port 0 cannot be connected to",
+        "warning: profile 2 is a duplicate of another",
+        "warning: profile 3 is malformed: ",
+        "warning: only GIOP 1.0 is spoken",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    let nil = run(&["ior", "decode", &Ior::nil().to_string()]);
+    assert!(stdout(&nil).contains("it is a nil reference"));
+}
+
+#[test]
+fn references_come_from_urls_files_and_standard_input() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let ior = reference(7, Version::V1_2, Vec::new());
+    std::fs::write(folder.path().join("radar.ior"), format!("{ior}\n")).expect("written");
+    let by_file = chronorb(folder.path(), &["ior", "decode", "radar.ior"]);
+    let by_input = chronorb_reading(folder.path(), &["ior", "decode", "-"], &ior);
+    assert!(stdout(&by_file).contains("at 127.0.0.1:7\n"));
+    assert_eq!(stdout(&by_file), stdout(&by_input));
+    let by_url = run(&["ior", "decode", "corbaloc::1.1@radar.invalid:7/Radar"]);
+    assert!(stdout(&by_url).contains("IIOP 1.1 at radar.invalid:7\n"));
+    for (reference, part) in [
+        ("missing.ior", "the file missing.ior: "),
+        ("IOR:zz", "hexadecimal"),
+        ("corbaloc::h:99999/x", "1 to 65535"),
+        ("corbaname:rir:#x", "-ORBInitRef NameService=URL"),
+    ] {
+        let output = chronorb(folder.path(), &["ior", "decode", reference]);
+        assert_eq!(output.status.code(), Some(1), "{reference}");
+        assert_eq!(stdout(&output), "", "{reference}");
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_reference_is_made_of_addresses_and_a_key() {
+    let output = run(&[
+        "ior",
+        "make",
+        "a.example",
+        "iiop:1.1@b.example:7",
+        "--key",
+        "Ra/dar",
+        "--type",
+        CLOCK,
+        "--code-sets",
+        "--priority-model",
+        "server-declared",
+        "--priority",
+        "7",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let ior: Ior = stdout(&output).trim().parse().expect("a reference");
+    assert_eq!(ior.type_id, CLOCK);
+    let bodies = ior.profiles.iter();
+    let bodies: Vec<_> = bodies
+        .map(|profile| IiopProfile::decode(&profile.data).expect("it reads"))
+        .collect();
+    let addresses: Vec<_> = bodies
+        .iter()
+        .map(|body| (&*body.host, body.port, body.version, &*body.object_key))
+        .collect();
+    assert_eq!(
+        addresses,
+        [
+            ("a.example", 2809, Version::V1_2, &b"Ra/dar"[..]),
+            ("b.example", 7, Version::V1_1, b"Ra/dar"),
+        ]
+    );
+    assert_eq!(bodies[0].components.len(), 2);
+    for arguments in [
+        &["ior", "make", "h"][..],
+        &["ior", "make", "h", "--key-hex", "5"],
+        &["ior", "make", "h", "--key", "x", "--priority", "1"],
+    ] {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn objects_are_asked() {
+    let server = Server::start();
+    let output = run(&["ior", "ping", &server.ior]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with("the object exists\n"));
+    let clock = format!("{}Clock", server.url);
+    let report = json(&run(&["ior", "ping", &clock, "--repeat", "20", "--json"]));
+    assert_eq!(
+        (&report["exists"], &report["calls"]),
+        (&true.into(), &20.into())
+    );
+    assert!(report["p50_ms"].as_f64() <= report["max_ms"].as_f64());
+
+    let missing = format!("{}Missing", server.url);
+    let output = run(&["ior", "ping", &missing]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+
+    let has = run(&["ior", "is-a", &server.ior, CLOCK]);
+    assert_eq!((has.status.code(), stdout(&has)), (Some(0), "yes\n"));
+    let has = run(&["ior", "is-a", &server.ior, "IDL:Radar:1.0"]);
+    assert_eq!((has.status.code(), stdout(&has)), (Some(3), "no\n"));
+
+    let forwarded = run(&["ior", "forward", &clock]);
+    assert_eq!(forwarded.status.code(), Some(0), "{}", stderr(&forwarded));
+    assert_eq!(stdout(&forwarded).trim(), server.ior);
+    assert!(stderr(&forwarded).contains(" forwards\n"));
+    assert_eq!(run(&["ior", "forward", &missing]).status.code(), Some(3));
+}
+
+#[test]
+fn an_explanation_names_each_step() {
+    let server = Server::start();
+    let output = run(&["ior", "ping", &server.ior, "--explain"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in [
+        "ok      profile 1, IIOP: resolve 127.0.0.1: 127.0.0.1\n",
+        "ok      profile 1, IIOP: connect to 127.0.0.1:",
+        "ok      profile 1, IIOP: locate: the object is there\n",
+        "ok      profile 1, IIOP: _is_a IDL:Clock:1.0: yes\n",
+        "the object can be called from here\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    let wrong = format!("{}Missing", server.url);
+    drop(server);
+    let output = run(&["ior", "ping", &wrong, "--explain", "--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(json(&output)["exists"], false);
+    let output = run(&["ior", "ping", &wrong]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = stderr(&output);
+    assert!(told.contains("Connection refused"), "{told}");
+    assert!(told.contains("Is the server running"), "{told}");
+}
+
+#[test]
+fn the_options_of_an_orb_are_listed() {
+    let output = run(&["ior", "-ORBHelp"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("-ORBInitRef NAME=URL\n      an initial reference"));
+}
