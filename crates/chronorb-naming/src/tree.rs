@@ -453,7 +453,9 @@ impl Tree {
     pub(crate) fn ended(&self, how_many: usize, now: Monotonic) -> Vec<Change> {
         let ended = self.ends.iter().take_while(|(end, ..)| *end <= now);
         let ended = ended.take(how_many);
-        ended.map(|(_, context, key)| removal(*context, key)).collect()
+        ended
+            .map(|(_, context, key)| removal(*context, key))
+            .collect()
     }
 
     /// The removal of a binding, if it still has this target.
@@ -532,4 +534,3 @@ fn split(key: &[u8]) -> (&[u8], &[u8]) {
 fn end_of(lease: Lease, now: Monotonic) -> Monotonic {
     now + Duration::from_secs(lease.time_to_live.into())
 }
-
