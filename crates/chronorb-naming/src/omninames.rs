@@ -50,9 +50,13 @@ pub fn import_omninames(data: &[u8], limits: Limits, first: u64) -> Result<Tree,
     Ok(import.tree)
 }
 
+/// The length of the identifier of a context, except for the root.
+const IDENTIFIER: usize = 12;
+
 struct Import {
     tree: Tree,
-    /// The contexts that exist, by their object keys.
+    /// The contexts that exist, by their identifiers. The root's is its object key; the object keys
+    /// of the others end with it.
     contexts: HashMap<Vec<u8>, u64>,
     /// The key of the root context.
     root: Option<Vec<u8>>,
@@ -110,12 +114,11 @@ impl Import {
     }
 
     fn destroy(&mut self, context: &str) -> Result<(), ImportCause> {
-        let (key, _) = read_context(context)?;
-        let context = self.contexts.get(&key).ok_or(ImportCause::NoContext)?;
-        for change in self.tree.destroy(*context, self.now)? {
+        let (context, _) = self.context(context)?;
+        for change in self.tree.destroy(context, self.now)? {
             self.tree.apply(&change, self.now)?;
         }
-        self.contexts.remove(&key);
+        self.contexts.retain(|_, number| *number != context);
         Ok(())
     }
 
@@ -163,8 +166,15 @@ impl Import {
     /// Returns the number of a context of the file, and its reference, if the line has it.
     fn context(&self, text: &str) -> Result<(u64, Option<Ior>), ImportCause> {
         let (key, ior) = read_context(text)?;
-        let context = self.contexts.get(&key).ok_or(ImportCause::NoContext)?;
-        Ok((*context, ior))
+        let context = self.number(&key).ok_or(ImportCause::NoContext)?;
+        Ok((context, ior))
+    }
+
+    /// Returns the number of the context with an object key or an identifier.
+    fn number(&self, key: &[u8]) -> Option<u64> {
+        let identifier = || key.last_chunk::<IDENTIFIER>().map(<[u8; _]>::as_slice);
+        let found = self.contexts.get(key);
+        found.or_else(|| self.contexts.get(identifier()?)).copied()
     }
 
     /// The context of the file that a reference means. `own` is a reference of this server.
@@ -172,10 +182,10 @@ impl Import {
     /// The keys of contexts are unique, except for that of the root, which all servers share.
     fn local(&self, target: &Ior, own: Option<&Ior>) -> Option<u64> {
         let key = object_key(target)?;
-        let context = self.contexts.get(key)?;
+        let context = self.number(key)?;
         let is_root = self.root.as_deref() == Some(key);
         let is_own = || address(own?).map(|own| Some(own) == address(target));
-        (!is_root || is_own() == Some(true)).then_some(*context)
+        (!is_root || is_own() == Some(true)).then_some(context)
     }
 }
 

@@ -17,13 +17,13 @@ const fn tables() -> [[u32; 256]; 8] {
             bit += 1;
         }
         tables[0][octet] = crc;
-        let mut table = 1;
-        while table < 8 {
-            crc = (crc >> 8) ^ tables[0][(crc & 0xff) as usize];
-            tables[table][octet] = crc;
-            table += 1;
-        }
         octet += 1;
+    }
+    let mut at = 256;
+    while at < 8 * 256 {
+        let crc = tables[at / 256 - 1][at % 256];
+        tables[at / 256][at % 256] = (crc >> 8) ^ tables[0][(crc & 0xff) as usize];
+        at += 1;
     }
     tables
 }

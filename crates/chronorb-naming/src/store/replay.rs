@@ -167,7 +167,8 @@ impl<'f, F: StoreFile> Reader<'f, F> {
     /// Reads until the buffer has `count` octets, and more if the file has them.
     fn read(&mut self, count: usize) -> io::Result<()> {
         let mut have = self.buffer.len();
-        self.buffer.resize(count.max(CHUNK), 0);
+        let rest = usize::try_from(self.rest()).unwrap_or(usize::MAX);
+        self.buffer.resize(count.max(CHUNK.min(rest)), 0);
         while have < count {
             let at = self.offset + have as u64;
             match self.file.read_at(&mut self.buffer[have..], at)? {
