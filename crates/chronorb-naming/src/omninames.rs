@@ -140,7 +140,7 @@ impl Import {
             target,
             lease: None,
         };
-        let name = [component.clone()];
+        let name = [*component];
         // Checks the component alone, since a name of one component leads nowhere else.
         self.tree.walk(context, &name, self.now)?;
         let bound = self

@@ -94,7 +94,7 @@ pub struct Directory {
 #[non_exhaustive]
 pub enum DirectoryError {
     /// Another process has the lock.
-    #[error("another process uses the names in {}; stop it, or choose another directory", .0.display())]
+    #[error("another process uses the names in {}; stop it or choose another one", .0.display())]
     Locked(PathBuf),
     /// The directory cannot be created, opened or locked.
     #[error("the directory {} of the names cannot be used", .path.display())]

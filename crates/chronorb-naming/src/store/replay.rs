@@ -97,10 +97,8 @@ pub(super) fn replay<F: StoreFile>(
         }
         reader.skip(length);
         sequence += 1;
-        if is_mark {
-            if snapshot.replace(reader.offset).is_some() {
-                return Err(reader.damage("the snapshot has a second end"));
-            }
+        if is_mark && snapshot.replace(reader.offset).is_some() {
+            return Err(reader.damage("the snapshot has a second end"));
         }
     }
     let Some(snapshot) = snapshot else {
