@@ -167,7 +167,7 @@ fn a_line_that_cannot_be_imported_is_named_with_its_cause() {
     }
 }
 
-/// What omniNames 4.2.5 wrote: the changes as they were made, and the state after a restart.
+/// Files of omniNames 4.2.5: the changes as they were made, and the state after a restart.
 #[test]
 fn data_files_of_omninames_are_imported() {
     let object = "IOR:010000001200000049444c3a44656d6f2f4563686f3a312e3000000001000000000000002000\
