@@ -46,6 +46,8 @@ targets! {
     message_reader: 50_000;
     monitor_lines: 5_000;
     multicast_packets: 50_000;
+    naming_store: 20_000;
+    naming_text: 20_000;
     object_keys: 20_000;
     omniorb_anys: 3_000;
     reference_text: 50_000;

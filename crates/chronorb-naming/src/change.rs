@@ -94,6 +94,25 @@ pub trait Journal: Send {
     /// [`JournalError`] if they could not be kept. The state of the server does not change, and the
     /// client gets `PERSIST_STORE`.
     fn append(&mut self, changes: &[Change]) -> Result<(), JournalError>;
+
+    /// Whether the journal is so long that a snapshot is worthwhile. The server asks after each
+    /// group that it applied.
+    fn wants_snapshot(&self) -> bool {
+        false
+    }
+
+    /// Replaces the journal by the changes that make the present state of an empty one
+    /// ([`Tree::changes`](crate::Tree::changes)).
+    ///
+    /// # Errors
+    /// [`JournalError`] if it was not replaced. That concerns no client.
+    fn write_snapshot(
+        &mut self,
+        state: &mut dyn Iterator<Item = Change>,
+    ) -> Result<(), JournalError> {
+        let _ = state;
+        Ok(())
+    }
 }
 
 /// A failure of a [`Journal`]; the source has the cause.

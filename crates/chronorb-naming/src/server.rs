@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use chronorb::poa::{
     CreatePoaError, IdAssignment, IdUniqueness, Lifespan, Poa, Policy, RequestProcessing,
@@ -18,7 +18,7 @@ use crate::housekeeping::Housekeeper;
 use crate::iterator::ListingLocator;
 use crate::limits::Limits;
 use crate::state::ServerState;
-use crate::tree::{ROOT, Tree};
+use crate::tree::{ROOT, Tree, unused_number};
 
 /// A name server that is to be served.
 ///
@@ -223,12 +223,6 @@ impl Journal for NoJournal {
     fn append(&mut self, _: &[Change]) -> Result<(), JournalError> {
         Ok(())
     }
-}
-
-/// A number that no earlier run has used for a context: the time in nanoseconds.
-fn unused_number() -> u64 {
-    let time = SystemTime::now().duration_since(UNIX_EPOCH);
-    time.map_or(1, |time| time.as_nanos() as u64)
 }
 
 #[cfg(test)]

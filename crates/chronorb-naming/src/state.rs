@@ -8,7 +8,7 @@ use chronorb::poa::{ObjectId, Poa};
 use chronorb::{Interface, Ior, Object, Orb, SystemException, SystemExceptionKind};
 use chronorb_rt::{Monotonic, PiMutex};
 
-use crate::change::{Change, Journal, Target};
+use crate::change::{Change, Journal, JournalError, Target};
 use crate::failure::system;
 use crate::idl::cos_naming::{BindingIterator, NamingContext, NamingContextExt};
 use crate::iterator::Iterators;
@@ -83,8 +83,7 @@ impl ServerState {
             return Ok(result);
         }
         journal.append(&changes).map_err(|error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            *self.last_failure.lock() = Some(format!("{error}: {}", cause.unwrap_or_default()));
+            self.note(&error);
             ChangeFailure::Journal
         })?;
         let mut tree = self.tree.lock();
@@ -93,7 +92,25 @@ impl ServerState {
             let applied = tree.apply(change, now);
             applied.map_err(|_| ChangeFailure::Inconsistent)?;
         }
+        if journal.wants_snapshot() {
+            // The copy is made under the lock of the tree, and written without it.
+            let state: Vec<_> = tree.changes().collect();
+            drop(tree);
+            if let Err(error) = journal.write_snapshot(&mut state.into_iter()) {
+                // The change is kept in the log, so this is no failure of the operation.
+                self.note(&error);
+            }
+        }
         Ok(result)
+    }
+
+    /// Keeps a failure of the journal for [`last_failure`](Self::last_failure), and logs it.
+    #[cold]
+    fn note(&self, error: &JournalError) {
+        let cause = std::error::Error::source(error).map(ToString::to_string);
+        let failure = format!("{error}: {}", cause.unwrap_or_default());
+        tracing::error!(failure, "the journal of the name server failed");
+        *self.last_failure.lock() = Some(failure);
     }
 
     pub(crate) fn last_failure(&self) -> Option<String> {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chronorb_rt::Monotonic;
 use thiserror::Error;
@@ -29,6 +29,13 @@ pub struct Tree {
     /// The ends of leases, the earliest first.
     ends: BTreeSet<(Monotonic, u64, Key)>,
     limits: Limits,
+}
+
+/// Returns a number that no earlier run has used for a context: the time in nanoseconds.
+#[must_use]
+pub fn unused_number() -> u64 {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH);
+    time.map_or(1, |time| time.as_nanos() as u64)
 }
 
 /// A component as the key of its binding: the identifier, NUL, the kind. Its order is that of
@@ -129,8 +136,8 @@ impl ListEntry {
 
 impl Tree {
     /// Returns the state with one empty root context. New contexts and leases get numbers from
-    /// `first` on, which is at least 1. A number that was never used before, as the time, makes
-    /// references of an earlier run invalid.
+    /// `first` on, which is at least 1. An [unused number](unused_number) makes references of an
+    /// earlier run invalid.
     #[must_use]
     pub fn new(first: u64) -> Self {
         Self {

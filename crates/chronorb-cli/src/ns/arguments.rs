@@ -11,7 +11,8 @@ pub(crate) enum NsCommand {
     /// Serve names: the naming service of CORBA (CosNaming).
     ///
     /// Prints the references of the root context, one in a line, when clients can use it, and
-    /// serves until SIGTERM or Ctrl-C. The names are kept in memory. Only programs on this machine
+    /// serves until SIGTERM or Ctrl-C. The names are kept in memory, unless --store names a
+    /// directory: a change is then answered when it is on disc. Only programs on this machine
     /// reach the server, unless --listen names another address. Takes -ORB options too, as
     /// -ORBServerTransportRule for the clients that may connect.
     #[command(after_help = SERVE_EXAMPLES)]
@@ -178,6 +179,8 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   chronorb ns serve
   chronorb ns serve --listen iiop://:2809 --reap 60
+  chronorb ns serve --store /var/lib/chronorb/names
+  chronorb ns serve --store names --import /var/lib/omniorb/omninames-HOST.dat
   chronorb ns serve --listen iiop://10.0.0.1:2809 -ORBServerTransportRule '10.0.0.0/24 tcp'
 
 Clients reach the root context by corbaloc::HOST:2809/NameService, as in the option

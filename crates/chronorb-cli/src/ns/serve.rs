@@ -1,13 +1,20 @@
 //! `chronorb ns serve`: a name server until a signal.
 
+use std::error::Error;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chronorb_giop::{IiopProfile, Ior, TAG_INTERNET_IOP};
-use chronorb_naming::{NameServer, ReapPolicy, ServeError};
-use chronorb_orb::{
-    Endpoint, InitError, LastFailure, Orb, OrbConfig, SystemException, SystemExceptionKind,
+use chronorb_naming::store::{Directory, DirectoryError, OpenError, Store, WriteError};
+use chronorb_naming::{
+    Limits, NameServer, ReapPolicy, ServeError, Tree, import_omninames, import_text, unused_number,
 };
+use chronorb_orb::{
+    Endpoint, InitError, LastFailure, NotifyError, Orb, OrbConfig, SystemException,
+    SystemExceptionKind,
+};
+use chronorb_rt::Monotonic;
 use clap::{Args, value_parser};
 use thiserror::Error;
 
@@ -17,6 +24,16 @@ pub(crate) struct ServeArguments {
     /// machine [default: iiop://127.0.0.1:2809, if -ORBListenEndpoints names no other].
     #[arg(long, value_name = "ENDPOINT", value_parser = endpoints)]
     listen: Vec<Endpoints>,
+
+    /// Keep the names in this directory, which is created if it is missing. Without it they are
+    /// kept in memory only.
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+
+    /// Begin with the names of this file, if the store is empty: the data file of omniNames, or a
+    /// text of chronorb ns export.
+    #[arg(long, value_name = "FILE", requires = "store")]
+    import: Option<PathBuf>,
 
     /// Check all bound objects, this number of seconds after the last check, and unbind those that
     /// three checks in a row did not find, 1 to 86400. Without it no object is checked.
@@ -41,6 +58,21 @@ pub(crate) enum ServeFailure {
     Serve(ServeError, Option<Box<LastFailure>>),
     #[error("the name server cannot serve: {0}")]
     System(#[from] SystemException),
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    #[error("the names in {} cannot be read: {problem}", .store.display())]
+    Open { store: PathBuf, problem: OpenError },
+    #[error("{}: {problem}", .file.display())]
+    Import {
+        file: PathBuf,
+        problem: Box<dyn Error + Send + Sync>,
+    },
+    #[error("{} is not imported, because {} has names already", .file.display(), .store.display())]
+    NotEmpty { file: PathBuf, store: PathBuf },
+    #[error("the names in {} cannot be written: {problem}", .store.display())]
+    Write { store: PathBuf, problem: WriteError },
+    #[error("systemd cannot be told that the server is ready: {0}")]
+    Ready(#[from] NotifyError),
     #[error("nothing can be written: {0}")]
     Output(#[from] io::Error),
 }
@@ -50,7 +82,7 @@ fn cause(error: &ServeError, failure: Option<&LastFailure>) -> String {
     match failure {
         Some(failure) => failure.to_string(),
         None => {
-            let source = std::error::Error::source(error);
+            let source = error.source();
             source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
         }
     }
@@ -67,6 +99,10 @@ pub(crate) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<()
     orb.catch_signals()?;
     let poa = orb.root_poa()?;
     let mut server = NameServer::new();
+    if let Some(folder) = &arguments.store {
+        let (tree, store) = open_store(folder, arguments.import.as_deref())?;
+        server = server.state(tree, store);
+    }
     if let Some(seconds) = arguments.reap {
         server = server.reap(ReapPolicy {
             interval: Duration::from_secs(seconds),
@@ -83,8 +119,48 @@ pub(crate) fn run(arguments: ServeArguments, mut config: OrbConfig) -> Result<()
     }
     out.flush()?;
     drop(out);
+    orb.notify_ready()?;
     orb.run_until_signal()?;
     Ok(())
+}
+
+/// Returns the state of a store, after the import of a file into an empty one.
+fn open_store(folder: &Path, import: Option<&Path>) -> Result<(Tree, Store), ServeFailure> {
+    let now = Monotonic::now();
+    let folder = || folder.to_owned();
+    let mut tree = Tree::new(unused_number());
+    let files = Directory::open(folder())?;
+    let opened = Store::open(files, |change| tree.apply(&change, now));
+    let mut store = opened.map_err(|problem| ServeFailure::Open {
+        store: folder(),
+        problem,
+    })?;
+    let Some(file) = import else {
+        return Ok((tree, store));
+    };
+    let (file, is_empty) = (file.to_owned(), tree.changes().next().is_none());
+    if !is_empty {
+        let store = folder();
+        return Err(ServeFailure::NotEmpty { file, store });
+    }
+    tree = imported(&file).map_err(|problem| ServeFailure::Import { file, problem })?;
+    let written = store.write_snapshot(&mut tree.changes());
+    written.map_err(|problem| ServeFailure::Write {
+        store: folder(),
+        problem,
+    })?;
+    Ok((tree, store))
+}
+
+/// Reads a data file of omniNames, which begins with its port, or a text.
+fn imported(file: &Path) -> Result<Tree, Box<dyn Error + Send + Sync>> {
+    let data = std::fs::read(file)?;
+    let (limits, first) = (Limits::default(), unused_number());
+    Ok(if data.starts_with(b"port ") {
+        import_omninames(&data, limits, first)?
+    } else {
+        import_text(std::str::from_utf8(&data)?, limits, first)?
+    })
 }
 
 /// The references of the root context that people can read: one for each IIOP address. A root that

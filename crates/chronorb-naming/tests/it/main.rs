@@ -1,6 +1,8 @@
-//! The name server from its clients' point of view, over connections.
+//! The name server from its clients' point of view, over connections; its store and its texts.
 
 mod bounds;
 mod conformance;
 mod federation;
+mod store;
 mod support;
+mod text;
