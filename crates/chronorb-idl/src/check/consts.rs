@@ -586,12 +586,18 @@ pub(super) fn integer_range(ty: &Type) -> Option<(i128, i128)> {
 fn exact_decimal(value: &ConstValue) -> Option<Decimal> {
     let (is_negative, digits) = match value {
         ConstValue::Integer(number) => (*number < 0, number.unsigned_abs().to_string()),
-        ConstValue::Float(number) if number.is_finite() => (*number < 0.0, number.abs().to_string()),
+        ConstValue::Float(number) if number.is_finite() => {
+            (*number < 0.0, number.abs().to_string())
+        }
         _ => return None,
     };
     let number = Decimal::parse(&digits)?;
     if matches!(value, ConstValue::Float(_)) && u32::from(number.digits()) > f64::DIGITS {
         return None;
     }
-    Some(if is_negative { number.negated() } else { number })
+    Some(if is_negative {
+        number.negated()
+    } else {
+        number
+    })
 }

@@ -8,7 +8,8 @@ use super::Checker;
 use super::scope::{EntityKind, ScopeId, ScopeKind};
 use crate::ast::TemplateParamKind as Kind;
 use crate::ast::{
-    Expr, ExprKind, Ident, Instance, Meta, ScopedName, TemplateArg, TemplateModule, TypeKind, TypeSpec,
+    Expr, ExprKind, Ident, Instance, Meta, ScopedName, TemplateArg, TemplateModule, TypeKind,
+    TypeSpec,
 };
 use crate::codes;
 use crate::diagnostics::Diagnostic;

@@ -57,7 +57,10 @@ fn lenient_files_get_the_expected_warning_which_is_an_error_if_strict() {
             Err(failure) => vec![failure.to_string()],
         };
         if found.iter().map(String::as_str).ne(expected) {
-            wrong += &format!("{}: {expected:?} expected, found {found:?}\n", file.display());
+            wrong += &format!(
+                "{}: {expected:?} expected, found {found:?}\n",
+                file.display()
+            );
         }
         let options = Options {
             strict: true,
@@ -101,6 +104,10 @@ fn files(name: &str) -> Vec<PathBuf> {
         .collect();
     files.sort();
     let least = if name == "lenient" { 7 } else { 250 };
-    assert!(files.len() >= least, "only {} files in {name}/", files.len());
+    assert!(
+        files.len() >= least,
+        "only {} files in {name}/",
+        files.len()
+    );
     files
 }
