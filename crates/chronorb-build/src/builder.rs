@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs, io};
 
+use chronorb_idl::model::Model;
 use chronorb_idl::{Compilation, Failure, Options};
 
 use crate::files::TemporaryFiles;
@@ -14,6 +15,7 @@ use crate::generate::{
 };
 use crate::operation_demux::OperationDemux;
 use crate::realtime::real_time_annotations;
+use crate::renames::{rename_files, renamed};
 
 /// Compiles one IDL file into `OUT_DIR`, from a build script:
 ///
@@ -46,6 +48,8 @@ pub struct Builder {
     emit_rerun_if_changed: bool,
     file_per_module: bool,
     shared: Option<String>,
+    strict: bool,
+    renames: Vec<(String, String)>,
     options: GenerateOptions,
 }
 
@@ -58,6 +62,8 @@ impl Default for Builder {
             emit_rerun_if_changed: true,
             file_per_module: false,
             shared: None,
+            strict: false,
+            renames: Vec::new(),
             options: GenerateOptions::default(),
         }
     }
@@ -115,6 +121,34 @@ impl Builder {
     /// for single ones; see [`GenerateOptions::ami`].
     pub fn ami(mut self, on: bool) -> Self {
         self.options.ami = on;
+        self
+    }
+
+    /// Refuses IDL that the standard forbids and other compilers accept, which is a warning
+    /// otherwise; see [`chronorb_idl::codes::LENIENT`].
+    pub fn strict(mut self, on: bool) -> Self {
+        self.strict = on;
+        self
+    }
+
+    /// Gives a definition, or a part of one, another Rust name, as `@rust::name` does in the IDL.
+    /// `idl` is an absolute name: of a module or type, of an operation or attribute, or, behind
+    /// that of its owner, of a parameter, member, enumerator, flag or field:
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), chronorb_build::BuildError> {
+    /// chronorb_build::configure()
+    ///     .rename("::Market::Quoter::onTime", "is_on_time")
+    ///     .rename("::Market::Quoter::getQuote::symbol", "of")
+    ///     .compile(&["idl/quoter.idl"])
+    /// # }
+    /// ```
+    ///
+    /// The file `quoter.rename` beside `quoter.idl` does the same for all that compile it, in lines
+    /// of the form `::Market::Quoter::onTime = is_on_time`. A name of the builder takes precedence
+    /// over one of the file, and that over an annotation. Names that no file defines are errors.
+    pub fn rename(mut self, idl: impl Into<String>, rust: impl Into<String>) -> Self {
+        self.renames.push((idl.into(), rust.into()));
         self
     }
 
@@ -191,6 +225,7 @@ impl Builder {
         let options = Options {
             include_dirs: self.include_dirs.clone(),
             defines: self.defines.clone(),
+            strict: self.strict,
         };
         let mut output = Output::new(&self)?;
         for file in files {
@@ -215,6 +250,17 @@ impl Builder {
         output.commit()
     }
 
+    /// Checks that a compiled file has a Rust form with these settings. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Generate`], and those about renames in files beside the IDL.
+    pub fn check(&self, compilation: &Compilation) -> Result<(), BuildError> {
+        let (model, _) = renamed(&compilation.model, &self.renames)?;
+        generate(&model, &self.options)?;
+        Ok(())
+    }
+
     fn report(&self, compilation: &Compilation) {
         let warnings = compilation.warnings.render(false);
         if !self.emit_rerun_if_changed {
@@ -225,6 +271,9 @@ impl Builder {
             println!("cargo::warning={line}");
         }
         for file in compilation.model.files_on_disk() {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+        for file in rename_files(&compilation.model) {
             println!("cargo::rerun-if-changed={}", file.display());
         }
     }
@@ -239,6 +288,8 @@ struct Output<'a> {
     sources: HashMap<String, PathBuf>,
     /// External paths that were not used.
     unused: Vec<&'a str>,
+    /// Renames that were not used.
+    unused_renames: Vec<&'a str>,
     /// The lines of `mod.rs`.
     modules: String,
 }
@@ -254,13 +305,21 @@ impl<'a> Output<'a> {
             staged: TemporaryFiles::default(),
             sources: HashMap::new(),
             unused: paths.iter().map(|(idl, _)| idl.as_str()).collect(),
+            unused_renames: builder
+                .renames
+                .iter()
+                .map(|(idl, _)| idl.as_str())
+                .collect(),
             modules: String::new(),
         })
     }
 
     fn add(&mut self, file: &Path, compilation: &Compilation) -> Result<(), BuildError> {
+        let (model, used) = renamed(&compilation.model, &self.builder.renames)?;
+        self.unused_renames.retain(|idl| !used.contains(*idl));
+        let model = &*model;
         if let Some(root) = &self.builder.shared {
-            return self.add_shared(file, compilation, root);
+            return self.add_shared(file, model, root);
         }
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         if let Some(first) = self.sources.insert(stem.to_string(), file.to_owned()) {
@@ -269,7 +328,6 @@ impl<'a> Output<'a> {
                 second: file.to_owned(),
             });
         }
-        let model = &compilation.model;
         let options = &self.builder.options;
         self.unused.retain(|idl| !is_defined(model, idl));
         let generated = if self.builder.file_per_module {
@@ -293,13 +351,7 @@ impl<'a> Output<'a> {
     }
 
     /// Adds the file and all that it includes, unless they were added before.
-    fn add_shared(
-        &mut self,
-        file: &Path,
-        compilation: &Compilation,
-        root: &str,
-    ) -> Result<(), BuildError> {
-        let model = &compilation.model;
+    fn add_shared(&mut self, file: &Path, model: &Model, root: &str) -> Result<(), BuildError> {
         self.unused.retain(|idl| !is_defined(model, idl));
         let is_present = |path: &Path| self.sources.values().any(|source| source == path);
         for module in generate_each(model, &self.builder.options, root, is_present)? {
@@ -343,6 +395,12 @@ impl<'a> Output<'a> {
         if let Some(idl) = self.unused.first() {
             return Err(BuildError::UnusedExternPath {
                 idl: (*idl).to_owned(),
+            });
+        }
+        if let Some(idl) = self.unused_renames.first() {
+            return Err(BuildError::UnusedRename {
+                idl: (*idl).to_owned(),
+                file: None,
             });
         }
         self.staged
@@ -395,6 +453,42 @@ pub enum BuildError {
     UnusedExternPath {
         /// The module or file.
         idl: String,
+    },
+
+    /// No file defines the name of a rename.
+    #[error(
+        "no file defines `{idl}`, which {by} renames\n  \
+         hint: write the absolute name, as ::Market::Quoter::getQuote",
+        by = .file.as_ref().map_or_else(|| "the builder".to_owned(), |f| f.display().to_string())
+    )]
+    UnusedRename {
+        /// The name in the IDL.
+        idl: String,
+        /// The file with the rename; `None` for [`Builder::rename`].
+        file: Option<PathBuf>,
+    },
+
+    /// A line of a file with renames is malformed.
+    #[error(
+        "{path}:{line}: this line {what}\n  hint: write ::Market::Quoter::getQuote = fetch",
+        path = .path.display()
+    )]
+    BadRename {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+        /// The fault.
+        what: &'static str,
+    },
+
+    /// A file with renames could not be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    ReadRenames {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
     },
 
     /// `OUT_DIR` is not set, as outside of build scripts, and no directory was given.

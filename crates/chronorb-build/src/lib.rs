@@ -29,7 +29,7 @@
 //! | result of variable size | owned from `get_quote`, borrowed from `get_quote_in` |
 //!
 //! Names take the case that Rust expects. `@rust::name("x")` gives another name, for example if
-//! two become the same.
+//! two become the same; [`Builder::rename`] does so from outside.
 
 mod builder;
 mod files;
@@ -42,6 +42,7 @@ mod ranges;
 mod reach;
 mod realtime;
 mod recursion;
+mod renames;
 mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};
@@ -50,3 +51,4 @@ pub use names::Place;
 pub use operation_demux::OperationDemux;
 pub use perfect_hash::{PerfectHash, perfect_hash};
 pub use realtime::real_time_annotations;
+pub use renames::rename_files;

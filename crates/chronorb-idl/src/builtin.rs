@@ -76,10 +76,29 @@ pub(crate) fn path(name: &str) -> PathBuf {
     format!("<{name}>").into()
 }
 
-/// Returns the file with the module `Components` if components, homes or events need it and no file
-/// defines it.
+/// Returns the file that the definitions need and that no file has included: that with the module
+/// `Components` for components, homes and events, or that with the module `CORBA` for its import.
 pub(crate) fn implied(items: &[Item]) -> Option<&'static str> {
-    (needs_components(items) && !defines_components(items)).then_some("Components.idl")
+    if needs_components(items) && !defines_components(items) {
+        return Some("Components.idl");
+    }
+    (imports_corba(items) && !defines_corba(items)).then_some("orb.idl")
+}
+
+fn imports_corba(items: &[Item]) -> bool {
+    items.iter().any(|item| match item {
+        Item::Import(import) => match &import.what {
+            Ok(name) => matches!(name.parts.as_slice(), [only] if *only.name == *"CORBA"),
+            Err(id) => &**id == "IDL:omg.org/CORBA:1.0",
+        },
+        _ => false,
+    })
+}
+
+fn defines_corba(items: &[Item]) -> bool {
+    items
+        .iter()
+        .any(|item| matches!(item, Item::Module(module) if *module.name.name == *"CORBA"))
 }
 
 fn needs_components(items: &[Item]) -> bool {

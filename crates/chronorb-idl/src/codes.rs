@@ -136,8 +136,6 @@ codes! {
     BAD_DISCRIMINATOR = "E0420";
     /// A label of a union given twice.
     DUPLICATE_LABEL = "E0421";
-    /// `default:` in a union whose other labels name every value.
-    USELESS_DEFAULT = "E0422";
     /// A decimal type without digits, or with more than it can have.
     BAD_FIXED = "E0423";
     /// A boxed value type with a value type in it.
@@ -176,8 +174,6 @@ codes! {
     DUPLICATE_PARAM = "E0601";
     /// A name in a `raises` list that is not an exception.
     RAISES_NOT_EXCEPTION = "E0602";
-    /// An exception listed twice.
-    RAISES_DUPLICATE = "E0603";
     /// A oneway operation with a result.
     ONEWAY_RESULT = "E0604";
     /// A oneway operation with an out or inout parameter.
@@ -243,4 +239,21 @@ codes! {
     UNKNOWN_ANNOTATION = "W0011";
     /// An identifier that differs from a keyword that CORBA 3 added in case only.
     YOUNGER_KEYWORD = "W0012";
+    /// `default:` in a union whose other labels name every value; the label has no effect.
+    USELESS_DEFAULT = "W0013";
+    /// An exception listed twice in one `raises` clause.
+    RAISES_DUPLICATE = "W0014";
+    /// An integer as the value of a floating-point constant.
+    INTEGER_AS_FLOAT = "W0015";
+    /// A number without the suffix `d` as the value of a decimal constant.
+    DECIMAL_SUFFIX = "W0016";
 }
+
+/// The warnings about IDL that the standard forbids and other compilers accept. They are errors
+/// with [`Options::strict`](crate::Options::strict).
+pub const LENIENT: &[&str] = &[
+    USELESS_DEFAULT,
+    RAISES_DUPLICATE,
+    INTEGER_AS_FLOAT,
+    DECIMAL_SUFFIX,
+];

@@ -64,6 +64,9 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// Macros defined before the first line, as name and replacement.
     pub defines: Vec<(String, String)>,
+    /// Whether IDL that the standard forbids, and that has a meaning nevertheless, is an error
+    /// instead of a warning: the codes in [`codes::LENIENT`].
+    pub strict: bool,
 }
 
 /// The result of a correct file: its model, and warnings.
@@ -215,7 +218,12 @@ impl Front {
             }
             model = check::check(&tree, &self.sources, &mut self.sink);
         }
-        let warnings = self.sink.finish(&self.sources)?;
+        let mut warnings = self.sink.finish(&self.sources)?;
+        if options.strict && warnings.deny(|item| codes::LENIENT.contains(&item.code)) {
+            return Err(Failure {
+                diagnostics: warnings,
+            });
+        }
         model.files = self.sources.paths();
         model.line_files = self.sources.names().to_vec();
         Ok(Compilation { model, warnings })

@@ -12,7 +12,7 @@ pub enum GenerateError {
     /// Two names of the IDL become the same Rust name in the same scope.
     #[error(
         "{first} and {second} both become `{rust_name}` in Rust\n  \
-         hint: give one of them another name with @rust::name(\"…\")"
+         hint: give one of them another name with @rust::name(\"…\") or Builder::rename"
     )]
     Collision {
         /// The Rust name.
@@ -23,7 +23,7 @@ pub enum GenerateError {
         second: Place,
     },
 
-    /// An `@rust::name` does not hold a Rust identifier.
+    /// An `@rust::name`, or a rename from outside, does not hold a Rust identifier.
     #[error(
         "`{name}`, the @rust::name of {place}, is not a Rust identifier\n  \
          hint: write @rust::name(\"a_name\"), not a keyword"

@@ -1,6 +1,6 @@
 //! Interfaces, and the common parts of the signatures of handle and servant.
 
-use chronorb_idl::model::{DefId, Interface, ParamMode, Type};
+use chronorb_idl::model::{DefId, DefKind, Interface, ParamMode, Type};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -122,10 +122,21 @@ impl Context<'_> {
     /// Returns whether one of the method's exceptions borrows.
     pub(super) fn has_variable_error(self, method: &Method<'_>) -> bool {
         let error = method.error.as_ref();
-        error.is_some_and(|error| {
-            let mut raises = error.raises.iter();
-            raises.any(|&id| shape::is_variable(self.model, &Type::Named(id)))
-        })
+        !self.has_native_error(method)
+            && error.is_some_and(|error| {
+                let mut raises = error.raises.iter();
+                raises.any(|&id| shape::is_variable(self.model, &Type::Named(id)))
+            })
+    }
+
+    /// Returns whether the method raises a native type. Its errors have one form, which owns.
+    pub(super) fn has_native_error(self, method: &Method<'_>) -> bool {
+        let error = method.error.as_ref();
+        error.is_some_and(|error| error.raises.iter().any(|&id| self.is_native(id)))
+    }
+
+    pub(super) fn is_native(self, id: DefId) -> bool {
+        matches!(self.model.get(id).kind, DefKind::Native)
     }
 
     /// Returns whether the handle has the method with results, or exceptions, that borrow from a

@@ -73,6 +73,9 @@ pub(super) fn items(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     }
 
     let arms = context.arms(method);
+    if context.has_native_error(method) {
+        return enumeration(context, &arms, &name, &doc, Form::Owned, variable);
+    }
     let view = enumeration(context, &arms, &name, &doc, Form::View, variable);
     if !variable || context.options.no_alloc {
         return view;
@@ -103,13 +106,19 @@ fn enumeration(
             format!(" The exception `{}`.", exception.join("::"))
         })
         .collect();
-    let types: Vec<_> = arms
-        .iter()
-        .map(|arm| context.output(&Type::Named(arm.exception), form, Lifetime::A))
-        .collect();
+    let type_of = |arm: &Arm| context.output(&Type::Named(arm.exception), form, Lifetime::A);
+    let types: Vec<_> = arms.iter().map(type_of).collect();
+    // A native type is an alias of one Rust type, which can be neither compared nor displayed.
+    let is_native = |arm: &&Arm| context.is_native(arm.exception);
+    let (natives, exceptions): (Vec<_>, Vec<_>) = arms.iter().partition(is_native);
+    let compare = natives.is_empty().then(|| quote! { , PartialEq });
+    let native_names: Vec<_> = natives.iter().map(|arm| &arm.name).collect();
+    let native_texts = native_names.iter().map(|name| name.to_string());
+    let exception_names: Vec<_> = exceptions.iter().map(|arm| &arm.name).collect();
+    let exception_types: Vec<_> = exceptions.iter().map(|arm| type_of(arm)).collect();
     quote! {
         #[doc = #doc]
-        #[derive(Clone, #copy Debug, PartialEq)]
+        #[derive(Clone, #copy Debug #compare)]
         pub enum #name #generics {
             #(#[doc = #docs] #names(#types),)*
             #[doc = " A system exception."]
@@ -117,9 +126,9 @@ fn enumeration(
         }
 
         #(
-            impl #generics ::core::convert::From<#types> for #name #generics {
-                fn from(exception: #types) -> Self {
-                    Self::#names(exception)
+            impl #generics ::core::convert::From<#exception_types> for #name #generics {
+                fn from(exception: #exception_types) -> Self {
+                    Self::#exception_names(exception)
                 }
             }
         )*
@@ -139,7 +148,12 @@ fn enumeration(
         impl ::core::fmt::Display for #name #anonymous {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 match self {
-                    #(Self::#names(exception) => ::core::fmt::Display::fmt(exception, f),)*
+                    #(
+                        Self::#exception_names(exception) => {
+                            ::core::fmt::Display::fmt(exception, f)
+                        }
+                    )*
+                    #(Self::#native_names(_) => f.write_str(#native_texts),)*
                     Self::System(exception) => ::core::fmt::Display::fmt(exception, f),
                 }
             }

@@ -81,7 +81,7 @@ fn two_members_with_one_rust_name_are_refused_with_both_places() {
     assert_refused(
         "struct S {\n  long maxQty;\n  long max_Qty;\n};",
         "member `maxQty` (x.idl:2:8) and member `max_Qty` (x.idl:3:8) both become `max_qty` in \
-        Rust\n  hint: give one of them another name with @rust::name(\"…\")",
+        Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
     );
 }
 
@@ -90,7 +90,7 @@ fn a_type_with_the_name_of_another_ones_twin_is_refused() {
     assert_refused(
         "struct Quote { string s; };\nstruct QuoteBuf { long n; };",
         "struct `Quote` (x.idl:1:8) and struct `QuoteBuf` (x.idl:2:8) both become `QuoteBuf` in \
-        Rust\n  hint: give one of them another name with @rust::name(\"…\")",
+        Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
     );
 }
 
@@ -244,7 +244,7 @@ fn members_of_a_union_are_variants_and_collide_as_those() {
     assert_refused(
         "union U switch (long) { case 1: long onTime; case 2: long on_time; };",
         "member `onTime` (x.idl:1:38) and member `on_time` (x.idl:1:59) both become `OnTime` in \
-        Rust\n  hint: give one of them another name with @rust::name(\"…\")",
+        Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
     );
     assert_generates(
         "union U switch (long) { case 1: @rust::name(\"Early\") long onTime; case 2: long on_time; \
@@ -258,17 +258,17 @@ fn bits_collide_with_each_other_and_with_what_is_generated() {
     assert_refused(
         "bitmask B { onTime, on_time };",
         "flag `onTime` (x.idl:1:13) and flag `on_time` (x.idl:1:21) both become `ON_TIME` in \
-        Rust\n  hint: give one of them another name with @rust::name(\"…\")",
+        Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
     );
     assert_refused(
         "bitset B { bitfield<2> bits; };",
         "what is generated as `bits` (x.idl:1:24) and field `bits` (x.idl:1:24) both become `bits` \
-        in Rust\n  hint: give one of them another name with @rust::name(\"…\")",
+        in Rust\n  hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
     );
     assert_refused(
         "bitset B { bitfield<2> x; bitfield<2> with_x; };",
         "field `x` (x.idl:1:24) and field `with_x` (x.idl:1:39) both become `with_x` in Rust\n  \
-         hint: give one of them another name with @rust::name(\"…\")",
+         hint: give one of them another name with @rust::name(\"…\") or Builder::rename",
     );
 }
 

@@ -111,6 +111,11 @@ pub(crate) struct FindingsArguments {
     #[arg(long, value_name = "WHAT", value_parser = denied)]
     pub(super) deny: Vec<DenyRule>,
 
+    /// Refuse IDL that the standard forbids and other compilers accept, which is a warning
+    /// otherwise.
+    #[arg(long)]
+    pub(super) strict: bool,
+
     /// The form of findings: for people on standard error, or for programs on standard output, one
     /// JSON object in a line.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
@@ -139,8 +144,13 @@ pub(crate) struct RustArguments {
 
     /// Use code that another crate or module has: IDL is a module (::CosNaming) or an included file
     /// (TimeBase.idl), PATH the absolute path of a Rust module; may be given several times.
-    #[arg(long, value_name = "IDL=PATH", value_parser = extern_path)]
+    #[arg(long, value_name = "IDL=PATH", value_parser = pair)]
     extern_path: Vec<(String, String)>,
+
+    /// Give a definition another name in Rust, as @rust::name does: ::M::Quoter::onTime=is_on_time;
+    /// may be given several times.
+    #[arg(long, value_name = "IDL=NAME", value_parser = pair)]
+    rename: Vec<(String, String)>,
 
     /// Generate methods for asynchronous calls of all operations, as @ami does for single ones.
     #[arg(long, conflicts_with = "no_alloc")]
@@ -207,6 +217,7 @@ impl PreprocessorOptions {
         Options {
             include_dirs: self.include.clone(),
             defines: self.define.clone(),
+            ..Options::default()
         }
     }
 }
@@ -225,6 +236,8 @@ impl RustArguments {
             Some(module) => builder.shared(module),
             None => builder,
         };
+        let renames = self.rename.iter();
+        let builder = renames.fold(builder, |builder, (idl, rust)| builder.rename(idl, rust));
         let paths = self.extern_path.iter();
         paths.fold(builder, |builder, (idl, rust)| {
             builder.extern_path(idl, rust)
@@ -271,13 +284,13 @@ fn denied(text: &str) -> Result<DenyRule, String> {
     }
 }
 
-/// Parses `IDL=PATH`.
-fn extern_path(text: &str) -> Result<(String, String), String> {
+/// Parses `IDL=RUST`.
+fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((idl, rust)) if !idl.is_empty() && !rust.is_empty() => {
             Ok((idl.to_owned(), rust.to_owned()))
         }
-        _ => Err("not of the form IDL=PATH".to_owned()),
+        _ => Err("not of the form IDL=RUST".to_owned()),
     }
 }
 

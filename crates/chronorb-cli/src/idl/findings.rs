@@ -4,7 +4,9 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use chronorb_idl::{Compilation, Diagnostic, Diagnostics, Failure, PreprocessedSource, json};
+use chronorb_idl::{
+    Compilation, Diagnostic, Diagnostics, Failure, PreprocessedSource, codes, json,
+};
 use serde::Serialize;
 
 use super::arguments::{DenyRule, FindingsArguments, MessageFormat};
@@ -13,6 +15,7 @@ use super::arguments::{DenyRule, FindingsArguments, MessageFormat};
 pub(super) struct Findings {
     format: MessageFormat,
     denied: Vec<DenyRule>,
+    strict: bool,
 }
 
 impl From<FindingsArguments> for Findings {
@@ -20,6 +23,7 @@ impl From<FindingsArguments> for Findings {
         Self {
             format: arguments.message_format,
             denied: arguments.deny,
+            strict: arguments.strict,
         }
     }
 }
@@ -48,10 +52,22 @@ impl Findings {
 
     /// Reports an error without a place in a file.
     pub(super) fn failure(&self, message: &str) {
+        self.plain(&PlainFinding::new("error", message, "chronorb: "));
+    }
+
+    /// Reports a warning that is not about the IDL itself. Returns whether it is denied.
+    pub(super) fn warning(&self, message: &str) -> bool {
+        let denied = self.denied.contains(&DenyRule::All);
+        let severity = if denied { "error" } else { "warning" };
+        self.plain(&PlainFinding::new(severity, message, "chronorb: warning: "));
+        denied
+    }
+
+    fn plain(&self, finding: &PlainFinding<'_>) {
         match self.format {
-            MessageFormat::Human => eprintln!("chronorb: {message}"),
+            MessageFormat::Human => eprint!("{}", finding.rendered),
             MessageFormat::Json => write(|out| {
-                serde_json::to_writer(&mut *out, &PlainFailure::new(message))?;
+                serde_json::to_writer(&mut *out, finding)?;
                 writeln!(out)
             }),
         }
@@ -62,7 +78,10 @@ impl Findings {
         result: Result<T, Failure>,
         warnings: fn(&mut T) -> &mut Diagnostics,
     ) -> Option<T> {
-        let is_denied = |item: &Diagnostic| self.denied.iter().any(|denied| denied.is(item.code));
+        let is_denied = |item: &Diagnostic| {
+            self.denied.iter().any(|denied| denied.is(item.code))
+                || self.strict && codes::LENIENT.contains(&item.code)
+        };
         match result {
             Ok(mut made) => {
                 let found = warnings(&mut made);
@@ -100,9 +119,9 @@ fn write(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) {
     }
 }
 
-/// An error that is not about IDL, in the form of those that are.
+/// A finding without a place in the IDL, in the form of those that have one.
 #[derive(Serialize)]
-struct PlainFailure<'a> {
+struct PlainFinding<'a> {
     severity: &'static str,
     code: Option<&'static str>,
     message: &'a str,
@@ -112,16 +131,16 @@ struct PlainFailure<'a> {
     rendered: String,
 }
 
-impl<'a> PlainFailure<'a> {
-    fn new(message: &'a str) -> Self {
+impl<'a> PlainFinding<'a> {
+    fn new(severity: &'static str, message: &'a str, prefix: &str) -> Self {
         Self {
-            severity: "error",
+            severity,
             code: None,
             message,
             spans: [],
             notes: [],
             hint: None,
-            rendered: format!("chronorb: {message}\n"),
+            rendered: format!("{prefix}{message}\n"),
         }
     }
 }

@@ -37,9 +37,21 @@ impl IdlCommand {
 fn check(input: &IdlInput, findings: &Findings) -> ExitCode {
     let mut status = ExitCode::SUCCESS;
     for file in &input.files {
-        match findings.compilation(input.options.compile(file)) {
-            Some(_) => findings.no_errors(file),
-            None => status = ExitCode::FAILURE,
+        let Some(compilation) = findings.compilation(input.options.compile(file)) else {
+            status = ExitCode::FAILURE;
+            continue;
+        };
+        let denied = match chronorb_build::configure().check(&compilation) {
+            Ok(()) => false,
+            Err(error) => findings.warning(&format!(
+                "{} cannot be compiled to Rust: {error}",
+                file.display()
+            )),
+        };
+        if denied {
+            status = ExitCode::FAILURE;
+        } else {
+            findings.no_errors(file);
         }
     }
     status

@@ -182,7 +182,10 @@ impl Checker<'_> {
             None => Diagnostic::error(
                 wrong_kind,
                 name.span,
-                format!("`{name}` is {}, not {with_article}", entity.kind.describe()),
+                format!(
+                    "`{name}` is {}, not {with_article}",
+                    self.describe(entity.kind)
+                ),
                 "not possible here",
             )
             .label(entity.span, "defined here")

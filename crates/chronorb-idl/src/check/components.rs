@@ -218,7 +218,10 @@ impl Checker<'_> {
             let diagnostic = Diagnostic::error(
                 codes::BAD_HOME,
                 name.span,
-                format!("`{name}` is {}, not a component", entity.kind.describe()),
+                format!(
+                    "`{name}` is {}, not a component",
+                    self.describe(entity.kind)
+                ),
                 "cannot be managed by a home",
             )
             .label(entity.span, "defined here")

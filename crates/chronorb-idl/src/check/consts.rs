@@ -8,6 +8,7 @@ use super::scope::{EntityKind, ScopeId};
 use super::templates::Bound;
 use crate::ast::{BinaryOp, Expr, ExprKind, TypeKind, TypeSpec, UnaryOp};
 use crate::codes;
+use crate::decimal::Decimal;
 use crate::diagnostics::Diagnostic;
 use crate::model::{ConstValue, DefId, DefKind, Type};
 use crate::source::Span;
@@ -159,6 +160,45 @@ impl Checker<'_> {
             }
             value => value,
         })
+    }
+
+    /// Warns of a floating-point constant whose value is made of integers alone.
+    pub(super) fn check_integral(&mut self, scope: ScopeId, expr: &Expr, ty: &Type) {
+        if is_floating(ty) && self.is_integral(scope, expr) {
+            self.sink.push(
+                Diagnostic::warning(
+                    codes::INTEGER_AS_FLOAT,
+                    expr.span,
+                    "an integer is the value of a floating-point constant",
+                    "not a floating-point number",
+                )
+                .hint("write a number with a point, as `14.0`"),
+            );
+        }
+    }
+
+    fn is_integral(&self, scope: ScopeId, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Integer(_) => true,
+            ExprKind::Unary(_, operand) => self.is_integral(scope, operand),
+            ExprKind::Binary(_, _, left, right) => {
+                self.is_integral(scope, left) && self.is_integral(scope, right)
+            }
+            ExprKind::Name(name) => {
+                let entity = self.resolve_quietly(scope, name);
+                match entity.map(|entity| self.scopes.entity(entity).kind) {
+                    Some(EntityKind::Const(def)) => matches!(
+                        self.definitions[def.0 as usize].kind,
+                        DefKind::Const {
+                            value: ConstValue::Integer(_),
+                            ..
+                        }
+                    ),
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
     }
 
     fn const_value(&mut self, def: DefId, span: Span) -> Option<ConstValue> {
@@ -397,6 +437,19 @@ impl Checker<'_> {
             (ConstValue::Fixed { .. }, Type::Fixed { digits, scale }) => {
                 return self.fitted(decimal_of(&value)?, *digits, *scale, span);
             }
+            (_, Type::Fixed { digits, scale }) if exact_decimal(&value).is_some() => {
+                let number = exact_decimal(&value)?;
+                self.sink.push(
+                    Diagnostic::warning(
+                        codes::DECIMAL_SUFFIX,
+                        span,
+                        "a number without the suffix `d` is the value of a decimal constant",
+                        "not a decimal number",
+                    )
+                    .hint(format!("write `{number}d`")),
+                );
+                return self.fitted(number, *digits, *scale, span);
+            }
             (ConstValue::Boolean(_), Type::Boolean)
             | (ConstValue::Char(_), Type::Char)
             | (ConstValue::WChar(_), Type::WChar) => return Some(value),
@@ -525,5 +578,26 @@ pub(super) fn integer_range(ty: &Type) -> Option<(i128, i128)> {
         Type::LongLong => (i64::MIN.into(), i64::MAX.into()),
         Type::ULongLong => (0, u64::MAX.into()),
         _ => return None,
+    })
+}
+
+/// Returns an integer, or a floating-point number of up to 15 digits, as the decimal number that
+/// was written. A longer one has lost digits.
+fn exact_decimal(value: &ConstValue) -> Option<Decimal> {
+    let (is_negative, digits) = match value {
+        ConstValue::Integer(number) => (*number < 0, number.unsigned_abs().to_string()),
+        ConstValue::Float(number) if number.is_finite() => {
+            (*number < 0.0, number.abs().to_string())
+        }
+        _ => return None,
+    };
+    let number = Decimal::parse(&digits)?;
+    if matches!(value, ConstValue::Float(_)) && u32::from(number.digits()) > f64::DIGITS {
+        return None;
+    }
+    Some(if is_negative {
+        number.negated()
+    } else {
+        number
     })
 }

@@ -409,15 +409,17 @@ impl Checker<'_> {
                         self.check_local_exception(scope, def, name.span);
                         continue;
                     }
-                    Some(earlier) => Diagnostic::error(
-                        codes::RAISES_DUPLICATE,
-                        name.span,
-                        format!("exception `{name}` is listed twice"),
-                        "again here",
-                    )
-                    .label(earlier, "first here")
-                    .hint("remove one of them"),
+                    Some(earlier) => listed_twice(name, earlier),
                 },
+                EntityKind::Native(def) if self.may_raise_natives(scope) => {
+                    match seen.insert(def, name.span) {
+                        None => {
+                            exceptions.push(def);
+                            continue;
+                        }
+                        Some(earlier) => listed_twice(name, earlier),
+                    }
+                }
                 kind => Diagnostic::error(
                     codes::RAISES_NOT_EXCEPTION,
                     name.span,
@@ -425,10 +427,38 @@ impl Checker<'_> {
                     "cannot be raised",
                 )
                 .label(entity.span, "defined here")
-                .hint("only what is defined with `exception` can be raised"),
+                .hint(match kind {
+                    EntityKind::Native(_) => {
+                        "only local interfaces and value types can raise a native type"
+                    }
+                    _ => "only what is defined with `exception` can be raised",
+                }),
             };
             self.sink.push(diagnostic);
         }
         exceptions
     }
+
+    /// Returns whether the operations of this scope may raise native types, because no request
+    /// leaves the process (CORBA 3.3 part 1, 7.13.3).
+    fn may_raise_natives(&self, scope: ScopeId) -> bool {
+        let def = self.scopes.get(scope).def;
+        def.is_some_and(|def| match &self.definitions[def.0 as usize].kind {
+            DefKind::Interface(interface) => interface.local,
+            DefKind::Value(_) => true,
+            _ => false,
+        })
+    }
+}
+
+/// The warning about a second exception of the same name in a `raises` list.
+fn listed_twice(name: &ScopedName, earlier: Span) -> Diagnostic {
+    Diagnostic::warning(
+        codes::RAISES_DUPLICATE,
+        name.span,
+        format!("exception `{name}` is listed twice"),
+        "again here",
+    )
+    .label(earlier, "first here")
+    .hint("remove one of them")
 }

@@ -307,6 +307,7 @@ impl Checker<'_> {
             }
             _ => ty,
         };
+        self.check_integral(scope, &definition.value, &ty);
         let kind = DefKind::Const { ty, value };
         let def = self.introduce(scope, &definition.name, &definition.meta, kind);
         self.declare(

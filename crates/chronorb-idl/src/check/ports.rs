@@ -152,6 +152,11 @@ impl Checker<'_> {
             (kind, _) => kind,
         };
         self.charge(512, port.name.span);
+        // A local interface is connected within the container. The equivalent interface can be
+        // called from other processes, so it has no operation for such a port.
+        if self.is_local(&ty) {
+            return;
+        }
         let implied = ImpliedPort {
             scope: to.component,
             port: &name,
@@ -353,7 +358,7 @@ impl Checker<'_> {
             Diagnostic::error(
                 codes::PORT_TYPE,
                 name.span,
-                format!("`{name}` is {}, not {wanted}", entity.kind.describe()),
+                format!("`{name}` is {}, not {wanted}", self.describe(entity.kind)),
                 format!("expected {wanted}"),
             )
             .label(entity.span, "defined here")

@@ -7,7 +7,7 @@ use super::Checker;
 use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::{DefId, DefKind};
+use crate::model::{DefId, DefKind, InterfaceOrigin};
 use crate::source::Span;
 use crate::suggest;
 
@@ -413,6 +413,26 @@ impl Scopes {
 }
 
 impl Checker<'_> {
+    /// Describes an entity with its article. Components, connectors and homes are told from the
+    /// interfaces that they are equivalent to.
+    pub(super) fn describe(&self, kind: EntityKind) -> &'static str {
+        let origin = match kind {
+            EntityKind::Interface { def, .. } => self.origin(def).map(|origin| (def, origin)),
+            _ => None,
+        };
+        match origin {
+            Some((def, InterfaceOrigin::Component)) => {
+                if self.components.connectors.contains(&def) {
+                    "a connector"
+                } else {
+                    "a component"
+                }
+            }
+            Some((_, InterfaceOrigin::Home)) => "a home",
+            _ => kind.describe(),
+        }
+    }
+
     /// Declares a name in a scope. A clash is reported with the code for this kind of scope.
     pub(super) fn declare(
         &mut self,
@@ -436,6 +456,23 @@ impl Checker<'_> {
         }
         self.scopes.get_mut(scope).names.entry(key).or_insert(id);
         id
+    }
+
+    /// Makes the names of a scope visible in another one of the same module.
+    pub(super) fn merge(&mut self, from: ScopeId, into: ScopeId) {
+        let names = &self.scopes.get(from).names;
+        let mut names: Vec<_> = names.iter().map(|(k, id)| (Rc::clone(k), *id)).collect();
+        names.sort_by_key(|(_, id)| id.0);
+        for (key, id) in names {
+            let entity = self.scopes.entity(id).clone();
+            let name = Ident {
+                name: entity.name,
+                span: entity.span,
+                escaped: false,
+            };
+            self.check_clash(into, &key, &name, entity.kind, codes::DUPLICATE);
+            self.scopes.get_mut(into).names.entry(key).or_insert(id);
+        }
     }
 
     fn check_clash(
@@ -665,6 +702,9 @@ impl Checker<'_> {
         );
         diagnostic = diagnostic.hint(match closest {
             _ if **name == *"TypeCode" => "write `CORBA::TypeCode`".to_owned(),
+            _ if is_first && whole.parts.len() > 1 && **name == *"CORBA" => {
+                "write `#include <orb.idl>` or `import ::CORBA;` before this".to_owned()
+            }
             Some(closest) => format!("did you mean `{closest}`?"),
             None if is_first => {
                 "define it before its use, or include the file that defines it".to_owned()

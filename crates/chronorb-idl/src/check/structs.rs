@@ -230,11 +230,7 @@ impl Checker<'_> {
                 self.incomplete_struct(found.part, written.ty.span);
                 return None;
             }
-            // The containing type is incomplete too, unless it is a sequence.
-            let found = Incomplete {
-                in_sequence: false,
-                ..found
-            };
+            // The containing type holds the declared one only in sequences, too.
             self.incomplete
                 .extend(self.scopes.get(scope).def.map(|def| (def, found)));
         }

@@ -1,18 +1,19 @@
 //! Template modules. An instance consists of the module's definitions, checked again with the
 //! parameters bound to the arguments (IDL 4.2, 7.4.12).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::Checker;
 use super::scope::{EntityKind, ScopeId, ScopeKind};
 use crate::ast::TemplateParamKind as Kind;
 use crate::ast::{
-    Expr, ExprKind, Instance, Meta, ScopedName, TemplateArg, TemplateModule, TypeKind, TypeSpec,
+    Expr, ExprKind, Ident, Instance, Meta, ScopedName, TemplateArg, TemplateModule, TypeKind,
+    TypeSpec,
 };
 use crate::codes;
 use crate::diagnostics::Diagnostic;
-use crate::model::{ConstValue, DefKind, Type};
+use crate::model::{ConstValue, DefId, DefKind, Type};
 use crate::source::Span;
 
 /// The number of definitions in all instances.
@@ -26,6 +27,8 @@ pub(super) struct Templates {
     modules: Vec<(Rc<TemplateModule>, ScopeId)>,
     /// The first instance of each template module with each list of arguments.
     instances: HashMap<String, EntityKind>,
+    /// The modules of all instances.
+    instance_modules: HashSet<DefId>,
     /// The arguments of parameters, other than named entities.
     bound: Vec<Bound>,
     /// The number of definitions in instances so far.
@@ -167,17 +170,39 @@ impl Checker<'_> {
                 .or_else(|| module.meta.doc.clone()),
             annotations: [&*module.meta.annotations, &*instance.meta.annotations].concat(),
         };
-        let def = self.introduce_module(scope, &instance.name, &meta);
+        let existing = self.existing_module(scope, &instance.name);
+        let def = match existing {
+            Some((_, def)) => def,
+            None => self.introduce_module(scope, &instance.name, &meta),
+        };
         let inner = self
             .scopes
             .add(ScopeKind::Module, scope, Some(def), &instance.name);
         self.scopes.look_up_in(inner, params);
         let kind = EntityKind::Module { scope: inner, def };
-        self.declare(scope, &instance.name, kind, codes::DUPLICATE);
+        if existing.is_none() {
+            self.declare(scope, &instance.name, kind, codes::DUPLICATE);
+        }
         self.sink.enter(instance.span);
         self.module_items(inner, &module.items, instance.span);
+        if let Some((existing, _)) = existing {
+            self.merge(inner, existing);
+        }
         self.sink.leave();
+        self.templates.instance_modules.insert(def);
         self.templates.instances.entry(key).or_insert(kind);
+    }
+
+    /// Returns the module of exactly this name in exactly this scope, unless it is an instance. A
+    /// new instance of this name reopens it.
+    fn existing_module(&self, scope: ScopeId, name: &Ident) -> Option<(ScopeId, DefId)> {
+        let entity = self.scopes.entity(self.scopes.own(scope, &name.name)?);
+        match entity.kind {
+            EntityKind::Module { scope, def } if entity.name == name.name => {
+                (!self.templates.instance_modules.contains(&def)).then_some((scope, def))
+            }
+            _ => None,
+        }
     }
 
     /// Enters a module or an instance, unless the limit is reached.

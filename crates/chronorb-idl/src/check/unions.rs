@@ -45,14 +45,19 @@ impl Checker<'_> {
         let unlabelled = switch.as_ref().and_then(|ty| self.unlabelled(ty, &labels));
         if let (Some(_), None, Some(default)) = (&switch, &unlabelled, labels.default) {
             self.sink.push(
-                Diagnostic::error(
+                Diagnostic::warning(
                     codes::USELESS_DEFAULT,
                     default,
                     "`default` where the labels name every value",
                     "nothing is left for it",
                 )
+                .note("a member with this label alone is left out")
                 .hint("remove it, or one of the labels"),
             );
+            cases.retain(|case: &Case| !case.is_default || !case.labels.is_empty());
+            for case in &mut cases {
+                case.is_default = false;
+            }
         }
         let discriminator_annotations = self.annotations_of(
             scope,

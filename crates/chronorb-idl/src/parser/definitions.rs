@@ -39,7 +39,11 @@ impl Parser<'_> {
         let in_interface = !matches!(body, Body::File | Body::Module);
         match word {
             "module" if !in_interface => items.push(self.template(meta)?),
-            "alias" if body == Body::Module && self.peek_at(1).ident().is_some() => {
+            "alias"
+                if body == Body::Module
+                    && (self.peek_at(1).ident().is_some()
+                        || self.peek_at(1).kind == TokenKind::Scope) =>
+            {
                 items.push(self.template_alias(meta)?);
             }
             "module" | "interface" | "local" | "abstract" | "valuetype" | "eventtype"

@@ -5,7 +5,11 @@ use std::fs;
 use chronorb_idl::{Options, Severity, compile, compile_text};
 
 fn rendered(text: &str) -> String {
-    compile_text("market.idl", text, &Options::default())
+    let options = Options {
+        strict: true,
+        ..Options::default()
+    };
+    compile_text("market.idl", text, &options)
         .unwrap_err()
         .to_string()
 }
@@ -73,6 +77,12 @@ looks! {
         "enum E {\n  @value(1) ONE,\n  @value(1) UNO\n};\n";
     a_native_type_in_a_remote_operation_is_local:
         "native Cookie;\ninterface I {\n  void f(in Cookie c);\n};\n";
+    integers_of_other_kinds_of_constants_get_their_form:
+        "const double D = 14;\nconst fixed F = 1.5;\n";
+    a_name_of_corba_gets_its_file:
+        "interface I {\n  CORBA::RepositoryId id();\n};\n";
+    a_connector_is_called_one:
+        "connector Wire { };\nhome H manages Wire { };\n";
     an_error_in_a_macro_is_shown_at_its_use:
         "#define FIELD(T) T value\nstruct S {\n  FIELD(Price);\n};\n";
     a_misspelled_keyword_gets_a_suggestion:

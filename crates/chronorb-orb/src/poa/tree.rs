@@ -23,7 +23,7 @@ use super::{
 use crate::core::Core;
 use crate::demux::{Demultiplexing, Directory};
 use crate::failure::{ADAPTER_DESTROYED, DISCARDED, NO_SUCH_ADAPTER};
-use crate::rtcorba::{PriorityBand, Protocol, Protocols};
+use crate::rtcorba::{PriorityBand, PriorityModel, Protocol, Protocols};
 use crate::server::PoolUse;
 
 impl Poa {
@@ -319,7 +319,11 @@ impl Poa {
         if pool.has_lanes() {
             match policies.priority_model {
                 None => return Err(breaks(PolicyRule::NoModel, list, is_pool)),
-                Some((_, priority)) if pool.lane_of(priority).is_none() => {
+                // A default for propagated priorities only selects the lane of clients that know
+                // none. Without a lane of its own that is the least urgent one.
+                Some((PriorityModel::ServerDeclared, priority))
+                    if pool.lane_of(priority).is_none() =>
+                {
                     return Err(breaks(PolicyRule::NoLane, list, is_model));
                 }
                 Some(_) => {}

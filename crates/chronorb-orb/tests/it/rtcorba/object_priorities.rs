@@ -19,7 +19,7 @@ use crate::support::adapters::{
     omg, profile_of, site, site_with, skeleton_of, teller, with_key, with_profile,
 };
 use crate::support::descriptors::uncopied;
-use crate::support::{PROBE_ID, has_real_time, orb, orb_with};
+use crate::support::{PROBE_ID, has_real_time, invalid_policy, orb, orb_with};
 
 const LOW: i16 = 8_000;
 const MIDDLE: i16 = 16_000;
@@ -300,6 +300,25 @@ fn the_rules_of_the_other_operations_hold() {
         system.activate_object_with_id_and_priority(&foreign, witness(), corba(LOW)),
         Err(invalid.into())
     );
+}
+
+#[test]
+fn only_a_declared_priority_needs_a_lane_of_the_pool() {
+    let s = site();
+    let lanes = laned(&s.server);
+    let root = s.server.root_poa().expect("it is made");
+    let declared = [lanes.clone(), declared(NO_LANE)];
+    assert_eq!(
+        invalid_policy(root.create_poa("declared", None, &declared)),
+        Some(1)
+    );
+    let model = Policy::PriorityModel(PriorityModel::ClientPropagated, corba(NO_LANE));
+    let poa = s.poa("propagated", &[lanes, model, USER]);
+    poa.activate_object_with_id("teller", witness())
+        .expect("it is free");
+    let object = poa.id_to_reference(&"teller".into()).expect("it is active");
+    assert_eq!(told_priority(&object), Some((0, NO_LANE)));
+    assert_eq!(endpoint_lane(&object), Some(LOW));
 }
 
 #[test]
