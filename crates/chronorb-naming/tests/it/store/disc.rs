@@ -280,7 +280,7 @@ impl Files for Disc {
 }
 
 impl DiscFile {
-    fn change(&mut self, change: Write) {
+    fn change(&self, change: Write) {
         let content = &mut self.0.0.borrow_mut().image.files[self.1];
         match &change {
             Write::Data(at, data) => write(&mut content.cached, *at, data),

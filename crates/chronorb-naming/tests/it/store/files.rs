@@ -16,7 +16,10 @@ fn a_store_in_a_directory_is_found_again() {
         let files = Directory::open(&path).expect("the directory is free");
         let (mut store, state) = recover(files).expect("a whole log");
         assert_eq!(state, model.changes());
-        assert_eq!(*identity.get_or_insert(store.identity()), store.identity());
+        assert_eq!(
+            *identity.get_or_insert_with(|| store.identity()),
+            store.identity()
+        );
         store
             .append(&model.group(&mut random))
             .expect("there is room");
