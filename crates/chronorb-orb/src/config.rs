@@ -521,7 +521,7 @@ impl OrbConfig {
         let environment = environment(std::env::vars_os())?;
         let mut config = Self::default();
         let mut files = options.iter().rev().chain(&environment);
-        if let Some(file) = files.find(|given| given.setting.key == CONFIG_FILE) {
+        if let Some(file) = files.find(|given| given.setting.key() == CONFIG_FILE) {
             let path = Path::new(&file.value);
             config.apply(&path.display().to_string(), &file::read(path)?)?;
         }
@@ -560,7 +560,7 @@ impl OrbConfig {
         SETTINGS.iter().map(|setting| {
             let missing = setting.missing;
             (
-                setting.key,
+                setting.key(),
                 setting.options(),
                 missing.map(|missing| missing.feature),
             )
@@ -608,7 +608,7 @@ impl OrbConfig {
     /// sources; initial references do so name by name. The settings of an architecture are applied
     /// before its others.
     fn apply(&mut self, origin: &str, source: &[GivenSetting]) -> Result<(), ConfigError> {
-        let gives = |key| source.iter().any(|given| given.setting.key == key);
+        let gives = |key| source.iter().any(|given| given.setting.key() == key);
         if gives("listen_endpoints") {
             self.listen_endpoints.clear();
         }
@@ -626,7 +626,7 @@ impl OrbConfig {
         }
         let (presets, others): (Vec<_>, Vec<_>) = source
             .iter()
-            .partition(|given| given.setting.key == ARCHITECTURE);
+            .partition(|given| given.setting.key() == ARCHITECTURE);
         for given in presets.into_iter().chain(others) {
             let taken = given.setting.take(self, &given.value);
             taken.map_err(|problem| ConfigError::bad_value(origin, &given.name, problem))?;
@@ -680,7 +680,7 @@ fn split_options(args: &[String]) -> Result<(Vec<GivenSetting>, Vec<String>), Co
             })?;
         let missing = || ConfigError::MissingValue { name: arg.clone() };
         let mut value = args.next().ok_or_else(missing)?.clone();
-        if setting.key == "lane_listen_endpoints" && !value.contains(' ') {
+        if setting.key() == "lane_listen_endpoints" && !value.contains(' ') {
             // TAO's spelling has the lane and the endpoint as two arguments.
             value = format!("{value} {}", args.next().ok_or_else(missing)?);
         }
@@ -707,9 +707,9 @@ fn environment(
         let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else {
             continue;
         };
-        let setting = SETTINGS.iter().find(|s| s.key.eq_ignore_ascii_case(key));
+        let setting = SETTINGS.iter().find(|s| s.key().eq_ignore_ascii_case(key));
         let setting = setting.ok_or_else(|| {
-            let mut keys = SETTINGS.iter().map(|s| s.key);
+            let mut keys = SETTINGS.iter().map(|s| s.key());
             similar::unknown("environment", ENVIRONMENT_PREFIX, key, &mut keys, |key| {
                 format!("{ENVIRONMENT_PREFIX}{}", key.to_ascii_uppercase())
             })
@@ -731,7 +731,7 @@ fn environment(
 
 /// The elements of a list; an endpoint may have the separator in it, before its options.
 fn elements<'v>(setting: &Setting, value: &'v str) -> Vec<&'v str> {
-    if !setting.key.ends_with("listen_endpoints") {
+    if !setting.key().ends_with("listen_endpoints") {
         return value.split(ENVIRONMENT_SEPARATOR).collect();
     }
     let mut elements = Vec::new();

@@ -93,8 +93,8 @@ pub(crate) enum NsCommand {
 /// The name server that a command calls.
 #[derive(Args, Debug)]
 pub(crate) struct ServerArguments {
-    /// The root context [default: the initial reference NameService, as -ORBInitRef gives it, or
-    /// else corbaloc::1.2@localhost:2809/NameService].
+    /// The root context. The default is the initial reference NameService, as -ORBInitRef gives it,
+    /// or else `corbaloc::1.2@localhost:2809/NameService`.
     #[arg(long, value_name = "REF")]
     pub(super) ns: Option<String>,
 

@@ -14,7 +14,7 @@ pub(super) fn print() {
 }
 
 /// Returns two lines for each option of this program: it with the form of its value, and its
-/// meaning with the default.
+/// meaning with the default. Without the feature `config-file` the meanings are left out.
 pub(super) fn list() -> String {
     let mut text = String::new();
     let mut config = OrbConfig::default();
@@ -55,7 +55,7 @@ fn describe(setting: &Setting, config: &mut OrbConfig, text: &mut String) {
             Ok(())
         }
         Apply::Text(_) => {
-            let (form, rest) = meaning.split_once(": ").unwrap_or_default();
+            let (form, rest) = meaning.split_once(": ").unwrap_or(("VALUE", meaning));
             meaning = rest;
             write!(text, "{form}")
         }

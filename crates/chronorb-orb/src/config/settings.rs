@@ -17,11 +17,10 @@ use crate::demux::Demultiplexing;
 #[cfg(feature = "access")]
 use crate::poa::ObjectKeySecret;
 
-/// One setting: its key, its texts, and the kind of its value.
+/// One setting: its texts, and the kind of its value.
 pub(super) struct Setting {
-    pub(super) key: &'static str,
-    /// The names of its option, separated by spaces, and after a line feed its line of help. They
-    /// are one text because each pointer takes 40 octets of a program.
+    /// A line each: its key; the names of its option, separated by spaces; its help. They are one
+    /// text because each pointer takes 40 octets of a program.
     texts: &'static str,
     /// The feature of the setting, if the program is built without it.
     pub(super) missing: Option<&'static MissingFeature>,
@@ -97,9 +96,18 @@ pub(super) struct MissingFeature {
 }
 
 impl Setting {
+    /// The key, as in a file.
+    pub(super) fn key(&self) -> &'static str {
+        self.line(0)
+    }
+
     /// The names of its option, separated by spaces.
     pub(super) fn options(&self) -> &'static str {
-        self.texts.split('\n').next().unwrap_or_default()
+        self.line(1)
+    }
+
+    fn line(&self, index: usize) -> &'static str {
+        self.texts.split('\n').nth(index).unwrap_or_default()
     }
 
     /// The first name of its option.
@@ -109,9 +117,9 @@ impl Setting {
 
     /// The line of `-ORBHelp`: for [`Apply::Text`] the form of the value and `: `, then the
     /// meaning; in brackets the default, if it is not a boolean or a number. Empty where the
-    /// program is built without the feature.
+    /// program is built without the feature, or without `config-file`.
     pub(super) fn help(&self) -> &'static str {
-        self.texts.split('\n').nth(1).unwrap_or_default()
+        self.line(2)
     }
 
     /// Parses a value and applies it, or refuses it.
@@ -129,7 +137,7 @@ impl Setting {
 /// of its value.
 macro_rules! settings {
     ($(
-        $key:expr, $options:literal, $help:literal
+        $key:literal, $options:literal, $help:literal
         $(, [$feature:tt, $without:expr])? => $apply:expr;
     )*) => {
         pub(super) const SETTINGS: &[Setting] = {
@@ -139,20 +147,33 @@ macro_rules! settings {
     };
 }
 
+/// The texts of a setting. Small programs have no lines of help.
+#[cfg(feature = "config-file")]
+macro_rules! texts {
+    ($key:literal, $options:literal, $help:literal) => {
+        concat!($key, "\n", $options, "\n", $help)
+    };
+}
+#[cfg(not(feature = "config-file"))]
+macro_rules! texts {
+    ($key:literal, $options:literal, $help:literal) => {
+        concat!($key, "\n", $options)
+    };
+}
+
 macro_rules! setting {
-    ($key:expr, $options:literal, $help:literal, $apply:expr) => {
+    ($key:literal, $options:literal, $help:literal, $apply:expr) => {
         Setting {
-            key: $key,
-            texts: concat!($options, "\n", $help),
+            texts: texts!($key, $options, $help),
             missing: None,
             apply: $apply,
         }
     };
-    ($key:expr, $options:literal, $help:literal, [$feature:tt, $without:expr], $apply:expr) => {{
+    ($key:literal, $options:literal, $help:literal, [$feature:tt, $without:expr], $apply:expr) => {{
         #[cfg(feature = $feature)]
-        const TEXTS: &str = concat!($options, "\n", $help);
+        const TEXTS: &str = texts!($key, $options, $help);
         #[cfg(not(feature = $feature))]
-        const TEXTS: &str = $options;
+        const TEXTS: &str = concat!($key, "\n", $options);
         #[cfg(feature = $feature)]
         const SETTING: (Option<&'static MissingFeature>, Apply) = (None, $apply);
         #[cfg(not(feature = $feature))]
@@ -164,7 +185,6 @@ macro_rules! setting {
             Apply::Text(nothing),
         );
         Setting {
-            key: $key,
             texts: TEXTS,
             missing: SETTING.0,
             apply: SETTING.1,
@@ -210,7 +230,7 @@ const MAX_PRIORITY: u64 = Priority::MAX.value() as u64;
 
 settings! {
     // Read before all others.
-    CONFIG_FILE, "-ORBConfigFile",
+    "config_file", "-ORBConfigFile",
         "FILE: a TOML file of settings", ["config-file", &[]] => Text(nothing);
     "orb_id", "-ORBId",
         "NAME: the name in thread names and messages [chronorb]" => Text(|config, text| {
@@ -407,7 +427,7 @@ settings! {
         "poa" => Collocation::ThroughPoa,
         "direct" => Collocation::Direct,
     }));
-    ARCHITECTURE, "-ORBArchitecture",
+    "architecture", "-ORBArchitecture",
         "NAME: settings of an architecture [real-time]" => Text(architecture::apply);
     "threadpool_strategy", "-ORBThreadpoolStrategy",
         "how threads of pools share work [leader-followers]" =>

@@ -234,7 +234,7 @@ impl Files for Disc {
         }
         let known = self.0.borrow().image.names.get(name).copied();
         if let Some(file) = known {
-            let mut file = DiscFile(self.clone(), file);
+            let file = DiscFile(self.clone(), file);
             file.change(Write::Truncate(0));
             return Ok(file);
         }
