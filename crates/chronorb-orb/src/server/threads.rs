@@ -90,7 +90,7 @@ pub(super) fn start_one(
         .scheduling(setup.scheduling)
         .stack_size(setup.stack_size)
         .prefault_stack(true)
-        .spawn(move || run(Worker::new(&for_core, &for_lane, watch), part));
+        .spawn(move || run(&for_core, &for_lane, watch, part));
     spawned.map(drop).map_err(|error| {
         lane.leave_one(core);
         no_thread(lane, &error)
@@ -110,28 +110,28 @@ fn no_thread(lane: &ServerLane, why: &dyn fmt::Display) -> SystemException {
     because(exception, format_args!("{name}: {detail}"))
 }
 
-fn run(mut worker: Worker, part: ThreadPart) {
-    let (core, lane) = (worker.core.clone(), worker.lane.clone());
-    set_lane_of_thread(&core, &lane.setup);
-    let _guard = ExitGuard(&core, &lane);
-    let watch = worker.watch.clone();
+fn run(core: &Arc<Core>, lane: &Arc<ServerLane>, watch: Arc<ThreadWatch>, part: ThreadPart) {
+    set_lane_of_thread(core, &lane.setup);
+    let _guard = ExitGuard(core, lane);
     watch.tid.store(thread_id(), Ordering::Relaxed);
-    lane.watch.enter(watch);
+    lane.watch.enter(watch.clone());
+    // After the thread is known to its lane, because touching the arena takes a while.
+    let mut worker = Worker::new(core, lane, watch);
     match (&lane.strategy, part) {
-        (_, ThreadPart::Acceptor) => accept_for_others(&worker, &lane),
+        (_, ThreadPart::Acceptor) => accept_for_others(&worker, lane),
         (_, ThreadPart::Connection(key)) => {
             worker.become_stayer();
-            worker.serve_connection(&lane, key);
+            worker.serve_connection(lane, key);
         }
         (LaneStrategy::Scheduled(scheduler), ThreadPart::Reader) => {
-            read_for_others(&mut worker, &lane, scheduler);
+            read_for_others(&mut worker, lane, scheduler);
         }
         (LaneStrategy::Scheduled(scheduler), part) => {
-            serve_as_member(&mut worker, &lane, scheduler, part);
+            serve_as_member(&mut worker, lane, scheduler, part);
         }
         (_, _) => {
             worker.become_stayer();
-            serve_as_leader(&mut worker, &lane);
+            serve_as_leader(&mut worker, lane);
         }
     }
     lane.watch.leave(&worker.watch);

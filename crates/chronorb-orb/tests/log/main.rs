@@ -397,7 +397,7 @@ fn the_setting_alone_gives_a_program_lines_on_standard_error() {
             .any(|l| parts.iter().all(|part| l.contains(part)))
     };
     assert!(
-        has(&["INFO", "started lane: 4 threads", "iiop://127.0.0.1:"]),
+        has(&["INFO", "started lane: 2 threads", "iiop://127.0.0.1:"]),
         "{lines:?}"
     );
     assert!(

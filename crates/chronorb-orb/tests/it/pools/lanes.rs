@@ -263,12 +263,6 @@ fn policies_that_contradict_each_other_are_named() {
         1,
         "no such lane"
     );
-    let propagated = Policy::PriorityModel(PriorityModel::ClientPropagated, corba(5));
-    assert_eq!(
-        index(make(&[Policy::Threadpool(pool), propagated])),
-        1,
-        "nor a lane for requests without a priority"
-    );
     assert_eq!(index(make(&[model(LOW), model(LOW)])), 1, "given twice");
     let other = self::orb();
     let elsewhere = other
