@@ -69,8 +69,8 @@ pub use locate::{
 pub use policies::{
     POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIORITY_MODEL,
     POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
-    POLICY_SERVER_PROTOCOL, Policies, PolicyValue, PriorityBandValue, PriorityModelValue,
-    ProtocolValue, TcpPropertiesValue,
+    POLICY_SERVER_PROTOCOL, POLICY_SYNC_SCOPE, Policies, PolicyValue, PriorityBandValue,
+    PriorityModelValue, ProtocolValue, TcpPropertiesValue,
 };
 pub use profile::{
     IiopProfile, PathProfile, TAG_DIOP, TAG_INTERNET_IOP, TAG_MULTIPLE_COMPONENTS, TAG_SHMIOP,

@@ -205,6 +205,10 @@ impl MessageProtocol for GiopLite {
         flags.is_some_and(|flags| flags & 3 == 3)
     }
 
+    fn response_at(self) -> Option<usize> {
+        Some(Self::HEADER_LEN)
+    }
+
     fn request_id_at(self) -> Option<usize> {
         Some(REQUEST_ID_AT)
     }

@@ -71,6 +71,23 @@ pub trait MessageProtocol: Copy + Into<Protocol> {
     /// flag.
     fn waits_for_target(self, request: &[u8]) -> bool;
 
+    /// Returns the position of a request's response flags; `None` for GIOP 1.0 and 1.1.
+    fn response_at(self) -> Option<usize>;
+
+    /// Whether the answer to a whole request is sent when the server has received it.
+    fn waits_for_server(self, request: &[u8]) -> bool {
+        let flags = self.response_at().and_then(|at| request.get(at));
+        flags.is_some_and(|flags| flags & 3 == 1)
+    }
+
+    /// Makes a request one without an answer. GIOP 1.0 and 1.1 are left as they are.
+    fn waive_answer(self, request: &mut [u8]) {
+        let flags = self.response_at().and_then(|at| request.get_mut(at));
+        if let Some(flags) = flags {
+            *flags &= !3;
+        }
+    }
+
     /// Returns the position of the request identifier, if it is the same in all messages.
     fn request_id_at(self) -> Option<usize>;
 
@@ -241,6 +258,10 @@ impl MessageProtocol for Protocol {
         with_each!(self, protocol => protocol.waits_for_target(request))
     }
 
+    fn response_at(self) -> Option<usize> {
+        with_each!(self, protocol => protocol.response_at())
+    }
+
     fn request_id_at(self) -> Option<usize> {
         with_each!(self, protocol => protocol.request_id_at())
     }
@@ -357,6 +378,10 @@ impl MessageProtocol for Version {
         // The flags follow the request identifier.
         let flags = request.get(HEADER_LEN + 4);
         self >= Self::V1_2 && flags.is_some_and(|flags| flags & 3 == 3)
+    }
+
+    fn response_at(self) -> Option<usize> {
+        (self >= Self::V1_2).then_some(HEADER_LEN + 4)
     }
 
     fn request_id_at(self) -> Option<usize> {

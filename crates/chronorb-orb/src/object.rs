@@ -354,10 +354,11 @@ impl Object {
         client::direct(&self.inner.core, key, scope, operation, upcall)
     }
 
-    /// Calls a oneway operation; returns when the transport has taken the request.
+    /// Calls a oneway operation; returns when the request has gone as far as the policy
+    /// [`ClientPolicy::SyncScope`] says, by default when the transport has taken it.
     ///
     /// # Errors
-    /// Those that occur before the request is sent.
+    /// Those that occur before that point.
     pub fn invoke_oneway(
         &self,
         operation: &Operation,

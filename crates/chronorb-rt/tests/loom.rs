@@ -464,7 +464,7 @@ fn what_found_no_seat_is_served_by_who_gives_one_back() {
         // Two threads with a request each, one permit, and room for one to wait.
         let other = {
             let (workers, served) = (Arc::clone(&workers), Arc::clone(&served));
-            thread::spawn(move || match workers.offer(0, 1, ()) {
+            thread::spawn(move || match workers.offer(0, 1, (), |_| ()) {
                 OfferOutcome::Permit(()) => serve_and_finish(&workers, &served),
                 OfferOutcome::Waits(evicted) => assert!(evicted.is_empty()),
                 OfferOutcome::Refused(()) => panic!("there is room for it"),
@@ -473,7 +473,7 @@ fn what_found_no_seat_is_served_by_who_gives_one_back() {
         if workers.try_begin() {
             serve_and_finish(&workers, &served);
         } else {
-            match workers.offer(0, 1, ()) {
+            match workers.offer(0, 1, (), |_| ()) {
                 OfferOutcome::Permit(()) => serve_and_finish(&workers, &served),
                 OfferOutcome::Waits(_) => {}
                 OfferOutcome::Refused(()) => panic!("the other one has the permit"),
@@ -573,7 +573,10 @@ fn a_lower_set_lends_its_permit_or_sees_what_waits() {
         };
         let mut assigned = low.try_begin().then_some(7);
         if assigned.is_none() {
-            assert!(matches!(high.offer(0, 1, 7), OfferOutcome::Waits(_)));
+            assert!(matches!(
+                high.offer(0, 1, 7, |_| ()),
+                OfferOutcome::Waits(_)
+            ));
             while assigned.is_none() && high.has_backlog() && low.try_begin() {
                 assigned = high.take();
                 if assigned.is_none() {
@@ -598,7 +601,7 @@ fn nothing_waits_in_a_set_that_is_closed() {
         assert!(workers.try_begin());
         let reader = {
             let workers = Arc::clone(&workers);
-            thread::spawn(move || match workers.offer(0, 1, 7) {
+            thread::spawn(move || match workers.offer(0, 1, 7, |_| ()) {
                 OfferOutcome::Waits(_) => None,
                 OfferOutcome::Permit(thing) | OfferOutcome::Refused(thing) => Some(thing),
             })

@@ -11,7 +11,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use chronorb_giop::{
-    AddressingDisposition, SystemException, SystemExceptionKind, Target, Version, minor,
+    AddressingDisposition, ResponseFlags, SystemException, SystemExceptionKind, Target, Version,
+    minor,
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
 
@@ -19,6 +20,7 @@ use super::attempt::{Destination, FORWARD_FORBIDDEN, may_move};
 use super::connection::{ChannelKind, ClientConnection, ConnectionKey, NoConnection, open};
 use super::request::{NumberHasher, PreparedHeaders};
 use super::route::{Carries, NoRoute, Route};
+use crate::call::Operation;
 use crate::core::Core;
 use crate::failure::because;
 use crate::object::Object;
@@ -26,7 +28,7 @@ use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
 use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE};
-use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, request_priority};
+use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, SyncScope, request_priority};
 
 /// The connection of a thread for requests to an object at one priority, and the form of these.
 pub(super) struct Binding {
@@ -47,6 +49,8 @@ pub(super) struct Binding {
     /// The generation of the ORB's policies that it was made with.
     policies: u64,
     pub(super) rebind: RebindMode,
+    /// The answers that oneway requests have.
+    pub(super) oneways: ResponseFlags,
 }
 
 impl Binding {
@@ -78,6 +82,16 @@ impl Binding {
             forwarded: self.forwarded,
             rebind: self.rebind,
             addressing: self.addressing.get(),
+        }
+    }
+
+    /// The answer that requests for an operation have.
+    #[inline]
+    pub(super) fn response(&self, operation: &Operation) -> ResponseFlags {
+        if operation.oneway {
+            self.oneways
+        } else {
+            ResponseFlags::SyncWithTarget
         }
     }
 
@@ -264,6 +278,14 @@ fn establish(
         .map_err(|none| unroutable(none, profile, key.priority))?;
     let connection = connect(&target, profile, (&route, key.kind), &effective, deadline)?;
     connection.begin_use(deadline);
+    let oneways = match effective.sync_scope {
+        // The members of a group do not answer.
+        #[cfg(feature = "miop")]
+        _ if target.group().is_some() => ResponseFlags::None,
+        SyncScope::None | SyncScope::WithTransport => ResponseFlags::None,
+        SyncScope::WithServer => ResponseFlags::SyncWithServer,
+        SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
+    };
     let binding = Rc::new(Binding {
         is_located: Cell::new(forwarded || !target.is_only_an_address()),
         connection,
@@ -275,6 +297,7 @@ fn establish(
         target,
         policies: generation,
         rebind: effective.rebind,
+        oneways,
     });
     if binding.rebind == RebindMode::NoReconnect {
         binding.connection.keep();

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use chronorb_cdr::{Arena, CdrError, Frame, TextForm};
 use chronorb_giop::{
-    CompletionStatus, MessageHeader, MessageType, SystemException, SystemExceptionKind, minor,
+    CompletionStatus, MessageHeader, MessageType, ResponseFlags, SystemException,
+    SystemExceptionKind, minor,
 };
 use chronorb_rt::Deadline;
 
@@ -49,7 +50,7 @@ pub(crate) fn invoke(
     }
 }
 
-/// Calls a oneway operation.
+/// Calls a oneway operation; waits for an answer if the policy wants one.
 pub(crate) fn invoke_oneway(
     object: &Object,
     scope: &mut Scope,
@@ -59,10 +60,18 @@ pub(crate) fn invoke_oneway(
     let mut call = Invocation::begin(object, BindingKey::of_calls)?;
     loop {
         let binding = call.bind(object)?;
-        match send_request(&binding, scope, operation, arguments, call.deadline) {
-            Ok(_) => return Ok(()),
-            Err(failure) => call.on_outcome(object, &binding, Err(failure))?,
+        let outcome = match binding.oneways {
+            ResponseFlags::None => {
+                match send_request(&binding, scope, operation, arguments, call.deadline) {
+                    Ok(_) => return Ok(()),
+                    Err(failure) => Err(failure),
+                }
+            }
+            _ => exchange(&binding, scope, operation, arguments, call.limits()),
         };
+        if call.on_outcome(object, &binding, outcome)?.is_some() {
+            return Ok(());
+        }
     }
 }
 
@@ -350,7 +359,9 @@ fn send_request(
             let mut encoder = encoder(binding, frame);
             gathering.send_gathered(&mut encoder, body_start, total, arguments, deadline)?;
         }
-        _ if operation.oneway => connection.send(frame, deadline)?,
+        _ if binding.response(operation) == ResponseFlags::None => {
+            connection.send(frame, deadline)?
+        }
         _ => connection.send_for_reply(request_id, frame, deadline)?,
     }
     Ok(request_id)

@@ -36,11 +36,12 @@ pub(super) fn marshal(
 ) -> Result<(usize, usize), SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
+    let response = binding.response(operation);
     let may_be_kept =
         binding.version >= Version::V1_2 && binding.addressing.get() == AddressingDisposition::Key;
     // After oneways, which have no reply, all requests of a connection may announce.
-    let prepared = if may_be_kept && (!announces || operation.oneway) {
-        let form = HeaderForm::of(connection, announces);
+    let prepared = if may_be_kept && (!announces || response == ResponseFlags::None) {
+        let form = HeaderForm::of(connection, announces, response);
         let headers = &binding.prepared;
         headers.write(operation, form, request_id, frame)?
     } else {
@@ -77,9 +78,10 @@ fn prepare_header(
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
+    let response = binding.response(operation);
     let keep = |announces, frame: &mut Frame| {
         let header_end = write_header(binding, frame, operation, request_id, announces)?;
-        let form = HeaderForm::of(connection, announces);
+        let form = HeaderForm::of(connection, announces, response);
         binding.prepared.keep(operation, form, frame, header_end);
         Ok(header_end)
     };
@@ -90,7 +92,7 @@ fn prepare_header(
             return Ok(header_end);
         }
     }
-    if may_be_kept && operation.oneway {
+    if may_be_kept && response == ResponseFlags::None {
         return keep(announces, frame);
     }
     write_header(binding, frame, operation, request_id, announces)
@@ -164,11 +166,7 @@ fn write_header(
     }
     let header = RequestHeader {
         request_id,
-        response: if operation.oneway {
-            ResponseFlags::None
-        } else {
-            ResponseFlags::SyncWithTarget
-        },
+        response: binding.response(operation),
         target: binding.target()?,
         operation: operation.name.as_bytes(),
         contexts: &list[..count],
@@ -315,16 +313,19 @@ struct HeaderForm {
     is_lite: bool,
     announces: bool,
     proposes: bool,
+    /// One name can belong to calls with different answers.
+    response: ResponseFlags,
 }
 
 impl HeaderForm {
     #[inline]
-    fn of(connection: &ClientConnection, announces: bool) -> Self {
+    fn of(connection: &ClientConnection, announces: bool, response: ResponseFlags) -> Self {
         let link = connection.link();
         Self {
             is_lite: link.speaks_lite(),
             announces,
             proposes: announces && link.proposes_lite(),
+            response,
         }
     }
 }
@@ -430,16 +431,12 @@ impl PreparedHeaders {
 #[inline]
 fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
     let name = operation.name;
-    // One name can belong to a call with a reply and to one without.
-    let flags = [
-        operation.oneway,
-        form.is_lite,
-        form.announces,
-        form.proposes,
-    ];
+    let flags = [form.is_lite, form.announces, form.proposes];
     let flags = flags.into_iter().enumerate();
-    let flags = flags.fold(0, |all, (bit, flag)| all | usize::from(flag) << bit);
-    (name.as_ptr().addr(), name.len() * 16 + flags)
+    let flags = flags.fold(form.response as usize, |all, (bit, flag)| {
+        all | usize::from(flag) << (bit + 2)
+    });
+    (name.as_ptr().addr(), name.len() * 32 + flags)
 }
 
 /// A hasher of few numbers that are distinct already: one multiplication spreads each.

@@ -46,7 +46,7 @@ pub use mutex::{MutexNotFound, RtMutex, RtMutexGuard};
 pub use policies::{
     BandsError, ClientPolicy, ClientPolicyKind, NetworkPriority, PolicyCurrent, PolicyManager,
     PriorityBand, PriorityBands, Protocol, Protocols, ProtocolsError, RebindMode, SetOverride,
-    TcpProtocolProperties, UnixDomainProtocolProperties, UserDatagramProtocolProperties,
+    SyncScope, TcpProtocolProperties, UnixDomainProtocolProperties, UserDatagramProtocolProperties,
 };
 pub use priority::{
     ContinuousMapping, DirectMapping, LinearMapping, MappingKind, NativePriority, Priority,

@@ -157,6 +157,36 @@ impl Context<'_> {
         })
     }
 
+    /// Writes the answer to a client that waits for the server but not for the servant. Returns
+    /// `false` if the thread that dispatches the request has to answer, because its POA is not
+    /// active.
+    #[cold]
+    pub(super) fn acknowledge(&mut self, message: MessageHeader) -> bool {
+        let mut d = message.decoder(self.request, self.arena);
+        let Ok(header) = RequestHeader::decode(&mut d, message.protocol) else {
+            return false;
+        };
+        let Some(key) = named_object(&header.target) else {
+            return false;
+        };
+        let _reading = epoch::enter();
+        if self.core.poas.find(self.core.incarnation, &key).is_none() {
+            return false;
+        }
+        let agreed: &[ServiceContext<'_>] = if agree_to_lite(self.core, self.at.connection, &header)
+        {
+            &[AGREED]
+        } else {
+            &[]
+        };
+        let text = self.at.connection.text(message.version());
+        let id = header.request_id;
+        let mut reply = ReplyWriter::new(self.reply, message.protocol, id, text, agreed);
+        let written = reply.normal().is_ok();
+        reply.finish();
+        written
+    }
+
     /// Answers a request with an exception, without serving it.
     pub(super) fn refuse(
         &mut self,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chronorb_cdr::Frame;
-use chronorb_giop::{HeaderPlaces, MessageHeader};
+use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol};
 use chronorb_rt::{Deadline, Key};
 
 use super::connection::WorkGuard;
@@ -147,6 +147,14 @@ impl QueuedRequest {
         let mut request = parked.request;
         request.waited = Some((parked.ticket, parked.until));
         request
+    }
+
+    /// Makes it one without an answer, because it has been answered.
+    #[cold]
+    pub(super) fn waive_answer(&mut self) {
+        let protocol = self.header.protocol;
+        protocol.waive_answer(self.message.as_mut_slice());
+        self.places = None;
     }
 
     /// The lane that it is served for: the one that has read it, or one that this lane serves.

@@ -251,15 +251,18 @@ impl PoolScheduler {
         }
     }
 
-    /// Buffers a request without a permit. A request for which there is no room, or which is
-    /// evicted for this one, comes back to be refused.
+    /// Buffers a request without a permit, which `on_wait` changes when it gets its place. A
+    /// request for which there is no room, or which is evicted for this one, comes back to be
+    /// refused.
     pub(super) fn buffer(
         &self,
         request: QueuedRequest,
         priority: Option<Priority>,
+        on_wait: impl FnOnce(&mut QueuedRequest),
     ) -> OfferOutcome<QueuedRequest> {
         let (lane, octets) = (request.lane().index(), request.message.len());
-        match self.workers(lane).offer(rank(priority), octets, request) {
+        let workers = self.workers(lane);
+        match workers.offer(rank(priority), octets, request, on_wait) {
             // A permit was free after all.
             OfferOutcome::Permit(request) => {
                 OfferOutcome::Permit(request.grant(DispatchPermit::of(lane)))

@@ -449,14 +449,10 @@ impl Worker {
         may
     }
 
+    /// The message in the frame, from this connection, with the resources of the thread.
     #[inline]
-    fn handle_with(
-        &mut self,
-        at: At<'_>,
-        handle: impl FnOnce(&mut dispatch::Context<'_>) -> Result<MessageOutcome, End>,
-    ) -> Result<MessageOutcome, End> {
-        self.arena.reset();
-        let mut context = dispatch::Context {
+    fn context<'w>(&'w mut self, at: At<'w>) -> dispatch::Context<'w> {
+        dispatch::Context {
             core: &self.core,
             host: &self.host,
             at,
@@ -464,8 +460,17 @@ impl Worker {
             request: &mut self.request,
             reply: &mut self.reply,
             thread: &self.thread,
-        };
-        let handled = handle(&mut context)?;
+        }
+    }
+
+    #[inline]
+    fn handle_with(
+        &mut self,
+        at: At<'_>,
+        handle: impl FnOnce(&mut dispatch::Context<'_>) -> Result<MessageOutcome, End>,
+    ) -> Result<MessageOutcome, End> {
+        self.arena.reset();
+        let handled = handle(&mut self.context(at))?;
         if matches!(handled, MessageOutcome::Answered) {
             #[cfg(feature = "diop")]
             if !at.connection.is_proved() && !self.may_answer_unproved(at) {

@@ -69,6 +69,7 @@ mod pools {
     mod stages;
     mod staying;
     mod stress;
+    mod sync_scope;
     mod thread_per_connection;
     mod threads;
     #[cfg(feature = "baselines")]

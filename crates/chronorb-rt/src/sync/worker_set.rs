@@ -140,8 +140,15 @@ impl<T> WorkerSet<T> {
     }
 
     /// Puts an item for which there was no permit into the backlog. Greater ranks are more urgent;
-    /// items of equal rank are processed in order.
-    pub fn offer(&self, rank: i32, octets: usize, thing: T) -> OfferOutcome<T> {
+    /// items of equal rank are processed in order. An item that is about to wait is changed by
+    /// `on_wait`, before another thread can take it.
+    pub fn offer(
+        &self,
+        rank: i32,
+        octets: usize,
+        mut thing: T,
+        on_wait: impl FnOnce(&mut T),
+    ) -> OfferOutcome<T> {
         let mut queue = self.queue.lock();
         let mut evicted = if queue.closed {
             None
@@ -162,6 +169,7 @@ impl<T> WorkerSet<T> {
             };
             let out = less_urgent.len() as u64 * WAITING;
             if self.exchange(permits, permits + WAITING - out).is_ok() {
+                on_wait(&mut thing);
                 queue.backlog.push(rank, octets, thing);
                 return OfferOutcome::Waits(evicted.take().unwrap_or_default());
             }
@@ -591,8 +599,8 @@ mod tests {
     fn what_waits_gets_the_seat_that_is_given_back_the_most_urgent_first() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin() && !workers.try_begin());
-        assert!(waits(workers.offer(1, 1, "low")).is_empty());
-        assert!(waits(workers.offer(2, 1, "high")).is_empty());
+        assert!(waits(workers.offer(1, 1, "low", |_| ())).is_empty());
+        assert!(waits(workers.offer(2, 1, "high", |_| ())).is_empty());
         assert_eq!(workers.finish(), Some("high"));
         assert_eq!(workers.finish(), Some("low"));
         assert_eq!(workers.finish(), None);
@@ -603,8 +611,8 @@ mod tests {
     fn equals_are_served_in_order() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin());
-        waits(workers.offer(1, 1, "first"));
-        waits(workers.offer(1, 1, "second"));
+        waits(workers.offer(1, 1, "first", |_| ()));
+        waits(workers.offer(1, 1, "second", |_| ()));
         assert_eq!(workers.finish(), Some("first"));
     }
 
@@ -612,14 +620,14 @@ mod tests {
     fn things_and_octets_are_bounded() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin());
-        waits(workers.offer(0, 60, 'a'));
+        waits(workers.offer(0, 60, 'a', |_| ()));
         assert!(matches!(
-            workers.offer(0, 41, 'b'),
+            workers.offer(0, 41, 'b', |_| ()),
             OfferOutcome::Refused('b')
         ));
-        waits(workers.offer(0, 40, 'c'));
+        waits(workers.offer(0, 40, 'c', |_| ()));
         assert!(matches!(
-            workers.offer(0, 0, 'd'),
+            workers.offer(0, 0, 'd', |_| ()),
             OfferOutcome::Refused('d')
         ));
         assert_eq!(workers.counts(), (1, 0, 2));
@@ -629,12 +637,12 @@ mod tests {
     fn what_is_more_urgent_takes_the_room_of_what_is_less() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin());
-        waits(workers.offer(1, 60, "old"));
-        waits(workers.offer(1, 40, "young"));
-        assert_eq!(waits(workers.offer(2, 30, "urgent")), ["young"]);
+        waits(workers.offer(1, 60, "old", |_| ()));
+        waits(workers.offer(1, 40, "young", |_| ()));
+        assert_eq!(waits(workers.offer(2, 30, "urgent", |_| ())), ["young"]);
         // One eviction would not make enough room here, and two would not either.
         assert!(matches!(
-            workers.offer(2, 90, "great"),
+            workers.offer(2, 90, "great", |_| ()),
             OfferOutcome::Refused(_)
         ));
         assert_eq!(workers.finish(), Some("urgent"));
@@ -645,10 +653,10 @@ mod tests {
     fn a_closed_set_gives_back_what_waits_and_takes_nothing() {
         let workers = WorkerSet::new(1, 1, 1, ROOM);
         assert!(workers.try_begin());
-        waits(workers.offer(0, 1, 'a'));
+        waits(workers.offer(0, 1, 'a', |_| ()));
         assert_eq!(workers.close(), ['a']);
         assert!(matches!(
-            workers.offer(0, 1, 'b'),
+            workers.offer(0, 1, 'b', |_| ()),
             OfferOutcome::Refused('b')
         ));
         assert_eq!(workers.finish(), None);

@@ -2,7 +2,9 @@
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols, RebindMode};
+use super::{
+    ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols, RebindMode, SyncScope,
+};
 use crate::profile::Profile;
 
 /// The policies in effect for a call by a reference.
@@ -14,6 +16,7 @@ pub(crate) struct Effective {
     /// The permitted protocols; any, if none is named.
     pub(crate) protocols: Option<Protocols>,
     pub(crate) rebind: RebindMode,
+    pub(crate) sync_scope: SyncScope,
 }
 
 impl Effective {
@@ -52,6 +55,7 @@ impl Effective {
                 bands: bands.cloned(),
                 protocols: protocols.cloned(),
                 rebind: client.rebind_mode(),
+                sync_scope: client.sync_scope.unwrap_or_default(),
             })
         } else {
             Err(inconsistent)

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use chronorb_giop::{
     POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
-    POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
+    POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_SYNC_SCOPE,
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
@@ -52,6 +52,30 @@ pub enum ClientPolicy {
     /// The steps that a call may take on its own when its object has moved, or its connection has
     /// ended (CORBA Messaging, `RebindPolicy`).
     Rebind(RebindMode),
+    /// The point that a oneway request must reach before its call returns (CORBA Messaging,
+    /// `SyncScopePolicy`).
+    SyncScope(SyncScope),
+}
+
+/// The point that a oneway request must reach before its call returns (`Messaging::SyncScope`).
+///
+/// The exceptions that occur before that point are raised by the call, and locations are followed.
+/// GIOP 1.0 and 1.1 have no [`WithServer`](Self::WithServer): their servers answer after the
+/// operation.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum SyncScope {
+    /// None: the request may be kept in the client. This ORB sends it at once, as with
+    /// [`WithTransport`](Self::WithTransport).
+    None,
+    /// The transport of the client.
+    #[default]
+    WithTransport,
+    /// The server: the request has a thread, or a place in a buffer. A full buffer is `TRANSIENT`.
+    /// The server may lose the request afterwards, for example to a more urgent one that needs its
+    /// place.
+    WithServer,
+    /// The end of the operation: system exceptions of the servant are raised too.
+    WithTarget,
 }
 
 /// The steps that a call may take on its own when its object has moved, or its connection has ended
@@ -85,6 +109,8 @@ pub enum ClientPolicyKind {
     RelativeRoundtripTimeout,
     /// [`ClientPolicy::Rebind`]
     Rebind,
+    /// [`ClientPolicy::SyncScope`]
+    SyncScope,
 }
 
 impl ClientPolicy {
@@ -96,18 +122,20 @@ impl ClientPolicy {
             Self::ClientProtocol(_) => ClientPolicyKind::ClientProtocol,
             Self::RelativeRoundtripTimeout(_) => ClientPolicyKind::RelativeRoundtripTimeout,
             Self::Rebind(_) => ClientPolicyKind::Rebind,
+            Self::SyncScope(_) => ClientPolicyKind::SyncScope,
         }
     }
 }
 
 impl ClientPolicyKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::PrivateConnection,
         Self::PriorityBandedConnection,
         Self::ClientProtocol,
         Self::RelativeRoundtripTimeout,
         Self::Rebind,
+        Self::SyncScope,
     ];
 
     /// The standard's number of it (`CORBA::PolicyType`).
@@ -118,6 +146,7 @@ impl ClientPolicyKind {
             Self::ClientProtocol => POLICY_CLIENT_PROTOCOL,
             Self::RelativeRoundtripTimeout => POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
             Self::Rebind => POLICY_REBIND,
+            Self::SyncScope => POLICY_SYNC_SCOPE,
         }
     }
 }

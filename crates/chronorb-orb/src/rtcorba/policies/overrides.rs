@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode};
+use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode, SyncScope};
 
 /// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,6 +23,7 @@ pub(crate) struct Overrides {
     pub(super) protocols: Option<Protocols>,
     pub(super) time_out: Option<Duration>,
     pub(super) rebind: Option<RebindMode>,
+    pub(super) sync_scope: Option<SyncScope>,
 }
 
 impl Overrides {
@@ -46,6 +47,7 @@ impl Overrides {
                 self.time_out.map(ClientPolicy::RelativeRoundtripTimeout)
             }
             ClientPolicyKind::Rebind => self.rebind.map(ClientPolicy::Rebind),
+            ClientPolicyKind::SyncScope => self.sync_scope.map(ClientPolicy::SyncScope),
         }
     }
 
@@ -82,6 +84,7 @@ impl Overrides {
                 ClientPolicy::ClientProtocol(protocols) => changed.protocols = Some(protocols),
                 ClientPolicy::RelativeRoundtripTimeout(time) => changed.time_out = Some(time),
                 ClientPolicy::Rebind(mode) => changed.rebind = Some(mode),
+                ClientPolicy::SyncScope(scope) => changed.sync_scope = Some(scope),
             }
         }
         Ok(changed)
@@ -109,6 +112,7 @@ impl Overrides {
         self.protocols = self.protocols.or_else(|| outer.protocols.clone());
         self.time_out = self.time_out.or(outer.time_out);
         self.rebind = self.rebind.or(outer.rebind);
+        self.sync_scope = self.sync_scope.or(outer.sync_scope);
         self
     }
 }

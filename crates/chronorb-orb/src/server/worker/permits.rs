@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use chronorb_giop::{HeaderPlaces, MessageHeader, MessageType};
-use chronorb_rt::{OfferOutcome, WakeReason, set_current};
+use chronorb_giop::{HeaderPlaces, MessageHeader, MessageProtocol, MessageType};
+use chronorb_rt::{Key, OfferOutcome, WakeReason, set_current};
 use chronorb_transport::Event;
 
 use super::{Worker, thread_of};
@@ -205,21 +205,68 @@ impl Worker {
         }
     }
 
-    /// Lets a request wait for a permit in the backlog of its lane.
-    fn offer(&mut self, scheduler: &PoolScheduler, request: QueuedRequest, rank: Option<Priority>) {
+    /// Lets a request wait for a permit in the backlog of its lane. If its client waits for the
+    /// server only, it is answered as soon as the request has its place.
+    fn offer(
+        &mut self,
+        scheduler: &PoolScheduler,
+        mut request: QueuedRequest,
+        rank: Option<Priority>,
+    ) {
         let lane = request.lane().clone();
-        match scheduler.buffer(request, rank) {
+        let answer_to = self.acknowledge(&mut request);
+        let on_wait = |request: &mut QueuedRequest| {
+            if answer_to.is_some() {
+                request.waive_answer();
+            }
+        };
+        match scheduler.buffer(request, rank, on_wait) {
             OfferOutcome::Permit(mut request) if scheduler.strategy.readers_dispatch() => {
                 self.permit = request.permit.take();
                 drop(self.complete(request, None));
             }
             OfferOutcome::Permit(request) => scheduler.assign(request),
             OfferOutcome::Waits(evicted) => {
+                if let Some((entrance, key)) = answer_to
+                    && let Some(connection) = entrance.connections.get(key)
+                {
+                    // If the client is gone, its connection ends by itself.
+                    let _ = At::new(&entrance, &connection, key).send(self.reply.as_slice());
+                }
                 lane.watch.buffered.fetch_add(1, Ordering::Relaxed);
                 evicted.into_iter().for_each(|less| self.turn_away(less));
             }
             OfferOutcome::Refused(request) => self.turn_away(request),
         }
+    }
+
+    /// Writes the answer to a request whose client waits for the server only. Returns the lane and
+    /// the connection of the client; `None` if there is no answer before the request is dispatched.
+    fn acknowledge(&mut self, request: &mut QueuedRequest) -> Option<(Arc<ServerLane>, Key)> {
+        let header = request.header;
+        let protocol = header.protocol;
+        if header.kind != MessageType::Request
+            || !protocol.waits_for_server(request.message.as_slice())
+        {
+            return None;
+        }
+        let (lane, key) = (request.work.entrance.clone(), request.work.connection);
+        let connection = lane.connections.get(key)?;
+        #[cfg(feature = "miop")]
+        if connection.many_peers {
+            return None;
+        }
+        #[cfg(feature = "diop")]
+        if !connection.is_proved() {
+            return None;
+        }
+        std::mem::swap(&mut self.request, &mut request.message);
+        self.arena.reset();
+        let at = At::new(&lane, &connection, key);
+        let is_written = self.context(at).acknowledge(header);
+        std::mem::swap(&mut self.request, &mut request.message);
+        drop(connection);
+        is_written.then_some((lane, key))
     }
 
     /// Tells the client of a request that there is no room for it.

@@ -4,7 +4,7 @@
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
     ClientPolicy, ClientPolicyKind, NetworkPriority, Protocol, Protocols, RebindMode, SetOverride,
-    TcpProtocolProperties,
+    SyncScope as Scope, TcpProtocolProperties,
 };
 use chronorb_orb::{Object, SystemException, SystemExceptionKind};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use ClientPolicyKind::{
     ClientProtocol, PriorityBandedConnection, PrivateConnection, Rebind, RelativeRoundtripTimeout,
+    SyncScope,
 };
 
 use crate::support::adapters::{ask, omg, site, waiter};
@@ -35,6 +36,11 @@ fn numbered(kind: ClientPolicyKind, number: u32) -> ClientPolicy {
             1 => RebindMode::NoRebind,
             2 => RebindMode::NoReconnect,
             _ => RebindMode::Transparent,
+        }),
+        SyncScope => ClientPolicy::SyncScope(match number {
+            1 => Scope::None,
+            2 => Scope::WithServer,
+            _ => Scope::WithTarget,
         }),
         other => panic!("{other:?} is new"),
     }
