@@ -11,7 +11,7 @@ pub enum Unit {
     Count,
     /// A number of bytes.
     Bytes,
-    /// A number of hundredths.
+    /// A percentage.
     Percent,
     /// A ratio or another number without a unit.
     Number,
