@@ -234,8 +234,8 @@ const ORDINARY: &str = "All threads had ordinary scheduling, so other programs h
 const ONE_CPU: &str = "There is one CPU: client and server share it, and the time is that of both.";
 const LEAD: &str = "The same requests, served by a thread pool of Leader/Followers, where the \
                     thread that reads a request serves it, and by one of Half-Sync/Half-Async, \
-                    where one thread reads and hands requests off: with one to six threads, and with \
-                    five amounts of work. Also tests of what Real-time CORBA guarantees.";
+                    where one thread reads and hands requests off: with one to six threads, and \
+                    with five amounts of work. Also tests of what Real-time CORBA guarantees.";
 
 #[cfg(test)]
 mod tests {
