@@ -3,8 +3,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use chronorb_rio::class::{ClassId, Rule, Rules, Verdict};
 use chronorb_rio::frame::{Headers, checksum};
 
-/// Reads `data` as a frame that an interface hears, and has rules say where it goes. Positions lie
-/// in the frame, a header that is written again is the same, and checksums that are made are right.
+/// Parses `data` as a received Ethernet frame and classifies it by rules. Asserts that all offsets
+/// lie in the frame, that the Ethernet header is written as it was read, and that computed
+/// checksums are accepted.
 pub fn rio_frame(data: &[u8]) {
     let Ok(headers) = Headers::read(data) else {
         return;

@@ -444,7 +444,8 @@ impl<'a> Decoder<'a> {
         self.rest.get(..n)
     }
 
-    /// Returns the padding before `n` octets, which may require crossing a joint.
+    /// Returns the padding before the next `n` octets. Enters the next fragment first if they are
+    /// there.
     #[inline]
     fn padding_or_joint(&mut self, align: usize, n: usize) -> Result<usize, CdrError> {
         let padding = self.padding(align);

@@ -84,7 +84,7 @@ pub(crate) enum Command {
         shell: Shell,
     },
 
-    /// Write the manual pages of all commands, for packages.
+    /// Write the manual pages of all commands to a directory, for packages.
     #[command(hide = true)]
     ManPages {
         /// The directory; it is created if it is missing.

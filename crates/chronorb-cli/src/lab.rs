@@ -98,9 +98,9 @@ pub(crate) enum LabCommand {
     /// SCHED_DEADLINE, on an idle machine and beside threads that compute and do I/O; pinned and
     /// free, with memory locked and not. Also: the cost of real-time throttling, the cost of a
     /// context switch and their number for a request, the rest of a CPU that the ORB leaves, and
-    /// four clients at four rates. Ends with tables, the papers' figures beside ours, the claims
-    /// with their verdicts, and a report with plots. Takes about five minutes, with --short about
-    /// one, and all processors.
+    /// four clients at four rates. Ends with tables, the papers' figures beside the measured
+    /// ones, the claims with their verdicts, and a report with plots. Takes about five minutes,
+    /// with --short about one, and all processors.
     #[command(after_help = OS_EXAMPLES)]
     Os(ExperimentArguments),
 
@@ -138,8 +138,8 @@ pub(crate) enum LabCommand {
     /// Middleware": the cost of scheduled processing (e10), echoes beside bulk traffic that keeps
     /// the receiver busy (e11), guarantees and limits of bandwidth (e12), and calls of the ORB with
     /// and without RIO below it (e13), beside the kernel's own stack. Ends with tables, the paper's
-    /// figures beside ours, its claims with their verdicts, and a report with plots. Takes about a
-    /// quarter of an hour, with --short two minutes, root, and two processors.
+    /// figures beside the measured ones, its claims with their verdicts, and a report with plots.
+    /// Takes about a quarter of an hour, with --short two minutes, root, and two processors.
     #[command(after_help = RIO_EXAMPLES)]
     Rio(RioArguments),
 
@@ -189,8 +189,8 @@ pub(crate) enum LabCommand {
     /// octets copied by the ORB and by the kernel. Then does so for ten clients at a time, one of
     /// high priority and nine of low, by the architecture of client and server, and finds out how
     /// the time is spent: synchronisation, I/O, protocol, application. Ends with tables, the
-    /// papers' figures beside ours, the budgets with their verdicts, and a report with plots. Takes
-    /// less than a minute.
+    /// papers' figures beside the measured ones, the budgets with their verdicts, and a report with
+    /// plots. Takes less than a minute.
     #[command(after_help = WHITEBOX_EXAMPLES)]
     Whitebox(WhiteboxArguments),
 }
@@ -324,12 +324,12 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     figures: Vec<String>,
 
-    /// List the figures that changed by more than this number of hundredths.
+    /// List the figures that changed by more than this percentage.
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent)]
     threshold: f64,
 
     /// Fail, with exit status 1, if a time or an amount of memory grew, or a rate fell, by more
-    /// than this number of hundredths.
+    /// than this percentage.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     fail_if_worse: Option<f64>,
 }
@@ -348,7 +348,7 @@ impl CompareArguments {
     }
 }
 
-/// Parses a number of hundredths: not negative, and finite.
+/// Parses a percentage: not negative, and finite.
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse() {
         Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent),

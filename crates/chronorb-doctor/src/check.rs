@@ -46,7 +46,7 @@ impl State {
         }
     }
 
-    /// A state that a file names. The text is its only word.
+    /// Creates a state from the text of a file, which is both its name and its only word.
     pub(crate) fn told(path: &str, text: &str) -> Self {
         Self {
             path: path.to_owned(),

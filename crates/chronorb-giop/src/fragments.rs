@@ -78,17 +78,17 @@ pub enum FragmentError {
     /// A fragment belongs to no message.
     #[error("the fragment belongs to no message")]
     Unexpected,
-    /// A message in parts starts while one of the same request id, or in GIOP
-    /// 1.1 any, is not whole.
+    /// A fragmented message starts before the last one is complete: the last one of the same
+    /// request id, or in GIOP 1.1 of the connection.
     #[error("a message in fragments starts before the last one is whole")]
     AlreadyOpen,
     /// A fragment has another version or byte order than its message.
     #[error("the fragment has another version or byte order than its message")]
     Inconsistent,
-    /// More messages are in parts than the limit allows.
+    /// More fragmented messages are incomplete at a time than the limit allows.
     #[error("too many messages are in fragments at a time")]
     TooMany,
-    /// The message is greater than the limit allows.
+    /// The message is larger than the limit allows.
     #[error("the message in fragments is greater than the limit")]
     TooLarge,
     /// There is no memory for the message.

@@ -91,7 +91,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A file without macros, conditions and includes.
+/// An IDL file after the preprocessor: macros, conditions and includes are resolved.
 #[derive(Clone, Debug)]
 pub struct PreprocessedSource {
     /// The text of the file and of all that it includes. Line markers (`# 12 "file.idl"`) give the

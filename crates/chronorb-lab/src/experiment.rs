@@ -17,7 +17,8 @@ use crate::report::folder;
 
 /// An experiment of the laboratory.
 pub trait Experiment {
-    /// The name on the command line, in figures and in the names of files.
+    /// The name of the experiment: its command, the field `experiment` of its JSON, and the name of
+    /// its files.
     const NAME: &'static str;
 
     /// The subject in a few words, for people.

@@ -7,7 +7,7 @@ use chronorb::prelude::*;
 use chronorb_naming::idl::cos_naming::{NameComponent, NamingContext};
 use chronorb_naming::{Limits, NameServer, bind_for_life};
 
-/// The time for which the binding stays if the program crashes.
+/// The lease of the binding: the server removes it this long after the program has crashed.
 const TIME_TO_LIVE: Duration = Duration::from_secs(30);
 
 fn main() -> Result<(), Box<dyn Error>> {

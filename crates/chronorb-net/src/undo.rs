@@ -26,7 +26,7 @@ pub enum Undo {
     Name {
         /// The name.
         name: String,
-        /// The number of the namespace's node, which no other has as long as it is there.
+        /// The inode number of the namespace, unique while the namespace exists.
         inode: u64,
     },
     /// An interface of the network namespace has a queueing discipline.

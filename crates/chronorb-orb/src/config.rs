@@ -81,12 +81,12 @@ pub struct OrbConfig {
     /// The network interface and the parameters of the real-time I/O subsystem, which carries IIOP.
     #[cfg(feature = "riop")]
     pub rio: RioSettings,
-    /// `-ORBServerTransportRule RULE`: which peers may connect, in order; everybody where there is
-    /// no rule.
+    /// `-ORBServerTransportRule RULE`: the peers that may connect; the first rule that matches
+    /// decides. Without a rule all may.
     #[cfg(feature = "access")]
     pub server_transport_rules: TransportRules,
-    /// `-ORBClientTransportRule RULE`: to which servers this program may connect, in order; to all
-    /// where there is no rule.
+    /// `-ORBClientTransportRule RULE`: the servers that this program may connect to; the first rule
+    /// that matches decides. Without a rule it may connect to all.
     #[cfg(feature = "access")]
     pub client_transport_rules: TransportRules,
     /// `-ORBProfile`: the requirements on other settings.

@@ -87,7 +87,9 @@ impl Axis {
             Scale::Linear => {
                 let (least, most) = ends(&mut values.chain([0.0]));
                 let step = step(most - least);
-                let (bottom, top) = ((least / step).floor() * step, (most / step).ceil() * step);
+                // A sum of shares may exceed 100 % by an error of rounding.
+                let bottom = (least / step + ROUNDING).floor() * step;
+                let top = (most / step - ROUNDING).ceil() * step;
                 (bottom, top.max(bottom + step))
             }
             Scale::Logarithmic => {
@@ -330,6 +332,8 @@ fn wrapped(text: &str, room: f64, index: usize) -> Vec<String> {
 const MOST_LINES: usize = 3;
 /// The width of a character of the text beside axes.
 const CHARACTER: f64 = 6.6;
+/// The part of a step that a value may exceed a mark by.
+const ROUNDING: f64 = 1e-6;
 
 #[cfg(test)]
 mod tests {
@@ -353,6 +357,8 @@ mod tests {
             texts(&linear, &[-3.0, 3.0]),
             ["-3 %", "-2 %", "-1 %", "0 %", "1 %", "2 %", "3 %"]
         );
+        let whole = texts(&linear, &[100.0 + 1e-12]);
+        assert_eq!(whole.last().map(String::as_str), Some("100 %"));
         assert_eq!(texts(&linear, &[]).len(), 6);
         assert_eq!([0.3, 1.0, 700.0].map(below), [0.2, 1.0, 500.0]);
         assert_eq!([-0.3, -1.0, -700.0].map(below), [-0.5, -1.0, -1_000.0]);

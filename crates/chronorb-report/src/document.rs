@@ -204,7 +204,10 @@ impl Document {
         });
         let items: Vec<String> = (1..)
             .zip(headings)
-            .map(|(at, heading)| format!("<li><a href=\"#s{at}\">{}</a></li>\n", escape(heading)))
+            .map(|(at, heading)| {
+                let entry = escape(contents_entry(heading));
+                format!("<li><a href=\"#s{at}\">{entry}</a></li>\n")
+            })
             .collect();
         if items.len() < FEWEST_IN_CONTENTS {
             String::new()
@@ -361,6 +364,15 @@ impl Tile {
     }
 }
 
+/// Returns the entry of a heading in the contents: a long one without the findings behind its
+/// colon.
+fn contents_entry(heading: &str) -> &str {
+    match heading.split_once(": ") {
+        Some((subject, _)) if heading.chars().count() > LONGEST_ENTRY => subject,
+        _ => heading,
+    }
+}
+
 fn claims_html(body: &mut String, claims: &[(Option<String>, Claim)]) {
     score_html(body, &Score::of(claims.iter().map(|(_, claim)| claim)));
     body.push_str("<ul class=\"claims\">\n");
@@ -480,6 +492,8 @@ const WHERE: &str = "The machine";
 const AGAIN: &str = "How to repeat it";
 /// The least number of sections that have a list of contents.
 const FEWEST_IN_CONTENTS: usize = 6;
+/// The characters of the longest heading that the contents have whole.
+const LONGEST_ENTRY: usize = 80;
 const COLUMNS: usize = 100;
 
 #[cfg(test)]
@@ -587,13 +601,15 @@ mod tests {
             tile("rio", Err("no <socket>".to_owned())),
         ];
         let mut document = Document::new("All").tiles(tiles);
-        for heading in ["a", "b", "c", "d", "e", "f"] {
+        let long = format!("g: {}", "finding ".repeat(10));
+        for heading in ["a", "b", "c: d", "d", "e", "f", &long] {
             document = document.section(heading);
         }
         let page = document.html();
         assert!(page.contains("<a href=\"os.html\">os</a>") && page.contains("2 met"));
         assert!(page.contains("no &lt;socket&gt;") && !page.contains("rio.html"));
         assert!(page.contains("<li><a href=\"#s6\">f</a></li>") && page.contains("id=\"s6\">f<"));
+        assert!(page.contains("\"#s3\">c: d</a>") && page.contains("\"#s7\">g</a>"));
         let text = document.text(Target::Plain);
         assert!(
             text.contains("os, in 3 s\n  it holds\n  aims: 2 met\n"),

@@ -11,7 +11,7 @@ pub enum Unit {
     Count,
     /// A number of bytes.
     Bytes,
-    /// A number of hundredths.
+    /// A percentage.
     Percent,
     /// A ratio or another number without a unit.
     Number,
@@ -48,7 +48,8 @@ impl Unit {
         format!("{number} {unit}").trim_end().to_owned()
     }
 
-    /// Returns the unit that the name of a figure ends with, and the factor of its values.
+    /// Returns the unit that the end of a figure's name stands for, as `_us` for times, and the
+    /// factor that converts its values: microseconds for times, bytes for sizes.
     #[must_use]
     pub fn of_figure(name: &str) -> (Self, f64) {
         let units = [

@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns the word of data files.
+    /// Returns the verdict as it is written in JSON.
     pub(crate) const fn recorded(self) -> &'static str {
         match self {
             Self::Pass => "PASS",

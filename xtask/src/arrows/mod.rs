@@ -18,7 +18,7 @@ use source::Modules;
 /// By module, the modules that it names.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// The rules of `xtask/arrows.toml`, by crate.
+/// The rules of `xtask/arrows.toml`, by the name of the crate that they restrict.
 type Rules = BTreeMap<String, CrateRules>;
 
 #[derive(Deserialize)]

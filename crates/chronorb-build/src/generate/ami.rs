@@ -159,7 +159,8 @@ fn methods(context: Context<'_>, id: DefId, method: &Method<'_>) -> TokenStream 
     }
 }
 
-/// Returns the body that sends the request, with a function that reads its reply.
+/// Generates the body of a `begin_…` method: it sends the request, and registers a function that
+/// decodes the reply.
 fn begin_body(
     context: Context<'_>,
     method: &Method<'_>,

@@ -117,7 +117,7 @@ impl<'a> Body<'a> {
         self.copy_to(type_code, e)
     }
 
-    /// Writes the value part by part, in the canonical form of equal values.
+    /// Encodes the value member by member. Equal values get equal octets, except for padding.
     pub(super) fn copy_to(
         &self,
         type_code: &TypeCode<'_>,

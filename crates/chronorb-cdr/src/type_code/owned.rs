@@ -34,7 +34,8 @@ impl TypeCodeBuf {
         }
     }
 
-    /// As [`as_view`](Self::as_view): it needs no arena.
+    /// The borrowed form, by the signature that generated code expects of every owned type. Does
+    /// not use the arena.
     ///
     /// # Errors
     /// None.

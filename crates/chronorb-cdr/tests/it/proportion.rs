@@ -75,7 +75,7 @@ fn names_and_members_of_type_codes_are_bounded() {
     assert_eq!(read(listing(3), others), exceeded);
 }
 
-/// A value with these words and octets behind its tag, which is for one identifier or for a list.
+/// Decodes a value of this tag, these words, these octets and a zero octet. Returns the error.
 fn read_value(tag: u32, words: &[u32], octets: usize, bounds: Bounds) -> Option<CdrError> {
     let mut frame = Frame::new(1 << 10, 1 << 20);
     let mut e = Encoder::new(&mut frame, Endian::NATIVE);

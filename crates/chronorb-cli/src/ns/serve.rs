@@ -30,8 +30,8 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
 
-    /// Begin with the names of this file, if the store is empty: the data file of omniNames, or a
-    /// text of chronorb ns export.
+    /// Begin with the names of this file, if the store is empty: the data file of omniNames, or
+    /// bindings as text, in the form that the book describes.
     #[arg(long, value_name = "FILE", requires = "store")]
     import: Option<PathBuf>,
 

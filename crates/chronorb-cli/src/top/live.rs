@@ -1,4 +1,4 @@
-//! The live view.
+//! The live view of `chronorb top`: a table that is redrawn until the user ends it.
 
 use std::time::Duration;
 

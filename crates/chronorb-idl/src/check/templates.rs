@@ -47,7 +47,7 @@ struct Binding {
     module: Rc<TemplateModule>,
     /// The scope with the names of the parameters.
     params: ScopeId,
-    /// A key that is equal for all instances with the same arguments.
+    /// The arguments as text. Instances with equal arguments have equal keys.
     key: String,
 }
 

@@ -121,7 +121,7 @@ fn choose(only: &[String], skip: &[String]) -> Result<Vec<&'static RegistryEntry
     Ok(chosen)
 }
 
-/// Announces an experiment, with its length and that of the rest.
+/// Prints the experiment that begins, its expected duration, and that of all that remain.
 fn announce(chosen: &[&RegistryEntry], at: usize, short: bool) {
     let entry = chosen[at];
     let left: Duration = chosen[at..].iter().map(|entry| entry.length(short)).sum();

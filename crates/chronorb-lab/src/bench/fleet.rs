@@ -175,8 +175,11 @@ impl Fleet {
         warm_up: u32,
         messages: u32,
     ) -> Result<(BatchTimes, Arrivals), LabError> {
+        let start = Monotonic::now();
+        // Messages of the batch before may have arrived since its end.
+        self.server.report(start)?;
         let took = self.run(client, place, warm_up, messages)?;
-        let arrivals = self.server.arrivals(messages * threads)?;
+        let arrivals = self.server.arrivals(start, messages * threads)?;
         Ok((took, arrivals))
     }
 
@@ -191,13 +194,13 @@ impl Fleet {
 }
 
 impl Server {
-    /// Waits until so many messages have arrived, or no further one arrives.
-    fn arrivals(&mut self, sent: u32) -> Result<Arrivals, LabError> {
-        let mut arrivals = self.report()?;
+    /// Waits until so many messages of a batch have arrived, or no further one arrives.
+    fn arrivals(&mut self, batch: Monotonic, sent: u32) -> Result<Arrivals, LabError> {
+        let mut arrivals = self.report(batch)?;
         let mut silent = Monotonic::now();
         while arrivals.count() < sent && Monotonic::now().since(silent) < ARRIVAL {
             sleep_until(Monotonic::now() + ARRIVAL / 10);
-            let more = self.report()?;
+            let more = self.report(batch)?;
             if more.count() > 0 {
                 silent = Monotonic::now();
             }
@@ -206,9 +209,11 @@ impl Server {
         Ok(arrivals)
     }
 
-    /// Returns the messages that arrived since the last report.
-    fn report(&mut self) -> Result<Arrivals, LabError> {
-        self.child.tell(&Report {})?;
+    /// Returns the messages that arrived since the last report. From then on the server counts only
+    /// messages of this batch.
+    fn report(&mut self, batch: Monotonic) -> Result<Arrivals, LabError> {
+        let batch_ns = batch.as_nanos();
+        self.child.tell(&Report { batch_ns })?;
         Ok(self.child.hear(Deadline::after(BATCH))?)
     }
 
@@ -275,7 +280,7 @@ fn scheduling(command: &mut Command, scheduled: CallScheduling) -> &mut Command 
 const START_UP: Duration = Duration::from_secs(30);
 /// The time that a batch may take.
 const BATCH: Duration = Duration::from_secs(300);
-/// The time after which a message is lost; longer than any is under way.
+/// The time without an arrival after which the missing messages count as lost.
 const ARRIVAL: Duration = Duration::from_millis(20);
 /// The time that processes may take to end.
 const WIND_DOWN: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! Many idle connections.
+//! Processes that hold many idle connections to a server.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -63,7 +63,15 @@ impl SendPace {
 
 /// The record of arriving oneway messages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recorder(Arc<PiMutex<Arrivals>>);
+pub(super) struct Recorder(Arc<PiMutex<BatchRecord>>);
+
+/// The messages of a batch that arrived. A message of an earlier batch, which was counted as lost
+/// because it took too long, is not among them.
+#[derive(Debug, Default)]
+struct BatchRecord {
+    start_ns: u64,
+    arrivals: Arrivals,
+}
 
 impl Recorder {
     /// Answers the requests of the parent for a report.
@@ -71,8 +79,8 @@ impl Recorder {
         let recorder = self.clone();
         thread::spawn(move || {
             // An error means that the parent is gone.
-            while let Ok(Report {}) = parent.hear() {
-                if process::tell(&recorder.taken()).is_err() {
+            while let Ok(Report { batch_ns }) = parent.hear() {
+                if process::tell(&recorder.taken_for(batch_ns)).is_err() {
                     break;
                 }
             }
@@ -85,12 +93,23 @@ impl Recorder {
             return;
         }
         let came_ns = Monotonic::now().as_nanos();
-        self.0.lock().add(sent_ns, came_ns);
+        let mut record = self.0.lock();
+        if sent_ns >= record.start_ns {
+            record.arrivals.add(sent_ns, came_ns);
+        }
     }
 
     /// Returns the messages since the last call.
     pub(super) fn taken(&self) -> Arrivals {
-        mem::take(&mut self.0.lock())
+        mem::take(&mut self.0.lock().arrivals)
+    }
+
+    /// Returns the messages since the last call, and excludes those sent before the start of the
+    /// batch from now on.
+    fn taken_for(&self, batch_ns: u64) -> Arrivals {
+        let mut record = self.0.lock();
+        record.start_ns = batch_ns;
+        mem::take(&mut record.arrivals)
     }
 }
 
@@ -112,3 +131,20 @@ const PERIOD: Duration = Duration::from_micros(100);
 const LONG_PERIOD: Duration = Duration::from_millis(1);
 /// The octets of a large message.
 const MUCH: u32 = 1 << 15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_an_earlier_batch_is_not_counted() {
+        let recorder = Recorder::default();
+        recorder.take(10);
+        assert_eq!(recorder.taken_for(20).count(), 1);
+        // It was under way when the batch before ended.
+        recorder.take(19);
+        recorder.take(20);
+        let arrivals = recorder.taken_for(20);
+        assert_eq!((arrivals.count(), arrivals.first_sent_ns), (1, 20));
+    }
+}

@@ -221,7 +221,10 @@ impl BatchTimes {
 
 /// An order to a server to report the oneway messages since the last report.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Report {}
+pub(super) struct Report {
+    /// The start of the batch. The server ignores messages from now on that were sent before.
+    pub(super) batch_ns: u64,
+}
 
 /// The oneway messages that arrived, from a server.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

@@ -80,7 +80,7 @@ pub(crate) enum ServantSpec {
 /// The references of a server's objects, by their names.
 pub(crate) type ObjectReferences = BTreeMap<String, String>;
 
-/// A failure of any kind.
+/// An error of any type, as it ends the process.
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// Runs the server of an order.

@@ -50,7 +50,7 @@ fn curves(comparison: &PriorityComparison) -> Chart {
         curve(Mark::Dashes, "low, without priorities", &without.low).colour(WITHOUT),
         curve(Mark::Dashes, "low, with priorities", &with.low).colour(WITH),
     ];
-    by_percentile("call", curves)
+    by_percentile("calls", curves)
 }
 
 /// Returns the latency of each high-priority call over time, without and with priorities.

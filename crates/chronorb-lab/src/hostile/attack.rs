@@ -19,7 +19,7 @@ pub enum Attack {
     GreatRequests,
     /// Messages whose header is wrong, on new connections again and again.
     MalformedMessages,
-    /// Requests in fragments that never end.
+    /// Requests whose fragments never include the last one.
     EndlessFragments,
     /// Requests for great replies that are never read.
     UnreadReplies,

@@ -66,7 +66,7 @@ pub struct HostileOutcome {
 }
 
 impl HostileOutcome {
-    /// Returns a phase of an attack.
+    /// Returns the figures of a phase of an attack, if it was measured.
     pub(super) fn row(&self, attack: Attack, phase: AttackPhase) -> Option<&HostileRow> {
         let mut rows = self.rows.iter();
         rows.find(|row| row.attack == attack && row.phase == phase)

@@ -336,8 +336,8 @@ fn rates(outcome: &InversionOutcome, mode: Mode) -> String {
 }
 
 const LEAD: &str = "One client of high priority and many of low priority call the same server. In \
-     a real-time ORB the one does not feel the others; where requests share connections, queues or \
-     threads, it waits for them.";
+     a real-time ORB the others do not delay it; if requests share connections, queues or threads, \
+     it waits for them.";
 
 #[cfg(test)]
 mod tests {

@@ -82,7 +82,7 @@ fn curves(outcome: &LatencyOutcome, placement: Placement) -> Chart {
         let record = outcome.pooled.get((system, placement))?;
         Some(curve(mark, system.name(), record).colour(colour))
     });
-    by_percentile("call", curves)
+    by_percentile("calls", curves)
 }
 
 fn of_place(outcome: &LatencyOutcome, placement: Placement) -> Table {

@@ -83,7 +83,7 @@ pub struct OperatingSystem;
 
 impl Experiment for OperatingSystem {
     const NAME: &'static str = "os";
-    const TITLE: &'static str = "the ORB and the operating system";
+    const TITLE: &'static str = "The ORB and the operating system";
 
     type Plan = OsPlan;
     type Findings = OsOutcome;

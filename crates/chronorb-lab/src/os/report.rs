@@ -129,13 +129,13 @@ fn notes(outcome: &OsOutcome) -> Vec<String> {
              of low priority at {low_hz} Hz, each on a connection of its own to the lane of its \
              priority (one thread, and two). A call computes for {work}. All threads are of the \
              class, at the native priorities {HIGH} and {LOW}. Latencies count from when a call \
-             was due. Each case was measured {} times for {case}, all in turn; p99 is the median \
-             of these, the other figures are of all calls together.",
+             was due. Measurements of each case: {}, of {case} each, in turn with the others; p99 \
+             is their median, the other figures are of all calls together.",
             plan.rounds,
         ),
         format!(
-            "SCHED_DEADLINE: the threads of the high class have {URGENT} each, those of the low \
-             class {PATIENT}. The threads of the ORB get reservations after they have connected. \
+            "SCHED_DEADLINE: each thread of the high class has {URGENT}, each of the low class \
+             {PATIENT}. The threads of the ORB get reservations after they have connected. \
              They have to be free to run on all CPUs, so they were not pinned."
         ),
         format!(

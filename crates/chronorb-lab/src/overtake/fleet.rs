@@ -251,7 +251,7 @@ const LOW: i16 = 0;
 const WARM_UP_CALLS: u32 = 100;
 /// The time from the order to the start of the load.
 const LEAD: Duration = Duration::from_millis(50);
-/// The time for which the load goes on after the calls.
+/// The time for which the load continues after the last measured call.
 const TAIL: Duration = Duration::from_millis(20);
 /// The time that clients may take to answer, and processes to end.
 const WIND_DOWN: Duration = Duration::from_secs(20);

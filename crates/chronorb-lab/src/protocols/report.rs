@@ -137,7 +137,7 @@ fn curves(outcome: &ProtocolsOutcome, cell: Cell) -> Chart {
         let colour = protocols.position(|protocol| *protocol == of.protocol)?;
         Some(curve(mark, of.name(), outcome.pooled.get(of)?).colour(colour))
     });
-    by_percentile(cell.workload.noun(), curves)
+    by_percentile(&format!("{}s", cell.workload.noun()), curves)
 }
 
 /// Makes a table for each cell, one of GIOPlite, and one of octets.

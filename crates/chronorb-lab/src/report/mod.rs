@@ -101,7 +101,7 @@ pub(crate) mod tests {
         assert!(outcome.html().contains("<svg") && outcome.text().contains("reproduced"));
     }
 
-    /// Rounds fractions, whose last digits depend on the order of sums.
+    /// Rounds floating-point numbers, because their last digits depend on the order of summation.
     fn rounded(value: Value) -> Value {
         match value {
             Value::Number(number) if number.is_f64() => {

@@ -78,13 +78,13 @@ impl PacketPath {
             Self::OneClass => (
                 "own stack, one class",
                 "The stack of RIO without early demultiplexing: one queue and one thread for both \
-                 flows, which goes before all others, as the kernel's processing does.",
+                 flows, which preempts all others, as the kernel's processing does.",
             ),
             Self::Classes => (
                 "RIO, classes",
-                "RIO: packets are told apart before any protocol work, and those of the echo are \
-                 processed by a thread of its priority, those of the bulk traffic by an ordinary \
-                 one.",
+                "RIO: packets are classified before any protocol work. A thread of the echo's \
+                 priority processes those of the echo, an ordinary one those of the bulk \
+                 traffic.",
             ),
         }
     }

@@ -97,7 +97,7 @@ fn distribution(outcome: &RioOutcome, part: RioPart) -> Chart {
 fn curves(outcome: &RioOutcome, part: RioPart) -> Chart {
     let records = records(outcome, part);
     by_percentile(
-        "echo",
+        "echoes",
         records.map(|(path, record)| curve(mark(path), path.title(), record)),
     )
 }

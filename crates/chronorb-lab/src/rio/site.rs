@@ -43,7 +43,7 @@ impl RioMachine {
         })
     }
 
-    /// Returns the CPU of the senders and of the switch, and that of the server.
+    /// Returns two CPUs: the one of the senders and the switch, and the one of the server.
     pub(super) fn ends(&self) -> [usize; 2] {
         let first = self.cpus.iter().next().unwrap_or_default();
         [first, self.cpus.iter().last().unwrap_or(first)]

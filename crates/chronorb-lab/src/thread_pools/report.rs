@@ -65,7 +65,7 @@ impl Findings for ThreadPoolsOutcome {
             .part(greatest(self), [], [improvements])
             .part(falling(self), [improvement_by_work(self)], [])
             .part("The time for all requests", [elapsed_by_threads(self)], [])
-            .section("Promises of thread pools, tried")
+            .section("Tests of the guarantees of thread pools")
             .claims(of_promises(self))
             .part("The figures", [], tables(self));
         let short = if self.plan.is_short() { " --short" } else { "" };
@@ -234,8 +234,8 @@ const ORDINARY: &str = "All threads had ordinary scheduling, so other programs h
 const ONE_CPU: &str = "There is one CPU: client and server share it, and the time is that of both.";
 const LEAD: &str = "The same requests, served by a thread pool of Leader/Followers, where the \
                     thread that reads a request serves it, and by one of Half-Sync/Half-Async, \
-                    where one thread reads and hands over: with one to six threads, and with five \
-                    amounts of work. And the promises of thread pools of Real-time CORBA, tried.";
+                    where one thread reads and hands requests off: with one to six threads, and \
+                    with five amounts of work. Also tests of what Real-time CORBA guarantees.";
 
 #[cfg(test)]
 mod tests {

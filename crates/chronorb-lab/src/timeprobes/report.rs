@@ -173,7 +173,7 @@ fn notes(outcome: &TimeProbesOutcome) -> Vec<String> {
             .to_owned(),
         "Parts follow each other and add up to the call as the client sees it. The operating \
          system's are from when one side goes into the kernel to send, until the other comes out \
-         of it with what it has received: stack, scheduler and wake-up cannot be told apart. The \
+         of it with what it has received: stack, scheduler and wake-up are not distinguished. The \
          sender's system call has a row of its own, since it goes on while the receiver is woken. \
          Work beside the path of the call, as to go back to wait, is in no part."
             .to_owned(),

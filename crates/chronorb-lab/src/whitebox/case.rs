@@ -1,7 +1,7 @@
 //! The kinds of calls, and their servers.
 //!
-//! In the first cases one client calls. In the others one client of high priority and nine of low
-//! call as fast as they can, as in the papers' experiment, by the architecture of both sides.
+//! The first cases have one client. The others repeat the papers' experiment for each architecture:
+//! one client of high priority and nine of low priority call as fast as they can.
 
 use super::budget::Budget;
 

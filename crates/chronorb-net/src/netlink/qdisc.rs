@@ -285,7 +285,7 @@ fn rate_of(rate: u64) -> [u8; 12] {
     spec
 }
 
-/// Returns how long so many octets take at a rate, in the scheduler's ticks of 64 ns.
+/// Returns the transmission time of `octets` at `rate` octets per second, in ticks of 64 ns.
 fn ticks(octets: u32, rate: u64) -> u32 {
     let ns = u128::from(octets) * 1_000_000_000 / u128::from(rate.max(1));
     u32::try_from(ns >> 6).unwrap_or(u32::MAX)

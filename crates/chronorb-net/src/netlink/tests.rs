@@ -7,8 +7,8 @@ use super::message::{Answer, Answers, Request};
 use super::qdisc::{Discipline, Handle, Share};
 use super::{LinkInfo, Neighbour, Route, address, link, neighbour, qdisc, route};
 
-/// Returns the kernel's answer of this kind, with this fixed part and the attributes that `fill`
-/// adds.
+/// Builds a netlink message of this kind from a fixed part and the attributes that `fill` adds, and
+/// returns what `read` makes of it as an answer of the kernel.
 fn answered<T>(
     kind: u16,
     fixed: &[u8],

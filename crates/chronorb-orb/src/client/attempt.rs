@@ -1,9 +1,10 @@
 //! The attempts of one call, and what follows each of them.
 //!
-//! An [`Outcome`] or a [`Failure`] goes in, a [`Decision`] comes out. The rules are the same for
-//! synchronous, asynchronous, explicit and collocated calls, which only carry decisions out: there
-//! is no I/O here, and no table of bindings. Further rules (lists of addresses, a retry budget,
-//! shares of the deadline) belong here too.
+//! [`Attempt::on_outcome`] decides whether a call ends or is retried: an [`Outcome`] or a
+//! [`Failure`] goes in, a [`Decision`] comes out. The rules are the same for synchronous,
+//! asynchronous, explicit and collocated calls, which only carry decisions out: there is no I/O
+//! here, and no table of bindings. Before an attempt, `binding` replaces a connection that has
+//! ended meanwhile; that is no retry.
 
 #![deny(clippy::disallowed_macros, clippy::disallowed_methods)]
 

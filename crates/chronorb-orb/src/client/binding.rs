@@ -212,7 +212,8 @@ fn find(
     Ok(binding)
 }
 
-/// Replaces a binding whose connection has ended, or whose policies have changed.
+/// Replaces a binding whose connection has ended, or whose policies have changed. If the target of
+/// a forward cannot be bound again, the object that was called is.
 #[cold]
 fn renew(
     binding: &Binding,
@@ -276,7 +277,8 @@ fn establish(
     let effective = policies(&target, profile).map_err(|policies| conflict(&policies))?;
     let route = Route::of(profile, effective.bands.as_ref(), key.priority)
         .map_err(|none| unroutable(none, profile, key.priority))?;
-    let connection = connect(&target, profile, (&route, key.kind), &effective, deadline)?;
+    let way = (&route, key.kind);
+    let connection = pick_connection(&target, profile, way, &effective, deadline)?;
     connection.begin_use(deadline);
     let oneways = match effective.sync_scope {
         // The members of a group do not answer.
@@ -318,9 +320,10 @@ fn establish(
 }
 
 /// Picks the connection for the calls of a binding. Tries the addresses of the route in order of
-/// preference; for each, reuses a connection of this thread or opens one.
+/// preference. For each it reuses a connection of this thread; otherwise [`open`] finds one that
+/// threads share, or makes one.
 #[allow(clippy::disallowed_methods, reason = "once for each binding")]
-fn connect(
+fn pick_connection(
     target: &Object,
     profile: &Profile,
     (route, kind): (&Route, ChannelKind),

@@ -50,7 +50,7 @@ incidents! {
     Silent => "no message in time",
     /// A connection was closed in order to make room for another one.
     Evicted => "made room",
-    /// A connection was refused: its peer has as many as one peer may have.
+    /// A connection was refused because its peer already has the maximum number for one peer.
     TooManyOfPeer => "too many connections of a peer",
     /// The connection with the most buffered octets was ended, since all together had too many; the
     /// number is that of its octets.

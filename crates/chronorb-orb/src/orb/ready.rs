@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use thiserror::Error;
 
-/// The service manager cannot be told that the program is ready.
+/// The error of a notification to systemd that the program is ready.
 #[derive(Debug, Error)]
 #[error("the service manager cannot be told at {socket}: {source}")]
 pub struct NotifyError {

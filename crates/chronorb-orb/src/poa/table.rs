@@ -259,8 +259,8 @@ impl DirectoryEntry for Active {
     }
 }
 
-/// An active object in use. Where it was deactivated, its servant is given back when the last one
-/// is dropped.
+/// A reference to an entry of the active object map, held while a request uses the object. After
+/// deactivation, the drop of the last reference releases or etherealizes the servant.
 pub(crate) struct ActiveRef<'p> {
     poa: &'p Poa,
     slot: Option<SlotRef<'p, Active>>,

@@ -114,7 +114,7 @@ impl AddressForm {
         },
     });
 
-    /// A multicast group: MIOP.
+    /// The address of a multicast group in a UIPMC profile, as MIOP uses it.
     #[cfg(feature = "miop")]
     pub(super) const GROUP: Self = Self(&Codec {
         any: || Address::host("", 0),

@@ -373,7 +373,7 @@ impl PoolScheduler {
     }
 }
 
-/// The rank of a priority in queues; requests without a priority have the least.
+/// Returns the rank of a priority in the backlog; requests without a priority come last.
 fn rank(priority: Option<Priority>) -> i32 {
     priority.map_or(-1, |priority| priority.value().into())
 }

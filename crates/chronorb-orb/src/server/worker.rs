@@ -119,8 +119,8 @@ impl Worker {
         self.stayer = affinity.map(|affinity| affinity.stayer());
     }
 
-    /// Receives one message of a connection and handles it. Further octets are left to the next
-    /// thread.
+    /// Receives one message of a connection and handles it: without a scheduler the request is
+    /// dispatched, with one it is admitted first. Further octets are left to the next thread.
     pub(super) fn serve(&mut self, lane: &ServerLane, key: Key, event: Event) {
         self.watch.set(Activity::Reading);
         self.may_stay = false;

@@ -1,8 +1,8 @@
-//! Translation of a classic program, which returns a class, to an extended one that sends the
-//! packet to the socket of the class.
+//! Translation of a classic BPF program, which returns the class of a packet, to an eBPF program
+//! for XDP, which redirects the packet to the AF_XDP socket of the class.
 //!
-//! `R0` holds `A`, `R1` holds `X`, and scratch memory is on the stack. A read behind the end of the
-//! packet leaves it to the kernel, as a return of 0 does.
+//! `R0` holds the accumulator `A`, `R1` holds the index `X`, and scratch memory is on the stack.
+//! The kernel keeps a packet if the program returns 0, or reads behind the end of the packet.
 
 use std::os::fd::RawFd;
 

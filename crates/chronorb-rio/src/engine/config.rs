@@ -41,7 +41,7 @@ pub struct ClassConfig {
     pub packet_priority: u32,
     /// The thread that does the protocol work of output.
     pub output: ClassOutput,
-    /// The maximum duration of a handshake.
+    /// The maximum duration of the TCP handshake; a slower connection is dropped.
     pub handshake_time: Duration,
     /// The maximum time that a peer may leave data unacknowledged before the connection is broken.
     pub silence: Duration,

@@ -98,8 +98,8 @@ impl Demux {
         Some(slot)
     }
 
-    /// Returns the TIME-WAIT slot to reuse for a new peer if no slot is free. The slot is still in
-    /// use.
+    /// Returns the oldest slot in TIME-WAIT if no slot is free; the caller may reuse it for a new
+    /// peer. The slot keeps its flow until then.
     pub(super) fn gives_way(&mut self) -> Option<usize> {
         if self.free.is_empty() {
             self.oldest_waiting_out()

@@ -82,7 +82,7 @@ impl Egress {
         }
     }
 
-    /// Sends queued frames, including those that the interface refused before.
+    /// Passes the queued frames to the interface, first those that it had no room for before.
     pub(super) fn flush(&mut self) -> Result<(), PathError> {
         if self.transmitter.is_pending() {
             self.transmitter.flush()?;

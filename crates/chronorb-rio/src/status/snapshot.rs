@@ -202,7 +202,7 @@ impl ClassSnapshot {
 }
 
 impl Latencies {
-    /// Returns the number of latencies.
+    /// Returns the number of measured latencies.
     pub fn count(&self) -> u64 {
         let buckets = self.buckets.iter();
         buckets.fold(0, |sum, n| n.saturating_add(sum))

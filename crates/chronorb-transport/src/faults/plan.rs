@@ -14,9 +14,9 @@ pub struct FaultPlan {
     pub refuse: f64,
     /// The probability that accepting a connection fails for lack of descriptors.
     pub exhaust: f64,
-    /// The faults of incoming octets.
+    /// The faults in octets that are received.
     pub incoming: Direction,
-    /// The faults of outgoing octets.
+    /// The faults in octets that are sent.
     pub outgoing: Direction,
 }
 
@@ -43,9 +43,9 @@ pub struct Direction {
     pub insert: f64,
     /// The probability that the direction stalls: octets are taken, but no more are delivered.
     pub stall: f64,
-    /// The connection ends after so many octets.
+    /// The number of octets in this direction after which the connection ends; `None` for never.
     pub disconnect: Option<u64>,
-    /// The connection ends after so many messages.
+    /// The number of messages in this direction after which the connection ends; `None` for never.
     pub disconnect_messages: Option<u64>,
 }
 

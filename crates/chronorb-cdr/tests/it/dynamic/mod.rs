@@ -211,7 +211,7 @@ fn basics(type_code: &TypeCode<'_>, depth: u32) -> BoxedStrategy<Data> {
     }
 }
 
-/// Types, less involved ones the deeper they are.
+/// Generates types for property tests, simpler ones at greater depth.
 pub(crate) fn shapes(depth: u32) -> BoxedStrategy<Shape> {
     let mut basics = vec![
         TypeCode::Null,

@@ -70,7 +70,8 @@ struct SharedEntry {
     failed: Option<(Monotonic, String)>,
 }
 
-/// Opens a connection for the calling thread; a shared one may exist already.
+/// Returns a connection for the calling thread: the shared one, which may exist already, or a new
+/// exclusive one.
 pub(in crate::client) fn open(
     core: &Arc<Core>,
     key: &ConnectionKey,

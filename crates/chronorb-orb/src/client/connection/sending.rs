@@ -30,7 +30,7 @@ pub(super) enum SendMode {
 pub(super) struct UnsentMessage {
     /// The failure of its call.
     pub(super) failure: Failure,
-    /// Whether a part of it was sent, so that its connection must end.
+    /// Whether a part of the message was sent. The connection must end then.
     pub(super) is_begun: bool,
 }
 

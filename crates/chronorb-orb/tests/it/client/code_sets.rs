@@ -7,7 +7,8 @@ use chronorb_orb::{Char, Object, Orb, SystemException, SystemExceptionKind, mino
 
 use crate::support::{ServedProbe, call, echo, orb_with, served_by};
 
-/// Both settings of a side, and the code sets in its references.
+/// Settings of one side (native code set, whether it converts), with the native and the conversion
+/// code sets that its references then name.
 const SIDES: [(CharCodeSet, bool, u32, &[u32]); 4] = [
     (Utf8, true, UTF_8, &[ISO_8859_1]),
     (Utf8, false, UTF_8, &[]),

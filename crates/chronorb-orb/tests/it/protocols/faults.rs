@@ -43,7 +43,7 @@ fn call(
     result
 }
 
-/// Asserts that another client is served normally.
+/// Asserts that the server still answers a client whose connection has no faults.
 fn is_well(s: &ServedProbe) {
     assert_eq!(add(&s.object, 1, 2), Ok(3));
 }

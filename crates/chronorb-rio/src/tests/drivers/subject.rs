@@ -26,7 +26,7 @@ pub(crate) struct Subject {
     receiver: RefCell<Box<dyn Receiver>>,
     next: Cell<u32>,
     pub(crate) network: Option<Network>,
-    /// Resources that must live as long as the drivers.
+    /// The owner of the drivers' resources, as a network namespace; dropped after the drivers.
     _around: Box<dyn Any>,
 }
 

@@ -1,4 +1,4 @@
-//! JacORB's programs, and a network with multicast.
+//! Start of JacORB's test programs, in a network namespace where multicast works.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -261,7 +261,7 @@ impl MessageLine {
     }
 }
 
-/// The most messages that may wait. Each is from another thread, except for cancellations.
+/// The maximum number of queued messages. A thread has one at a time, besides cancellations.
 const MAX_MESSAGES: usize = 64;
 /// Frames that are kept for messages, however large; small ones are kept for as many as may wait.
 const KEPT_FRAMES: usize = 8;
