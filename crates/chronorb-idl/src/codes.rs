@@ -247,6 +247,8 @@ codes! {
     INTEGER_AS_FLOAT = "W0015";
     /// A number without the suffix `d` as the value of a decimal constant.
     DECIMAL_SUFFIX = "W0016";
+    /// A member or parameter `_x` beside `x`.
+    ESCAPED_BESIDE_PLAIN = "W0017";
 }
 
 /// The warnings about IDL that the standard forbids and other compilers accept. They are errors
@@ -256,4 +258,5 @@ pub const LENIENT: &[&str] = &[
     RAISES_DUPLICATE,
     INTEGER_AS_FLOAT,
     DECIMAL_SUFFIX,
+    ESCAPED_BESIDE_PLAIN,
 ];

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ariadne::{Color, Config, IndexType, ReportKind, Source};
 
 use crate::Failure;
+use crate::codes;
 use crate::model::Location;
 use crate::source::{Region, SourceFile, Sources, Span};
 
@@ -323,6 +324,15 @@ impl Sink {
 
     pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
+    }
+
+    /// Returns the files of names that are defined twice, as pairs of numbers.
+    pub(crate) fn duplicates(&self) -> impl Iterator<Item = (u32, u32)> {
+        let twice = self.items.iter().filter(|item| item.code == codes::DUPLICATE);
+        twice.filter_map(|item| match item.labels.as_slice() {
+            [again, first, ..] => Some((again.span.file, first.span.file)),
+            _ => None,
+        })
     }
 
     /// Returns whether the search for errors should stop.
