@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
+use crate::portable::QUOTE_IN_SKIPPED_TEXT;
 use crate::source::{SourceFile, Span};
 
 /// A token. A token from a macro has the place at which the macro was used.
@@ -219,7 +220,10 @@ impl Lexer {
                 '#' if first => return Some(self.span(start, self.at)),
                 '"' | '\'' => {
                     // Text that is not compiled may have lone apostrophes.
-                    self.skip_quoted(c);
+                    if !self.skip_quoted(c) {
+                        let at = self.span(start, start + 1);
+                        sink.unportable(&QUOTE_IN_SKIPPED_TEXT, at);
+                    }
                 }
                 _ => {}
             }

@@ -43,6 +43,7 @@ pub mod json;
 mod lexer;
 pub mod model;
 mod parser;
+mod portable;
 mod preprocessor;
 mod source;
 mod suggest;
@@ -67,6 +68,9 @@ pub struct Options {
     /// Whether IDL that the standard forbids, and that has a meaning nevertheless, is an error
     /// instead of a warning: the codes in [`codes::LENIENT`].
     pub strict: bool,
+    /// Whether IDL that other compilers refuse gets a warning, also IDL of later versions of the
+    /// standard: the codes from [`codes::IDL4_TYPE`] to [`codes::ENCODING`].
+    pub portable: bool,
 }
 
 /// The result of a correct file: its model, and warnings.
@@ -235,10 +239,12 @@ impl Front {
 
     /// Reads everything from the beginning, behind the built-in file with this name.
     fn parse(&mut self, implied: Option<&str>, options: &Options) -> Vec<ast::Item> {
-        self.sink = Sink::default();
+        self.sink = Sink::new(options);
         let (sources, sink) = (&mut self.sources, &mut self.sink);
         let stream = preprocessor::run_after(implied, sources, sink, options);
-        parser::parse(&stream, sink)
+        let tree = parser::parse(&stream, sink);
+        portable::check(sources, &stream, &tree, sink);
+        tree
     }
 
     /// Replaces the built-in files that define the same as an own version of one of them, such as

@@ -216,7 +216,9 @@ impl Parser<'_> {
     }
 
     fn separate_members(&mut self, members: &mut [MemberDef]) {
-        let declarators = members.iter_mut().flat_map(|member| &mut member.declarators);
+        let declarators = members
+            .iter_mut()
+            .flat_map(|member| &mut member.declarators);
         self.separate_escaped(declarators.map(|declarator| &mut declarator.name).collect());
     }
 

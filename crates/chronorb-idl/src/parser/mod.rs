@@ -384,7 +384,10 @@ impl<'a> Parser<'a> {
             let diagnostic = Diagnostic::warning(
                 codes::ESCAPED_BESIDE_PLAIN,
                 name.span,
-                format!("`_{0}` is `{0}` with an escape, which stands beside it", name.name),
+                format!(
+                    "`_{0}` is `{0}` with an escape, which stands beside it",
+                    name.name
+                ),
                 "is a name of its own here",
             )
             .label(*beside, "the name without the escape")

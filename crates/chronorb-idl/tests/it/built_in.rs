@@ -75,11 +75,26 @@ fn an_own_version_that_defines_the_same_replaces_the_built_in_file() {
         compilation
     };
     for (own, includes) in [
-        ("orb.idl", "#include \"orb.idl\"\n#include <BiDirPolicy.idl>\n"),
-        ("orb.idl", "#include <BiDirPolicy.idl>\n#include \"orb.idl\"\n"),
-        ("orb.idl", "import ::CORBA;\n#include \"orb.idl\"\n#include <BiDirPolicy.idl>\n"),
-        ("tao/orb.idl", "#include <tao/orb.idl>\n#include <BiDirPolicy.idl>\n"),
-        ("tao/orb.idl", "#include <BiDirPolicy.idl>\n#include <tao/orb.idl>\n"),
+        (
+            "orb.idl",
+            "#include \"orb.idl\"\n#include <BiDirPolicy.idl>\n",
+        ),
+        (
+            "orb.idl",
+            "#include <BiDirPolicy.idl>\n#include \"orb.idl\"\n",
+        ),
+        (
+            "orb.idl",
+            "import ::CORBA;\n#include \"orb.idl\"\n#include <BiDirPolicy.idl>\n",
+        ),
+        (
+            "tao/orb.idl",
+            "#include <tao/orb.idl>\n#include <BiDirPolicy.idl>\n",
+        ),
+        (
+            "tao/orb.idl",
+            "#include <BiDirPolicy.idl>\n#include <tao/orb.idl>\n",
+        ),
     ] {
         let own = dir.path().join(own);
         fs::write(&own, orb).unwrap();
@@ -88,7 +103,9 @@ fn an_own_version_that_defines_the_same_replaces_the_built_in_file() {
             _ => dir.path(),
         };
         let compilation = compile_main(includes, include_dir);
-        let model = compilation.unwrap_or_else(|failure| panic!("{includes}{failure}")).model;
+        let model = compilation
+            .unwrap_or_else(|failure| panic!("{includes}{failure}"))
+            .model;
         let mut names = model.definitions.iter().map(|definition| &definition.name);
         assert!(!names.any(|name| name == "PolicyError"), "{includes}");
         fs::remove_file(own).unwrap();

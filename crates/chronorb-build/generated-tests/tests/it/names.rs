@@ -104,7 +104,10 @@ impl lib::BesideServant for Difference {
 #[test]
 fn escaped_names_beside_plain_ones_end_with_an_underscore() {
     let _ = lib::BesideSkeleton::new(Difference);
-    let twins = lib::Twins { level: 5, level_: 3 };
+    let twins = lib::Twins {
+        level: 5,
+        level_: 3,
+    };
     assert_eq!(twins.level - i32::from(twins.level_), 2);
     assert_ne!(lib::Twin::Level(5), lib::Twin::Level_(5));
 }
