@@ -216,16 +216,12 @@ impl Lexer {
             let c = self.peek()?;
             let start = self.at;
             self.at += c.len_utf8();
-            match c {
-                '#' if first => return Some(self.span(start, self.at)),
-                '"' | '\'' => {
-                    // Text that is not compiled may have lone apostrophes.
-                    if !self.skip_quoted(c) {
-                        let at = self.span(start, start + 1);
-                        sink.unportable(&QUOTE_IN_SKIPPED_TEXT, at);
-                    }
-                }
-                _ => {}
+            if c == '#' && first {
+                return Some(self.span(start, self.at));
+            }
+            // Text that is not compiled may have lone apostrophes.
+            if matches!(c, '"' | '\'') && !self.skip_quoted(c) {
+                sink.unportable(&QUOTE_IN_SKIPPED_TEXT, self.span(start, start + 1));
             }
         }
     }

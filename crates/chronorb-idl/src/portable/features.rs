@@ -8,7 +8,7 @@ pub(crate) struct Feature {
     pub(crate) code: &'static str,
     /// Names the feature; the message.
     pub(crate) message: &'static str,
-    /// What other compilers do.
+    /// The treatment by other compilers.
     pub(crate) note: &'static str,
     pub(crate) hint: &'static str,
 }
