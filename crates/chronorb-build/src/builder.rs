@@ -226,6 +226,7 @@ impl Builder {
             include_dirs: self.include_dirs.clone(),
             defines: self.defines.clone(),
             strict: self.strict,
+            portable: false,
         };
         let mut output = Output::new(&self)?;
         for file in files {

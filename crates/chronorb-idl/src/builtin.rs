@@ -123,6 +123,12 @@ fn defines_components(items: &[Item]) -> bool {
     })
 }
 
+/// Returns whether a path is that of a file on disk with the name of a built-in one.
+pub(crate) fn is_own_version(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    !is_built_in(path) && name.and_then(similar).is_some()
+}
+
 /// Returns whether a path is that of a built-in file.
 pub(crate) fn is_built_in(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();

@@ -247,6 +247,49 @@ codes! {
     INTEGER_AS_FLOAT = "W0015";
     /// A number without the suffix `d` as the value of a decimal constant.
     DECIMAL_SUFFIX = "W0016";
+    /// A member or parameter `_x` beside `x`.
+    ESCAPED_BESIDE_PLAIN = "W0017";
+
+    /// A type that is new in IDL 4.
+    IDL4_TYPE = "W0030";
+    /// An annotation.
+    ANNOTATED = "W0031";
+    /// A template module, or an instance.
+    TEMPLATES = "W0032";
+    /// A component, home, event type, port type or connector.
+    CORBA_COMPONENTS = "W0033";
+    /// A declaration that is new in CORBA 3: an import, an identifier, an attribute that raises.
+    CORBA3_DECLARATION = "W0034";
+    /// A declared struct or union.
+    FORWARD_CONSTRUCTED = "W0035";
+    /// An anonymous type of a parameter, result or attribute.
+    ANONYMOUS_PASSED = "W0036";
+    /// An anonymous or nested type of a member or element.
+    ANONYMOUS_TYPE = "W0037";
+    /// A type that not all mappings have: wide characters, `long double`, `fixed`.
+    OPTIONAL_TYPE = "W0038";
+    /// A native type.
+    NATIVE_TYPE = "W0039";
+    /// A context clause.
+    CONTEXT_CLAUSE = "W0040";
+    /// A name that IDL 4 reserves.
+    RESERVED_LATER = "W0041";
+    /// A name longer than 240 characters.
+    LONG_IDENTIFIER = "W0042";
+    /// A definition without a prefix of its repository identifier.
+    WITHOUT_PREFIX = "W0043";
+    /// A constant that other compilers cannot evaluate.
+    CONSTANT_EXPRESSION = "W0044";
+    /// A feature that not all preprocessors have.
+    PREPROCESSING = "W0045";
+    /// `>>` at the end of a type in a type.
+    CLOSING_BRACKETS = "W0046";
+    /// A name that hides an inherited one, or bases that support different interfaces.
+    HIDES_INHERITED = "W0047";
+    /// A name of the module `CORBA` without `#include <orb.idl>`.
+    PREDEFINED_NAME = "W0048";
+    /// A byte order mark, or characters outside of ASCII in a literal.
+    ENCODING = "W0049";
 }
 
 /// The warnings about IDL that the standard forbids and other compilers accept. They are errors
@@ -256,4 +299,5 @@ pub const LENIENT: &[&str] = &[
     RAISES_DUPLICATE,
     INTEGER_AS_FLOAT,
     DECIMAL_SUFFIX,
+    ESCAPED_BESIDE_PLAIN,
 ];

@@ -1,6 +1,6 @@
 //! Errors and warnings, and their rendering.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,12 @@ use std::sync::Arc;
 
 use ariadne::{Color, Config, IndexType, ReportKind, Source};
 
-use crate::Failure;
+use crate::builtin;
+use crate::codes;
 use crate::model::Location;
+use crate::portable::Feature;
 use crate::source::{Region, SourceFile, Sources, Span};
+use crate::{Failure, Options};
 
 /// The severity of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -277,12 +280,68 @@ pub(crate) struct Sink {
     errors: usize,
     warnings: usize,
     stopped: bool,
+    /// The features that other compilers do not have, by file and message, if they are wanted.
+    features: Option<BTreeMap<(u32, &'static str), FeatureUse>>,
+}
+
+/// The first use of a feature in a file, and the number of its uses.
+#[derive(Debug)]
+struct FeatureUse {
+    feature: &'static Feature,
+    first: Span,
+    uses: usize,
 }
 
 /// The number of errors after which compiling stops, and of warnings after which they are dropped.
 const MAX_FINDINGS: usize = 50;
 
 impl Sink {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            features: options.portable.then(BTreeMap::new),
+            ..Self::default()
+        }
+    }
+
+    /// Returns whether features that other compilers do not have are recorded.
+    pub(crate) fn is_portable(&self) -> bool {
+        self.features.is_some()
+    }
+
+    /// Records the use of a feature that other compilers do not have, if they are wanted.
+    pub(crate) fn unportable(&mut self, feature: &'static Feature, at: Span) {
+        if let Some(features) = &mut self.features {
+            let found = features.entry((at.file, feature.message));
+            let found = found.or_insert(FeatureUse {
+                feature,
+                first: at,
+                uses: 0,
+            });
+            found.uses += 1;
+            if at.start < found.first.start {
+                found.first = at;
+            }
+        }
+    }
+
+    /// Adds a warning for each feature in a file, except for built-in files.
+    fn add_features(&mut self, sources: &Sources) {
+        for ((file, _), found) in self.features.take().into_iter().flatten() {
+            if builtin::is_built_in(&sources.get(file).path) {
+                continue;
+            }
+            let feature = found.feature;
+            let mut item =
+                Diagnostic::warning(feature.code, found.first, feature.message, "not portable")
+                    .note(feature.note)
+                    .hint(feature.hint);
+            if found.uses > 1 {
+                item = item.note(format!("{} uses in this file", found.uses));
+            }
+            self.items.push(item);
+        }
+    }
+
     /// Records a finding, unless one with the same code is recorded at the same place, or there are
     /// too many.
     pub(crate) fn push(&mut self, mut item: Diagnostic) {
@@ -325,6 +384,18 @@ impl Sink {
         self.errors > 0
     }
 
+    /// Returns the files of names that are defined twice, as pairs of numbers.
+    pub(crate) fn duplicates(&self) -> impl Iterator<Item = (u32, u32)> {
+        let twice = self
+            .items
+            .iter()
+            .filter(|item| item.code == codes::DUPLICATE);
+        twice.filter_map(|item| match item.labels.as_slice() {
+            [again, first, ..] => Some((again.span.file, first.span.file)),
+            _ => None,
+        })
+    }
+
     /// Returns whether the search for errors should stop.
     pub(crate) fn is_full(&self) -> bool {
         self.stopped || self.errors >= MAX_FINDINGS
@@ -340,6 +411,9 @@ impl Sink {
         {
             last.notes
                 .push(format!("stopped after {MAX_FINDINGS} errors"));
+        }
+        if self.errors == 0 {
+            self.add_features(sources);
         }
         for label in self.items.iter_mut().flat_map(|item| &mut item.labels) {
             label.region = sources.region(label.span);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
+use crate::portable::QUOTE_IN_SKIPPED_TEXT;
 use crate::source::{SourceFile, Span};
 
 /// A token. A token from a macro has the place at which the macro was used.
@@ -215,13 +216,12 @@ impl Lexer {
             let c = self.peek()?;
             let start = self.at;
             self.at += c.len_utf8();
-            match c {
-                '#' if first => return Some(self.span(start, self.at)),
-                '"' | '\'' => {
-                    // Text that is not compiled may have lone apostrophes.
-                    self.skip_quoted(c);
-                }
-                _ => {}
+            if c == '#' && first {
+                return Some(self.span(start, self.at));
+            }
+            // Text that is not compiled may have lone apostrophes.
+            if matches!(c, '"' | '\'') && !self.skip_quoted(c) {
+                sink.unportable(&QUOTE_IN_SKIPPED_TEXT, self.span(start, start + 1));
             }
         }
     }

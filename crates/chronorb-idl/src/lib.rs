@@ -43,6 +43,7 @@ pub mod json;
 mod lexer;
 pub mod model;
 mod parser;
+mod portable;
 mod preprocessor;
 mod source;
 mod suggest;
@@ -67,6 +68,9 @@ pub struct Options {
     /// Whether IDL that the standard forbids, and that has a meaning nevertheless, is an error
     /// instead of a warning: the codes in [`codes::LENIENT`].
     pub strict: bool,
+    /// Whether IDL that other compilers refuse gets a warning, also IDL of later versions of the
+    /// standard: the codes from [`codes::IDL4_TYPE`] to [`codes::ENCODING`].
+    pub portable: bool,
 }
 
 /// The result of a correct file: its model, and warnings.
@@ -207,16 +211,10 @@ impl Front {
     fn compile(mut self, options: &Options) -> Result<Compilation, Failure> {
         let mut model = Model::default();
         if !self.sink.has_errors() {
-            let stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
-            let mut tree = parser::parse(&stream, &mut self.sink);
-            if let Some(name) = builtin::implied(&tree) {
-                // Restarts from the beginning, behind the file that the definitions imply.
-                self.sink = Sink::default();
-                let (sources, sink) = (&mut self.sources, &mut self.sink);
-                let stream = preprocessor::run_after(Some(name), sources, sink, options);
-                tree = parser::parse(&stream, sink);
+            model = self.check(options);
+            if self.replace_built_in_files() {
+                model = self.check(options);
             }
-            model = check::check(&tree, &self.sources, &mut self.sink);
         }
         let mut warnings = self.sink.finish(&self.sources)?;
         if options.strict && warnings.deny(|item| codes::LENIENT.contains(&item.code)) {
@@ -229,10 +227,61 @@ impl Front {
         Ok(Compilation { model, warnings })
     }
 
+    fn check(&mut self, options: &Options) -> Model {
+        let tree = self.parse(None, options);
+        let tree = match builtin::implied(&tree) {
+            // Restarts from the beginning, behind the file that the definitions imply.
+            Some(name) => self.parse(Some(name), options),
+            None => tree,
+        };
+        check::check(&tree, &self.sources, &mut self.sink)
+    }
+
+    /// Reads everything from the beginning, behind the built-in file with this name.
+    fn parse(&mut self, implied: Option<&str>, options: &Options) -> Vec<ast::Item> {
+        self.sink = Sink::new(options);
+        let (sources, sink) = (&mut self.sources, &mut self.sink);
+        let stream = preprocessor::run_after(implied, sources, sink, options);
+        let tree = parser::parse(&stream, sink);
+        portable::check(sources, &stream, &tree, sink);
+        tree
+    }
+
+    /// Replaces the built-in files that define the same as an own version of one of them, such as
+    /// an `orb.idl` beside the main file. Returns whether there are new ones.
+    fn replace_built_in_files(&mut self) -> bool {
+        let path = |file: u32| self.sources.get(file).path.as_path();
+        let replaced: Vec<(u32, u32)> = self
+            .sink
+            .duplicates()
+            .flat_map(|(one, other)| [(one, other), (other, one)])
+            .filter(|(file, by)| {
+                builtin::is_built_in(path(*file)) && builtin::is_own_version(path(*by))
+            })
+            .collect();
+        for (built_in, own) in &replaced {
+            self.sources.replace(*built_in, *own);
+        }
+        !replaced.is_empty()
+    }
+
+    /// Returns whether built-in files were read, and own versions of such.
+    fn has_own_versions(&self) -> bool {
+        let paths = self.sources.paths();
+        paths.iter().any(|path| builtin::is_built_in(path))
+            && paths.iter().any(|path| builtin::is_own_version(path))
+    }
+
     fn preprocess(mut self, options: &Options) -> Result<PreprocessedSource, Failure> {
         let mut text = String::new();
         if !self.sink.has_errors() {
-            let stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
+            let mut stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
+            if !self.sink.has_errors() && self.has_own_versions() {
+                self.check(options);
+                self.replace_built_in_files();
+                self.sink = Sink::default();
+                stream = preprocessor::run(&mut self.sources, &mut self.sink, options);
+            }
             if !self.sink.has_errors() {
                 text = preprocessor::text(&stream, &self.sources);
             }

@@ -103,6 +103,8 @@ pub(crate) struct Sources {
     files: Vec<Arc<SourceFile>>,
     by_path: HashMap<PathBuf, u32>,
     by_name: HashMap<PathBuf, Name>,
+    /// The files that are read instead of others.
+    replaced: HashMap<u32, u32>,
     renumbered: HashMap<u32, Vec<LineDirective>>,
     /// Names that `#line` directives give, other than those of texts.
     names: Vec<PathBuf>,
@@ -181,6 +183,21 @@ impl Sources {
         let number = self.add(&path, text.to_owned(), false);
         self.by_path.insert(path, number);
         number
+    }
+
+    /// Reads a file instead of another one from now on, and once at most.
+    pub(crate) fn replace(&mut self, other: u32, by: u32) {
+        self.replaced.insert(other, by);
+    }
+
+    /// Returns the file that is read instead of this one; usually the file itself.
+    pub(crate) fn replacement(&self, number: u32) -> u32 {
+        self.replaced.get(&number).copied().unwrap_or(number)
+    }
+
+    /// Returns whether the file is read instead of others.
+    pub(crate) fn is_replacement(&self, number: u32) -> bool {
+        self.replaced.values().any(|by| *by == number)
     }
 
     fn add(&mut self, path: &Path, text: String, lossy: bool) -> u32 {

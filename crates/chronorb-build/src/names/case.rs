@@ -26,6 +26,13 @@ pub(crate) fn pascal(name: &str) -> String {
     usable(joined)
 }
 
+/// Converts the name of a member or parameter. Those that keep their escape, `_x` beside `x`, get
+/// an underscore at the end, as Rust names have it.
+pub(crate) fn escaped(name: &str, convert: fn(&str) -> String) -> String {
+    let suffix = if name.starts_with('_') { "_" } else { "" };
+    convert(name) + suffix
+}
+
 /// Converts `maxLevels` and `max_levels` to `MAX_LEVELS`: constants.
 pub(crate) fn screaming(name: &str) -> String {
     let joined = words(name).join("_").to_uppercase();

@@ -7,7 +7,7 @@ mod parts;
 mod scope;
 mod table;
 
-pub(crate) use case::{pascal, screaming, sentence, snake};
+pub(crate) use case::{escaped, pascal, screaming, sentence, snake};
 pub(crate) use method::{Method, MethodParam};
 pub(crate) use parts::{bit_field, field, flag, implicit_default, unknown, variant};
 pub(crate) use scope::Claims;

@@ -5,17 +5,17 @@ use chronorb_idl::model::{
 };
 
 use super::table::rename;
-use super::{pascal, screaming, snake};
+use super::{escaped, pascal, screaming, snake};
 use crate::shape;
 
 /// Returns the field for a member of a struct.
 pub(crate) fn field(member: &Member) -> String {
-    rename(&member.annotations).unwrap_or_else(|| snake(&member.name))
+    rename(&member.annotations).unwrap_or_else(|| escaped(&member.name, snake))
 }
 
 /// Returns the variant for an enumerator, or for a member of a union.
 pub(crate) fn variant(name: &str, annotations: &[Annotation]) -> String {
-    rename(annotations).unwrap_or_else(|| pascal(name))
+    rename(annotations).unwrap_or_else(|| escaped(name, pascal))
 }
 
 /// Returns the constant for a flag of a bit mask.

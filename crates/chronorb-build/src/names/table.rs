@@ -9,7 +9,7 @@ use chronorb_idl::model::{
 
 use super::method::{Method, MethodError, MethodParam};
 use super::parts::{BITMASK_ITEMS, BITSET_ITEMS, Part};
-use super::{Claims, Place, ami, pascal, screaming, snake};
+use super::{Claims, Place, ami, escaped, pascal, screaming, snake};
 use crate::generate::GenerateError;
 use crate::shape;
 
@@ -330,7 +330,7 @@ impl<'m> Builder<'m> {
         for param in params {
             let place = self.place("parameter", &param.name, location);
             let rust_name =
-                renamed(&param.annotations, &place)?.unwrap_or_else(|| snake(&param.name));
+                renamed(&param.annotations, &place)?.unwrap_or_else(|| escaped(&param.name, snake));
             claims.claim(&rust_name, place)?;
             named.push(MethodParam {
                 rust_name,

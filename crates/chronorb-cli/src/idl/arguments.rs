@@ -21,6 +21,10 @@ pub(crate) enum IdlCommand {
 
         #[command(flatten)]
         findings: FindingsArguments,
+
+        /// Warn of IDL that other compilers refuse, as annotations and sequences as parameters.
+        #[arg(long)]
+        portable: bool,
     },
 
     /// Compile IDL files to Rust, each NAME.idl to NAME.rs.
@@ -102,6 +106,10 @@ pub(crate) struct PreprocessorOptions {
     /// Define a macro of the preprocessor; without a value it is 1.
     #[arg(short = 'D', value_name = "NAME[=VALUE]", value_parser = definition)]
     pub(super) define: Vec<(String, String)>,
+
+    /// Whether to warn of IDL that other compilers refuse; an option of one command.
+    #[arg(skip)]
+    pub(super) portable: bool,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -217,6 +225,7 @@ impl PreprocessorOptions {
         Options {
             include_dirs: self.include.clone(),
             defines: self.define.clone(),
+            portable: self.portable,
             ..Options::default()
         }
     }
@@ -298,6 +307,7 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   chronorb idl check quoter.idl
   chronorb idl check -I idl -D WITH_HISTORY -D LIMIT=64 market.idl broker.idl
+  chronorb idl check --portable quoter.idl
   chronorb idl check --deny warnings --message-format json *.idl | jq -r .message
   echo 'struct S { long a; };' | chronorb idl check -";
 

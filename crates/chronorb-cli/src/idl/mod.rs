@@ -20,7 +20,14 @@ impl IdlCommand {
     /// Runs the command, and returns the exit status.
     pub(crate) fn run(self) -> ExitCode {
         match self {
-            Self::Check { input, findings } => check(&input, &findings.into()),
+            Self::Check {
+                mut input,
+                findings,
+                portable,
+            } => {
+                input.options.portable = portable;
+                check(&input, &findings.into())
+            }
             Self::Rust {
                 input,
                 findings,

@@ -280,6 +280,56 @@ fn warnings_are_errors_when_they_are_denied() {
 }
 
 #[test]
+fn idl_that_other_compilers_refuse_is_warned_of_on_demand() {
+    let text = "#pragma prefix \"example.org\"\nstruct S { @key long a; };\n";
+    let folder = folder(&[("s.idl", text)]);
+    let check = |more: &[&str]| {
+        let arguments = [&["idl", "check", "s.idl"], more].concat();
+        chronorb(folder.path(), &arguments)
+    };
+    assert_eq!(stderr(&check(&[])), "");
+    let output = check(&["--portable"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stdout(&output), "s.idl: no errors\n");
+    for part in [
+        "[W0031] Warning",
+        "s.idl:2:12",
+        "omniidl 4.3 and JacORB 3.9 refuse it",
+    ] {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+    let output = check(&["--portable", "--deny", "W0031"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("[W0031] Error"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_check_warns_of_what_has_no_rust_form() {
+    let text = "struct S { long max_level; long maxLevel; };\n";
+    let folder = folder(&[("s.idl", text)]);
+    let output = chronorb(folder.path(), &["idl", "check", "s.idl"]);
+    assert_eq!(output.status.code(), Some(0));
+    let told = stderr(&output);
+    assert!(
+        told.contains("warning: s.idl cannot be compiled to Rust"),
+        "{told}"
+    );
+    assert!(told.contains("max_level"), "{told}");
+    let output = chronorb(
+        folder.path(),
+        &["idl", "check", "--deny", "warnings", "s.idl"],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    // The generator refuses it indeed.
+    let output = chronorb(folder.path(), &["idl", "rust", "s.idl", "--out", "out"]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
 fn dependencies_are_rules_or_json() {
     let folder = folder(&[
         (

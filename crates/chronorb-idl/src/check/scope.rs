@@ -8,6 +8,7 @@ use crate::ast::{Ident, ScopedName};
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, InterfaceOrigin};
+use crate::portable::HIDDEN_NAME;
 use crate::source::Span;
 use crate::suggest;
 
@@ -444,6 +445,7 @@ impl Checker<'_> {
         let key = lower(&name.name);
         self.check_clash(scope, &key, name, kind, clash);
         self.check_inherited(scope, name);
+        self.check_hiding(scope, &key, name);
         let id = EntityId(self.scopes.entities.len() as u32);
         self.scopes.entities.push(Entity {
             name: Rc::clone(&name.name),
@@ -456,6 +458,14 @@ impl Checker<'_> {
         }
         self.scopes.get_mut(scope).names.entry(key).or_insert(id);
         id
+    }
+
+    /// Records a name that hides an inherited one, which compilers treat differently.
+    fn check_hiding(&mut self, scope: ScopeId, key: &str, name: &Ident) {
+        let mut bases = self.scopes.get(scope).bases.iter();
+        if self.sink.is_portable() && bases.any(|base| self.scopes.own_key(*base, key).is_some()) {
+            self.sink.unportable(&HIDDEN_NAME, name.span);
+        }
     }
 
     /// Makes the names of a scope visible in another one of the same module.

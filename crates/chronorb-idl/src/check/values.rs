@@ -11,6 +11,7 @@ use crate::ast::{FactoryDef, Ident, ScopedName, StateDef, ValueBox, ValueDef, Va
 use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::model::{DefId, DefKind, Factory, Interface, StateMember, Type, ValueType};
+use crate::portable::SUPPORTED_TWICE;
 use crate::source::Span;
 
 impl Checker<'_> {
@@ -375,12 +376,16 @@ impl Checker<'_> {
                 derived = Some(next);
                 continue;
             };
-            if interface.all_bases.contains(&before) {
+            let own = supports.first().is_some_and(|own| own.def == next);
+            let extends = interface.all_bases.contains(&before);
+            if !own {
+                self.sink.unportable(&SUPPORTED_TWICE, name.span);
+            }
+            if extends {
                 derived = Some(next);
                 continue;
             }
             let is_base = |of: &Interface| of.all_bases.contains(&next);
-            let own = supports.first().is_some_and(|own| own.def == next);
             if !own && self.concrete_interface(before).is_some_and(is_base) {
                 continue;
             }

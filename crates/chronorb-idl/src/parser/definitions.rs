@@ -68,7 +68,8 @@ impl Parser<'_> {
             "exception" => {
                 self.at += 1;
                 let name = self.name("the name of the exception")?;
-                let members = self.members()?;
+                let mut members = self.members()?;
+                self.separate_members(&mut members);
                 items.push(Item::Exception(StructDef {
                     meta,
                     name,
@@ -204,13 +205,21 @@ impl Parser<'_> {
         } else {
             None
         };
-        let members = self.members()?;
+        let mut members = self.members()?;
+        self.separate_members(&mut members);
         Some(StructDef {
             meta,
             name,
             base,
             members,
         })
+    }
+
+    fn separate_members(&mut self, members: &mut [MemberDef]) {
+        let declarators = members
+            .iter_mut()
+            .flat_map(|member| &mut member.declarators);
+        self.separate_escaped(declarators.map(|declarator| &mut declarator.name).collect());
     }
 
     fn members(&mut self) -> Option<Vec<MemberDef>> {

@@ -188,6 +188,7 @@ impl Parser<'_> {
             self.unexpected("`,` or `)`");
             return None;
         }
+        self.separate_escaped(params.iter_mut().map(|param| &mut param.name).collect());
         Some(params)
     }
 

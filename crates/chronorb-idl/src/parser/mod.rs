@@ -16,6 +16,8 @@ mod types;
 mod unions;
 mod values;
 
+use std::collections::HashMap;
+
 use crate::ast::{Event, Ident, Item, ScopedName};
 use crate::codes;
 use crate::diagnostics::{Diagnostic, Sink};
@@ -365,6 +367,34 @@ impl<'a> Parser<'a> {
                 .push(diagnostic.hint(format!("write `_{}`", ident.name)));
         }
         Some(ident)
+    }
+
+    /// Gives an escaped name that stands beside the same name without an escape a name of its own,
+    /// with the underscore. The names of members and parameters select nothing in a message.
+    fn separate_escaped(&mut self, names: Vec<&mut Ident>) {
+        if !names.iter().any(|name| name.escaped) {
+            return;
+        }
+        let plain = names.iter().filter(|name| !name.escaped);
+        let plain: HashMap<_, _> = plain.map(|name| (name.name.clone(), name.span)).collect();
+        for name in names.into_iter().filter(|name| name.escaped) {
+            let Some(beside) = plain.get(&name.name) else {
+                continue;
+            };
+            let diagnostic = Diagnostic::warning(
+                codes::ESCAPED_BESIDE_PLAIN,
+                name.span,
+                format!(
+                    "`_{0}` is `{0}` with an escape, which stands beside it",
+                    name.name
+                ),
+                "is a name of its own here",
+            )
+            .label(*beside, "the name without the escape")
+            .hint("rename one of them");
+            self.sink.push(diagnostic);
+            name.name = format!("_{}", name.name).into();
+        }
     }
 
     /// Returns the hint for a keyword in the place of a name. Such a keyword often follows a

@@ -57,6 +57,10 @@ impl Parser<'_> {
             }
         }
         self.depth -= 1;
+        let members = cases
+            .iter_mut()
+            .flat_map(|case| &mut case.member.declarators);
+        self.separate_escaped(members.map(|declarator| &mut declarator.name).collect());
         if cases.is_empty() && !self.sink.has_errors() {
             self.sink.push(
                 Diagnostic::error(

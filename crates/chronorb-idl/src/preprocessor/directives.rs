@@ -9,6 +9,10 @@ use crate::codes;
 use crate::diagnostics::Diagnostic;
 use crate::lexer::{Token, TokenKind};
 use crate::parser::MAX_PARTS;
+use crate::portable::{
+    CHARACTER_IN_CONDITION, CONDITION, DIRECTIVE, DIRECTIVE_IDENT, INCLUDE_BY_MACRO,
+    LINE_DIRECTIVE, MACRO, VARIADIC_MACRO,
+};
 use crate::source::Span;
 
 impl Preprocessor<'_> {
@@ -30,6 +34,7 @@ impl Preprocessor<'_> {
             TokenKind::Ident(keyword) => Rc::clone(keyword),
             // The line markers of C preprocessors: `# 12 "file.idl" 1`.
             TokenKind::Number(_) => {
+                self.sink.unportable(&LINE_DIRECTIVE, at);
                 let arguments = self.rest_of_line();
                 self.line_marker(at, name, arguments);
                 return;
@@ -40,6 +45,12 @@ impl Preprocessor<'_> {
                 return;
             }
         };
+        match &*keyword {
+            "warning" => self.sink.unportable(&DIRECTIVE, at),
+            "ident" | "sccs" => self.sink.unportable(&DIRECTIVE_IDENT, at),
+            "line" => self.sink.unportable(&LINE_DIRECTIVE, at),
+            _ => {}
+        }
         match &*keyword {
             "include" => self.include_directive(at),
             "define" => {
@@ -171,6 +182,7 @@ impl Preprocessor<'_> {
         }
         let mut tokens = self.rest_of_line();
         if !matches!(tokens.first(), Some(t) if matches!(t.kind, TokenKind::Str { .. })) {
+            self.sink.unportable(&INCLUDE_BY_MACRO, at);
             tokens = self.expand_all(tokens);
         }
         let place = tokens
@@ -235,6 +247,8 @@ impl Preprocessor<'_> {
             };
             params = Some(list);
             variadic = rest_of_arguments;
+            self.sink
+                .unportable(if variadic { &VARIADIC_MACRO } else { &MACRO }, at);
             rest = &rest[end + 1..];
         }
         let mut body = rest.to_vec();
@@ -280,6 +294,9 @@ impl Preprocessor<'_> {
     }
 
     fn next_branch(&mut self, keyword: &str, at: Span) {
+        if matches!(keyword, "elifdef" | "elifndef") {
+            self.sink.unportable(&DIRECTIVE, at);
+        }
         let Some(file) = self.files.last_mut() else {
             return;
         };
@@ -344,6 +361,20 @@ impl Preprocessor<'_> {
 
     /// Evaluates a `#if` expression.
     fn condition(&mut self, at: Span, tokens: Vec<Token>) -> bool {
+        let is_simple = |token: &Token| match &token.kind {
+            TokenKind::Ident(_) | TokenKind::Number(_) => true,
+            TokenKind::Punct(c) => "!&|()".contains(*c),
+            _ => false,
+        };
+        if !tokens.iter().all(is_simple) {
+            self.sink.unportable(&CONDITION, at);
+        }
+        if tokens
+            .iter()
+            .any(|token| matches!(token.kind, TokenKind::Char { .. }))
+        {
+            self.sink.unportable(&CHARACTER_IN_CONDITION, at);
+        }
         let mut plain = Vec::with_capacity(tokens.len());
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {

@@ -241,6 +241,9 @@ impl Preprocessor<'_> {
             return;
         }
         let lexer = Lexer::new(source, number);
+        if self.sources.is_replacement(number) {
+            self.once.insert(number);
+        }
         if !self.files.is_empty() {
             self.enter(Span {
                 file: number,
@@ -342,7 +345,7 @@ impl Preprocessor<'_> {
                 return;
             }
         };
-        match read {
+        match read.map(|number| self.sources.replacement(number)) {
             Ok(number) if self.once.contains(&number) => {}
             Ok(number) => self.open(number, at),
             Err((path, error)) => self.sink.push(error.into_diagnostic(&path, Some(at))),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chronorb_idl::model::Model;
-use chronorb_idl::{Failure, Options, codes, compile, compile_text};
+use chronorb_idl::{Failure, Options, codes, compile, compile_text, preprocess};
 
 #[test]
 fn each_is_included_by_its_name_without_a_finding() {
@@ -50,6 +50,71 @@ fn a_directory_with_a_file_of_the_name_goes_before_it() {
     fs::write(&main, "#include \"TimeBase.idl\"\n").unwrap();
     let model = compile(&main, &Options::default()).unwrap().model;
     assert_eq!(on_disk(&model).len(), 2);
+}
+
+#[test]
+fn an_own_version_that_defines_the_same_replaces_the_built_in_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let main = dir.path().join("main.idl");
+    fs::create_dir(dir.path().join("tao")).unwrap();
+    // Without a guard; the built-in file in its place is `CORBA.idl`.
+    let orb = "#pragma prefix \"omg.org\"\nmodule CORBA { typedef unsigned long PolicyType; \
+               local interface Policy {}; exception Own {}; };\n";
+    let compile_main = |includes: &str, include_dir: &Path| {
+        let used = "interface I { void f() raises (CORBA::Own); };";
+        fs::write(&main, format!("{includes}{used}\n")).unwrap();
+        let options = Options {
+            include_dirs: vec![include_dir.to_owned()],
+            ..Options::default()
+        };
+        let compilation = compile(&main, &options);
+        // The text without directives means the same.
+        let text = preprocess(&main, &options).unwrap().text;
+        let again = compile_text("text.idl", &text, &Options::default());
+        assert_eq!(again.is_ok(), compilation.is_ok(), "{text}");
+        compilation
+    };
+    for (own, includes) in [
+        (
+            "orb.idl",
+            "#include \"orb.idl\"\n#include <BiDirPolicy.idl>\n",
+        ),
+        (
+            "orb.idl",
+            "#include <BiDirPolicy.idl>\n#include \"orb.idl\"\n",
+        ),
+        (
+            "orb.idl",
+            "import ::CORBA;\n#include \"orb.idl\"\n#include <BiDirPolicy.idl>\n",
+        ),
+        (
+            "tao/orb.idl",
+            "#include <tao/orb.idl>\n#include <BiDirPolicy.idl>\n",
+        ),
+        (
+            "tao/orb.idl",
+            "#include <BiDirPolicy.idl>\n#include <tao/orb.idl>\n",
+        ),
+    ] {
+        let own = dir.path().join(own);
+        fs::write(&own, orb).unwrap();
+        let include_dir = match own.parent() {
+            Some(parent) if parent == dir.path() => Path::new("elsewhere"),
+            _ => dir.path(),
+        };
+        let compilation = compile_main(includes, include_dir);
+        let model = compilation
+            .unwrap_or_else(|failure| panic!("{includes}{failure}"))
+            .model;
+        let mut names = model.definitions.iter().map(|definition| &definition.name);
+        assert!(!names.any(|name| name == "PolicyError"), "{includes}");
+        fs::remove_file(own).unwrap();
+    }
+    // A built-in file that needs more than the own version has tells what.
+    fs::write(dir.path().join("orb.idl"), orb).unwrap();
+    let includes = "#include \"orb.idl\"\n#include <Compression.idl>\n";
+    let failure = compile_main(includes, Path::new("elsewhere")).unwrap_err();
+    assert_eq!(first_code(&failure), codes::UNDEFINED);
 }
 
 #[test]

@@ -16,4 +16,5 @@ mod model_types;
 mod model_unions;
 mod model_values;
 mod omniidl;
+mod portable;
 mod preprocess;

@@ -93,6 +93,25 @@ fn types_named_like_those_of_the_library_are_told_from_them() {
     assert_eq!(error.to_string(), "system (n: 4)");
 }
 
+struct Difference;
+
+impl lib::BesideServant for Difference {
+    fn difference(&self, _: &Call<'_>, level: i32, level_: i16) -> Result<i32, SystemException> {
+        Ok(level - i32::from(level_))
+    }
+}
+
+#[test]
+fn escaped_names_beside_plain_ones_end_with_an_underscore() {
+    let _ = lib::BesideSkeleton::new(Difference);
+    let twins = lib::Twins {
+        level: 5,
+        level_: 3,
+    };
+    assert_eq!(twins.level - i32::from(twins.level_), 2);
+    assert_ne!(lib::Twin::Level(5), lib::Twin::Level_(5));
+}
+
 #[test]
 fn parameters_named_like_what_the_generated_code_uses_are_passed() {
     for collocation in [Collocation::Off, Collocation::Direct] {

@@ -10,7 +10,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use chronorb_idl::{Compilation, Failure, Options, compile};
+use chronorb_idl::{Compilation, Failure, Options, codes, compile};
 
 /// The directory of omniORB's and the services' IDL files in Debian's packages `omniorb-idl` and
 /// `omniidl`.
@@ -109,6 +109,69 @@ fn what_omniidl_takes_of_the_corpus_means_the_same() {
     assert!(taken >= 150, "omniidl takes {taken} files only");
 }
 
+#[test]
+fn what_omniidl_refuses_is_warned_of() {
+    if !omniidl_is_there() {
+        return;
+    }
+    let search = [
+        "crates/chronorb-idl/tests/include",
+        "crates/chronorb-idl/tests/portable",
+        "crates/chronorb-idl/idl",
+        "crates/chronorb-build/generated-tests/idl",
+        "crates/chronorb-build/extern-tests/idl",
+        "crates/chronorb-build/no-alloc-tests/idl",
+        "crates/chronorb-lab/idl",
+        "interop/chronorb-interop/idl",
+    ]
+    .map(repository);
+    let more = ["accept", "lenient"].map(|name| format!("crates/chronorb-idl/tests/{name}"));
+    let folders = search
+        .iter()
+        .cloned()
+        .chain(more.iter().map(|path| repository(path)));
+    let (mut refused, mut wrong) = (0, String::new());
+    for file in folders.flat_map(|folder| idl_files(&folder)) {
+        // It has definitions for this compiler alone, which a macro of it chooses.
+        if file.ends_with("built_in_macros.idl") {
+            continue;
+        }
+        let Ok(compilation) = ours(&file, &search) else {
+            continue;
+        };
+        let name = file.display();
+        let about = |text: &'static str| {
+            let warnings = compilation.warnings.iter();
+            warnings.filter(move |found| found.notes.iter().any(|note| note.contains(text)))
+        };
+        let lenient = |code| codes::LENIENT.contains(code);
+        match theirs(&file, &search) {
+            Ok(_) => {
+                for found in about("omniidl 4.3 refuses it").chain(about("omniidl 4.3 and JacORB"))
+                {
+                    if found.notes[0].ends_with("refuses it")
+                        || found.notes[0].ends_with("refuse it")
+                    {
+                        wrong += &format!("{name}: omniidl takes {}\n", found.message);
+                    }
+                }
+            }
+            Err(errors) => {
+                refused += 1;
+                let is_lenient = compilation
+                    .warnings
+                    .iter()
+                    .any(|found| lenient(&found.code));
+                if about("omniidl").next().is_none() && !is_lenient {
+                    wrong += &format!("{name} is refused by omniidl:\n{errors}\n");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(refused >= 120, "omniidl refuses {refused} files only");
+}
+
 fn compare(files: &[PathBuf], search: &[PathBuf]) {
     if !omniidl_is_there() {
         return;
@@ -146,6 +209,7 @@ fn difference(file: &Path, theirs: &str, search: &[PathBuf]) -> String {
 fn ours(file: &Path, search: &[PathBuf]) -> Result<Compilation, Failure> {
     let options = Options {
         strict: false,
+        portable: true,
         include_dirs: search.to_vec(),
         // Files of omniORB test this macro if they need extensions of omniidl.
         defines: vec![("__OMNIIDL__".to_owned(), "1".to_owned())],
