@@ -464,6 +464,15 @@ impl Tree {
         (page, alive.next().is_some())
     }
 
+    /// The first `how_many` contexts whose numbers are at least `first`.
+    pub(crate) fn contexts_from(&self, first: u64, how_many: usize) -> Vec<u64> {
+        let contexts = self.contexts.range(first..);
+        contexts
+            .take(how_many)
+            .map(|(context, _)| *context)
+            .collect()
+    }
+
     /// The first context behind `after`.
     pub(crate) fn context_after(&self, after: Option<u64>) -> Option<u64> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
