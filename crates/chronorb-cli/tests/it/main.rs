@@ -10,6 +10,7 @@ mod idl_model;
 mod ior;
 mod laboratory;
 mod ns;
+mod ns_activation;
 mod ns_copy;
 mod ns_serve;
 mod operators_day;
