@@ -13,6 +13,7 @@ mod ns;
 mod ns_activation;
 mod ns_copy;
 mod ns_serve;
+mod ns_units;
 mod operators_day;
 mod peer;
 mod reports;
