@@ -1,5 +1,5 @@
 //! The distribution: the stripped command, its manual pages and completions, a Debian package of
-//! them, the book as HTML, and checksums.
+//! them and of units of systemd, the book as HTML, and checksums.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -100,6 +100,13 @@ impl Dist {
             copy(
                 &self.out.join("completions").join(file),
                 &usr.join("share").join(place),
+            )?;
+        }
+        let units = root().join("crates/chronorb-cli/systemd");
+        for unit in UNITS {
+            copy(
+                &units.join(unit),
+                &usr.join("lib/systemd/system").join(unit),
             )?;
         }
         write(&doc.join("copyright"), &copyright()?)?;
@@ -406,6 +413,8 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "chronorb.fish"),
     ("zsh", "_chronorb"),
 ];
+/// The units of systemd. A package installs them, and the operator enables them.
+const UNITS: [&str; 2] = ["chronorb-ns.service", "chronorb-ns.socket"];
 /// Debian's directories of completions, below `/usr/share`.
 const COMPLETION_PLACES: [&str; 3] = [
     "bash-completion/completions/chronorb",

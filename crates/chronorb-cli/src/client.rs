@@ -34,6 +34,13 @@ pub(crate) enum ClientError {
     },
 }
 
+impl ClientError {
+    /// Whether this is a failed call with an exception of this kind.
+    pub(crate) fn is_kind(&self, kind: SystemExceptionKind) -> bool {
+        matches!(self, Self::Failed { exception, .. } if exception.kind == kind)
+    }
+}
+
 impl Client {
     /// Makes an ORB whose calls take at most `timeout`.
     pub(crate) fn new(mut config: OrbConfig, timeout: Duration) -> Result<Self, ClientError> {

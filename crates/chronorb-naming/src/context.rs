@@ -11,8 +11,9 @@ use crate::failure::{Failure, RemoteError, system};
 use crate::federation::proceed;
 use crate::idl::chronorb_naming::leasing_context::InvalidTimeToLive;
 use crate::idl::chronorb_naming::{
-    BindWithLeaseError, LeasingContext, LeasingContextServant, LeasingContextSkeleton,
-    RebindWithLeaseError, ReleaseError, RenewError,
+    BindWithLeaseError, LeasingContext, LeasingContextServant, ListedContextServant,
+    ListedContextSkeleton, NumberedContext, NumberedContexts, RebindWithLeaseError, ReleaseError,
+    RenewError,
 };
 use crate::idl::cos_naming::naming_context::{InvalidName, NotEmpty};
 use crate::idl::cos_naming::naming_context_ext::InvalidAddress;
@@ -38,7 +39,7 @@ pub(crate) struct ContextLocator {
 
 impl ContextLocator {
     pub(crate) fn new(shared: Arc<ServerState>) -> Self {
-        let servant = LeasingContextSkeleton::new(Contexts(shared.clone()));
+        let servant = ListedContextSkeleton::new(Contexts(shared.clone()));
         let servant = Arc::new(servant);
         Self { shared, servant }
     }
@@ -426,5 +427,23 @@ impl LeasingContextServant for Contexts {
         Ok(self.edit(call, n, plan, |object, rest| {
             LeasingContext::unchecked_narrow(object).release(rest, lease)
         })?)
+    }
+}
+
+impl ListedContextServant for Contexts {
+    fn list_contexts<'a>(
+        &self,
+        call: &Call<'a>,
+        first: u64,
+        how_many: u32,
+    ) -> Result<NumberedContexts<'a>, SystemException> {
+        let most = how_many.min(self.0.limits.listed) as usize;
+        let numbers = self.0.read(|tree, _| tree.contexts_from(first, most));
+        let contexts = numbers.iter().map(|number| self.0.context(*number));
+        let contexts = call.keep(contexts.collect::<Result<Vec<_>, _>>()?);
+        call.fill(contexts.len(), |i| NumberedContext {
+            number: numbers[i],
+            reference: Some(&contexts[i]),
+        })
     }
 }

@@ -29,8 +29,9 @@ impl Housekeeper {
         let thread = ThreadBuilder::new("naming").spawn(move || {
             let mut reaper = reaping.map(|reaping| Reaper::new(reaping, shared.now()));
             let is_over = || gate.get() != RUNNING || shared.orb.is_shut_down();
+            let mut retry = LeaseRetry::default();
             while !is_over() {
-                tidy(&shared);
+                retry.run(&shared);
                 if let Some(reaper) = &mut reaper {
                     reaper.run(&shared, &is_over);
                 }
@@ -52,21 +53,49 @@ impl Drop for Housekeeper {
     }
 }
 
-/// Removes bindings whose leases have ended, and unused iterators.
-pub(crate) fn tidy(shared: &ServerState) {
+/// The rounds in which ended leases are removed: all of them, or fewer while the journal fails.
+#[derive(Debug, Default)]
+pub(crate) struct LeaseRetry {
+    /// The rounds that are left out before the next attempt.
+    left_out: u32,
+    /// The failures in a row.
+    failures: u32,
+}
+
+impl LeaseRetry {
+    /// Ends iterators, and leases if it is the turn of that; returns whether it was.
+    pub(crate) fn run(&mut self, shared: &ServerState) -> bool {
+        let now = shared.now();
+        shared.iterators.lock().end_unused(now, &shared.limits);
+        if let Some(left_out) = self.left_out.checked_sub(1) {
+            self.left_out = left_out;
+            return false;
+        }
+        if end_leases(shared) {
+            self.failures = 0;
+        } else {
+            // 1, 3, 7 … rounds, at most 63: about a minute.
+            self.failures = (self.failures + 1).min(6);
+            self.left_out = (1 << self.failures) - 1;
+        }
+        true
+    }
+}
+
+/// Removes bindings whose leases have ended; `false` if the journal fails.
+pub(crate) fn end_leases(shared: &ServerState) -> bool {
     loop {
         let removed = shared.change(|tree, now| {
             let changes = tree.ended(BATCH, now);
             let n = changes.len();
             Ok((changes, n))
         });
-        // After a failure of the journal the next period tries again.
-        if !matches!(removed, Ok(BATCH)) {
-            break;
+        match removed {
+            Ok(BATCH) => {}
+            Ok(_) => return true,
+            Err(_) => return false,
         }
     }
-    let now = shared.now();
-    shared.iterators.lock().end_unused(now, &shared.limits);
 }
 
 /// The check of all bound objects.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use chronorb::poa::{ObjectId, Poa};
 use chronorb::{Interface, Ior, Object, Orb, SystemException, SystemExceptionKind};
@@ -13,7 +13,7 @@ use crate::failure::system;
 use crate::idl::cos_naming::{BindingIterator, NamingContext, NamingContextExt};
 use crate::iterator::Iterators;
 use crate::limits::Limits;
-use crate::tree::{Tree, TreeError};
+use crate::tree::{ChangePosition, Tree, TreeError};
 
 /// The state and the POAs of a name server.
 pub(crate) struct ServerState {
@@ -24,6 +24,8 @@ pub(crate) struct ServerState {
     /// Locked for the whole of a change, before the tree: one change is made at a time.
     journal: PiMutex<Box<dyn Journal>>,
     last_failure: PiMutex<Option<String>>,
+    /// Whether the last change was not kept by the journal.
+    is_failing: AtomicBool,
     contexts: Poa,
     listings: Poa,
     pub(crate) iterators: PiMutex<Iterators>,
@@ -47,6 +49,7 @@ impl ServerState {
             tree: PiMutex::new(tree),
             journal: PiMutex::new(journal),
             last_failure: PiMutex::new(None),
+            is_failing: AtomicBool::new(false),
             contexts,
             listings,
             iterators: PiMutex::new(Iterators::default()),
@@ -82,10 +85,17 @@ impl ServerState {
         if changes.is_empty() {
             return Ok(result);
         }
-        journal.append(&changes).map_err(|error| {
-            self.note(&error);
-            ChangeFailure::Journal
-        })?;
+        if let Err(error) = journal.append(&changes) {
+            let failure = self.note(&error);
+            // A full disk fails each change; the log has the beginning and the end of that.
+            if !self.is_failing.swap(true, Ordering::Relaxed) {
+                tracing::error!(failure, "the journal of the name server failed");
+            }
+            return Err(ChangeFailure::Journal);
+        }
+        if self.is_failing.swap(false, Ordering::Relaxed) {
+            tracing::info!("the journal of the name server works again");
+        }
         let mut tree = self.tree.lock();
         for change in &changes {
             // Only the holder of the journal changes the tree, so the plan is still valid.
@@ -93,24 +103,35 @@ impl ServerState {
             applied.map_err(|_| ChangeFailure::Inconsistent)?;
         }
         if journal.wants_snapshot() {
-            // The copy is made under the lock of the tree, and written without it.
-            let state: Vec<_> = tree.changes().collect();
             drop(tree);
-            if let Err(error) = journal.write_snapshot(&mut state.into_iter()) {
+            if let Err(error) = journal.write_snapshot(&mut self.snapshot()) {
                 // The change is kept in the log, so this is no failure of the operation.
-                self.note(&error);
+                let failure = self.note(&error);
+                tracing::error!(failure, "the journal of the name server was not shortened");
             }
         }
         Ok(result)
     }
 
-    /// Keeps a failure of the journal for [`last_failure`](Self::last_failure), and logs it.
+    /// Returns the changes that make the present state. The tree is locked for one page at a time;
+    /// the caller holds the lock of the journal, so the tree does not change between pages.
+    fn snapshot(&self) -> impl Iterator<Item = Change> + '_ {
+        let mut position = ChangePosition::START;
+        let pages = std::iter::from_fn(move || {
+            let is_over = position == ChangePosition::End;
+            (!is_over).then(|| self.tree.lock().changes_from(&mut position, SNAPSHOT_PAGE))
+        });
+        pages.flatten()
+    }
+
+    /// Keeps a failure of the journal for [`last_failure`](Self::last_failure), and returns its
+    /// text.
     #[cold]
-    fn note(&self, error: &JournalError) {
+    fn note(&self, error: &JournalError) -> String {
         let cause = std::error::Error::source(error).map(ToString::to_string);
         let failure = format!("{error}: {}", cause.unwrap_or_default());
-        tracing::error!(failure, "the journal of the name server failed");
-        *self.last_failure.lock() = Some(failure);
+        *self.last_failure.lock() = Some(failure.clone());
+        failure
     }
 
     pub(crate) fn last_failure(&self) -> Option<String> {
@@ -202,6 +223,9 @@ pub(crate) fn number(id: &ObjectId) -> Option<u64> {
 pub(crate) fn target_of(call: &chronorb::Call<'_>) -> Result<u64, SystemException> {
     number(call.object_id()).ok_or(system(SystemExceptionKind::ObjectNotExist))
 }
+
+/// The changes of a snapshot that are copied under one lock of the tree.
+const SNAPSHOT_PAGE: usize = 256;
 
 fn reference(poa: &Poa, number: u64, type_id: &str) -> Result<Object, SystemException> {
     let id = ObjectId::new(number.to_be_bytes());

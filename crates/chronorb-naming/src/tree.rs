@@ -115,6 +115,20 @@ pub enum ChangeError {
     Nul(u64),
 }
 
+/// A position in the changes that make a state.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum ChangePosition {
+    /// Contexts whose numbers are at least this one; the root is not created.
+    Contexts(u64),
+    /// Bindings of contexts whose numbers are at least this one, behind the key in the first.
+    Bindings(u64, Option<Key>),
+    End,
+}
+
+impl ChangePosition {
+    pub(crate) const START: Self = Self::Contexts(ROOT + 1);
+}
+
 /// An entry of a listing.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ListEntry {
@@ -189,17 +203,53 @@ impl Tree {
         let created = self.contexts.keys().filter(|context| **context != ROOT);
         let created = created.map(|context| Change::CreateContext { context: *context });
         let bound = self.contexts.iter().flat_map(|(context, of_context)| {
-            of_context.bindings.iter().map(|(key, entry)| {
-                let (id, kind) = split(key);
-                Change::Bind {
-                    context: *context,
-                    id: id.to_vec(),
-                    kind: kind.to_vec(),
-                    binding: entry.binding.clone(),
-                }
-            })
+            let bindings = of_context.bindings.iter();
+            bindings.map(|(key, entry)| binding_change(*context, key, entry))
         });
         created.chain(bound)
+    }
+
+    /// Returns the next of these changes, at most `how_many` of them, and advances the position.
+    /// There are none at its end, and there may be none before it: the work is bounded as well.
+    ///
+    /// The pages are those of one state if the tree is not changed between them.
+    pub(crate) fn changes_from(
+        &self,
+        position: &mut ChangePosition,
+        how_many: usize,
+    ) -> Vec<Change> {
+        match position {
+            ChangePosition::Contexts(first) => {
+                let page = self.contexts_from(*first, how_many);
+                *position = match page.last() {
+                    Some(last) => ChangePosition::Contexts(last + 1),
+                    None => ChangePosition::Bindings(ROOT, None),
+                };
+                let created = page.into_iter();
+                created
+                    .map(|context| Change::CreateContext { context })
+                    .collect()
+            }
+            ChangePosition::Bindings(first, after) => {
+                let Some((context, found)) = self.contexts.range(*first..).next() else {
+                    *position = ChangePosition::End;
+                    return Vec::new();
+                };
+                let after = after.as_deref().filter(|_| context == first);
+                let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+                let range = found.bindings.range::<[u8], _>((from, Bound::Unbounded));
+                let page: Vec<_> = range.take(how_many).collect();
+                *position = match page.last() {
+                    Some((last, _)) => ChangePosition::Bindings(*context, Some((*last).clone())),
+                    None => ChangePosition::Bindings(context + 1, None),
+                };
+                let bound = page.into_iter();
+                bound
+                    .map(|(key, entry)| binding_change(*context, key, entry))
+                    .collect()
+            }
+            ChangePosition::End => Vec::new(),
+        }
     }
 
     fn create(&mut self, context: u64) -> Result<(), ChangeError> {
@@ -464,6 +514,15 @@ impl Tree {
         (page, alive.next().is_some())
     }
 
+    /// The first `how_many` contexts whose numbers are at least `first`.
+    pub(crate) fn contexts_from(&self, first: u64, how_many: usize) -> Vec<u64> {
+        let contexts = self.contexts.range(first..);
+        contexts
+            .take(how_many)
+            .map(|(context, _)| *context)
+            .collect()
+    }
+
     /// The first context behind `after`.
     pub(crate) fn context_after(&self, after: Option<u64>) -> Option<u64> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -522,6 +581,16 @@ impl Context {
         let key = join(component.id.as_bytes(), component.kind.as_bytes());
         let entry = self.bindings.get(&*key);
         entry.filter(|entry| entry.is_alive(now))
+    }
+}
+
+fn binding_change(context: u64, key: &[u8], entry: &Entry) -> Change {
+    let (id, kind) = split(key);
+    Change::Bind {
+        context,
+        id: id.to_vec(),
+        kind: kind.to_vec(),
+        binding: entry.binding.clone(),
     }
 }
 

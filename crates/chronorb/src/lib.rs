@@ -87,6 +87,7 @@
 //! | Feature | Default | Contents |
 //! |---|---|---|
 //! | `access` | on | access rules by address and identity (`-ORBServerTransportRule`, `-ORBClientTransportRule`), and the secure profile (`-ORBProfile`) |
+//! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
 //! | `uiop` | on | IIOP over Unix-domain sockets |

@@ -1,5 +1,6 @@
 //! The command line of `chronorb ns`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
@@ -88,6 +89,29 @@ pub(crate) enum NsCommand {
         #[arg(value_name = "NAME")]
         name: String,
     },
+
+    /// Write all bindings as text, which import reads.
+    ///
+    /// A context of another server is written as its reference, unless --follow is given. Leases
+    /// are not written, because name servers do not show them.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArguments),
+
+    /// Make the bindings of a text, or of the data file of omniNames, in a server that runs.
+    ///
+    /// The file is read as a whole before the first binding is made. Contexts that exist are used.
+    /// The first name that is bound already ends the import, unless --rebind is given; what was
+    /// imported before stays.
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Import(ImportArguments),
+
+    /// Find bindings of objects that do not exist, and contexts without a name; remove them with
+    /// --yes.
+    ///
+    /// Asks each object as list --check does. Contexts that no name leads to are found in servers
+    /// of chronorb; others do not list them. Contexts of other servers are not entered.
+    #[command(after_help = GC_EXAMPLES)]
+    Gc(GcArguments),
 }
 
 /// The name server that a command calls.
@@ -145,6 +169,54 @@ pub(crate) struct ListArguments {
     pub(super) json: bool,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(super) server: ServerArguments,
+
+    /// Write the contexts of other servers and their bindings, instead of their references.
+    #[arg(long)]
+    pub(super) follow: bool,
+
+    /// The file, which is replaced; standard output by default or for -.
+    #[arg(value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportArguments {
+    #[command(flatten)]
+    pub(super) server: ServerArguments,
+
+    /// Replace the objects of names that are bound already.
+    #[arg(long)]
+    pub(super) rebind: bool,
+
+    /// The file; - for standard input.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GcArguments {
+    #[command(flatten)]
+    pub(super) server: ServerArguments,
+
+    /// Remove what is found. Without it nothing is changed.
+    #[arg(long)]
+    pub(super) yes: bool,
+
+    /// Also find the bindings of objects whose servers cannot be reached.
+    #[arg(long)]
+    pub(super) unreachable: bool,
+
+    /// The seconds after which a context has to be without a name still: its client may be about to
+    /// bind it.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5,
+          value_parser = value_parser!(u64).range(0..=3600))]
+    pub(super) grace: u64,
+}
+
 const STATUS: &str = "\
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong, 3 when
 the name is not bound.";
@@ -174,6 +246,23 @@ Examples:
 
 Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong, 3 when
 a context of the name is not bound.";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  chronorb ns export names.txt
+  chronorb ns export --ns corbaloc::old.example:2809/NameService | chronorb ns import -
+  chronorb ns import --rebind names.txt
+
+Exit status: 0 when all went well, 1 when something failed, 2 when the command line is wrong, 3 when
+a context of a name is not bound, or bindings are left out.";
+
+const GC_EXAMPLES: &str = "\
+Examples:
+  chronorb ns gc
+  chronorb ns gc --unreachable --yes
+
+Exit status: 0 when nothing is left to remove, 1 when something failed, 2 when the command line is
+wrong, 3 when something is left.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:

@@ -1,11 +1,11 @@
 //! `chronorb ns list`: contexts and their bindings, with the state of each object.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use chronorb_naming::idl::cos_naming::{BindingBuf, BindingType, NamingContext};
-use chronorb_orb::{Object, OrbConfig};
+use chronorb_naming::idl::cos_naming::{BindingType, NamingContext};
+use chronorb_orb::{Object, OrbConfig, SystemExceptionKind};
 use serde::Serialize;
 
 use super::arguments::ListArguments;
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &ListArguments, config: OrbConfig) -> Result<bool, 
         bindings: Vec::new(),
     };
     let mut path = vec![first.as_object().clone()];
-    listing.add_context(&names.client, arguments, &first, "", &mut path)?;
+    listing.add_context(&names, arguments, &first, "", &mut path)?;
     let mut all_there = true;
     if arguments.check {
         check(&names.client, &mut listing.bindings);
@@ -82,13 +82,13 @@ impl Listing {
     /// Adds the bindings of a context. `path` has the contexts around it, so that a loop ends.
     fn add_context(
         &mut self,
-        client: &Client,
+        names: &NameServer,
         arguments: &ListArguments,
         context: &NamingContext,
         prefix: &str,
         path: &mut Vec<Object>,
     ) -> Result<(), NsError> {
-        for binding in self.bindings_of(client, context, prefix)? {
+        for binding in names.bindings_of(context, prefix, self.bindings.len())? {
             let Some(component) = binding.binding_name.first() else {
                 continue;
             };
@@ -142,7 +142,7 @@ impl Listing {
             }
             path.push(object.clone());
             let inner = NamingContext::unchecked_narrow(&object);
-            let listed = self.add_context(client, arguments, &inner, &format!("{name}/"), path);
+            let listed = self.add_context(names, arguments, &inner, &format!("{name}/"), path);
             path.pop();
             match listed {
                 Ok(()) => {}
@@ -154,51 +154,6 @@ impl Listing {
             }
         }
         Ok(())
-    }
-
-    /// Asks for all bindings of a context.
-    fn bindings_of(
-        &self,
-        client: &Client,
-        context: &NamingContext,
-        prefix: &str,
-    ) -> Result<Vec<BindingBuf>, NsError> {
-        let failed = |exception| {
-            let name = prefix.trim_end_matches('/');
-            let subject = if name.is_empty() {
-                "listing the first context".to_owned()
-            } else {
-                format!("listing {name}")
-            };
-            NsError::from(client.failed(subject, exception))
-        };
-        let (mut bindings, iterator) = context.list(BATCH).map_err(failed)?;
-        if let Some(iterator) = iterator {
-            loop {
-                let (more, batch) = iterator.next_n(BATCH).map_err(failed)?;
-                let is_last = !more || batch.is_empty();
-                bindings.extend(batch);
-                if self.bindings.len() + bindings.len() > MAX_BINDINGS {
-                    return Err(NsError::TooMany(MAX_BINDINGS));
-                }
-                if is_last {
-                    break;
-                }
-            }
-            // The server may have ended it by itself.
-            let _ = iterator.destroy();
-        }
-        if self.bindings.len() + bindings.len() > MAX_BINDINGS {
-            return Err(NsError::TooMany(MAX_BINDINGS));
-        }
-        bindings.sort_by(|one, other| {
-            let key = |binding: &BindingBuf| {
-                let first = binding.binding_name.first();
-                first.map(|component| (component.id.clone(), component.kind.clone()))
-            };
-            key(one).cmp(&key(other))
-        });
-        Ok(bindings)
     }
 
     fn tree(&self) -> String {
@@ -223,43 +178,69 @@ impl Listing {
     }
 }
 
-/// Asks all objects whether they exist, several at a time.
+/// The answer to the question whether an object exists.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum ObjectState {
+    Exists,
+    Gone,
+    /// The reason why its server does not answer.
+    Unreachable(String),
+}
+
+impl fmt::Display for ObjectState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists => f.write_str(OK),
+            Self::Gone => f.write_str("gone: the server does not have the object"),
+            Self::Unreachable(cause) => write!(f, "unreachable: {cause}"),
+        }
+    }
+}
+
+/// Asks all objects of a list whether they exist.
 fn check(client: &Client, bindings: &mut [ListedBinding]) {
-    let asked: Vec<(usize, Object)> = bindings
-        .iter_mut()
-        .enumerate()
-        .filter_map(|(index, binding)| Some((index, binding.object.take()?)))
-        .collect();
+    let entries = bindings.iter().enumerate();
+    let entries = entries.filter_map(|(index, binding)| Some((index, binding.object.as_ref()?)));
+    let (indices, objects): (Vec<_>, Vec<_>) = entries.unzip();
+    let states = states(client, &objects);
+    for (index, state) in indices.into_iter().zip(states) {
+        bindings[index].state = Some(state.to_string());
+    }
+}
+
+/// Asks objects whether they exist, several at a time.
+pub(super) fn states(client: &Client, objects: &[&Object]) -> Vec<ObjectState> {
     let next = AtomicUsize::new(0);
     let ask = || {
         let mut states = Vec::new();
-        while let Some((index, object)) = asked.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let state = match object.non_existent() {
-                Ok(false) => OK.to_owned(),
-                Ok(true) => "gone: the server does not have the object".to_owned(),
-                Err(exception) => format!("unreachable: {}", client.cause(exception)),
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(object) = objects.get(index) else {
+                return states;
             };
-            states.push((*index, state));
+            let state = match object.non_existent() {
+                Ok(false) => ObjectState::Exists,
+                Ok(true) => ObjectState::Gone,
+                Err(exception) if exception.kind == SystemExceptionKind::ObjectNotExist => {
+                    ObjectState::Gone
+                }
+                Err(exception) => ObjectState::Unreachable(client.cause(exception)),
+            };
+            states.push((index, state));
         }
-        states
     };
-    let states = thread::scope(|scope| {
-        let threads: Vec<_> = (0..ASKERS.min(asked.len()))
+    let mut states = thread::scope(|scope| {
+        let threads: Vec<_> = (0..ASKERS.min(objects.len()))
             .map(|_| scope.spawn(ask))
             .collect();
         let states = threads.into_iter().filter_map(|thread| thread.join().ok());
         states.flatten().collect::<Vec<_>>()
     });
-    for (index, state) in states {
-        bindings[index].state = Some(state);
-    }
+    states.sort_by_key(|(index, _)| *index);
+    states.into_iter().map(|(_, state)| state).collect()
 }
 
 const OK: &str = "ok";
-/// The bindings of one answer of a server.
-const BATCH: u32 = 1000;
-/// The greatest length of a list, so that a server cannot fill the memory.
-const MAX_BINDINGS: usize = 1_000_000;
 /// The greatest depth of contexts in contexts.
 const MAX_DEPTH: usize = 64;
 /// The threads that ask objects.

@@ -1,9 +1,13 @@
 //! `chronorb ns`: the name server, and names of objects as its clients see them.
 
 mod arguments;
+mod export;
+mod gc;
+mod import;
 mod list;
 mod names;
 mod serve;
+mod survey;
 
 use std::io;
 use std::process::ExitCode;
@@ -51,6 +55,9 @@ impl NsCommand {
             } => NameServer::connect(&server, config)
                 .and_then(|names| names.make_context(&name, parents))
                 .map(|()| true),
+            Self::Export(arguments) => export::run(&arguments, config),
+            Self::Import(arguments) => import::run(&arguments, config),
+            Self::Gc(arguments) => gc::run(&arguments, config),
         };
         match outcome {
             Ok(true) => ExitCode::SUCCESS,
@@ -72,9 +79,13 @@ impl NsCommand {
 }
 
 fn print(text: &str) -> Result<(), NsError> {
+    print_octets(text.as_bytes())
+}
+
+fn print_octets(text: &[u8]) -> Result<(), NsError> {
     use std::io::Write as _;
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(text)?;
     Ok(out.flush()?)
 }
 
@@ -84,5 +95,5 @@ impl From<ClientError> for NsError {
     }
 }
 
-/// The exit status where a name is not bound, or an object is not there.
+/// The exit status where a name is not bound, an object is not there, or something is left out.
 const NO: u8 = 3;

@@ -1,19 +1,24 @@
 //! The calls to a name server, and their failures with the component that is wrong.
 
+use std::error::Error;
 use std::io;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use chronorb_cdr::CdrError;
+use chronorb_naming::idl::chronorb_naming::{BindWithLeaseErrorBuf, RebindWithLeaseErrorBuf};
 use chronorb_naming::idl::cos_naming::naming_context::NotFoundReason;
 use chronorb_naming::idl::cos_naming::{
-    BindErrorBuf, NameComponent, NameComponentBuf, NamingContext, RebindErrorBuf,
+    BindErrorBuf, BindingBuf, NameComponent, NameComponentBuf, NamingContext, RebindErrorBuf,
 };
-use chronorb_naming::{NameTextError, name_from_text, name_to_text};
+use chronorb_naming::{ChangeError, NameTextError, name_from_text, name_to_text};
 use chronorb_orb::{Object, OrbConfig, SystemException, SystemExceptionKind};
 use thiserror::Error;
 
 use super::arguments::ServerArguments;
 use super::serve::ServeFailure;
+use super::survey::MAX_BINDINGS;
 use crate::client::{Client, ClientError};
 
 /// A command of `chronorb ns` failed.
@@ -47,6 +52,33 @@ pub(crate) enum NsError {
     Nil(String),
     #[error("there are more than {0} bindings")]
     TooMany(usize),
+    #[error("{name}: the server allows leases of {least} to {greatest} seconds")]
+    TimeToLive {
+        name: String,
+        least: u32,
+        greatest: u32,
+    },
+    #[error("{}: {source}", .file.display())]
+    File { file: PathBuf, source: io::Error },
+    #[error("{}: {problem}", .file.display())]
+    Text {
+        file: PathBuf,
+        problem: Box<dyn Error + Send + Sync>,
+    },
+    #[error("a component is not UTF-8: {0}")]
+    NotUtf8(String),
+    #[error("a reference is malformed: {0}")]
+    Reference(CdrError),
+    #[error("the listed bindings contradict each other: {0}")]
+    Inconsistent(ChangeError),
+    #[error("{0} is bound to a context that has no name")]
+    Orphan(String),
+    #[error("{cause}\n{done} of {all} bindings were made before; --rebind replaces them")]
+    Import {
+        cause: Box<Self>,
+        done: usize,
+        all: usize,
+    },
     #[error("nothing can be written: {0}")]
     Output(#[from] io::Error),
 }
@@ -58,12 +90,14 @@ pub(super) struct NameServer {
 }
 
 /// The failure of an operation on a name.
-enum NameFailure {
+pub(super) enum NameFailure {
     /// The number of components from the one that failed on.
     NotFound(NotFoundReason, usize),
     CannotProceed,
     InvalidName,
     AlreadyBound,
+    /// The shortest and the longest time to live that the server allows.
+    TimeToLive(u32, u32),
     System(SystemException),
 }
 
@@ -86,6 +120,33 @@ impl From<BindErrorBuf> for NameFailure {
             BindErrorBuf::InvalidName(_) => Self::InvalidName,
             BindErrorBuf::AlreadyBound(_) => Self::AlreadyBound,
             BindErrorBuf::System(exception) => Self::System(exception),
+        }
+    }
+}
+
+impl From<BindWithLeaseErrorBuf> for NameFailure {
+    fn from(error: BindWithLeaseErrorBuf) -> Self {
+        use BindWithLeaseErrorBuf as Leased;
+        match error {
+            Leased::NotFound(error) => Self::NotFound(error.why, error.rest_of_name.len()),
+            Leased::CannotProceed(_) => Self::CannotProceed,
+            Leased::InvalidName(_) => Self::InvalidName,
+            Leased::AlreadyBound(_) => Self::AlreadyBound,
+            Leased::InvalidTimeToLive(limits) => Self::TimeToLive(limits.least, limits.greatest),
+            Leased::System(exception) => Self::System(exception),
+        }
+    }
+}
+
+impl From<RebindWithLeaseErrorBuf> for NameFailure {
+    fn from(error: RebindWithLeaseErrorBuf) -> Self {
+        use RebindWithLeaseErrorBuf as Leased;
+        match error {
+            Leased::NotFound(error) => Self::NotFound(error.why, error.rest_of_name.len()),
+            Leased::CannotProceed(_) => Self::CannotProceed,
+            Leased::InvalidName(_) => Self::InvalidName,
+            Leased::InvalidTimeToLive(limits) => Self::TimeToLive(limits.least, limits.greatest),
+            Leased::System(exception) => Self::System(exception),
         }
     }
 }
@@ -184,7 +245,60 @@ impl NameServer {
         Ok(())
     }
 
-    fn error(&self, name: &str, components: &[NameComponentBuf], error: NameFailure) -> NsError {
+    /// Asks for all bindings of a context.
+    ///
+    /// `prefix` is its name with a slash behind it, and `count` the number of bindings that were
+    /// listed before.
+    pub(super) fn bindings_of(
+        &self,
+        context: &NamingContext,
+        prefix: &str,
+        count: usize,
+    ) -> Result<Vec<BindingBuf>, NsError> {
+        let failed = |exception| {
+            let name = prefix.trim_end_matches('/');
+            let subject = if name.is_empty() {
+                "listing the first context".to_owned()
+            } else {
+                format!("listing {name}")
+            };
+            NsError::from(self.client.failed(subject, exception))
+        };
+        let (mut bindings, iterator) = context.list(BATCH).map_err(failed)?;
+        if let Some(iterator) = iterator {
+            loop {
+                let (more, batch) = iterator.next_n(BATCH).map_err(failed)?;
+                let is_last = !more || batch.is_empty();
+                bindings.extend(batch);
+                if count + bindings.len() > MAX_BINDINGS {
+                    return Err(NsError::TooMany(MAX_BINDINGS));
+                }
+                if is_last {
+                    break;
+                }
+            }
+            // The server may have ended it by itself.
+            let _ = iterator.destroy();
+        }
+        if count + bindings.len() > MAX_BINDINGS {
+            return Err(NsError::TooMany(MAX_BINDINGS));
+        }
+        bindings.sort_by(|one, other| {
+            let key = |binding: &BindingBuf| {
+                let first = binding.binding_name.first();
+                first.map(|component| (component.id.clone(), component.kind.clone()))
+            };
+            key(one).cmp(&key(other))
+        });
+        Ok(bindings)
+    }
+
+    pub(super) fn error(
+        &self,
+        name: &str,
+        components: &[NameComponentBuf],
+        error: NameFailure,
+    ) -> NsError {
         let name = name.to_owned();
         match error {
             NameFailure::NotFound(why, rest) => {
@@ -215,6 +329,11 @@ impl NameServer {
             NameFailure::CannotProceed => NsError::CannotProceed(name),
             NameFailure::InvalidName => NsError::InvalidName(name),
             NameFailure::AlreadyBound => NsError::AlreadyBound(name),
+            NameFailure::TimeToLive(least, greatest) => NsError::TimeToLive {
+                name,
+                least,
+                greatest,
+            },
             NameFailure::System(exception) => NsError::Client(self.client.failed(name, exception)),
         }
     }
@@ -240,7 +359,7 @@ fn parse(name: &str) -> Result<Vec<NameComponentBuf>, NsError> {
     })
 }
 
-fn views(components: &[NameComponentBuf]) -> Vec<NameComponent<'_>> {
+pub(super) fn views(components: &[NameComponentBuf]) -> Vec<NameComponent<'_>> {
     components
         .iter()
         .map(|component| component.as_view())
@@ -255,5 +374,7 @@ pub(super) fn text_of(component: &NameComponentBuf) -> String {
 
 const NAME_SERVICE: &str = "NameService";
 const DEFAULT: &str = "corbaloc::1.2@localhost:2809/NameService";
+/// The bindings of one answer of a server.
+const BATCH: u32 = 1000;
 /// The time between two attempts to reach a server.
 const RETRY: Duration = Duration::from_millis(200);

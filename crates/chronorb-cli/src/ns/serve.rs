@@ -143,7 +143,9 @@ fn open_store(folder: &Path, import: Option<&Path>) -> Result<(Tree, Store), Ser
         let store = folder();
         return Err(ServeFailure::NotEmpty { file, store });
     }
-    tree = imported(&file).map_err(|problem| ServeFailure::Import { file, problem })?;
+    let read = std::fs::read(&file).map_err(Into::into);
+    let read = read.and_then(|data| imported(&data));
+    tree = read.map_err(|problem| ServeFailure::Import { file, problem })?;
     let written = store.write_snapshot(&mut tree.changes());
     written.map_err(|problem| ServeFailure::Write {
         store: folder(),
@@ -153,13 +155,12 @@ fn open_store(folder: &Path, import: Option<&Path>) -> Result<(Tree, Store), Ser
 }
 
 /// Reads a data file of omniNames, which begins with its port, or a text.
-fn imported(file: &Path) -> Result<Tree, Box<dyn Error + Send + Sync>> {
-    let data = std::fs::read(file)?;
+pub(super) fn imported(data: &[u8]) -> Result<Tree, Box<dyn Error + Send + Sync>> {
     let (limits, first) = (Limits::default(), unused_number());
     Ok(if data.starts_with(b"port ") {
-        import_omninames(&data, limits, first)?
+        import_omninames(data, limits, first)?
     } else {
-        import_text(std::str::from_utf8(&data)?, limits, first)?
+        import_text(std::str::from_utf8(data)?, limits, first)?
     })
 }
 

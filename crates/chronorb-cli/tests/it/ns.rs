@@ -3,19 +3,21 @@
 use std::path::Path;
 use std::process::Output;
 
-use chronorb_naming::NameServer;
+use chronorb_giop::IiopProfile;
+use chronorb_naming::{NameServer, NamingService};
 use chronorb_orb::{Orb, OrbConfig};
 
 use crate::support::{chronorb, stderr, stdout};
 
 /// A name server, and the reference of its root context.
-struct Names {
-    orb: Orb,
-    root: String,
+pub(crate) struct Names {
+    pub(crate) orb: Orb,
+    pub(crate) root: String,
+    service: NamingService,
 }
 
 impl Names {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let mut config = OrbConfig::default();
         let endpoints = chronorb_orb::parse_endpoints("iiop://127.0.0.1:0");
         config.listen_endpoints = endpoints.expect("an endpoint");
@@ -24,24 +26,36 @@ impl Names {
         let service = NameServer::new().serve_in(&poa).expect("it serves");
         let root = orb.object_to_string(service.root());
         poa.manager().activate().expect("it was not deactivated");
-        Self { orb, root }
+        Self { orb, root, service }
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    /// The number of contexts that exist.
+    pub(crate) fn contexts(&self) -> usize {
+        self.service.context_count()
+    }
+
+    /// A URL of an object of the server.
+    pub(crate) fn root_url(&self, key: &str) -> String {
+        let profile = &self.service.root().ior().profiles[0];
+        let profile = IiopProfile::decode(&profile.data).expect("a profile of IIOP");
+        format!("corbaloc::{}:{}/{key}", profile.host, profile.port)
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         let (command, rest) = arguments.split_first().expect("a command");
         let all = [&["ns", *command, "--ns", &self.root][..], rest].concat();
         chronorb(Path::new("."), &all)
     }
 
     /// Runs a command that has to succeed, and returns its output.
-    fn done(&self, arguments: &[&str]) -> String {
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         stdout(&output).to_owned()
     }
 
     /// Runs a command that has to fail, and checks its status and a part of its message.
-    fn refused(&self, arguments: &[&str], status: i32, part: &str) {
+    pub(crate) fn refused(&self, arguments: &[&str], status: i32, part: &str) {
         let output = self.run(arguments);
         assert_eq!(output.status.code(), Some(status), "{arguments:?}");
         let told = stderr(&output);

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use chronorb_naming::idl::cos_naming::{NameComponent, NamingContext};
 use chronorb_orb::{Orb, OrbConfig};
 
-use crate::support::{chronorb, stderr, stdout};
+use crate::support::{chronorb, has_peer, stderr, stdout};
 
 /// A name server on a free port, and the reference that it prints.
 struct NameServerProcess {
@@ -226,29 +226,11 @@ fn power_server() -> (tempfile::TempDir, Process) {
     (folder, server)
 }
 
-/// Returns whether `nameclt` of omniORB is installed. Without it the test is skipped with a note.
-///
-/// # Panics
-/// With `CHRONORB_PEERS=required`, if it is missing.
-fn has_nameclt() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = std::env::split_paths(&path).any(|dir| dir.join("nameclt").is_file());
-    if !is_there {
-        let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
-        assert!(
-            !required,
-            "CHRONORB_PEERS=required, and nameclt is missing: {INSTALL}"
-        );
-        println!("left out: nameclt is missing ({INSTALL})");
-    }
-    is_there
-}
-
 const INSTALL: &str = "apt-get install omniorb";
 
 #[test]
 fn the_client_of_omniorb_uses_it() {
-    if !has_nameclt() {
+    if !has_peer("nameclt", INSTALL) {
         return;
     }
     let server = NameServerProcess::start();

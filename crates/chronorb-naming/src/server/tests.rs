@@ -1,12 +1,13 @@
 //! Leases, iterators and the check of objects, with a clock that the test moves.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
 
 use super::*;
-use crate::housekeeping::{Reaper, tidy};
+use crate::housekeeping::{LeaseRetry, Reaper};
 use crate::idl::chronorb_naming::{BindWithLeaseErrorBuf, LeasingContext, RenewErrorBuf};
 use crate::idl::cos_naming::{NameComponent, RebindErrorBuf};
 
@@ -65,14 +66,14 @@ fn a_binding_ends_with_its_lease_unless_it_is_renewed() {
         root.renew(&NAME, lease),
         Err(RenewErrorBuf::NotFound(_))
     ));
-    tidy(&service.shared);
+    assert!(LeaseRetry::default().run(&service.shared));
     assert_eq!(service.shared.read(|tree, _| tree.changes().count()), 0);
     // The name can be bound again, and a binding without a lease has no end.
     let next = root.bind_with_lease(&NAME, None, 10).unwrap();
     assert!(next > lease);
     root.rebind(&NAME, None).unwrap();
     NOW.store(seconds(1_000), Ordering::SeqCst);
-    tidy(&service.shared);
+    assert!(LeaseRetry::default().run(&service.shared));
     assert_eq!(root.resolve(&NAME).unwrap(), None);
     root.rebind_with_lease(&NAME, None, 10).unwrap();
     for refused in [0, 86_401] {
@@ -99,7 +100,7 @@ fn an_unused_iterator_ends() {
     NOW.store(seconds(599), Ordering::SeqCst);
     iterator.next_one().unwrap();
     NOW.store(seconds(599 + 599), Ordering::SeqCst);
-    tidy(&service.shared);
+    assert!(LeaseRetry::default().run(&service.shared));
     iterator.next_one().unwrap();
     NOW.store(seconds(599 + 599 + 600), Ordering::SeqCst);
     let ended = iterator.next_one().unwrap_err();
@@ -141,5 +142,42 @@ fn an_object_that_three_checks_do_not_find_is_unbound() {
     assert!(is_missing(&root));
     assert!(root.resolve(&there).unwrap().is_some());
     other.shutdown(true).unwrap();
+    orb.shutdown(true).unwrap();
+}
+
+#[test]
+fn the_end_of_leases_backs_off_while_the_journal_fails() {
+    static NOW: AtomicU64 = AtomicU64::new(0);
+    static IS_FULL: AtomicBool = AtomicBool::new(false);
+    struct FullDisk;
+    impl Journal for FullDisk {
+        fn append(&mut self, _: &[Change]) -> Result<(), JournalError> {
+            if IS_FULL.load(Ordering::SeqCst) {
+                return Err(JournalError::new(io::Error::from(
+                    io::ErrorKind::StorageFull,
+                )));
+            }
+            Ok(())
+        }
+    }
+    fn now() -> Monotonic {
+        Monotonic::from_nanos(NOW.load(Ordering::SeqCst))
+    }
+    let orb = orb();
+    let server = NameServer::new().state(Tree::new(1), FullDisk);
+    let (service, root) = serve(&orb, server.clock(now));
+    root.bind_with_lease(&NAME, None, 10).unwrap();
+    IS_FULL.store(true, Ordering::SeqCst);
+    NOW.store(seconds(11), Ordering::SeqCst);
+    let mut retry = LeaseRetry::default();
+    let attempts = (0..20).filter(|_| retry.run(&service.shared));
+    assert_eq!(attempts.collect::<Vec<_>>(), [0, 2, 6, 14]);
+    assert!(service.last_journal_failure().is_some());
+    assert_eq!(service.shared.read(|tree, _| tree.changes().count()), 1);
+    IS_FULL.store(false, Ordering::SeqCst);
+    while !retry.run(&service.shared) {}
+    assert_eq!(service.shared.read(|tree, _| tree.changes().count()), 0);
+    // It is regular again.
+    assert!(retry.run(&service.shared));
     orb.shutdown(true).unwrap();
 }

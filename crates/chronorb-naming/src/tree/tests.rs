@@ -309,3 +309,40 @@ fn a_change_that_does_not_fit_is_refused() {
         .unwrap();
     assert_eq!(tree.create_context().unwrap().0, 41);
 }
+
+#[test]
+fn pages_of_changes_are_the_changes() {
+    let mut tree = Tree::new(1);
+    let now = Monotonic::now();
+    for context in [3, 4, 9] {
+        tree.apply(&Change::CreateContext { context }, now).unwrap();
+    }
+    for (context, count) in [(ROOT, 5), (4, 2), (9, 3)] {
+        for number in 0..count {
+            let bound = Change::Bind {
+                context,
+                id: vec![b'a' + number],
+                kind: Vec::new(),
+                binding: Binding {
+                    kind: BindingKind::Object,
+                    target: Target::Context(9),
+                    lease: None,
+                },
+            };
+            tree.apply(&bound, now).unwrap();
+        }
+    }
+    for how_many in 1..12 {
+        let mut position = ChangePosition::START;
+        let mut changes = Vec::new();
+        while position != ChangePosition::End {
+            let page = tree.changes_from(&mut position, how_many);
+            assert!(page.len() <= how_many);
+            changes.extend(page);
+        }
+        assert!(
+            changes.iter().eq(&tree.changes().collect::<Vec<_>>()),
+            "{how_many}"
+        );
+    }
+}

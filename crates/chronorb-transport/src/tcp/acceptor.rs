@@ -9,6 +9,7 @@ use rustix::net::{self, sockopt};
 
 use super::connection::TcpConnection;
 use super::{options, socket};
+use crate::activation::passed_listener;
 use crate::inet::HostEndpoint;
 use crate::stream::{self, BACKLOG};
 use crate::timed::TimedSocket;
@@ -72,6 +73,11 @@ fn listen(
     wanted: SocketOptions,
     interface: Option<u32>,
 ) -> io::Result<(OwnedFd, SocketAddr)> {
+    if let Some(socket) = passed_listener(&address) {
+        options::set(&socket, wanted)?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        return Ok((socket, address));
+    }
     let socket = socket(&address, interface)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {

@@ -13,6 +13,7 @@ use rustix::net;
 use super::connection::UnixConnection;
 use super::file::{SocketFile, remove_abandoned};
 use super::{Name, options, socket};
+use crate::activation::passed_listener;
 use crate::stream::{self, BACKLOG};
 use crate::timed::TimedSocket;
 use crate::{
@@ -69,6 +70,12 @@ impl UnixAcceptor {
         let published = path
             .to_str()
             .ok_or_else(|| io::Error::other("the path of the present directory is not UTF-8"))?;
+        let name = Name::Path(published).socket_address();
+        let name = name.map_err(io::Error::other)?;
+        if let Some(socket) = passed_listener(&name) {
+            // The file is the service manager's, with the rights that it was given.
+            return Self::of_passed(socket, options, published);
+        }
         let socket = socket()?;
         options::set(&socket, options)?;
         let file = SocketFile::bind(&socket, published)?;
@@ -80,11 +87,21 @@ impl UnixAcceptor {
     fn open_abstract(name: &str, options: SocketOptions) -> io::Result<Self> {
         let address = Name::Abstract(name).socket_address();
         let address = address.map_err(io::Error::other)?;
+        if let Some(socket) = passed_listener(&address) {
+            return Self::of_passed(socket, options, &format!("@{name}"));
+        }
         let socket = socket()?;
         options::set(&socket, options)?;
         net::bind(&socket, &address)?;
         listen(&socket)?;
         Ok(Self::new(socket, options, &format!("@{name}"), None))
+    }
+
+    /// An acceptor of a socket that the service manager has opened.
+    fn of_passed(socket: OwnedFd, options: SocketOptions, published: &str) -> io::Result<Self> {
+        options::set(&socket, options)?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Self::new(socket, options, published, None))
     }
 
     fn new(

@@ -39,3 +39,22 @@ pub(crate) fn stdout(output: &Output) -> &str {
 pub(crate) fn stderr(output: &Output) -> &str {
     str::from_utf8(&output.stderr).expect("standard error is text")
 }
+
+/// Returns whether a program of another ORB is installed. Without it the test is skipped with a
+/// note.
+///
+/// # Panics
+/// With `CHRONORB_PEERS=required`, if it is missing.
+pub(crate) fn has_peer(program: &str, install: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    if !is_there {
+        let required = std::env::var("CHRONORB_PEERS").is_ok_and(|value| value == "required");
+        assert!(
+            !required,
+            "CHRONORB_PEERS=required, and {program} is missing: {install}"
+        );
+        println!("left out: {program} is missing ({install})");
+    }
+    is_there
+}
