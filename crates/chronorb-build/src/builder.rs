@@ -152,6 +152,14 @@ impl Builder {
         self
     }
 
+    /// Generates a second trait for each interface, `QuoterOwnedServant` beside `QuoterServant`,
+    /// whose results are owned values; see [`GenerateOptions::owned_servants`]. Bases that another
+    /// crate has generated need the same.
+    pub fn owned_servants(mut self, on: bool) -> Self {
+        self.options.owned_servants = on;
+        self
+    }
+
     /// Sets the lookup of operations in skeletons. The default, a perfect hash, is right for every
     /// program that does not compare lookups.
     pub fn operation_demux(mut self, strategy: OperationDemux) -> Self {

@@ -25,16 +25,20 @@ pub(super) fn servant(context: Context<'_>, id: DefId, interface: &Interface) ->
         quote! { #(#bases)+* }
     };
     let methods = context.names.own_methods(id);
-    let methods = methods.iter().map(|method| signature(context, method));
+    let methods = methods.iter().map(|method| {
+        let doc = context.doc(method.doc, &format!("IDL {}.", method.what));
+        let signature = borrowing_signature(context, method);
+        quote! { #doc #signature; }
+    });
     quote! {
         #[doc = #doc]
         pub trait #name: #bounds { #(#methods)* }
     }
 }
 
-fn signature(context: Context<'_>, method: &Method<'_>) -> TokenStream {
+/// Returns the method of the trait, without documentation and end.
+pub(super) fn borrowing_signature(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let rt = rt();
-    let doc = context.doc(method.doc, &format!("IDL {}.", method.what));
     let name = method.ident();
     let call = method.fresh("call");
     let borrows = |ty| shape::has_twin(context.model, ty);
@@ -62,11 +66,10 @@ fn signature(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let output = context.output_type(method, Form::View, Lifetime::A);
     let error = context.error_type(method, Form::View, Lifetime::A);
     quote! {
-        #doc
         fn #name #generics(
             &self,
             #call: &#rt::Call<#call_lifetime>,
             #(#params),*
-        ) -> ::core::result::Result<#output, #error>;
+        ) -> ::core::result::Result<#output, #error>
     }
 }

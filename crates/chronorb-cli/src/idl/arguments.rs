@@ -156,6 +156,11 @@ pub(crate) struct RustArguments {
     #[arg(long, conflicts_with = "no_alloc")]
     ami: bool,
 
+    /// Generate a second trait for each interface, whose results are owned values:
+    /// QuoterOwnedServant beside QuoterServant.
+    #[arg(long, conflicts_with = "no_alloc")]
+    owned_servants: bool,
+
     /// Generate only code that never allocates.
     #[arg(long)]
     no_alloc: bool,
@@ -228,6 +233,7 @@ impl RustArguments {
         let builder = chronorb_build::configure()
             .out_dir(&self.out)
             .ami(self.ami)
+            .owned_servants(self.owned_servants)
             .no_alloc(self.no_alloc)
             .no_verbatim(self.no_verbatim)
             .file_per_module(self.file_per_module)
