@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 
 use super::codec::{Form, ValueExpr};
 use super::context::{Context, ident, rt, suffixed};
-use super::servant::borrowing_signature;
+use super::servant::{borrowing_signature, hint};
 use super::types::Lifetime;
 use crate::names::{Method, MethodParam};
 use crate::shape;
@@ -35,20 +35,32 @@ pub(super) fn owned_servant(context: Context<'_>, id: DefId, interface: &Interfa
     let adapters = methods
         .iter()
         .map(|method| adapter(context, method, &name, &t));
+    let hint = hint(&handle, &name);
     quote! {
         #[doc = #doc]
+        #hint
         pub trait #name: #bounds { #(#declarations)* }
 
         impl<#t: #name> #borrowing for #t { #(#adapters)* }
     }
 }
 
-/// Returns the method of the trait. It has the parameters and results of the handle's plain method.
 fn declaration(context: Context<'_>, method: &Method<'_>) -> TokenStream {
-    let rt = rt();
     let doc = context.doc(method.doc, &format!("IDL {}.", method.what));
-    let name = method.ident();
     let call = method.fresh("call");
+    let signature = signature(context, method, &quote! { #call });
+    quote! { #doc #signature; }
+}
+
+/// Returns the method of the trait without documentation and end. It has the parameters and results
+/// of the handle's plain method.
+pub(super) fn signature(
+    context: Context<'_>,
+    method: &Method<'_>,
+    call: &TokenStream,
+) -> TokenStream {
+    let rt = rt();
+    let name = method.ident();
     let params = method.inputs().map(|param| {
         let name = ident(&param.rust_name);
         let ty = if param.lazy {
@@ -71,12 +83,11 @@ fn declaration(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let output = context.output_type(method, Form::Owned, Lifetime::Elided);
     let error = context.error_type(method, Form::Owned, Lifetime::Elided);
     quote! {
-        #doc
         fn #name #generics(
             &self,
             #call: &#rt::Call<#lifetime>,
             #(#params),*
-        ) -> ::core::result::Result<#output, #error>;
+        ) -> ::core::result::Result<#output, #error>
     }
 }
 

@@ -1,7 +1,7 @@
 //! The trait that a servant implements.
 
 use chronorb_idl::model::{DefId, Interface, ParamMode};
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::codec::Form;
@@ -30,9 +30,21 @@ pub(super) fn servant(context: Context<'_>, id: DefId, interface: &Interface) ->
         let signature = borrowing_signature(context, method);
         quote! { #doc #signature; }
     });
+    let hint = hint(&handle, &name);
     quote! {
         #[doc = #doc]
+        #hint
         pub trait #name: #bounds { #(#methods)* }
+    }
+}
+
+/// Returns the attribute with the compiler's message where a type without the trait is a servant.
+pub(super) fn hint(handle: &Ident, servant: &Ident) -> TokenStream {
+    let message = format!("`{{Self}}` is no servant of the interface `{handle}`");
+    let label = format!("`{servant}` is not implemented");
+    let note = format!("a servant in an `Arc` is passed to `{handle}Skeleton::from_arc`");
+    quote! {
+        #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
     }
 }
 

@@ -29,9 +29,9 @@ pub(crate) use unions::relay;
 use crate::ways::{ServedObject, in_each_way, orb};
 
 /// A servant that borrows beside those that do not.
-struct Borrowing;
+struct BorrowingServant;
 
-impl FailingServant for Borrowing {
+impl FailingServant for BorrowingServant {
     fn first(&self, _: &Call<'_>) -> Result<(), FirstError> {
         Err(Busy.into())
     }
@@ -48,7 +48,7 @@ impl FailingServant for Borrowing {
 
 #[test]
 fn both_kinds_of_servants_serve_the_same_interface() {
-    for served in in_each_way(|| FailingSkeleton::new(Borrowing)) {
+    for served in in_each_way(|| FailingSkeleton::new(BorrowingServant)) {
         let failing = Failing::narrow(&served.object).expect("asked");
         let error = failing.expect("one").third("x").expect_err("raised");
         assert!(matches!(error, ThirdErrorBuf::NotFound(not_found) if not_found.what == "x"));
