@@ -81,7 +81,10 @@ impl AnyBuf {
     pub fn encoded<T: Typed>(
         encode: impl Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
     ) -> Result<Self, CdrError> {
-        Self::of_value(TypeCodeBuf::from_static(TypeOf::<T>::REF), &Encoded(encode))
+        Self::of_value(
+            TypeCodeBuf::from_static(TypeOf::<T>::REF),
+            &EncodeFn(encode),
+        )
     }
 
     fn of_value(type_code: TypeCodeBuf, value: &dyn Encode) -> Result<Self, CdrError> {
@@ -172,9 +175,9 @@ impl AnyBuf {
 }
 
 /// A function as the source of a value.
-struct Encoded<F>(F);
+struct EncodeFn<F>(F);
 
-impl<F: Fn(&mut Encoder<'_>) -> Result<(), CdrError>> Encode for Encoded<F> {
+impl<F: Fn(&mut Encoder<'_>) -> Result<(), CdrError>> Encode for EncodeFn<F> {
     fn write(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         (self.0)(e)
     }
