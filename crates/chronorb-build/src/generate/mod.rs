@@ -14,6 +14,7 @@ mod direct;
 mod doc;
 mod enums;
 mod error;
+mod example;
 mod external;
 mod flat;
 mod handle;
@@ -43,6 +44,8 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 pub use error::GenerateError;
+pub use example::Example;
+pub(crate) use example::example;
 pub(crate) use external::is_defined;
 
 use crate::names::Names;
