@@ -40,6 +40,29 @@ fn main() -> Result<(), BuildError> {
             .compile(&["idl/shapes.idl"])?;
     }
 
+    let dir = Path::new(&out_dir).join("owned");
+    let _ = fs::create_dir_all(&dir);
+    configure()
+        .include("idl")
+        .out_dir(dir)
+        .owned_servants(true)
+        .compile(&[
+            "idl/types.idl",
+            "idl/names.idl",
+            "idl/shapes.idl",
+            "idl/values.idl",
+            "idl/unions.idl",
+            "idl/marks.idl",
+            "idl/queue.idl",
+            "idl/recursive.idl",
+            "idl/dynamic.idl",
+            "idl/extended.idl",
+            "idl/marked.idl",
+            "idl/notification.idl",
+            "idl/components.idl",
+            "idl/pages.idl",
+        ])?;
+
     let dir = Path::new(&out_dir).join("asynchronous");
     let _ = fs::create_dir_all(&dir);
     configure().include("idl").out_dir(dir).ami(true).compile(&[

@@ -10,8 +10,8 @@ use chronorb_idl::{Compilation, Failure, Options};
 
 use crate::files::TemporaryFiles;
 use crate::generate::{
-    GenerateError, GenerateOptions, GeneratedFile, generate, generate_each, generate_files,
-    is_defined,
+    Example, GenerateError, GenerateOptions, GeneratedFile, example, generate, generate_each,
+    generate_files, is_defined,
 };
 use crate::operation_demux::OperationDemux;
 use crate::realtime::real_time_annotations;
@@ -152,6 +152,14 @@ impl Builder {
         self
     }
 
+    /// Generates a second trait for each interface, `QuoterOwnedServant` beside `QuoterServant`,
+    /// whose results are owned values; see [`GenerateOptions::owned_servants`]. Bases that another
+    /// crate has generated need the same.
+    pub fn owned_servants(mut self, on: bool) -> Self {
+        self.options.owned_servants = on;
+        self
+    }
+
     /// Sets the lookup of operations in skeletons. The default, a perfect hash, is right for every
     /// program that does not compare lookups.
     pub fn operation_demux(mut self, strategy: OperationDemux) -> Self {
@@ -260,6 +268,22 @@ impl Builder {
         let (model, _) = renamed(&compilation.model, &self.renames)?;
         generate(&model, &self.options)?;
         Ok(())
+    }
+
+    /// Returns a servant, a server and a client of the first interface of a compiled file, to begin
+    /// a program with. `library` is the name of the library in Rust that [`Example`] describes. Its
+    /// generated code needs [`owned_servants`](Self::owned_servants). Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::NoInterface`], [`BuildError::Generate`], and those about renames in files
+    /// beside the IDL.
+    pub fn example(&self, compilation: &Compilation, library: &str) -> Result<Example, BuildError> {
+        let (model, _) = renamed(&compilation.model, &self.renames)?;
+        let mut options = self.options.clone();
+        options.owned_servants = true;
+        let example = example(&model, &options, library)?;
+        example.ok_or(BuildError::NoInterface)
     }
 
     fn report(&self, compilation: &Compilation) {
@@ -491,6 +515,10 @@ pub enum BuildError {
         /// The reason.
         source: io::Error,
     },
+
+    /// The file itself, unlike those that it includes, defines no interface that objects can have.
+    #[error("the file defines no interface for which there can be a server")]
+    NoInterface,
 
     /// `OUT_DIR` is not set, as outside of build scripts, and no directory was given.
     #[error("OUT_DIR is not set; name a directory with out_dir")]

@@ -46,7 +46,9 @@ mod renames;
 mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};
-pub use generate::{GenerateError, GenerateOptions, GeneratedFile, generate, generate_files};
+pub use generate::{
+    Example, GenerateError, GenerateOptions, GeneratedFile, generate, generate_files,
+};
 pub use names::Place;
 pub use operation_demux::OperationDemux;
 pub use perfect_hash::{PerfectHash, perfect_hash};

@@ -53,6 +53,8 @@ enum Content<'a> {
     Value(&'a dyn Encode, Option<&'a Arena>),
     /// A received value.
     Body(&'a Body<'a>),
+    /// An owned any, which is written as it is.
+    Owned(&'a AnyBuf),
     /// The error of a value that could not be encoded. Encoding the `any` returns it.
     Invalid(CdrError),
 }
@@ -144,7 +146,7 @@ impl<'a> Any<'a> {
         let body = match self.content {
             Content::Body(body) => body,
             Content::Value(value, Some(arena)) => &owned::view(self.type_code, value, arena)?,
-            Content::Value(_, None) => return Err(CdrError::ArenaFull),
+            Content::Value(_, None) | Content::Owned(_) => return Err(CdrError::ArenaFull),
             Content::Invalid(error) => return Err(error),
         };
         let mut d = body.decoder()?;
@@ -184,6 +186,7 @@ impl<'a> Cdr<'a> for Any<'a> {
         match self.content {
             Content::Value(value, _) => encode_value(self.type_code, value, e),
             Content::Body(body) => body.encode(self.type_code, e),
+            Content::Owned(any) => any.encode_value(e),
             Content::Invalid(error) => Err(error),
         }
     }

@@ -9,6 +9,11 @@ use crate::{Any, AnyBuf, Char, LongDouble, StructMember, TypeCode, TypeCodeBuf};
 ///
 /// The IDL compiler writes the implementations for the types of IDL files: for views and for
 /// their owned twins.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no type code, and so cannot be in an `any`",
+    label = "not a type of IDL",
+    note = "numbers, text, sequences and the types that are generated from IDL have a type code"
+)]
 pub trait Typed {
     /// The type code.
     const TYPE_CODE: TypeCode<'static>;

@@ -10,6 +10,12 @@ use crate::{CdrError, Char, CharSet, Decoder, Encoder, Endian, LongDouble, copie
 /// A wide string has the same Rust type as a string and so no implementation:
 /// it is written and read by name, with [`Encoder::write_wstr`] and
 /// [`Decoder::read_wstr`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no form in a message",
+    label = "neither written nor read as it is",
+    note = "views are written and read: `&str` for `String`, `&[T]` for `Vec<T>`, and the view of \
+            an owned type, by `as_view` or `as_view_in`"
+)]
 pub trait Cdr<'a>: Copy {
     /// The least number of octets of a value on the wire, without padding. It bounds the memory
     /// that a decoder reserves for a length on the wire.

@@ -60,6 +60,12 @@ pub trait UserException {
 }
 
 /// The skeleton of an IDL interface, generated from it: the ORB calls it with each request.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no skeleton",
+    label = "requests do not reach it",
+    note = "a servant of an interface `Quoter` is passed in its skeleton, \
+            `QuoterSkeleton::new(servant)`"
+)]
 pub trait Skeleton: Send + Sync + 'static {
     /// The repository identifier of the most derived interface.
     fn repository_id(&self) -> &'static str;

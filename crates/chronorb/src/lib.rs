@@ -179,8 +179,8 @@ pub mod prelude {
         Lane, Priority, RequestBuffering, Threadpool, ThreadpoolLanes,
     };
     pub use chronorb_orb::{
-        Call, CompletionStatus, Interface, Object, Orb, Scope, SystemException,
-        SystemExceptionKind, UserException,
+        Any, AnyBuf, Call, CompletionStatus, Interface, Object, Orb, OrbConfig, Scope,
+        SystemException, SystemExceptionKind, UserException,
     };
 }
 

@@ -5,8 +5,6 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use chronorb::config::OrbConfig;
-use chronorb::poa::Poa;
 use chronorb::prelude::*;
 use quoter_example::{Book, Quoter, QuoterSkeleton};
 

@@ -68,6 +68,79 @@ pub mod asynchronous {
     }
 }
 
+/// The same definitions with a trait for servants whose results are owned.
+pub mod owned {
+    /// All types and parameter modes.
+    pub mod types {
+        chronorb::include_idl!("owned/types");
+    }
+
+    /// Names that are keywords of Rust, or those of its library.
+    pub mod names {
+        chronorb::include_idl!("owned/names");
+    }
+
+    /// Inheritance by two ways.
+    pub mod shapes {
+        chronorb::include_idl!("owned/shapes");
+    }
+
+    /// Value types, value boxes, abstract and local interfaces.
+    pub mod values {
+        chronorb::include_idl!("owned/values");
+    }
+
+    /// Unions of every discriminator.
+    pub mod unions {
+        chronorb::include_idl!("owned/unions");
+    }
+
+    /// Annotations that choose other types.
+    pub mod marks {
+        chronorb::include_idl!("owned/marks");
+    }
+
+    /// Operations with asynchronous calls.
+    pub mod queue {
+        chronorb::include_idl!("owned/queue");
+    }
+
+    /// Recursive types.
+    pub mod recursive {
+        chronorb::include_idl!("owned/recursive");
+    }
+
+    /// `any`, `TypeCode` and `fixed`.
+    pub mod dynamic {
+        chronorb::include_idl!("owned/dynamic");
+    }
+
+    /// Additions of IDL 4 to the language.
+    pub mod extended {
+        chronorb::include_idl!("owned/extended");
+    }
+
+    /// Bits, and the effects of annotations on types.
+    pub mod marked {
+        chronorb::include_idl!("owned/marked");
+    }
+
+    /// Consumers and suppliers of the OMG's notification service.
+    pub mod notification {
+        chronorb::include_idl!("owned/notification");
+    }
+
+    /// Equivalent interfaces of components.
+    pub mod components {
+        chronorb::include_idl!("owned/components");
+    }
+
+    /// The definitions that pages of the book show.
+    pub mod pages {
+        chronorb::include_idl!("owned/pages");
+    }
+}
+
 /// The same shapes with other operation lookups in their skeletons.
 pub mod shapes_by {
     /// A binary search in sorted names.

@@ -8,7 +8,9 @@ use super::codec::Form;
 use super::context::{Context, ident, rt, suffixed};
 use super::text::Text;
 use super::types::Lifetime;
-use super::{GenerateError, abstract_interface, ami, handle, local, raises, servant, skeleton};
+use super::{
+    GenerateError, abstract_interface, ami, handle, local, owned_servant, raises, servant, skeleton,
+};
 use crate::names::{Method, MethodParam};
 use crate::shape;
 
@@ -30,6 +32,9 @@ pub(super) fn items(
         return Ok(());
     }
     text.items(servant::servant(context, id, interface))?;
+    if context.options.has_owned_servants() {
+        text.items(owned_servant::owned_servant(context, id, interface))?;
+    }
     let own = context.names.own_methods(id);
     for method in own {
         text.items(raises::items(context, method))?;

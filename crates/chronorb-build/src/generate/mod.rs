@@ -14,6 +14,7 @@ mod direct;
 mod doc;
 mod enums;
 mod error;
+mod example;
 mod external;
 mod flat;
 mod handle;
@@ -21,6 +22,7 @@ mod interface;
 mod limits;
 mod local;
 mod members;
+mod owned_servant;
 mod raises;
 mod servant;
 mod signature;
@@ -42,6 +44,8 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 pub use error::GenerateError;
+pub use example::Example;
+pub(crate) use example::example;
 pub(crate) use external::is_defined;
 
 use crate::names::Names;
@@ -67,6 +71,10 @@ pub struct GenerateOptions {
     /// with `@ami(FALSE)`. Without it, only those have them that are annotated with `@ami`, or
     /// whose interface or module is. With [`no_alloc`](Self::no_alloc) there are none.
     pub ami: bool,
+    /// Generates a second trait for each interface, `QuoterOwnedServant` beside `QuoterServant`,
+    /// whose results are owned values. A type with this trait has the other one too. With
+    /// [`no_alloc`](Self::no_alloc) there are none.
+    pub owned_servants: bool,
     /// Refuses `@verbatim(language="rust")`, whose text becomes Rust code unchanged.
     pub no_verbatim: bool,
     /// The external paths: modules of the IDL (`::CosNaming`) or IDL files (`TimeBase.idl`), each
@@ -78,6 +86,11 @@ impl GenerateOptions {
     /// Returns whether operations without an annotation about it can be called asynchronously.
     fn has_ami(&self) -> bool {
         self.ami && !self.no_alloc
+    }
+
+    /// Returns whether interfaces have a trait for servants with owned values.
+    fn has_owned_servants(&self) -> bool {
+        self.owned_servants && !self.no_alloc
     }
 }
 
@@ -245,7 +258,7 @@ impl<'m> CheckedModel<'m> {
             allocating::refuse(model, &externals)?;
         }
         Ok(Self {
-            names: Names::new(model, options.has_ami())?,
+            names: Names::new(model, options.has_ami(), options.has_owned_servants())?,
             bases: bases(model),
             recursion,
             room: Cell::new(limits::MAX_TEXT),

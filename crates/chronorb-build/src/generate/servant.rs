@@ -1,7 +1,7 @@
 //! The trait that a servant implements.
 
 use chronorb_idl::model::{DefId, Interface, ParamMode};
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::codec::Form;
@@ -25,16 +25,32 @@ pub(super) fn servant(context: Context<'_>, id: DefId, interface: &Interface) ->
         quote! { #(#bases)+* }
     };
     let methods = context.names.own_methods(id);
-    let methods = methods.iter().map(|method| signature(context, method));
+    let methods = methods.iter().map(|method| {
+        let doc = context.doc(method.doc, &format!("IDL {}.", method.what));
+        let signature = borrowing_signature(context, method);
+        quote! { #doc #signature; }
+    });
+    let hint = hint(&handle, &name);
     quote! {
         #[doc = #doc]
+        #hint
         pub trait #name: #bounds { #(#methods)* }
     }
 }
 
-fn signature(context: Context<'_>, method: &Method<'_>) -> TokenStream {
+/// Returns the attribute with the compiler's message where a type without the trait is a servant.
+pub(super) fn hint(handle: &Ident, servant: &Ident) -> TokenStream {
+    let message = format!("`{{Self}}` is no servant of the interface `{handle}`");
+    let label = format!("`{servant}` is not implemented");
+    let note = format!("a servant in an `Arc` is passed to `{handle}Skeleton::from_arc`");
+    quote! {
+        #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
+    }
+}
+
+/// Returns the method of the trait, without documentation and end.
+pub(super) fn borrowing_signature(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let rt = rt();
-    let doc = context.doc(method.doc, &format!("IDL {}.", method.what));
     let name = method.ident();
     let call = method.fresh("call");
     let borrows = |ty| shape::has_twin(context.model, ty);
@@ -62,11 +78,10 @@ fn signature(context: Context<'_>, method: &Method<'_>) -> TokenStream {
     let output = context.output_type(method, Form::View, Lifetime::A);
     let error = context.error_type(method, Form::View, Lifetime::A);
     quote! {
-        #doc
         fn #name #generics(
             &self,
             #call: &#rt::Call<#call_lifetime>,
             #(#params),*
-        ) -> ::core::result::Result<#output, #error>;
+        ) -> ::core::result::Result<#output, #error>
     }
 }

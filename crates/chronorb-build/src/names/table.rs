@@ -32,10 +32,16 @@ impl<'m> Names<'m> {
     /// Names everything in the model. Fails if two definitions get the same name in the same scope.
     ///
     /// With `ami`, operations without annotations about it can be called asynchronously.
-    pub(crate) fn new(model: &'m Model, ami: bool) -> Result<Self, GenerateError> {
+    /// With `owned_servants`, interfaces have a trait for those.
+    pub(crate) fn new(
+        model: &'m Model,
+        ami: bool,
+        owned_servants: bool,
+    ) -> Result<Self, GenerateError> {
         let mut builder = Builder {
             model,
             ami,
+            owned_servants,
             items: vec![(Vec::new(), String::new()); model.definitions.len()],
             claims: HashMap::new(),
             methods: HashMap::new(),
@@ -98,6 +104,7 @@ impl<'m> Names<'m> {
 struct Builder<'m> {
     model: &'m Model,
     ami: bool,
+    owned_servants: bool,
     items: Vec<(Vec<String>, String)>,
     /// The names taken in each module; those of constants are separate.
     claims: HashMap<(Vec<String>, Space), Claims>,
@@ -131,7 +138,8 @@ impl<'m> Builder<'m> {
                         (_, true) => &["", "Ref", "Servant", "Skeleton"],
                         _ => &["", "Servant", "Skeleton"],
                     };
-                    for suffix in suffixes {
+                    let owned = (self.owned_servants && !interface.local).then_some("OwnedServant");
+                    for suffix in suffixes.iter().copied().chain(owned) {
                         self.claim(module, Space::Types, &(name.clone() + suffix), &place)?;
                     }
                     self.name_nested(&interface.nested, module, &name, &place)?;

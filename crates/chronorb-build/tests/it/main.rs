@@ -6,5 +6,6 @@ mod built_in;
 mod limits;
 mod names;
 mod operation_table;
+mod owned_servants;
 mod pages;
 mod snapshots;

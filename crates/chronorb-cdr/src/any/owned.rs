@@ -14,17 +14,27 @@ use crate::{
 
 /// An any that owns its value; the owning form of [`Any`]. Clones are cheap.
 ///
+/// It needs no arena: a value is [put into it](Self::new), [taken out](Self::extract), and passed
+/// on by [`as_view`](Self::as_view). It can be kept as long as wanted, and in any thread.
+///
 /// Two of them are equal if their type codes are and the octets of their values: a NaN is equal to
 /// itself.
 ///
 /// ```
-/// use chronorb_cdr::{AnyBuf, Arena, CdrError};
+/// use chronorb_cdr::{AnyBuf, Cdr, CdrError, Encoder, Endian, Frame};
 ///
 /// # fn main() -> Result<(), CdrError> {
-/// let any = AnyBuf::new(&"ACME")?;
-/// assert_eq!(any, any.clone());
-/// let arena = Arena::new(512);
-/// assert_eq!(any.as_view_in(&arena)?.extract::<&str>()?, "ACME");
+/// let mut last = AnyBuf::new(&2.5)?;
+/// assert_eq!(last.extract::<f64>()?, 2.5);
+///
+/// // A value that borrows is read where it is lent.
+/// last = AnyBuf::new(&"ACME")?;
+/// let symbol = last.with_view(|any| any.extract::<&str>().map(str::to_owned))?;
+/// assert_eq!(symbol, "ACME");
+///
+/// // Functions that send an any take the view.
+/// let mut frame = Frame::new(64, 1024);
+/// last.as_view().encode(&mut Encoder::new(&mut frame, Endian::Big))?;
 /// # Ok(())
 /// # }
 /// ```
@@ -44,7 +54,7 @@ struct Octets {
 }
 
 impl AnyBuf {
-    /// An any of a value.
+    /// Makes an any of a value.
     ///
     /// # Errors
     /// Those of writing the value; [`CdrError::OpaqueValue`].
@@ -61,6 +71,20 @@ impl AnyBuf {
         value: &T,
     ) -> Result<Self, CdrError> {
         Self::of_value(type_code.into(), value)
+    }
+
+    /// Makes an any of the `T` that `encode` writes, as the generated owned types do:
+    /// `AnyBuf::encoded::<BoardBuf>(|e| board.encode(e))`.
+    ///
+    /// # Errors
+    /// Those of `encode`; [`CdrError::OpaqueValue`]; those of octets that are not a `T`.
+    pub fn encoded<T: Typed>(
+        encode: impl Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
+    ) -> Result<Self, CdrError> {
+        Self::of_value(
+            TypeCodeBuf::from_static(TypeOf::<T>::REF),
+            &EncodeFn(encode),
+        )
     }
 
     fn of_value(type_code: TypeCodeBuf, value: &dyn Encode) -> Result<Self, CdrError> {
@@ -82,6 +106,40 @@ impl AnyBuf {
         T::TYPE_CODE.equivalent(self.type_code())
     }
 
+    /// Returns the value, if its type borrows nothing.
+    ///
+    /// # Errors
+    /// [`CdrError::WrongType`] if it is of another type; the error of writing the value when this
+    /// was made.
+    pub fn extract<T: for<'x> Cdr<'x> + Typed>(&self) -> Result<T, CdrError> {
+        self.with_view(|any| any.extract::<T>())
+    }
+
+    /// Calls `read` with the borrowed form, which can be extracted from, and returns its result.
+    /// `read` is called again with more memory where it fails with [`CdrError::ArenaFull`], up to
+    /// a bound in proportion to the size of the value.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn with_view<R>(
+        &self,
+        mut read: impl FnMut(&Any<'_>) -> Result<R, CdrError>,
+    ) -> Result<R, CdrError> {
+        let octets = self
+            .content
+            .as_deref()
+            .map_or(0, |octets| octets.octets.len());
+        with_room(octets, |arena| read(&self.as_view_in(arena)?))
+    }
+
+    /// Returns the borrowed form to be sent. It has no arena to extract the value into.
+    pub fn as_view(&self) -> Any<'_> {
+        Any {
+            type_code: self.type_code(),
+            content: Content::Owned(self),
+        }
+    }
+
     /// The borrowed form, which extracts into `arena`.
     ///
     /// # Errors
@@ -101,14 +159,27 @@ impl AnyBuf {
     /// # Errors
     /// [`CdrError::FrameFull`], and the error of writing the value when this was made.
     pub fn encode(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        self.type_code().encode(e)?;
+        self.encode_value(e)
+    }
+
+    /// Writes the value without its type.
+    pub(super) fn encode_value(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
         let octets = self.content.as_deref().map_err(|error| *error)?;
-        let type_code = self.type_code();
         let start = e.position();
         with_room(octets.octets.len(), |arena| {
             e.truncate(start);
-            type_code.encode(e)?;
-            octets.body(arena).encode(type_code, e)
+            octets.body(arena).encode(self.type_code(), e)
         })
+    }
+}
+
+/// A function as the source of a value.
+struct EncodeFn<F>(F);
+
+impl<F: Fn(&mut Encoder<'_>) -> Result<(), CdrError>> Encode for EncodeFn<F> {
+    fn write(&self, e: &mut Encoder<'_>) -> Result<(), CdrError> {
+        (self.0)(e)
     }
 }
 
@@ -192,6 +263,7 @@ impl From<&Any<'_>> for AnyBuf {
                     body.with_arena(arena).copy_to(type_code, e)
                 })
             }),
+            Content::Owned(any) => return any.clone(),
             Content::Invalid(error) => Err(error),
         };
         Self {

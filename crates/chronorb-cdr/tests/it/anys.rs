@@ -597,3 +597,74 @@ fn a_discriminator_of_half_a_character_is_refused_as_a_char_is() {
         }
     }
 }
+
+#[test]
+fn an_owned_any_needs_no_arena() {
+    const fn travels<T: Send + Sync + 'static>(_: &T) {}
+
+    let number = AnyBuf::new(&7_i32).unwrap();
+    travels(&number);
+    assert_eq!(number.extract::<i32>(), Ok(7));
+    assert_eq!(number.extract::<u32>(), Err(CdrError::WrongType));
+    let text = AnyBuf::new(&"text").unwrap();
+    let owned = text.with_view(|any| any.extract::<&str>().map(str::to_owned));
+    assert_eq!(owned.as_deref(), Ok("text"));
+    assert_eq!(AnyBuf::default().extract::<()>(), Err(CdrError::WrongType));
+
+    // More room than the octets have is found for values that need it.
+    let leaves = [Node {
+        number: 1,
+        children: &[],
+    }; 1000];
+    let root = Node {
+        number: 2,
+        children: &leaves,
+    };
+    let tree = AnyBuf::new(&root).unwrap();
+    let count = tree.with_view(|any| Ok(any.extract::<Node<'_>>()?.children.len()));
+    assert_eq!(count, Ok(1000));
+    // What never has room is given up.
+    let full = tree.with_view(|_| Err::<(), _>(CdrError::ArenaFull));
+    assert_eq!(full, Err(CdrError::ArenaFull));
+}
+
+#[test]
+fn an_owned_any_is_sent_by_its_view() {
+    let tree = AnyBuf::new(&Node {
+        number: 3,
+        children: &[],
+    });
+    for any in [
+        tree.unwrap(),
+        AnyBuf::new(&"text").unwrap(),
+        AnyBuf::default(),
+    ] {
+        let view = any.as_view();
+        assert_eq!(view.type_code(), any.type_code());
+        assert_eq!(view.to_owned(), any);
+        assert_eq!(view, any.as_view());
+        for form in [
+            BIG,
+            Form {
+                endian: Endian::Little,
+                ..BIG
+            },
+        ] {
+            let written = form.write(|e| view.encode(e)).unwrap();
+            let expected = form.write(|e| any.encode(e)).unwrap();
+            assert_eq!(written.as_slice(), expected.as_slice());
+        }
+        // As an any of a value, it has no room to extract into.
+        assert!(view.extract::<&str>().is_err());
+    }
+}
+
+#[test]
+fn an_owned_any_is_made_by_a_function_that_writes() {
+    let made = AnyBuf::encoded::<String>(|e| e.write_str("text"));
+    assert_eq!(made, AnyBuf::new(&"text"));
+    let short = AnyBuf::encoded::<u32>(|e| e.write_u16(1));
+    assert!(short.is_err(), "{short:?}");
+    let long = AnyBuf::encoded::<u16>(|e| e.write_u32(1));
+    assert_eq!(long, Err(CdrError::WrongType));
+}

@@ -43,6 +43,13 @@ pub(crate) enum IdlCommand {
         rust: RustArguments,
     },
 
+    /// Write a package with a server and a client of the first interface of an IDL file.
+    ///
+    /// The server prints the calls and returns empty results; the client calls each operation once.
+    /// Both compile as they are, and are there to be changed.
+    #[command(after_help = EXAMPLE_EXAMPLES)]
+    Example(ExampleArguments),
+
     /// Print the checked model of an IDL file as JSON.
     ///
     /// Every definition with its repository identifier, its types resolved and its constants
@@ -164,6 +171,11 @@ pub(crate) struct RustArguments {
     #[arg(long, conflicts_with = "no_alloc")]
     ami: bool,
 
+    /// Generate a second trait for each interface, whose results are owned values:
+    /// QuoterOwnedServant beside QuoterServant.
+    #[arg(long, conflicts_with = "no_alloc")]
+    owned_servants: bool,
+
     /// Generate only code that never allocates.
     #[arg(long)]
     no_alloc: bool,
@@ -185,6 +197,25 @@ pub(crate) struct RustArguments {
     /// Leave out the documentation comments.
     #[arg(long)]
     disable_comments: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExampleArguments {
+    #[command(flatten)]
+    pub(super) input: OneInput,
+
+    #[command(flatten)]
+    pub(super) findings: FindingsArguments,
+
+    /// The directory for the package, which must be empty or missing; QUOTER-example for QUOTER.idl
+    /// by default.
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Depend on the crates in this checkout of chronorb's repository, instead of on published
+    /// ones.
+    #[arg(long, value_name = "DIR")]
+    pub(super) checkout: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -237,6 +268,7 @@ impl RustArguments {
         let builder = chronorb_build::configure()
             .out_dir(&self.out)
             .ami(self.ami)
+            .owned_servants(self.owned_servants)
             .no_alloc(self.no_alloc)
             .no_verbatim(self.no_verbatim)
             .file_per_module(self.file_per_module)
@@ -316,6 +348,12 @@ Examples:
   chronorb idl rust quoter.idl --out src/generated
   chronorb idl rust -I idl -D LIMIT=64 market.idl broker.idl --out generated
   chronorb idl rust trader.idl --extern-path ::CosNaming=::naming_idl::cos_naming --out src";
+
+const EXAMPLE_EXAMPLES: &str = "\
+Examples:
+  chronorb idl example quoter.idl
+  chronorb idl example -I idl market.idl --out market-server
+  chronorb idl example quoter.idl --checkout ../chronorb";
 
 const MODEL_EXAMPLES: &str = "\
 Examples:

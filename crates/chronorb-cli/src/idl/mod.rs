@@ -1,7 +1,9 @@
-//! `chronorb idl`: checks IDL, compiles it to Rust, and prints it for other programs.
+//! `chronorb idl`: checks IDL, compiles it to Rust, writes examples, and prints it for other
+//! programs.
 
 mod arguments;
 mod deps;
+mod example;
 mod findings;
 
 use std::fs;
@@ -33,6 +35,7 @@ impl IdlCommand {
                 findings,
                 rust,
             } => rust_files(&input, &findings.into(), &rust),
+            Self::Example(arguments) => example::run(&arguments),
             Self::Model { input, findings } => model(&input, &findings.into()),
             Self::Deps(arguments) => deps::run(&arguments),
             Self::Preprocess { input, findings } => preprocess(&input, &findings.into()),

@@ -118,6 +118,18 @@ fn methods_for_asynchronous_calls_are_generated_on_demand() {
 }
 
 #[test]
+fn a_trait_with_owned_results_is_generated_on_demand() {
+    let folder = folder(&[("clock.idl", RIGHT)]);
+    for (option, has_it) in [("--disable-comments", false), ("--owned-servants", true)] {
+        let command = ["idl", "rust", "clock.idl", option, "--out", "made"];
+        let output = chronorb(folder.path(), &command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let clock = fs::read_to_string(folder.path().join("made/clock.rs")).expect("written");
+        assert_eq!(clock.contains("OwnedServant"), has_it, "{option}");
+    }
+}
+
+#[test]
 fn code_of_others_is_refused_on_demand() {
     let text = r#"@verbatim(language="rust", text="fn f() {}") struct S { long x; };"#;
     let folder = folder(&[("s.idl", text)]);

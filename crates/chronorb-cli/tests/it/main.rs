@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod generated;
 mod idl;
+mod idl_example;
 mod idl_model;
 mod ior;
 mod laboratory;

@@ -20,6 +20,12 @@ use crate::failure::DISCARDED;
 use crate::rtcorba::Priority;
 
 /// A value that can be activated: a skeleton, or one that is shared already.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no skeleton",
+    label = "requests do not reach it",
+    note = "a servant of an interface `Quoter` is passed in its skeleton, \
+            `QuoterSkeleton::new(servant)`"
+)]
 pub trait IntoServant {
     /// The shared form.
     fn into_servant(self) -> Servant;

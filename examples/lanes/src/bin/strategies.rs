@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use chronorb::config::{OrbConfig, ThreadpoolStrategy};
+use chronorb::config::ThreadpoolStrategy;
 use chronorb::prelude::*;
 use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, Quoter, QuoterSkeleton};

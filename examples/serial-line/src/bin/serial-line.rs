@@ -5,7 +5,6 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use chronorb::config::OrbConfig;
 use chronorb::prelude::*;
 use chronorb::transport::parse_endpoints;
 use quoter_example::{Book, Quoter, QuoterSkeleton};

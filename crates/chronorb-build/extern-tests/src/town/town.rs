@@ -526,6 +526,11 @@ pub mod market {
     }
 
     /// An implementation of the interface [`Hall`].
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` is no servant of the interface `Hall`",
+        label = "`HallServant` is not implemented",
+        note = "a servant in an `Arc` is passed to `HallSkeleton::from_arc`"
+    )]
     pub trait HallServant: ::chronorb_generated_tests::base::house::BaseServant {
         /// IDL operation `around`.
         fn around<'a>(

@@ -113,22 +113,28 @@ struct ServedSorter {
 }
 
 impl ServedSorter {
-    /// Returns, one after the other, a sorter of another ORB, and one of the client's own.
+    /// Returns, one after the other, a sorter of another ORB, ones of the client's own, and one of
+    /// another ORB with owned results.
     fn in_each_way() -> impl Iterator<Item = Self> {
         let own = [Collocation::ThroughPoa, Collocation::Direct];
-        let own = own.into_iter().map(|way| Self::by(vec![orb(way)]));
+        let own = own
+            .into_iter()
+            .map(|way| Self::by(vec![orb(way)], SorterSkeleton::new(Clerk::default())));
         let other = [()].into_iter().map(|()| Self::elsewhere());
-        other.chain(own)
+        let pair = || vec![orb(Collocation::Off), orb(Collocation::Off)];
+        let owned = [()].into_iter();
+        let owned = owned.map(move |()| Self::by(pair(), crate::owned::sorter()));
+        other.chain(own).chain(owned)
     }
 
     fn elsewhere() -> Self {
-        Self::by(vec![orb(Collocation::Off), orb(Collocation::Off)])
+        let orbs = vec![orb(Collocation::Off), orb(Collocation::Off)];
+        Self::by(orbs, SorterSkeleton::new(Clerk::default()))
     }
 
-    fn by(orbs: Vec<Orb>) -> Self {
+    fn by(orbs: Vec<Orb>, skeleton: impl chronorb::Skeleton) -> Self {
         let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
         let root = server.root_poa().expect("a root POA");
-        let skeleton = SorterSkeleton::new(Clerk::default());
         let object = root.serve(skeleton).expect("served");
         root.manager().activate().expect("active");
         let object = client

@@ -9,7 +9,7 @@ use chronorb_generated_tests::dynamic::live::{
     PutErrorBuf, RATIO, Reading, ReadingBuf, Store, StoreServant, StoreSkeleton,
 };
 
-use crate::ways::{ServedObject, in_each_way, octets, orb_with, there_and_back};
+use crate::ways::{ServedObject, in_each_way_and_owned, octets, orb_with, there_and_back};
 
 /// A servant that returns its arguments; strings are refused.
 struct Shelf;
@@ -86,7 +86,7 @@ impl StoreServant for Shelf {
 }
 
 fn stores() -> impl Iterator<Item = (ServedObject, Store)> {
-    in_each_way(|| StoreSkeleton::new(Shelf)).map(|served| {
+    in_each_way_and_owned(|| StoreSkeleton::new(Shelf), crate::owned::store).map(|served| {
         let store = Store::narrow(&served.object).expect("asked").expect("one");
         (served, store)
     })

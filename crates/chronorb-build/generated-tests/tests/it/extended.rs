@@ -11,7 +11,7 @@ use chronorb_generated_tests::extended::later::{
     Middle, Nothing, Shelf, ShelfServant, ShelfSkeleton,
 };
 
-use crate::ways::{in_each_way, octets, there_and_back};
+use crate::ways::{in_each_way_and_owned, octets, there_and_back};
 
 fn counts(entries: &[(&str, i32)]) -> CountsBuf {
     entries
@@ -157,7 +157,7 @@ impl ShelfServant for Echo {
 #[test]
 fn they_are_called_with_in_all_directions() {
     let arena = Arena::new(1 << 16);
-    for served in in_each_way(|| ShelfSkeleton::new(Echo)) {
+    for served in in_each_way_and_owned(|| ShelfSkeleton::new(Echo), crate::owned::shelf) {
         let shelf = Shelf::narrow(&served.object).expect("asked").expect("one");
         let maps = maps();
         let view = maps.as_view_in(&arena).expect("room");

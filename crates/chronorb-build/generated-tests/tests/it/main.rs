@@ -11,6 +11,7 @@ mod marked;
 mod marks;
 mod names;
 mod notification;
+mod owned;
 mod pages;
 mod recursive;
 mod refused;

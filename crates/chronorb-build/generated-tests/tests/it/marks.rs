@@ -60,14 +60,23 @@ impl DeskServant for Trader {
 }
 
 /// Returns a desk that is called directly, through its POA, and over the loop-back.
-fn desks() -> [(Orb, Desk); 3] {
-    ["direct", "poa", "off"].map(|collocation| {
+///
+/// The last has owned results.
+fn desks() -> [(Orb, Desk); 4] {
+    ["direct", "poa", "off", "owned"].map(|way| {
+        let is_owned = way == "owned";
+        let collocation = if is_owned { "off" } else { way };
         let args = ["test", "-ORBListenEndpoints", "iiop://127.0.0.1:0"];
         let mut args: Vec<String> = args.map(str::to_owned).to_vec();
         args.extend(["-ORBCollocation".to_owned(), collocation.to_owned()]);
         let orb = Orb::init(&mut args).expect("an ORB");
         let root = orb.root_poa().expect("a POA");
-        let object = root.serve(DeskSkeleton::new(Trader)).expect("served");
+        let served = if is_owned {
+            root.serve(crate::owned::desk())
+        } else {
+            root.serve(DeskSkeleton::new(Trader))
+        };
+        let object = served.expect("served");
         root.manager().activate().expect("activated");
         let desk = Desk::narrow(&object).expect("asked").expect("a desk");
         (orb, desk)

@@ -10,7 +10,7 @@ use chronorb_generated_tests::unions::choice::{
     RefusedBuf, Relay, RelayServant, RelaySkeleton, Several, SeveralBuf, Small, Wide, inside,
 };
 
-use crate::ways::{in_each_way, octets, there_and_back};
+use crate::ways::{in_each_way_and_owned, octets, there_and_back};
 
 #[test]
 fn a_case_with_one_label_is_a_variant_with_the_member() {
@@ -264,7 +264,7 @@ impl RelayServant for Echo {
 }
 
 fn relays() -> impl Iterator<Item = (crate::ways::ServedObject, Relay)> {
-    in_each_way(|| RelaySkeleton::new(Echo)).map(|served| {
+    in_each_way_and_owned(|| RelaySkeleton::new(Echo), crate::owned::relay).map(|served| {
         let relay = Relay::narrow(&served.object).expect("asked").expect("one");
         (served, relay)
     })

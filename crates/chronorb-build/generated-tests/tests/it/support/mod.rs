@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
+use chronorb::Skeleton;
 use chronorb::config::{Collocation, OrbConfig};
 use chronorb::data::{Char, LongDouble};
 use chronorb::prelude::*;
@@ -22,7 +23,7 @@ pub(crate) struct ServedKitchen {
 
 impl ServedKitchen {
     /// Returns, one after the other, a kitchen of another ORB, and one of the client's own ORB for
-    /// each kind of collocated call.
+    /// each kind of collocated call. The last is one of another ORB with owned results.
     pub(crate) fn in_each_way() -> impl Iterator<Item = Self> {
         let own = [
             Collocation::Off,
@@ -31,20 +32,27 @@ impl ServedKitchen {
         ];
         let own = own.into_iter().map(|collocation| {
             eprintln!("calls within one ORB: {collocation:?}");
-            Self::by(vec![orb(collocation)])
+            Self::by(
+                vec![orb(collocation)],
+                KitchenSkeleton::new(Chef::default()),
+            )
         });
-        let other = [Collocation::Off].into_iter().map(|collocation| {
+        let pair = || vec![orb(Collocation::Off), orb(Collocation::Off)];
+        let other = [()].into_iter().map(move |()| {
             eprintln!("calls from one ORB to another");
-            Self::by(vec![orb(collocation), orb(collocation)])
+            Self::by(pair(), KitchenSkeleton::new(Chef::default()))
         });
-        other.chain(own)
+        let owned = [()].into_iter().map(move |()| {
+            eprintln!("calls of a servant with owned results");
+            Self::by(pair(), crate::owned::kitchen())
+        });
+        other.chain(own).chain(owned)
     }
 
     /// Creates the kitchen. The first ORB serves, the last calls.
-    fn by(orbs: Vec<Orb>) -> Self {
+    fn by(orbs: Vec<Orb>, skeleton: impl Skeleton) -> Self {
         let (server, client) = (&orbs[0], &orbs[orbs.len() - 1]);
         let root = server.root_poa().expect("a root POA");
-        let skeleton = KitchenSkeleton::new(Chef::default());
         let object = root.serve(skeleton).expect("served");
         root.manager().activate().expect("active");
         let object = client

@@ -11,6 +11,19 @@ pub(crate) struct ServedObject {
     pub(crate) object: Object,
 }
 
+/// As [`in_each_way`], and at last an object of another ORB whose servant returns owned values.
+pub(crate) fn in_each_way_and_owned<S: Skeleton, T: Skeleton>(
+    skeleton: impl Fn() -> S,
+    owned: impl Fn() -> T,
+) -> impl Iterator<Item = ServedObject> {
+    let last = [()].into_iter().map(move |()| {
+        eprintln!("calls of a servant with owned results");
+        let orbs = vec![orb(Collocation::Off), orb(Collocation::Off)];
+        ServedObject::by(orbs, owned())
+    });
+    in_each_way(skeleton).chain(last)
+}
+
 /// Returns, one after the other, an object of another ORB, and one of the client's own ORB for each
 /// kind of collocated call.
 pub(crate) fn in_each_way<S: Skeleton + 'static>(

@@ -1,0 +1,16 @@
+use chronorb::prelude::*;
+use chronorb_generated_tests::shapes::TopServant;
+
+struct Servant;
+
+impl TopServant for Servant {
+    fn on_top(&self, _: &Call<'_>, n: i32) -> Result<i32, SystemException> {
+        Ok(n)
+    }
+}
+
+fn served(poa: &Poa) -> Option<Object> {
+    poa.serve(Servant).ok()
+}
+
+fn main() {}

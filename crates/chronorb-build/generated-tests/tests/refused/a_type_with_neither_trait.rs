@@ -1,0 +1,7 @@
+use chronorb_generated_tests::owned::types::house::FailingSkeleton;
+
+struct Forgotten;
+
+fn main() {
+    FailingSkeleton::new(Forgotten);
+}
