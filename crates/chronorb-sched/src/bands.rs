@@ -32,7 +32,7 @@ pub fn assign_bands(
     preemption: Preemption,
 ) -> Result<Option<Vec<u32>>, AnalysisError> {
     validate(tasks)?;
-    let mut steps = Steps::new();
+    let mut steps = Steps::new(tasks.len());
     let mut priorities: Vec<_> = tasks.iter().map(|task| task.priority).collect();
     priorities.sort_unstable();
     priorities.dedup();

@@ -76,6 +76,8 @@ pub fn assign_blocking(
 }
 
 fn sum(times: &[Time]) -> Result<Time, AnalysisError> {
-    let sum = times.iter().try_fold(0_u64, |sum, time| sum.checked_add(*time));
+    let sum = times
+        .iter()
+        .try_fold(0_u64, |sum, time| sum.checked_add(*time));
     sum.ok_or(AnalysisError::TooLarge)
 }

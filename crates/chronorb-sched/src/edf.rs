@@ -75,7 +75,7 @@ pub fn test_demand(
     let Some(earliest) = tasks.iter().map(effective_deadline).min() else {
         return Ok(test);
     };
-    let mut steps = Steps::new();
+    let mut steps = Steps::new(tasks.len());
     test.limit = limit(tasks, usage, segments.longest(), &mut steps)?;
     let mut next = deadline_before(tasks, test.limit);
     // Within a segment the blocking is constant, so a demand below the time proves all deadlines
@@ -215,8 +215,7 @@ impl Segments {
                         other.lock == section.lock && effective_deadline(&tasks[other.task]) <= time
                     })
                 };
-                let late =
-                    |section: &&Section| effective_deadline(&tasks[section.task]) > time;
+                let late = |section: &&Section| effective_deadline(&tasks[section.task]) > time;
                 let blocking = sections.iter().filter(late).filter(is_shared);
                 blocking.map(|section| section.length).max().unwrap_or(0)
             }

@@ -45,9 +45,9 @@ pub enum AnalysisError {
 pub(crate) struct Steps(u64);
 
 impl Steps {
-    /// Steps of one analysis of a task set: 2²³ terms of sums.
-    pub(crate) const fn new() -> Self {
-        Self(1 << 23)
+    /// Creates the bound for an analysis of this many tasks, in terms of sums.
+    pub(crate) const fn new(tasks: usize) -> Self {
+        Self((tasks as u64 + 1) << 17)
     }
 
     /// Takes as many steps as a sum has terms.

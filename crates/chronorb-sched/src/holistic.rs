@@ -105,7 +105,7 @@ pub fn analyse_transactions(
     transactions: &[Transaction],
 ) -> Result<HolisticAnalysis, AnalysisError> {
     let mut sets = Sets::new(resources, transactions)?;
-    let mut steps = Steps::new();
+    let mut steps = Steps::new(sets.count());
     let mut rounds = 0;
     loop {
         rounds += 1;
@@ -138,10 +138,11 @@ impl Sets {
         for (index, transaction) in transactions.iter().enumerate() {
             let mut own = Vec::with_capacity(transaction.steps.len());
             for step in &transaction.steps {
-                let resource = (resources.get(step.resource)).ok_or(AnalysisError::NoSuchIndex {
-                    what: "resource",
-                    index: step.resource,
-                })?;
+                let resource =
+                    (resources.get(step.resource)).ok_or(AnalysisError::NoSuchIndex {
+                        what: "resource",
+                        index: step.resource,
+                    })?;
                 let blocking = step.blocking.max(resource.blocking);
                 let task = Task::new(step.cost, transaction.period)
                     .with_deadline(transaction.deadline)
@@ -155,6 +156,10 @@ impl Sets {
             positions.push(own);
         }
         Ok(Self { tasks, positions })
+    }
+
+    fn count(&self) -> usize {
+        self.positions.iter().map(Vec::len).sum()
     }
 
     fn responses(

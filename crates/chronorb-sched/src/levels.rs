@@ -11,7 +11,7 @@ use crate::utilisation::compare_to_processor;
 
 /// A strategy by which tasks are divided into levels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Strategy {
+pub enum LevelStrategy {
     /// A static level for each period.
     RateMonotonic,
     /// One level, by deadline.
@@ -80,7 +80,7 @@ pub fn critical_set(tasks: &[Task]) -> Result<Vec<usize>, AnalysisError> {
 /// [`AnalysisError`] for zero values.
 pub fn dispatch_levels(
     tasks: &[Task],
-    strategy: Strategy,
+    strategy: LevelStrategy,
 ) -> Result<Vec<DispatchLevel>, AnalysisError> {
     let critical = critical_set(tasks)?;
     // Levels by (is not critical, key); the key is of the criticality or of the period.
@@ -89,15 +89,17 @@ pub fn dispatch_levels(
         let by_criticality = Time::from(u8::MAX - task.criticality);
         let is_critical = critical.contains(&i);
         match strategy {
-            Strategy::RateMonotonic => (false, task.period, LevelOrder::Static),
-            Strategy::EarliestDeadline => (false, 0, LevelOrder::Deadline),
-            Strategy::LeastLaxity => (false, 0, LevelOrder::Laxity),
-            Strategy::MaximumUrgency => (false, by_criticality, LevelOrder::Laxity),
-            Strategy::MaximumUrgencyOfCriticalSet if is_critical => (false, 0, LevelOrder::Laxity),
-            Strategy::RateMonotonicLaxity if is_critical => {
+            LevelStrategy::RateMonotonic => (false, task.period, LevelOrder::Static),
+            LevelStrategy::EarliestDeadline => (false, 0, LevelOrder::Deadline),
+            LevelStrategy::LeastLaxity => (false, 0, LevelOrder::Laxity),
+            LevelStrategy::MaximumUrgency => (false, by_criticality, LevelOrder::Laxity),
+            LevelStrategy::MaximumUrgencyOfCriticalSet if is_critical => {
+                (false, 0, LevelOrder::Laxity)
+            }
+            LevelStrategy::RateMonotonicLaxity if is_critical => {
                 (false, task.period, LevelOrder::Static)
             }
-            Strategy::MaximumUrgencyOfCriticalSet | Strategy::RateMonotonicLaxity => {
+            LevelStrategy::MaximumUrgencyOfCriticalSet | LevelStrategy::RateMonotonicLaxity => {
                 (true, by_criticality, LevelOrder::Laxity)
             }
         }
@@ -180,7 +182,7 @@ pub fn guaranteed(
 ) -> Result<Vec<bool>, AnalysisError> {
     validate(tasks)?;
     check(tasks, levels)?;
-    let mut steps = Steps::new();
+    let mut steps = Steps::new(tasks.len());
     let mut verdicts = vec![false; tasks.len()];
     let mut earlier = Vec::new();
     for level in levels {

@@ -60,8 +60,8 @@ pub use edf::{DeadlineBlocking, DemandTest, demand, test_demand};
 pub use error::AnalysisError;
 pub use holistic::{HolisticAnalysis, Resource, Step, Transaction, analyse_transactions};
 pub use levels::{
-    DispatchLevel, LevelOrder, Strategy, Subpriority, critical_set, dispatch_levels, guaranteed,
-    laxity, subpriorities,
+    DispatchLevel, LevelOrder, LevelStrategy, Subpriority, critical_set, dispatch_levels,
+    guaranteed, laxity, subpriorities,
 };
 pub use priority::{assign_deadline_monotonic, assign_optimal, assign_rate_monotonic};
 pub use rta::{Preemption, Response, is_schedulable, response_within, responses};

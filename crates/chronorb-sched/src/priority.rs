@@ -52,7 +52,7 @@ fn assign_by<K: Ord>(tasks: &mut [Task], key: impl Fn(&Task) -> K) {
 /// ```
 pub fn assign_optimal(tasks: &mut [Task], preemption: Preemption) -> Result<usize, AnalysisError> {
     validate(tasks)?;
-    let mut steps = Steps::new();
+    let mut steps = Steps::new(tasks.len());
     // While a level is filled, the tasks that have none yet are at this priority.
     let mut trial = tasks.to_vec();
     for task in &mut trial {

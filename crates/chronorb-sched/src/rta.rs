@@ -66,7 +66,7 @@ impl Response {
 /// ```
 pub fn responses(tasks: &[Task], preemption: Preemption) -> Result<Vec<Response>, AnalysisError> {
     validate(tasks)?;
-    let mut steps = Steps::new();
+    let mut steps = Steps::new(tasks.len());
     let each = 0..tasks.len();
     each.map(|task| response_of(tasks, task, preemption, &mut steps))
         .collect()
@@ -78,7 +78,7 @@ pub fn responses(tasks: &[Task], preemption: Preemption) -> Result<Vec<Response>
 /// As for [`responses`].
 pub fn is_schedulable(tasks: &[Task], preemption: Preemption) -> Result<bool, AnalysisError> {
     validate(tasks)?;
-    let mut steps = Steps::new();
+    let mut steps = Steps::new(tasks.len());
     for (i, task) in tasks.iter().enumerate() {
         if !response_of(tasks, i, preemption, &mut steps)?.meets(task.deadline) {
             return Ok(false);
@@ -154,7 +154,9 @@ pub(crate) fn worst(
     let mut longest = 0;
     let mut start = 0;
     for job in 0..jobs {
-        let before = job.checked_mul(own.cost).and_then(|it| it.checked_add(blocking));
+        let before = job
+            .checked_mul(own.cost)
+            .and_then(|it| it.checked_add(blocking));
         let before = before.ok_or(AnalysisError::TooLarge)?;
         let end = match preemption {
             Preemption::Preemptive => {

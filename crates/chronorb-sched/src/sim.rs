@@ -17,9 +17,9 @@ pub enum Discipline {
     /// Priority, importance, release, number of the task.
     #[default]
     FixedPriority,
-    /// Absolute deadline, running jobs, importance, number of the task.
+    /// Absolute deadline, importance, number of the task.
     EarliestDeadline,
-    /// Laxity, running jobs, importance, number of the task.
+    /// Laxity, importance, number of the task.
     LeastLaxity,
     /// Criticality, then as by least laxity.
     MaximumUrgency,
@@ -66,6 +66,8 @@ pub struct Simulation {
     pub preemption: JobPreemption,
     /// The treatment of late jobs.
     pub late: LateJobs,
+    /// Whether a running job stays before waiting ones of the same deadline or laxity.
+    pub running_first: bool,
     /// The number of processors, which run any job.
     pub processors: usize,
     /// The time at which the simulation ends. A job counts if its deadline is not after it.
@@ -83,6 +85,7 @@ impl Simulation {
             discipline: Discipline::FixedPriority,
             preemption: JobPreemption::Always,
             late: LateJobs::GoOn,
+            running_first: true,
             processors: 1,
             window,
             quantum: 0,
@@ -327,15 +330,15 @@ impl<'a, D: FnMut(usize, u64) -> Time> Machine<'a, D> {
     /// Returns the key of the first job of a task; the least is the most urgent.
     fn urgency(&self, i: usize) -> impl Ord + use<D> {
         let (task, state) = (&self.tasks[i], &self.states[i]);
-        let (release, deadline, remaining) = (state.queue.front()).map_or((0, 0, 0), |job| {
-            (job.release, job.deadline, job.remaining)
-        });
+        let (release, deadline, remaining) = (state.queue.front())
+            .map_or((0, 0, 0), |job| (job.release, job.deadline, job.remaining));
         let waits = state.running.is_none();
         let (never, between) = match self.rules.preemption {
             JobPreemption::Always => (false, false),
             JobPreemption::BetweenLevels => (false, waits),
             JobPreemption::Never => (waits, false),
         };
+        let waits = waits && self.rules.running_first;
         let by_laxity = laxity(deadline, self.now, remaining);
         let (level, urgency, waits, release) = match self.rules.discipline {
             Discipline::FixedPriority => (task.priority, 0, false, release),
@@ -345,7 +348,9 @@ impl<'a, D: FnMut(usize, u64) -> Time> Machine<'a, D> {
         };
         let level = Reverse(level);
         let importance = Reverse(task.importance);
-        (never, level, between, urgency, waits, importance, release, i)
+        (
+            never, level, between, urgency, waits, importance, release, i,
+        )
     }
 
     /// Runs the chosen jobs to the next event.
@@ -369,7 +374,7 @@ impl<'a, D: FnMut(usize, u64) -> Time> Machine<'a, D> {
                 waiting = true;
             }
             if self.rules.late == LateJobs::Abort {
-                next = next.min(job.deadline);
+                next = next.min(job.deadline.max(self.now));
             }
         }
         let by_laxity = matches!(

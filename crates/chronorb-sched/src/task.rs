@@ -161,9 +161,7 @@ pub(crate) fn validate(tasks: &[Task]) -> Result<(), AnalysisError> {
 }
 
 /// Returns the hyperperiod: the least common multiple of periods.
-pub(crate) fn hyperperiod(
-    periods: impl IntoIterator<Item = Time>,
-) -> Result<Time, AnalysisError> {
+pub(crate) fn hyperperiod(periods: impl IntoIterator<Item = Time>) -> Result<Time, AnalysisError> {
     periods.into_iter().try_fold(1_u64, |all, period| {
         let multiple = (all / gcd(all, period)).checked_mul(period);
         multiple.ok_or(AnalysisError::TooLarge)
