@@ -56,4 +56,12 @@ impl Steps {
         self.0 = left.ok_or(AnalysisError::TooComplex)?;
         Ok(())
     }
+
+    /// Fails at once if there are not enough steps for as many sums.
+    pub(crate) fn reserve(&self, sums: u64, terms: usize) -> Result<(), AnalysisError> {
+        if sums.saturating_mul(terms.max(1) as u64) > self.0 {
+            return Err(AnalysisError::TooComplex);
+        }
+        Ok(())
+    }
 }

@@ -30,7 +30,7 @@
 //! assert_eq!(times, [150, 35, 15].map(Response::Bounded));
 //!
 //! let test = |tasks: &[Task]| is_schedulable(tasks, Preemption::Preemptive);
-//! assert_eq!(greatest_cost(&tasks, 0, test)?, 650);
+//! assert_eq!(greatest_cost(&tasks, 0, test)?, 750);
 //! # Ok::<(), chronorb_sched::AnalysisError>(())
 //! ```
 

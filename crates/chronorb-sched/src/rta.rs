@@ -151,6 +151,7 @@ pub(crate) fn worst(
             end.saturating_add(own.jitter).div_ceil(own.period)
         }
     };
+    steps.reserve(jobs, above.len())?;
     let mut longest = 0;
     let mut start = 0;
     for job in 0..jobs {
@@ -244,7 +245,7 @@ impl Load {
 ///
 /// let above = [Load { cost: 2, period: 10, jitter: 0 }];
 /// assert_eq!(response_within(3, 20, &above), Ok(5));
-/// assert_eq!(response_within(19, 20, &above), Err(21));
+/// assert_eq!(response_within(19, 20, &above), Err(23));
 /// ```
 pub fn response_within(work: Time, limit: Time, above: &[Load]) -> Result<Time, Time> {
     let mut response = work;
