@@ -1,16 +1,6 @@
-//! Response times under preemptive fixed priorities: the analysis of Joseph and Pandya (1986) and
-//! of Audsley, Burns and others (1993), with release jitter and blocking.
+//! Response times under preemptive fixed priorities, by `chronorb-sched`.
 
-/// A recurring task. Times are in any common unit.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Task {
-    /// The processor time of each job.
-    pub(super) cost: u64,
-    /// The minimum time between two jobs, except for the jitter.
-    pub(super) period: u64,
-    /// The maximum delay of a job's release, by which two jobs can come closer together.
-    pub(super) jitter: u64,
-}
+pub(super) use chronorb_sched::{BILLION, Load as Task, share};
 
 /// Computes the worst-case response time of a job that is preempted by all tasks `above`, and
 /// delayed by at most `blocking` of other work that has begun before.
@@ -24,47 +14,8 @@ pub(super) fn response(
     blocking: u64,
     above: &[Task],
 ) -> Result<u64, u64> {
-    let own = cost.saturating_add(blocking);
-    let mut response = own;
-    // The value grows by at least 1 in each iteration, by whole jobs, until it is stable or too
-    // long.
-    loop {
-        if response > deadline {
-            return Err(response);
-        }
-        let longer = (above.iter()).fold(own, |sum, task| {
-            sum.saturating_add(task.work_within(response))
-        });
-        if longer == response {
-            return Ok(response);
-        }
-        response = longer;
-    }
+    chronorb_sched::response_within(cost.saturating_add(blocking), deadline, above)
 }
-
-impl Task {
-    /// Returns the maximum work that the task releases within a time.
-    fn work_within(&self, time: u64) -> u64 {
-        let pieces = time.saturating_add(self.jitter).div_ceil(self.period);
-        pieces.saturating_mul(self.cost)
-    }
-
-    /// Returns the task's utilisation in billionths, rounded up.
-    ///
-    /// An integer, because sums of shares are compared with a limit: floating-point sums depend on
-    /// the order of their terms.
-    pub(super) fn share(&self) -> u128 {
-        share(self.cost, self.period)
-    }
-}
-
-/// Returns `time` in billionths of `period`, rounded up.
-pub(super) fn share(time: u64, period: u64) -> u128 {
-    (u128::from(time) * BILLION).div_ceil(period.max(1).into())
-}
-
-/// A whole processor, in the unit of [`share`].
-pub(super) const BILLION: u128 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {

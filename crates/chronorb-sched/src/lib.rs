@@ -1,0 +1,77 @@
+//! Schedulability: task sets, their analysis, priorities, and a simulator in virtual time.
+//!
+//! All arithmetic is in integers, and no verdict depends on a rounding. Times are nanoseconds, or
+//! any other common unit. Every analysis has a bound of its steps and checks for overflow, so any
+//! input gets a result or an [`AnalysisError`].
+//!
+//! | need | item |
+//! |---|---|
+//! | a task | [`Task`] |
+//! | response times under fixed priorities | [`responses`], [`is_schedulable`] |
+//! | priorities | [`assign_rate_monotonic`], [`assign_deadline_monotonic`], [`assign_optimal`] |
+//! | tests by utilisation | [`compare_to_processor`], [`passes_hyperbolic_bound`] |
+//! | blocking by locks | [`assign_blocking`] |
+//! | earliest deadline first | [`test_demand`] |
+//! | maximum urgency first, least laxity, hybrids | [`dispatch_levels`], [`guaranteed`] |
+//! | transactions over processors and links | [`analyse_transactions`] |
+//! | few priorities or lanes | [`assign_bands`] |
+//! | budgets for work without a period | [`Server`] |
+//! | calls of several callers | [`merge_arrivals`] |
+//! | room for longer execution times | [`breakdown_factor`], [`greatest_cost`], [`bottleneck`] |
+//! | a simulation | [`simulate`] |
+//!
+//! # Example
+//! ```
+//! use chronorb_sched::*;
+//!
+//! let mut tasks = [Task::new(100, 1000), Task::new(20, 200), Task::new(15, 100)];
+//! assign_deadline_monotonic(&mut tasks);
+//! let times = responses(&tasks, Preemption::Preemptive)?;
+//! assert_eq!(times, [150, 35, 15].map(Response::Bounded));
+//!
+//! let test = |tasks: &[Task]| is_schedulable(tasks, Preemption::Preemptive);
+//! assert_eq!(greatest_cost(&tasks, 0, test)?, 750);
+//! # Ok::<(), chronorb_sched::AnalysisError>(())
+//! ```
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+mod arrivals;
+mod bands;
+mod blocking;
+mod edf;
+mod error;
+mod exact;
+mod holistic;
+mod levels;
+mod priority;
+mod rta;
+mod sensitivity;
+mod servers;
+mod sim;
+mod task;
+mod utilisation;
+
+pub use arrivals::{Arrivals, Caller, Merge, merge_arrivals};
+pub use bands::assign_bands;
+pub use blocking::{LockProtocol, Section, assign_blocking};
+pub use edf::{DeadlineBlocking, DemandTest, demand, test_demand};
+pub use error::AnalysisError;
+pub use holistic::{HolisticAnalysis, Resource, Step, Transaction, analyse_transactions};
+pub use levels::{
+    DispatchLevel, LevelOrder, LevelStrategy, Subpriority, critical_set, dispatch_levels,
+    guaranteed, laxity, subpriorities,
+};
+pub use priority::{assign_deadline_monotonic, assign_optimal, assign_rate_monotonic};
+pub use rta::{Preemption, Response, is_schedulable, response_within, responses};
+pub use sensitivity::{MILLION, bottleneck, breakdown_factor, greatest_cost, scaled};
+pub use servers::{Server, ServerKind};
+pub use sim::{
+    Discipline, JobCounts, JobPreemption, LateJobs, Simulation, SimulationResult, Slice, simulate,
+};
+pub use task::{Load, Task, Time};
+pub use utilisation::{
+    BILLION, compare_to_processor, liu_layland_bound, passes_harmonic_bound,
+    passes_hyperbolic_bound, passes_liu_layland_bound, share, utilisation,
+};

@@ -1,0 +1,266 @@
+//! Response times under fixed priorities: the analysis of Joseph and Pandya (1986), of Audsley,
+//! Burns and others (1993), of Lehoczky (1990) for deadlines beyond the period, and of Davis and
+//! others (2007) for work that is not preempted.
+
+use std::cmp::Ordering;
+
+use crate::error::{AnalysisError, Steps};
+use crate::task::{Load, Task, Time, hyperperiod, validate};
+use crate::utilisation::compare_loads;
+
+/// The effect of more urgent work on a job that has begun.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Preemption {
+    /// The job is preempted, as a thread with a fixed priority.
+    #[default]
+    Preemptive,
+    /// The job runs to its end, as a message on a link.
+    NonPreemptive,
+}
+
+/// The worst-case response time of a task.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Response {
+    /// No job takes longer than this from its arrival to its end.
+    Bounded(Time),
+    /// No bound exists, because the task and more urgent ones exceed their resource.
+    Unbounded,
+}
+
+impl Response {
+    /// Whether every job ends within this time after its arrival.
+    pub fn meets(self, deadline: Time) -> bool {
+        matches!(self, Self::Bounded(time) if time <= deadline)
+    }
+
+    /// Returns the bound; `None` if there is none.
+    pub const fn time(self) -> Option<Time> {
+        match self {
+            Self::Bounded(time) => Some(time),
+            Self::Unbounded => None,
+        }
+    }
+}
+
+/// Computes the worst-case response times of all tasks on one processor or link.
+///
+/// Tasks of equal priority count as more urgent than each other. Without preemption, the longest
+/// less urgent job blocks, in addition to [`Task::blocking`] if that is longer.
+///
+/// # Errors
+/// [`AnalysisError`] for tasks with zero values, and if the computation exceeds 64 bits or its
+/// bound of steps.
+///
+/// # Example
+/// ```
+/// use chronorb_sched::{Preemption, Response, Task, responses};
+///
+/// let tasks = [
+///     Task::new(40, 100).with_priority(3),
+///     Task::new(40, 150).with_priority(2),
+///     Task::new(100, 350).with_priority(1),
+/// ];
+/// let times = responses(&tasks, Preemption::Preemptive)?;
+/// assert_eq!(times, [40, 80, 300].map(Response::Bounded));
+/// # Ok::<(), chronorb_sched::AnalysisError>(())
+/// ```
+pub fn responses(tasks: &[Task], preemption: Preemption) -> Result<Vec<Response>, AnalysisError> {
+    validate(tasks)?;
+    let mut steps = Steps::new(tasks.len());
+    let each = 0..tasks.len();
+    each.map(|task| response_of(tasks, task, preemption, &mut steps))
+        .collect()
+}
+
+/// Whether every task meets its deadline; computes no more responses than needed.
+///
+/// # Errors
+/// As for [`responses`].
+pub fn is_schedulable(tasks: &[Task], preemption: Preemption) -> Result<bool, AnalysisError> {
+    validate(tasks)?;
+    let mut steps = Steps::new(tasks.len());
+    for (i, task) in tasks.iter().enumerate() {
+        if !response_of(tasks, i, preemption, &mut steps)?.meets(task.deadline) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+pub(crate) fn response_of(
+    tasks: &[Task],
+    task: usize,
+    preemption: Preemption,
+    steps: &mut Steps,
+) -> Result<Response, AnalysisError> {
+    let own = &tasks[task];
+    response_among(tasks, task, preemption, steps, |other| {
+        other.priority >= own.priority
+    })
+}
+
+/// Computes the response of a task to which only the tasks that `is_above` selects are more urgent.
+pub(crate) fn response_among(
+    tasks: &[Task],
+    task: usize,
+    preemption: Preemption,
+    steps: &mut Steps,
+    is_above: impl Fn(&Task) -> bool,
+) -> Result<Response, AnalysisError> {
+    let own = &tasks[task];
+    let mut above = Vec::with_capacity(tasks.len());
+    let mut longest_below = 0;
+    for (i, other) in tasks.iter().enumerate() {
+        if i == task {
+            continue;
+        }
+        if is_above(other) {
+            above.push(other.load());
+        } else {
+            longest_below = longest_below.max(other.cost);
+        }
+    }
+    match preemption {
+        Preemption::Preemptive => worst(own.load(), own.blocking, &above, preemption, steps),
+        Preemption::NonPreemptive => {
+            let blocking = own.blocking.max(longest_below);
+            worst(own.load(), blocking, &above, preemption, steps)
+        }
+    }
+}
+
+/// Computes the maximum response time over all jobs of a busy period.
+pub(crate) fn worst(
+    own: Load,
+    blocking: Time,
+    above: &[Load],
+    preemption: Preemption,
+    steps: &mut Steps,
+) -> Result<Response, AnalysisError> {
+    let all = || above.iter().copied().chain([own]);
+    let jobs = match compare_loads(all()) {
+        Ordering::Greater => return Ok(Response::Unbounded),
+        // The busy period may have no end, but repeats itself with the hyperperiod.
+        Ordering::Equal => hyperperiod(all().map(|load| load.period))? / own.period,
+        Ordering::Less => {
+            let mut loads = above.to_vec();
+            loads.push(own);
+            let first = blocking.checked_add(own.cost);
+            let first = first.ok_or(AnalysisError::TooLarge)?;
+            let end = fixed_point(blocking, first, &loads, steps, Load::work_within)?;
+            end.saturating_add(own.jitter).div_ceil(own.period)
+        }
+    };
+    steps.reserve(jobs, above.len())?;
+    let mut longest = 0;
+    let mut start = 0;
+    for job in 0..jobs {
+        let before = job
+            .checked_mul(own.cost)
+            .and_then(|it| it.checked_add(blocking));
+        let before = before.ok_or(AnalysisError::TooLarge)?;
+        let end = match preemption {
+            Preemption::Preemptive => {
+                let work = before.checked_add(own.cost);
+                let work = work.ok_or(AnalysisError::TooLarge)?;
+                let from = work.max(start);
+                let end = fixed_point(work, from, above, steps, Load::work_within)?;
+                start = end;
+                Some(end)
+            }
+            Preemption::NonPreemptive => {
+                let from = before.max(start);
+                start = fixed_point(before, from, above, steps, Load::work_through)?;
+                start.checked_add(own.cost)
+            }
+        };
+        // A job arrives `job` periods after the first one, which is late by the jitter.
+        let since_first = end.and_then(|end| end.checked_add(own.jitter));
+        let since_first = since_first.ok_or(AnalysisError::TooLarge)?;
+        let arrival = job.checked_mul(own.period).ok_or(AnalysisError::TooLarge)?;
+        longest = longest.max(since_first.saturating_sub(arrival));
+    }
+    Ok(Response::Bounded(longest))
+}
+
+/// Returns the longest time for which loads keep their resource busy, whatever their order.
+pub(crate) fn busy_period(
+    loads: &[Load],
+    blocking: Time,
+    steps: &mut Steps,
+) -> Result<Response, AnalysisError> {
+    let is_delayed = blocking > 0 || loads.iter().any(|load| load.jitter > 0);
+    match compare_loads(loads.iter().copied()) {
+        Ordering::Greater => return Ok(Response::Unbounded),
+        Ordering::Equal if is_delayed => return Ok(Response::Unbounded),
+        Ordering::Equal | Ordering::Less => {}
+    }
+    let first = blocking.max(1);
+    let end = fixed_point(blocking, first, loads, steps, Load::work_within)?;
+    Ok(Response::Bounded(end))
+}
+
+/// Returns the least `time` from `from` on that equals `base` and the work of `loads` in `time`.
+/// `from` must not be greater than the least solution.
+fn fixed_point(
+    base: Time,
+    from: Time,
+    loads: &[Load],
+    steps: &mut Steps,
+    work: impl Fn(&Load, Time) -> Time,
+) -> Result<Time, AnalysisError> {
+    let mut time = from;
+    loop {
+        steps.take(loads.len())?;
+        let sum = (loads.iter()).try_fold(base, |sum, load| sum.checked_add(work(load, time)));
+        let longer = sum.filter(|sum| *sum < Time::MAX);
+        let longer = longer.ok_or(AnalysisError::TooLarge)?;
+        if longer <= time {
+            return Ok(time);
+        }
+        time = longer;
+    }
+}
+
+impl Load {
+    /// Returns the maximum work that is released within a closed interval of this length.
+    fn work_through(&self, time: Time) -> Time {
+        let jobs = time.saturating_add(self.jitter) / self.period;
+        jobs.saturating_add(1).saturating_mul(self.cost)
+    }
+}
+
+/// Computes the response time of a first job within a limit, and ends with the first value above
+/// it. `work` is the job's own execution time, and the blocking. Times saturate at 64 bits.
+///
+/// If the limit is at most the period, the result is the worst response time of the task, without
+/// its own jitter.
+///
+/// # Errors
+/// A lower bound of the response time, which exceeds `limit`.
+///
+/// # Example
+/// ```
+/// use chronorb_sched::{Load, response_within};
+///
+/// let above = [Load { cost: 2, period: 10, jitter: 0 }];
+/// assert_eq!(response_within(3, 20, &above), Ok(5));
+/// assert_eq!(response_within(19, 20, &above), Err(23));
+/// ```
+pub fn response_within(work: Time, limit: Time, above: &[Load]) -> Result<Time, Time> {
+    let mut response = work;
+    // The value grows by at least 1 in each iteration, by whole jobs, until it is stable or too
+    // long.
+    loop {
+        if response > limit {
+            return Err(response);
+        }
+        let longer = (above.iter()).fold(work, |sum, load| {
+            sum.saturating_add(load.work_within(response))
+        });
+        if longer == response {
+            return Ok(response);
+        }
+        response = longer;
+    }
+}

@@ -1,0 +1,127 @@
+//! Utilisation, and the tests that need nothing else: the bounds of Liu and Layland (1973), of
+//! Kuo and Mok (1991) for harmonic chains, and of Bini and Buttazzo (2001).
+//!
+//! These tests hold for rate-monotonic priorities, with deadlines equal to periods, without jitter
+//! and blocking. They are sufficient only: [`responses`](crate::responses) is exact.
+
+use std::cmp::Ordering;
+
+use crate::exact::Natural;
+use crate::task::{Load, Task, Time};
+
+/// A whole processor, in the unit of [`share`].
+pub const BILLION: u128 = 1_000_000_000;
+
+/// Returns `time` in billionths of `period`, rounded up. A period of zero counts as one unit.
+pub fn share(time: Time, period: Time) -> u128 {
+    (u128::from(time) * BILLION).div_ceil(period.max(1).into())
+}
+
+/// Returns the utilisation of tasks in billionths, each rounded up.
+pub fn utilisation(tasks: &[Task]) -> u128 {
+    tasks.iter().map(|task| task.load().share()).sum()
+}
+
+/// Compares the utilisation of tasks with that of a whole processor. The comparison is exact.
+pub fn compare_to_processor(tasks: &[Task]) -> Ordering {
+    compare_loads(tasks.iter().map(Task::load))
+}
+
+pub(crate) fn compare_loads(loads: impl Iterator<Item = Load> + Clone) -> Ordering {
+    const ONE: u128 = 1 << 64;
+    let (mut least, mut most) = (0_u128, 0_u128);
+    for load in loads.clone() {
+        let (cost, period) = (u128::from(load.cost) << 64, u128::from(load.period.max(1)));
+        least = least.saturating_add(cost / period);
+        most = most.saturating_add(cost.div_ceil(period));
+    }
+    if most < ONE {
+        return Ordering::Less;
+    }
+    if least > ONE {
+        return Ordering::Greater;
+    }
+    let zero = (Natural::zero(), Natural::one());
+    let (work, time) = loads.fold(zero, |(work, time), load| {
+        let period = load.period.max(1);
+        let work = work.times(period).plus(&time.times(load.cost));
+        (work, time.times(period))
+    });
+    work.cmp(&time)
+}
+
+/// Whether the product of all (utilisation + 1) is at most 2, exactly: the hyperbolic bound.
+pub fn passes_hyperbolic_bound(tasks: &[Task]) -> bool {
+    let one = (Natural::one(), Natural::one());
+    let (product, limit) = tasks.iter().fold(one, |(product, limit), task| {
+        let period = task.period.max(1);
+        let both = product.times(period).plus(&product.times(task.cost));
+        (both, limit.times(period))
+    });
+    product <= limit.times(2)
+}
+
+/// Whether the utilisation is at most [`liu_layland_bound`] for as many tasks.
+pub fn passes_liu_layland_bound(tasks: &[Task]) -> bool {
+    utilisation(tasks) <= liu_layland_bound(tasks.len()).into()
+}
+
+/// Whether the utilisation is at most the bound for as many tasks as there are harmonic chains.
+///
+/// In a chain each period is a multiple of the next shorter one. A single chain may use the whole
+/// processor.
+pub fn passes_harmonic_bound(tasks: &[Task]) -> bool {
+    let mut periods: Vec<_> = tasks.iter().map(|task| task.period.max(1)).collect();
+    periods.sort_unstable();
+    let mut chains: Vec<Time> = Vec::new();
+    for period in periods {
+        match chains.iter_mut().find(|end| period.is_multiple_of(**end)) {
+            Some(end) => *end = period,
+            None => chains.push(period),
+        }
+    }
+    if chains.len() <= 1 {
+        return compare_to_processor(tasks) != Ordering::Greater;
+    }
+    utilisation(tasks) <= liu_layland_bound(chains.len()).into()
+}
+
+/// Returns n(2^(1/n) − 1) in billionths, rounded down: below this utilisation any n tasks are
+/// schedulable by rate-monotonic priorities.
+pub fn liu_layland_bound(tasks: usize) -> u64 {
+    let tasks = tasks.max(1) as u128;
+    let (mut good, mut bad) = (693_147_180_u64, BILLION as u64 + 1);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if power_is_at_most_two(middle.into(), tasks) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
+}
+
+/// Whether (1 + billionths/n)^n is at most 2. Products are rounded up, in units of 2⁻⁶².
+fn power_is_at_most_two(billionths: u128, tasks: u128) -> bool {
+    const ONE: u128 = 1 << 62;
+    let multiply = |a: u128, b: u128| (a * b).div_ceil(ONE);
+    let mut base = ONE + (ONE * billionths).div_ceil(BILLION.saturating_mul(tasks));
+    let (mut power, mut left) = (ONE, tasks);
+    loop {
+        if left & 1 == 1 {
+            power = multiply(power, base);
+        }
+        left >>= 1;
+        if power > 2 * ONE {
+            return false;
+        }
+        if left == 0 {
+            return true;
+        }
+        base = multiply(base, base);
+        if base > 2 * ONE {
+            return false;
+        }
+    }
+}
