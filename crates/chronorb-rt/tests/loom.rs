@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicUsize as Count;
 use std::sync::atomic::Ordering::Relaxed;
 
 use chronorb_rt::{
-    AffineThread, Baton, Bounds, Full, HashIndex, Key, OfferOutcome, ReleaseOutcome, RemoveOutcome,
-    SlotRef, Slots, SourceAffinity, WakeReason, WorkerSet, epoch,
+    AffineThread, Baton, Bounds, Full, HashIndex, Key, Monotonic, OfferOutcome, ReleaseOutcome,
+    RemoveOutcome, SlotRef, Slots, SourceAffinity, WakeReason, WorkerSet, epoch,
 };
 use loom::sync::atomic::AtomicBool;
 use loom::thread;
@@ -679,7 +679,8 @@ fn a_set_is_not_left_alone_by_who_stays() {
             let (stays, woken) = (Arc::clone(&stays), Arc::clone(&woken));
             thread::spawn(move || {
                 if stays.go() && stays.has_stayers() {
-                    stays.call_one(|(), _| woken.store(true, Relaxed));
+                    let now = Monotonic::from_nanos(1);
+                    stays.call_one(now, |(), _| woken.store(true, Relaxed));
                 }
             })
         };

@@ -16,7 +16,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chronorb_rt::{AffineThread, Deadline, Key, Kick, Slots, SourceAffinity, poll_for, thread_id};
+use chronorb_rt::{
+    AffineThread, Deadline, Key, Kick, Monotonic, Slots, SourceAffinity, poll_for, thread_id,
+};
 use chronorb_transport::{Connection, IoError, WaitPolicy};
 
 use super::connection::ServerConnection;
@@ -94,8 +96,9 @@ impl ConnectionAffinity {
         if self.until_the_end {
             return;
         }
+        let now = Monotonic::of_last_tick();
         self.stays
-            .call_one(|key, tid| self.wake(connections, *key, tid));
+            .call_one(now, |key, tid| self.wake(connections, *key, tid));
     }
 
     /// Calls all threads back, because the lane ends.

@@ -8,9 +8,11 @@
 //! (Dekker).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::sync::primitives::Mutex;
-use crate::sync::primitives::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::sync::primitives::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::time::clock::Monotonic;
 
 /// The numbers of threads that wait at a set of sources, and the threads that wait at one source
 /// each. `P` identifies a source.
@@ -20,10 +22,10 @@ pub struct SourceAffinity<P> {
     /// The number of entries of `stayers`, with those that are about to be added.
     staying: AtomicUsize,
     stayers: Mutex<Vec<(P, Arc<AffineThread>)>>,
-    /// The number of events at the set before a thread may stay.
-    reluctance: AtomicU32,
-    /// The value of `reluctance` after the next call.
-    next_reluctance: AtomicU32,
+    /// The time before which no thread may stay, in nanoseconds; 0 if any may.
+    not_before: AtomicU64,
+    /// The length of the pause after the next call, in nanoseconds.
+    next_pause: AtomicU64,
 }
 
 /// The state of a thread that stays at times.
@@ -50,8 +52,8 @@ impl<P> SourceAffinity<P> {
             at_set: AtomicUsize::new(0),
             staying: AtomicUsize::new(0),
             stayers: Mutex::new(Vec::new()),
-            reluctance: AtomicU32::new(0),
-            next_reluctance: AtomicU32::new(LEAST_RELUCTANCE),
+            not_before: AtomicU64::new(0),
+            next_pause: AtomicU64::new(nanos(LEAST_PAUSE)),
         }
     }
 
@@ -84,18 +86,22 @@ impl<P> SourceAffinity<P> {
     }
 
     /// Whether a thread may try to stay, after an event at the set. Others must be at the set, and
-    /// after a call the set must have brought 64 events, twice as many after each further call, up
-    /// to 4096, so that a past load has no long effect.
-    pub fn is_time(&self) -> bool {
+    /// the pause after the last [call](Self::call_one) must be over: 1 ms, twice as long after each
+    /// further call, up to 64 ms.
+    ///
+    /// The pause is a time and no number of events, so that a past load affects a few milliseconds
+    /// and not the first thousands of events after it. `now` is asked only during a pause.
+    pub fn is_time(&self, now: impl FnOnce() -> Monotonic) -> bool {
         if self.at_set.load(Ordering::Relaxed) == 0 {
             return false;
         }
-        match self.reluctance.load(Ordering::Relaxed) {
+        match self.not_before.load(Ordering::Relaxed) {
             0 => true,
-            // It does not matter if two threads count as one.
-            left => {
-                self.reluctance.store(left - 1, Ordering::Relaxed);
-                false
+            end if now().as_nanos() < end => false,
+            end => {
+                // A call meanwhile begins another pause, which stays.
+                let (set, order) = (&self.not_before, Ordering::Relaxed);
+                set.compare_exchange(end, 0, order, order).is_ok()
             }
         }
     }
@@ -118,8 +124,8 @@ impl<P> SourceAffinity<P> {
         drop(stayers);
         self.staying.fetch_sub(1, Ordering::AcqRel);
         if served >= WORTH {
-            let least = LEAST_RELUCTANCE;
-            self.next_reluctance.store(least, Ordering::Relaxed);
+            let least = nanos(LEAST_PAUSE);
+            self.next_pause.store(least, Ordering::Relaxed);
         }
         // The list does not contain it any more.
         stayer.state.swap(BUSY, Ordering::AcqRel) == CALLED
@@ -127,12 +133,14 @@ impl<P> SourceAffinity<P> {
 
     /// Calls one thread back to the set: a waiting one, or else all busy ones, of which the first
     /// to finish goes. A waiting thread has to be woken: `wake` gets its place and its thread id.
+    /// From `now` on there is a [pause](Self::is_time).
     #[cold]
-    pub fn call_one(&self, wake: impl Fn(&P, u32)) {
-        let next = self.next_reluctance.load(Ordering::Relaxed);
-        self.reluctance.store(next, Ordering::Relaxed);
-        let longer = next.saturating_mul(2).min(GREATEST_RELUCTANCE);
-        self.next_reluctance.store(longer, Ordering::Relaxed);
+    pub fn call_one(&self, now: Monotonic, wake: impl Fn(&P, u32)) {
+        let pause = self.next_pause.load(Ordering::Relaxed);
+        let end = now.as_nanos().saturating_add(pause);
+        self.not_before.store(end, Ordering::Relaxed);
+        let longer = pause.saturating_mul(2).min(nanos(GREATEST_PAUSE));
+        self.next_pause.store(longer, Ordering::Relaxed);
         let stayers = self.stayers.lock();
         if !stayers.iter().any(|stayer| call(stayer, false, &wake)) {
             // It is unknown which of them finishes first, and that one must not wait elsewhere.
@@ -215,9 +223,14 @@ impl AffineThread {
     }
 }
 
-/// The number of events at the set after a call until a thread stays again.
-const LEAST_RELUCTANCE: u32 = 64;
-const GREATEST_RELUCTANCE: u32 = 1 << 12;
+/// Returns the length of a pause in nanoseconds, which is far below the greatest number.
+const fn nanos(pause: Duration) -> u64 {
+    pause.as_nanos() as u64
+}
+
+/// The first pause after a call: the time of about a hundred calls.
+const LEAST_PAUSE: Duration = Duration::from_millis(1);
+const GREATEST_PAUSE: Duration = Duration::from_millis(64);
 /// The number of items in one stay that made it worthwhile.
 const WORTH: u32 = 1024;
 
@@ -226,6 +239,32 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
+
+    const START: Monotonic = Monotonic::from_nanos(1 << 40);
+
+    #[test]
+    fn a_call_begins_a_pause_that_time_ends_and_not_events() {
+        let stays = SourceAffinity::<u32>::new();
+        assert!(!stays.is_time(|| START), "no thread is at the set");
+        stays.come();
+        assert!(stays.is_time(|| panic!("there is no pause")));
+        for pause_ms in [1, 2, 4, 8, 16, 32, 64, 64] {
+            stays.call_one(START, |_, _| ());
+            let pause = Duration::from_millis(pause_ms);
+            let last = START + (pause - Duration::from_nanos(1));
+            assert!((0..10_000).all(|_| !stays.is_time(|| last)));
+            assert!(stays.is_time(|| START + pause));
+            assert!(stays.is_time(|| panic!("the pause is over")));
+        }
+        let stayer = Arc::new(AffineThread::new(1));
+        assert!(stays.enter(&stayer, 1));
+        stays.leave(&stayer, WORTH);
+        stays.call_one(START, |_, _| ());
+        assert!(
+            stays.is_time(|| START + LEAST_PAUSE),
+            "a long stay was worthwhile"
+        );
+    }
 
     /// Makes threads 1, 2 and 3, which stay at places of these numbers and are busy.
     fn three_that_stay() -> (SourceAffinity<u32>, [Arc<AffineThread>; 3]) {
@@ -244,7 +283,7 @@ mod tests {
         let (stays, [first, second, third]) = three_that_stay();
         assert!(second.waits());
         let woken = RefCell::new(Vec::new());
-        stays.call_one(|&place, tid| woken.borrow_mut().push((place, tid)));
+        stays.call_one(START, |&place, tid| woken.borrow_mut().push((place, tid)));
         assert_eq!(*woken.borrow(), [(2, 2)]);
         assert!(!first.is_called() && second.is_called() && !third.is_called());
     }
@@ -252,7 +291,7 @@ mod tests {
     #[test]
     fn of_those_that_are_busy_whoever_has_done_first_comes() {
         let (stays, [first, second, third]) = three_that_stay();
-        stays.call_one(|_, tid| panic!("{tid} does not wait"));
+        stays.call_one(START, |_, tid| panic!("{tid} does not wait"));
         // The first and the second are still at work.
         assert!(!third.waits(), "it goes back to the set");
         assert!(first.is_called() && second.is_called());

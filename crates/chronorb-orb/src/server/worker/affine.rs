@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use chronorb_giop::MessageType;
 use chronorb_giop::connection::Message;
-use chronorb_rt::{Backoff, BatonGuard, Deadline, Key};
+use chronorb_rt::{Backoff, BatonGuard, Deadline, Key, Monotonic};
 
 use super::{Worker, waits_for_reply};
 use crate::incident::Incident;
@@ -39,10 +39,9 @@ impl Worker {
             lane, connection, ..
         } = at;
         // Threads at the reactor check slow peers, so none may be missing there.
-        let affinity = lane
-            .strategy
-            .affinity()
-            .filter(|affinity| !lane.load.has_slow() && affinity.stays.is_time());
+        let affinity = lane.strategy.affinity().filter(|affinity| {
+            !lane.load.has_slow() && affinity.stays.is_time(Monotonic::of_last_tick)
+        });
         let (Some(affinity), Some(stayer)) = (affinity, self.stayer.clone()) else {
             return Ok(());
         };
