@@ -162,8 +162,8 @@ impl Import<'_> {
         }
     }
 
-    /// Whether names are resolved through a binding: a name in a context that does not have it fails
-    /// at another component than a name in an object.
+    /// Whether names are resolved through a binding. A name that a context does not have fails at
+    /// another component than a name in an object.
     fn is_context(&self, path: &Path) -> Result<bool, NsError> {
         let inner = NameComponentBuf {
             id: "chronorb".to_owned(),
