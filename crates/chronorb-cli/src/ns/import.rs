@@ -33,18 +33,16 @@ pub(super) fn run(arguments: &ImportArguments, config: OrbConfig) -> Result<bool
         plan: &plan,
     };
     let all = plan.created.len() + plan.bound.len();
-    let mut done = 0;
     let contexts = plan.created.iter().map(|path| import.make_context(path));
     // Iterators are lazy, so contexts come before the bindings in them.
     let bindings = plan.bound.iter();
     let bindings = bindings.map(|(path, binding)| import.bind(path, binding));
-    for made in contexts.chain(bindings) {
+    for (done, made) in contexts.chain(bindings).enumerate() {
         made.map_err(|cause| NsError::Import {
             cause: Box::new(cause),
             done,
             all,
         })?;
-        done += 1;
     }
     if plan.orphans > 0 {
         let orphans = plan.orphans;
