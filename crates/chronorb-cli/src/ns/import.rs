@@ -33,18 +33,16 @@ pub(super) fn run(arguments: &ImportArguments, config: OrbConfig) -> Result<bool
         plan: &plan,
     };
     let all = plan.created.len() + plan.bound.len();
-    let mut done = 0;
     let contexts = plan.created.iter().map(|path| import.make_context(path));
     // Iterators are lazy, so contexts come before the bindings in them.
     let bindings = plan.bound.iter();
     let bindings = bindings.map(|(path, binding)| import.bind(path, binding));
-    for made in contexts.chain(bindings) {
+    for (done, made) in contexts.chain(bindings).enumerate() {
         made.map_err(|cause| NsError::Import {
             cause: Box::new(cause),
             done,
             all,
         })?;
-        done += 1;
     }
     if plan.orphans > 0 {
         let orphans = plan.orphans;
@@ -162,8 +160,8 @@ impl Import<'_> {
         }
     }
 
-    /// Whether names are resolved through a binding: a name in a context that does not have it fails
-    /// at another component than a name in an object.
+    /// Whether names are resolved through a binding. A name that a context does not have fails at
+    /// another component than a name in an object.
     fn is_context(&self, path: &Path) -> Result<bool, NsError> {
         let inner = NameComponentBuf {
             id: "chronorb".to_owned(),

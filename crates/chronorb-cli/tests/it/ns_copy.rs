@@ -30,7 +30,8 @@ fn an_export_is_imported_as_it_was() {
     let component = |id| NameComponent { id, kind: "" };
     let plant = root.resolve(&[component("plant")]).expect("it is bound");
     let plant = NamingContext::unchecked_narrow(&plant.expect("a context"));
-    // A second name of a context, a loop to the root, a context as an object, one of another server.
+    // A second name of a context, a loop to the root, a context as an object, one of another
+    // server.
     root.bind_context(&[component("also")], Some(&plant))
         .expect("a free name");
     plant

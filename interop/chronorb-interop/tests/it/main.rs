@@ -6,6 +6,7 @@ mod asynchronous;
 #[path = "../../../../crates/chronorb-transport/tests/it/certificates/mod.rs"]
 mod certificates;
 mod jacorb;
+mod names;
 mod omniorb;
 mod rio;
 mod ssl;
