@@ -10,8 +10,8 @@ use chronorb_idl::{Compilation, Failure, Options};
 
 use crate::files::TemporaryFiles;
 use crate::generate::{
-    Example, GenerateError, GenerateOptions, GeneratedFile, example, generate, generate_each,
-    generate_files, is_defined,
+    ExampleSources, GenerateError, GenerateOptions, GeneratedFile, example, generate,
+    generate_each, generate_files, is_defined,
 };
 use crate::operation_demux::OperationDemux;
 use crate::realtime::real_time_annotations;
@@ -271,14 +271,19 @@ impl Builder {
     }
 
     /// Returns a servant, a server and a client of the first interface of a compiled file, to begin
-    /// a program with. `library` is the name of the library in Rust that [`Example`] describes. Its
-    /// generated code needs [`owned_servants`](Self::owned_servants). Writes nothing.
+    /// a program with. `library` is the name in Rust of the library that [`ExampleSources`]
+    /// describes. Its generated code needs [`owned_servants`](Self::owned_servants). Writes
+    /// nothing.
     ///
     /// # Errors
     ///
     /// [`BuildError::NoInterface`], [`BuildError::Generate`], and those about renames in files
     /// beside the IDL.
-    pub fn example(&self, compilation: &Compilation, library: &str) -> Result<Example, BuildError> {
+    pub fn example(
+        &self,
+        compilation: &Compilation,
+        library: &str,
+    ) -> Result<ExampleSources, BuildError> {
         let (model, _) = renamed(&compilation.model, &self.renames)?;
         let mut options = self.options.clone();
         options.owned_servants = true;

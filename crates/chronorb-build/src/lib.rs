@@ -47,7 +47,7 @@ mod shape;
 
 pub use builder::{BuildError, Builder, compile, configure};
 pub use generate::{
-    Example, GenerateError, GenerateOptions, GeneratedFile, generate, generate_files,
+    ExampleSources, GenerateError, GenerateOptions, GeneratedFile, generate, generate_files,
 };
 pub use names::Place;
 pub use operation_demux::OperationDemux;

@@ -18,7 +18,7 @@ use crate::shape;
 /// `servant`, from which it exports `Example`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Example {
+pub struct ExampleSources {
     /// The absolute name of the interface in the IDL.
     pub interface: String,
     /// The plain name by which the server registers its object.
@@ -37,7 +37,7 @@ pub(crate) fn example(
     model: &Model,
     options: &GenerateOptions,
     library: &str,
-) -> Result<Option<Example>, GenerateError> {
+) -> Result<Option<ExampleSources>, GenerateError> {
     let Some((id, interface)) = first_interface(model) else {
         return Ok(None);
     };
@@ -48,7 +48,7 @@ pub(crate) fn example(
     let context = checked.context(model, options, &externals);
     let context = context.within(&module);
     let object = context.names.name(id).to_owned();
-    Ok(Some(Example {
+    Ok(Some(ExampleSources {
         interface: format!("::{}", model.get(id).scoped_name.join("::")),
         servant: servant(context, id, interface)?,
         server: server(context, id, library, &object),

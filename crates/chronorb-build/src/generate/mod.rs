@@ -44,7 +44,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 pub use error::GenerateError;
-pub use example::Example;
+pub use example::ExampleSources;
 pub(crate) use example::example;
 pub(crate) use external::is_defined;
 

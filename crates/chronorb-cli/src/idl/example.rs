@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use chronorb_build::{BuildError, Example, rename_files};
+use chronorb_build::{BuildError, ExampleSources, rename_files};
 use chronorb_idl::Compilation;
 
 use super::arguments::{ExampleArguments, PreprocessorOptions};
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &ExampleArguments) -> ExitCode {
 fn write_package(
     arguments: &ExampleArguments,
     compilation: &Compilation,
-) -> Result<(PathBuf, Example), ExampleError> {
+) -> Result<(PathBuf, ExampleSources), ExampleError> {
     let file = &arguments.input.file;
     let package = package_name(file);
     let library = package.replace('-', "_");

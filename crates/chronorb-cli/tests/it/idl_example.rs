@@ -125,7 +125,7 @@ module market {
         Outcome trade(in Order wanted, in Side way) raises (Refused);
         string<2> shorten(in string<2> text, in wstring<3> wide, in char letter, in boolean up);
         long more(out long a, out string b, out Order c);
-        Stamp stamped(in Stamp first, in Object who, in Venue other);
+        Stamp stamped(in Stamp first, in Object subject, in Venue other);
         oneway void ring(in octet times);
         @rt::nonnil Venue next();
         void visit(@rt::nonnil in Venue visitor);
