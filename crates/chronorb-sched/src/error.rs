@@ -29,7 +29,7 @@ pub enum AnalysisError {
     NoSuchIndex {
         /// The kind of the item.
         what: &'static str,
-        /// Its index.
+        /// The index of the item.
         index: usize,
     },
     /// Times or a hyperperiod above 64 bits.

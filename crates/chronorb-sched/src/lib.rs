@@ -70,8 +70,8 @@ pub use servers::{Server, ServerKind};
 pub use sim::{
     Discipline, JobCounts, JobPreemption, LateJobs, Simulation, SimulationResult, Slice, simulate,
 };
-pub use task::{Load, Task, Time};
+pub use task::{BILLION, Load, Task, Time, share};
 pub use utilisation::{
-    BILLION, compare_to_processor, liu_layland_bound, passes_harmonic_bound,
-    passes_hyperbolic_bound, passes_liu_layland_bound, share, utilisation,
+    compare_to_processor, liu_layland_bound, passes_harmonic_bound, passes_hyperbolic_bound,
+    passes_liu_layland_bound, utilisation,
 };

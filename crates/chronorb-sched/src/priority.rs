@@ -1,5 +1,6 @@
 //! Assignment of fixed priorities: rate-monotonic (Liu and Layland 1973), deadline-monotonic (Leung
-//! and Whitehead 1982; by deadline minus jitter, Zuhily and Burns 2007), and optimal (Audsley 1991).
+//! and Whitehead 1982; by deadline minus jitter, Zuhily and Burns 2007), and optimal (Audsley
+//! 1991).
 
 use std::cmp::Reverse;
 

@@ -1,10 +1,17 @@
 //! Tasks, and the load that a task puts on its resource.
 
 use crate::error::AnalysisError;
-use crate::utilisation::share;
 
 /// A time or a duration, in nanoseconds or in any other common unit.
 pub type Time = u64;
+
+/// A whole processor, in the unit of [`share`].
+pub const BILLION: u128 = 1_000_000_000;
+
+/// Returns `time` in billionths of `period`, rounded up. A period of zero counts as one unit.
+pub fn share(time: Time, period: Time) -> u128 {
+    (u128::from(time) * BILLION).div_ceil(period.max(1).into())
+}
 
 /// The work that a recurring activity releases.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

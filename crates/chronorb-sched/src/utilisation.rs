@@ -7,15 +7,7 @@
 use std::cmp::Ordering;
 
 use crate::exact::Natural;
-use crate::task::{Load, Task, Time};
-
-/// A whole processor, in the unit of [`share`].
-pub const BILLION: u128 = 1_000_000_000;
-
-/// Returns `time` in billionths of `period`, rounded up. A period of zero counts as one unit.
-pub fn share(time: Time, period: Time) -> u128 {
-    (u128::from(time) * BILLION).div_ceil(period.max(1).into())
-}
+use crate::task::{BILLION, Load, Task, Time};
 
 /// Returns the utilisation of tasks in billionths, each rounded up.
 pub fn utilisation(tasks: &[Task]) -> u128 {

@@ -89,7 +89,11 @@ proptest! {
     }
 
     #[test]
-    fn responses_grow_with_each_value(tasks in delayed_tasks(), changed in 0..6_usize, by in 1..5_u64) {
+    fn responses_grow_with_each_value(
+        tasks in delayed_tasks(),
+        changed in 0..6_usize,
+        by in 1..5_u64,
+    ) {
         let before = times(&tasks);
         let changed = changed % tasks.len();
         let grow = |change: &dyn Fn(&mut Task)| {
@@ -230,7 +234,11 @@ proptest! {
     }
 
     #[test]
-    fn the_critical_set_does_not_notice_the_rest(critical in tasks(), rest in tasks(), other in tasks()) {
+    fn the_critical_set_does_not_notice_the_rest(
+        critical in tasks(),
+        rest in tasks(),
+        other in tasks(),
+    ) {
         let mark = |task: &Task, criticality| task.with_criticality(criticality, 0);
         let rules = Simulation {
             discipline: Discipline::MaximumUrgency,
