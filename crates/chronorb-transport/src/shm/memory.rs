@@ -317,12 +317,12 @@ mod tests {
         const RING: usize = 4096;
         let (memory, _file) = Memory::create(RING).expect("there is memory");
         let octets = memory.ring(RingDirection::There).octets;
-        let written: Vec<u8> = (0..RING).map(|n| (n % 251) as u8).collect();
+        let written: [u8; RING] = core::array::from_fn(|n| (n % 251) as u8);
         for position in [0, 1, 7, 1023, 3000, 4095] {
             for len in [0, 1, 8, 65, 1023, 1024, 1025, 2049, 4096] {
-                octets.write(position, &vec![0xff; RING]);
+                octets.write(position, &[0xff; RING]);
                 octets.write(position, &written[..len]);
-                let mut read = vec![0; RING];
+                let mut read = [0; RING];
                 octets.read(position, &mut read);
                 assert_eq!(read[..len], written[..len], "{position} {len}");
                 assert!(read[len..].iter().all(|octet| *octet == 0xff));
