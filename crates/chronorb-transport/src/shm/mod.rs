@@ -3,7 +3,7 @@
 //!
 //! An endpoint is the path of a socket file, as that of [Unix-domain sockets](crate::uds), with the
 //! same options and one more: `ring`, the octets of the ring of each direction, a power of two from
-//! 4096 to 16 MiB, 65536 where it is left out. Longer messages flow through it in pieces.
+//! 4096 to 16 MiB, 131072 where it is left out. Longer messages flow through it in pieces.
 //!
 //! The connecting side creates an anonymous file in memory (`memfd_create`), seals it so that it
 //! can never shrink, and sends it over the socket. The accepting side checks that, and seals it
@@ -82,7 +82,8 @@ fn is_ring(octets: usize) -> bool {
 
 const MIN_RING: usize = 4 << 10;
 const MAX_RING: usize = 16 << 20;
-const DEFAULT_RING: usize = 64 << 10;
+/// A message with 64 KiB of data and its headers fits, so that its sender need not wait for room.
+const DEFAULT_RING: usize = 128 << 10;
 /// After which a thread that sleeps on the memory looks whether its peer still lives.
 const LONGEST_DELAY: Duration = Duration::from_millis(100);
 
