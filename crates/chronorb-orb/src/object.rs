@@ -324,6 +324,7 @@ impl Object {
     /// policies contradict each other or the priority is in none of the bands, `BAD_INV_ORDER`
     /// (OMG minor 4) after shutdown; `REBIND` where its [policy](ClientPolicy::Rebind) forbids
     /// a forward or a new connection, `NO_RESOURCES` where there are too many connections.
+    #[inline(never)]
     pub fn invoke<'s>(
         &self,
         scope: &'s mut Scope,
@@ -364,7 +365,12 @@ impl Object {
         operation: &Operation,
         arguments: &dyn Fn(&mut Encoder<'_>) -> Result<(), CdrError>,
     ) -> Result<(), SystemException> {
-        Scope::with(|scope| client::invoke_oneway(self, scope, operation, arguments))
+        Scope::with(|scope| {
+            if !client::invoke_oneway(self, scope, operation, arguments)? {
+                self.invoke(scope, operation, arguments)?;
+            }
+            Ok(())
+        })
     }
 
     /// Whether this and another reference are known to refer to the same object

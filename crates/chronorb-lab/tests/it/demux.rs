@@ -50,7 +50,7 @@ fn every_stage_is_measured_by_every_strategy_for_every_number_of_entries() {
     for part in [
         "Finding the servant, by the number of objects in the POA",
         "active, hot",
-        "10,000 objects in one POA",
+        "10\u{a0}000 objects in one POA",
         "short run",
         "not measured    The whole way",
     ] {

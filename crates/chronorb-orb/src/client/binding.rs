@@ -85,8 +85,13 @@ impl Binding {
         }
     }
 
-    /// The answer that requests for an operation have.
+    /// Whether requests for an operation have an answer.
     #[inline]
+    pub(super) fn has_answer(&self, operation: &Operation) -> bool {
+        !operation.oneway || self.oneways != ResponseFlags::None
+    }
+
+    /// The answer that requests for an operation have.
     pub(super) fn response(&self, operation: &Operation) -> ResponseFlags {
         if operation.oneway {
             self.oneways

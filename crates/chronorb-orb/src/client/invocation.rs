@@ -27,7 +27,7 @@ use crate::protocol::Way;
 use crate::rtcorba::{Priority, onward_priority};
 use crate::scope::{ReplyBody, Scope};
 
-/// Calls an operation; the answer's octets stay in the scope's reply frame.
+/// Calls an operation, and waits for the answer, whose octets stay in the scope's reply frame.
 pub(crate) fn invoke(
     object: &Object,
     scope: &mut Scope,
@@ -38,6 +38,7 @@ pub(crate) fn invoke(
     object.core().at(Stage::Bind);
     loop {
         if std::mem::take(&mut call.is_at_original)
+            && !operation.oneway
             && let Some(result) = call.call_within(object, scope, operation, arguments)?
         {
             return result;
@@ -50,28 +51,24 @@ pub(crate) fn invoke(
     }
 }
 
-/// Calls a oneway operation; waits for an answer if the policy wants one.
+/// Sends the request of a oneway operation. Returns `false`, without sending it, if the policy
+/// wants an answer: the operation is [invoked](invoke) then.
 pub(crate) fn invoke_oneway(
     object: &Object,
     scope: &mut Scope,
     operation: &Operation,
     arguments: Arguments<'_>,
-) -> Result<(), SystemException> {
+) -> Result<bool, SystemException> {
     let mut call = Invocation::begin(object, BindingKey::of_calls)?;
     loop {
         let binding = call.bind(object)?;
-        let outcome = match binding.oneways {
-            ResponseFlags::None => {
-                match send_request(&binding, scope, operation, arguments, call.deadline) {
-                    Ok(_) => return Ok(()),
-                    Err(failure) => Err(failure),
-                }
-            }
-            _ => exchange(&binding, scope, operation, arguments, call.limits()),
-        };
-        if call.on_outcome(object, &binding, outcome)?.is_some() {
-            return Ok(());
+        if binding.oneways != ResponseFlags::None {
+            return Ok(false);
         }
+        match send_request(&binding, scope, operation, arguments, call.deadline) {
+            Ok(_) => return Ok(true),
+            Err(failure) => call.on_outcome(object, &binding, Err(failure))?,
+        };
     }
 }
 
@@ -359,9 +356,7 @@ fn send_request(
             let mut encoder = encoder(binding, frame);
             gathering.send_gathered(&mut encoder, body_start, total, arguments, deadline)?;
         }
-        _ if binding.response(operation) == ResponseFlags::None => {
-            connection.send(frame, deadline)?
-        }
+        _ if !binding.has_answer(operation) => connection.send(frame, deadline)?,
         _ => connection.send_for_reply(request_id, frame, deadline)?,
     }
     Ok(request_id)

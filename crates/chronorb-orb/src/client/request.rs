@@ -12,7 +12,7 @@ use chronorb_giop::GiopLite;
 use chronorb_giop::{
     AddressingDisposition, Ior, LocateReplyHeader, LocateRequestHeader, LocateStatus,
     MessageHeader, MessageProtocol, MessageType, Protocol, ReplyHeader, ReplyStatus, RequestHeader,
-    ResponseFlags, ServiceContext, SystemException, SystemExceptionKind, Target, Version, contexts,
+    ServiceContext, SystemException, SystemExceptionKind, Target, Version, contexts,
     encode_locate_request, encode_request, finish_message, minor, start_message,
 };
 
@@ -36,12 +36,11 @@ pub(super) fn marshal(
 ) -> Result<(usize, usize), SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
-    let response = binding.response(operation);
     let may_be_kept =
         binding.version >= Version::V1_2 && binding.addressing.get() == AddressingDisposition::Key;
     // After oneways, which have no reply, all requests of a connection may announce.
-    let prepared = if may_be_kept && (!announces || response == ResponseFlags::None) {
-        let form = HeaderForm::of(connection, announces, response);
+    let prepared = if may_be_kept && (!announces || !binding.has_answer(operation)) {
+        let form = HeaderForm::of(connection, announces);
         let headers = &binding.prepared;
         headers.write(operation, form, request_id, frame)?
     } else {
@@ -78,10 +77,9 @@ fn prepare_header(
 ) -> Result<usize, SystemException> {
     let connection = &binding.connection;
     let announces = connection.announces();
-    let response = binding.response(operation);
     let keep = |announces, frame: &mut Frame| {
         let header_end = write_header(binding, frame, operation, request_id, announces)?;
-        let form = HeaderForm::of(connection, announces, response);
+        let form = HeaderForm::of(connection, announces);
         binding.prepared.keep(operation, form, frame, header_end);
         Ok(header_end)
     };
@@ -92,7 +90,7 @@ fn prepare_header(
             return Ok(header_end);
         }
     }
-    if may_be_kept && response == ResponseFlags::None {
+    if may_be_kept && !binding.has_answer(operation) {
         return keep(announces, frame);
     }
     write_header(binding, frame, operation, request_id, announces)
@@ -313,19 +311,16 @@ struct HeaderForm {
     is_lite: bool,
     announces: bool,
     proposes: bool,
-    /// One name can belong to calls with different answers.
-    response: ResponseFlags,
 }
 
 impl HeaderForm {
     #[inline]
-    fn of(connection: &ClientConnection, announces: bool, response: ResponseFlags) -> Self {
+    fn of(connection: &ClientConnection, announces: bool) -> Self {
         let link = connection.link();
         Self {
             is_lite: link.speaks_lite(),
             announces,
             proposes: announces && link.proposes_lite(),
-            response,
         }
     }
 }
@@ -431,12 +426,16 @@ impl PreparedHeaders {
 #[inline]
 fn header_key(operation: &Operation, form: HeaderForm) -> HeaderKey {
     let name = operation.name;
-    let flags = [form.is_lite, form.announces, form.proposes];
+    // One name can belong to a call with a reply and to one without.
+    let flags = [
+        operation.oneway,
+        form.is_lite,
+        form.announces,
+        form.proposes,
+    ];
     let flags = flags.into_iter().enumerate();
-    let flags = flags.fold(form.response as usize, |all, (bit, flag)| {
-        all | usize::from(flag) << (bit + 2)
-    });
-    (name.as_ptr().addr(), name.len() * 32 + flags)
+    let flags = flags.fold(0, |all, (bit, flag)| all | usize::from(flag) << bit);
+    (name.as_ptr().addr(), name.len() * 16 + flags)
 }
 
 /// A hasher of few numbers that are distinct already: one multiplication spreads each.
