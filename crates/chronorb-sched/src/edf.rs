@@ -17,7 +17,7 @@ pub enum DeadlineBlocking<'a> {
     None,
     /// Critical sections with the stack resource policy.
     Sections(&'a [Section]),
-    /// Whole jobs, which run to their end.
+    /// The longest job of a later deadline: jobs are not preempted.
     NonPreemptive,
 }
 

@@ -14,8 +14,9 @@ use crate::{
 
 /// An any that owns its value; the owning form of [`Any`]. Clones are cheap.
 ///
-/// It needs no arena: a value is [put into it](Self::new), [taken out](Self::extract), and passed
-/// on by [`as_view`](Self::as_view). It can be kept as long as wanted, and in any thread.
+/// The value has its own memory, so no arena is needed. [`new`](Self::new) encodes a value,
+/// [`extract`](Self::extract) decodes it, and [`as_view`](Self::as_view) passes it to a call. The
+/// lifetime is not bound to a message or a thread.
 ///
 /// Two of them are equal if their type codes are and the octets of their values: a NaN is equal to
 /// itself.
