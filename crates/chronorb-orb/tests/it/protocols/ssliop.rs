@@ -163,7 +163,8 @@ fn every_lane_has_a_port_of_tls_and_serves_its_priority() {
             });
             s.object = by_tls.ior_to_object(s.object.ior().clone()).expect("one");
             let before = std::mem::replace(&mut s.client, by_tls);
-            before.shutdown(false).expect("it runs");
+            // Its connections must be closed before others are counted.
+            before.shutdown(true).expect("it runs");
             for (value, lane) in LANES.into_iter().zip(&lanes) {
                 let (at, connected) = s.at(Some(value), || {
                     let (at, _) = priority(&s.object).expect("a lane");

@@ -157,7 +157,21 @@ pub(crate) fn endpoints(object: &Object) -> BTreeSet<(i16, u16)> {
 }
 
 /// Returns the local ports of connections to a port of this machine, by proc(5).
-pub(crate) fn connections_to(port: u16) -> Vec<u16> {
+///
+/// A table that changes while it is read misses lines or repeats them, so that only two equal
+/// readings count.
+pub(crate) fn connections_to(port: u16) -> BTreeSet<u16> {
+    let mut reading = read_connections_to(port);
+    loop {
+        let next = read_connections_to(port);
+        if next == reading {
+            return reading;
+        }
+        reading = next;
+    }
+}
+
+fn read_connections_to(port: u16) -> BTreeSet<u16> {
     const ESTABLISHED: &str = "01";
     let table = std::fs::read_to_string("/proc/self/net/tcp").expect("proc is mounted");
     let port_of = |address: &str| u16::from_str_radix(address.rsplit(':').next()?, 16).ok();
