@@ -146,7 +146,9 @@ fn offer_to<B: Clone>(
     };
     match program.nodes[at].operation {
         Operation::Timer { .. } => offer.timer == Some(at) && accept(emit),
-        Operation::Conjunction { cell } => offer_to_conjunction(program, at, cell, offer, cells, emit),
+        Operation::Conjunction { cell } => {
+            offer_to_conjunction(program, at, cell, offer, cells, emit)
+        }
         _ if program.nodes[at].is_stateless => {
             offer.timer.is_none() && program.passes(at, header) && accept(emit)
         }

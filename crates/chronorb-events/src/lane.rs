@@ -85,7 +85,12 @@ impl<B: Clone + Default> Lane<B> {
     /// Adds a subscription. Its timers count from `now`.
     ///
     /// Subscriptions with a lower subpriority are served first, then older ones.
-    pub fn subscribe(&mut self, program: Arc<Program>, subpriority: i32, now: u64) -> SubscriptionId {
+    pub fn subscribe(
+        &mut self,
+        program: Arc<Program>,
+        subpriority: i32,
+        now: u64,
+    ) -> SubscriptionId {
         let id = SubscriptionId(self.next_id);
         self.next_id += 1;
         for (number, timer) in program.timers.iter().enumerate() {
@@ -113,7 +118,8 @@ impl<B: Clone + Default> Lane<B> {
     /// Removes a subscription with its timers. Returns whether it was there.
     pub fn unsubscribe(&mut self, id: SubscriptionId) -> bool {
         let before = self.subscriptions.len();
-        self.subscriptions.retain(|subscription| subscription.id != id);
+        self.subscriptions
+            .retain(|subscription| subscription.id != id);
         if self.subscriptions.len() == before {
             return false;
         }
@@ -205,7 +211,9 @@ impl<B: Clone + Default> Lane<B> {
     ) {
         let arrival = self.next_arrival();
         let key = (timer.subpriority, timer.id);
-        let rank = self.subscriptions.binary_search_by_key(&key, Subscription::key);
+        let rank = self
+            .subscriptions
+            .binary_search_by_key(&key, Subscription::key);
         let Ok(rank) = rank else {
             return;
         };
@@ -280,6 +288,7 @@ impl<B: Clone> Subscription<B> {
         }
         let id = self.id;
         let program = &self.program;
-        self.state.offer(program, offer, &mut |set| deliver(id, set));
+        self.state
+            .offer(program, offer, &mut |set| deliver(id, set));
     }
 }

@@ -173,11 +173,7 @@ impl Table {
 }
 
 /// The places of all entries, if none needs more probes than the bound.
-fn place(
-    entries: &[(u64, u32, u32)],
-    size: usize,
-    seed: u64,
-) -> Option<Box<[(u64, u32, u32)]>> {
+fn place(entries: &[(u64, u32, u32)], size: usize, seed: u64) -> Option<Box<[(u64, u32, u32)]>> {
     let mut places = vec![(0, 0, 0); size];
     for entry in entries {
         let first = first_place(entry.0, seed, size);

@@ -138,7 +138,9 @@ impl<T> Queue<T> {
         if gap > 0 {
             return Some(Taken::Gap(gap));
         }
-        self.entries.pop_front().map(|entry| Taken::Event(entry.item))
+        self.entries
+            .pop_front()
+            .map(|entry| Taken::Event(entry.item))
     }
 
     /// The number of events in the queue.

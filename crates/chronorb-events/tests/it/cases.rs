@@ -167,12 +167,10 @@ fn an_interval_ticks_at_exact_multiples() {
 #[test]
 fn a_late_interval_ticks_once_and_stays_on_its_grid() {
     let mut script = Script::new();
-    let program = Program::compile(
-        &Filter::each(ms(100)),
-        Rules::Corrected,
-        &Limits::default(),
-    );
-    script.lane.subscribe(program.expect("it is valid").into(), 0, 0);
+    let program = Program::compile(&Filter::each(ms(100)), Rules::Corrected, &Limits::default());
+    script
+        .lane
+        .subscribe(program.expect("it is valid").into(), 0, 0);
     let mut due = Vec::new();
     script.lane.expire(350 * MS, |_, set| {
         due.push(set[0].header.creation_time * 100);
@@ -335,14 +333,21 @@ fn filters_that_cannot_be_served_are_refused() {
     for _ in 0..32 {
         deep = !deep;
     }
-    assert_eq!(compile(&deep), Err(SubscriptionError::TooDeep { limit: 32 }));
+    assert_eq!(
+        compile(&deep),
+        Err(SubscriptionError::TooDeep { limit: 32 })
+    );
 
     let many = Filter::Any(vec![leaf(A); 1024]);
-    assert_eq!(compile(&many), Err(SubscriptionError::TooLarge { limit: 1024 }));
+    assert_eq!(
+        compile(&many),
+        Err(SubscriptionError::TooLarge { limit: 1024 })
+    );
 
     for time in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX] {
         let refused = compile(&Filter::each(time));
-        let is_bad = matches!(refused, Err(SubscriptionError::BadTime { time: t, .. }) if t == time);
+        let is_bad =
+            matches!(refused, Err(SubscriptionError::BadTime { time: t, .. }) if t == time);
         assert!(is_bad, "{refused:?}");
     }
 }

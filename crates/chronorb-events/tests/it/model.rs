@@ -182,7 +182,11 @@ impl Subscription {
         let alone = vec![vec![(offer.arrival, offer.header)]];
         let nothing = (false, Vec::new());
         if let Filter::Timer { .. } = filter {
-            return if offer.timer == Some(path) { (true, alone) } else { nothing };
+            return if offer.timer == Some(path) {
+                (true, alone)
+            } else {
+                nothing
+            };
         }
         if filter.is_stateless() {
             let passes = offer.timer.is_none() && filter.passes(&offer.header);
@@ -259,7 +263,8 @@ impl Subscription {
             let group = self.groups.get_mut(path).expect("each has a place");
             group.0.insert(number, set);
             let is_deadline = |child: &Filter| {
-                !is_tao && matches!(child, Filter::Timer { kind, .. } if *kind == TimerKind::Deadline)
+                !is_tao
+                    && matches!(child, Filter::Timer { kind, .. } if *kind == TimerKind::Deadline)
             };
             let required = |number: &usize| !is_deadline(&children[*number]);
             let is_complete = (0..children.len())
@@ -269,7 +274,10 @@ impl Subscription {
             if !(is_deadline(child) || is_complete && has_required) {
                 return (true, Vec::new());
             }
-            let mut events: Events = std::mem::take(&mut group.0).into_values().flatten().collect();
+            let mut events: Events = std::mem::take(&mut group.0)
+                .into_values()
+                .flatten()
+                .collect();
             events.sort_by_key(|(arrival, _)| *arrival);
             group.1 = offer.now;
             return (true, vec![events]);

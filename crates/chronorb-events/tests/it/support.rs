@@ -42,8 +42,9 @@ impl Script {
     pub(crate) fn push(&mut self, source: i32, event_type: i32) {
         let event = Event::new(source, event_type, ());
         let (now, delivered) = (self.now, &mut self.delivered);
-        self.lane
-            .push(&event, now, |id, set| delivered.push((id, now, headers(set))));
+        self.lane.push(&event, now, |id, set| {
+            delivered.push((id, now, headers(set)))
+        });
     }
 
     /// Moves time forward, timer by timer.
