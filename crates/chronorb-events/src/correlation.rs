@@ -1,4 +1,4 @@
-//! What a subscription remembers between events, and how it decides on the next.
+//! The state that a subscription keeps between events, and the decision on the next event.
 
 use crate::event::Event;
 use crate::program::{Operation, Program, Rules, has_bits};

@@ -1,4 +1,4 @@
-//! What is wrong with a subscription.
+//! The errors of a subscription, and the limits of what it may cost.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ pub struct Header {
 /// Groups of events keep clones, so a body that is costly to clone stands behind an `Arc`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event<B> {
-    /// What filters look at.
+    /// The part that filters look at.
     pub header: Header,
     /// The data.
     pub body: B,

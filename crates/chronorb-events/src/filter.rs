@@ -53,7 +53,7 @@ pub enum Filter {
         /// The value of the masked type.
         type_value: i32,
     },
-    /// What the inner filter accepts of events with at least one bit of each mask.
+    /// Events with at least one bit of each mask, as far as the inner filter accepts them.
     Bits {
         /// At least one of these bits is set in the source.
         source_mask: i32,
@@ -66,7 +66,7 @@ pub enum Filter {
     Negation(Box<Self>),
     /// Events that every child accepts. The children have no state.
     All(Vec<Self>),
-    /// What any child delivers. Every child is asked, and an event is delivered by itself once.
+    /// The deliveries of all children. An event is delivered by itself at most once.
     Any(Vec<Self>),
     /// One set of events, in order of arrival, when every child has delivered.
     ///
@@ -77,7 +77,7 @@ pub enum Filter {
     Timer {
         /// When it fires.
         kind: TimerKind,
-        /// Its time.
+        /// The time until it fires.
         time: Duration,
     },
 }

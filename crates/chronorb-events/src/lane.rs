@@ -271,7 +271,7 @@ impl<B: Clone + Default> Lane<B> {
 }
 
 impl<B> Subscription<B> {
-    /// Its place in the order of dispatch.
+    /// The place in the order of dispatch.
     fn key(&self) -> (i32, SubscriptionId) {
         (self.subpriority, self.id)
     }

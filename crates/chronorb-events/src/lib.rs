@@ -53,4 +53,4 @@ pub use event::{
 pub use filter::{Filter, TimerKind};
 pub use lane::{Lane, SubscriptionId};
 pub use program::{Program, Rules};
-pub use queue::{Overflow, Put, Queue, Taken};
+pub use queue::{Next, Overflow, Put, Queue};

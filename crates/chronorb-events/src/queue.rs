@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What happens to an event that finds its consumer's queue full.
+/// The policy for events that find their consumer's queue full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
     /// The oldest event in the queue is lost.
@@ -19,14 +19,14 @@ pub enum Overflow {
     Disconnect,
 }
 
-/// What became of an event that was put into a queue.
+/// The result of putting an event into a queue.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Put<T> {
-    /// It is in the queue.
+    /// The event is in the queue.
     Queued,
-    /// It is in the queue, and another event was lost for it.
+    /// The event is in the queue, and another event was lost for it.
     Displaced(T),
-    /// It was lost, and counted.
+    /// The event was lost, and counted.
     Lost(T),
     /// The queue is full and the policy is [`Overflow::Block`]. The event is given back. It is put
     /// again when there is room, or counted by [`Queue::give_up`].
@@ -36,9 +36,9 @@ pub enum Put<T> {
     Disconnect(T),
 }
 
-/// What a consumer takes from its queue.
+/// The next thing in a queue: an event, or a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken<T> {
+pub enum Next<T> {
     /// The next event.
     Event(T),
     /// The number of events that were lost at this place.
@@ -52,14 +52,14 @@ pub enum Taken<T> {
 ///
 /// # Example
 /// ```
-/// use chronorb_events::{Overflow, Queue, Taken};
+/// use chronorb_events::{Overflow, Queue, Next};
 ///
 /// let mut queue = Queue::new(2, Overflow::DropOldest);
 /// for event in 1..=3 {
 ///     queue.put(event, 0);
 /// }
 /// let taken: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
-/// assert_eq!(taken, [Taken::Gap(1), Taken::Event(2), Taken::Event(3)]);
+/// assert_eq!(taken, [Next::Gap(1), Next::Event(2), Next::Event(3)]);
 /// ```
 #[derive(Debug)]
 pub struct Queue<T> {
@@ -130,17 +130,17 @@ impl<T> Queue<T> {
     }
 
     /// Takes the next event, or the number of those that were lost before it.
-    pub fn take(&mut self) -> Option<Taken<T>> {
+    pub fn take(&mut self) -> Option<Next<T>> {
         let gap = match self.entries.front_mut() {
             Some(first) => std::mem::take(&mut first.lost_before),
             None => std::mem::take(&mut self.lost_last),
         };
         if gap > 0 {
-            return Some(Taken::Gap(gap));
+            return Some(Next::Gap(gap));
         }
         self.entries
             .pop_front()
-            .map(|entry| Taken::Event(entry.item))
+            .map(|entry| Next::Event(entry.item))
     }
 
     /// The number of events in the queue.

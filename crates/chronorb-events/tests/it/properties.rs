@@ -16,7 +16,7 @@ fn number() -> impl Strategy<Value = i32> {
 
 fn stateless() -> impl Strategy<Value = Filter> {
     let leaf = prop_oneof![
-        4 => (number(), number()).prop_map(|(source, event_type)| Filter::event(source, event_type)),
+        4 => (number(), number()).prop_map(|(a, b)| Filter::event(a, b)),
         1 => Just(Filter::Everything),
         1 => (number(), number(), number(), number()).prop_map(|(a, b, c, d)| Filter::Masked {
             source_mask: a,
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(delivered, model.delivered);
     }
 
-    /// What is written as entries reads back as the same filter.
+    /// A filter that is written as entries reads back as the same filter.
     #[test]
     fn entries_read_back(filter in filter()) {
         let entries = write_entries(&filter);

@@ -1,14 +1,14 @@
 //! Queues of slow consumers: each policy, and a property that every loss is told.
 
-use chronorb_events::{Overflow, Put, Queue, Taken};
+use chronorb_events::{Next, Overflow, Put, Queue};
 use proptest::prelude::*;
 
-fn drain<T>(queue: &mut Queue<T>) -> Vec<Taken<T>> {
+fn drain<T>(queue: &mut Queue<T>) -> Vec<Next<T>> {
     std::iter::from_fn(|| queue.take()).collect()
 }
 
-fn events(range: std::ops::Range<u64>) -> impl Iterator<Item = Taken<u64>> {
-    range.map(Taken::Event)
+fn events(range: std::ops::Range<u64>) -> impl Iterator<Item = Next<u64>> {
+    range.map(Next::Event)
 }
 
 /// A queue of 16 that 40 events were put into, with keys of 4.
@@ -21,7 +21,7 @@ fn filled(overflow: Overflow) -> (Queue<u64>, Vec<Put<u64>>) {
 #[test]
 fn drop_oldest_keeps_the_last() {
     let (mut queue, _) = filled(Overflow::DropOldest);
-    let expected: Vec<_> = [Taken::Gap(24)].into_iter().chain(events(24..40)).collect();
+    let expected: Vec<_> = [Next::Gap(24)].into_iter().chain(events(24..40)).collect();
     assert_eq!(drain(&mut queue), expected);
     assert_eq!(queue.lost(), 24);
 }
@@ -29,16 +29,16 @@ fn drop_oldest_keeps_the_last() {
 #[test]
 fn drop_newest_keeps_the_first() {
     let (mut queue, _) = filled(Overflow::DropNewest);
-    let expected: Vec<_> = events(0..16).chain([Taken::Gap(24)]).collect();
+    let expected: Vec<_> = events(0..16).chain([Next::Gap(24)]).collect();
     assert_eq!(drain(&mut queue), expected);
     queue.put(40, 0);
-    assert_eq!(drain(&mut queue), [Taken::Event(40)]);
+    assert_eq!(drain(&mut queue), [Next::Event(40)]);
 }
 
 #[test]
 fn latest_by_key_keeps_one_of_each() {
     let (mut queue, _) = filled(Overflow::LatestByKey);
-    let expected: Vec<_> = [Taken::Gap(36)].into_iter().chain(events(36..40)).collect();
+    let expected: Vec<_> = [Next::Gap(36)].into_iter().chain(events(36..40)).collect();
     assert_eq!(drain(&mut queue), expected);
 }
 
@@ -48,7 +48,7 @@ fn block_gives_the_event_back() {
     assert_eq!(put[16], Put::Full(16));
     assert_eq!(queue.lost(), 0);
     queue.give_up();
-    let expected: Vec<_> = events(0..16).chain([Taken::Gap(1)]).collect();
+    let expected: Vec<_> = events(0..16).chain([Next::Gap(1)]).collect();
     assert_eq!(drain(&mut queue), expected);
     assert!(queue.is_empty());
 }
@@ -59,7 +59,7 @@ fn disconnect_is_told_once() {
     let told = put.iter().filter(|put| matches!(put, Put::Disconnect(_)));
     assert_eq!(told.count(), 1);
     assert_eq!(put[16], Put::Disconnect(16));
-    let expected: Vec<_> = events(0..16).chain([Taken::Gap(24)]).collect();
+    let expected: Vec<_> = events(0..16).chain([Next::Gap(24)]).collect();
     assert_eq!(drain(&mut queue), expected);
 }
 
@@ -74,8 +74,8 @@ fn any_overflow() -> impl Strategy<Value = Overflow> {
 }
 
 proptest! {
-    /// What was put is what was taken, and the gaps that were told. Events come in order, and a gap
-    /// stands where its events are missing unless keys were replaced.
+    /// The events that were put are the events that were taken, and the gaps. Events come in order,
+    /// and a gap stands where its events are missing unless keys were replaced.
     #[test]
     fn put_is_taken_and_told_lost(
         overflow in any_overflow(),
@@ -86,13 +86,13 @@ proptest! {
         let (mut put, mut got, mut gaps) = (0, 0, 0);
         let mut last = None;
         let mut lost_before_next = 0;
-        let mut check = |taken: Taken<u64>| {
+        let mut check = |taken: Next<u64>| {
             match taken {
-                Taken::Gap(count) => {
+                Next::Gap(count) => {
                     gaps += count;
                     lost_before_next += count;
                 }
-                Taken::Event(event) => {
+                Next::Event(event) => {
                     got += 1;
                     prop_assert!(last < Some(event));
                     if overflow != Overflow::LatestByKey {
