@@ -8,7 +8,7 @@ use chronorb_sched::{
 };
 
 use crate::cycles::find_cycles;
-use crate::flow::{Graph, Reached, loads};
+use crate::flow::{Graph, OperationFlow, loads};
 use crate::idl::rtec_scheduler::{
     AnomalySeverity, ConfigInfoBuf, DispatchingTypeT, InfoTypeT, SchedulingAnomalyBuf,
 };
@@ -166,7 +166,7 @@ impl Computation {
         model: &Model,
         graph: &Graph<'_>,
         active: &[usize],
-    ) -> (Vec<Option<Rate>>, Vec<Reached>) {
+    ) -> (Vec<Option<Rate>>, Vec<OperationFlow>) {
         let by_rate = |index: &usize| {
             let mut rates = model.operations[*index].rates.clone();
             // Without a period the rate is that of the callers, which nothing here can lower.
@@ -261,7 +261,7 @@ impl Computation {
         range: (i32, i32),
         active: &[usize],
         rates: Vec<Option<Rate>>,
-        reached: &[Reached],
+        reached: &[OperationFlow],
     ) {
         let mut schedule = Schedule {
             places: vec![None; model.operations.len()],
@@ -328,7 +328,7 @@ impl Computation {
         self.schedule = Some(schedule);
     }
 
-    fn tell_unresolved(&mut self, model: &Model, index: usize, flow: &Reached) {
+    fn tell_unresolved(&mut self, model: &Model, index: usize, flow: &OperationFlow) {
         let operation = &model.operations[index];
         let name = &operation.name;
         if flow.is_unresolved && operation.rates.is_empty() {
@@ -350,7 +350,7 @@ impl Computation {
         model: &Model,
         placed: &[usize],
         schedule: &Schedule,
-        reached: &[Reached],
+        reached: &[OperationFlow],
         levels: &[chronorb_sched::DispatchLevel],
     ) {
         // A dispatch of several periods is as many tasks.
@@ -399,7 +399,7 @@ impl Computation {
 }
 
 /// Whether all dispatches together need at most the processor.
-fn fits(reached: &[Reached]) -> bool {
+fn fits(reached: &[OperationFlow]) -> bool {
     let loads = reached.iter().flat_map(loads);
     let tasks: Vec<_> = loads
         .map(|load| Task::new(load.cost, load.period))

@@ -12,7 +12,7 @@ pub(crate) type Streams = BTreeMap<u32, u64>;
 
 /// An operation as calls reach it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reached {
+pub(crate) struct OperationFlow {
     /// Executions in threads of other operations, or of its own.
     pub(crate) arrivals: Streams,
     /// Executions that are dispatched: those of its own period, and one-way calls.
@@ -26,7 +26,7 @@ pub(crate) struct Reached {
     pub(crate) is_remote: bool,
 }
 
-impl Reached {
+impl OperationFlow {
     /// The period of the greatest rate at which it runs.
     pub(crate) fn period(&self) -> Option<u32> {
         self.arrivals.keys().next().copied()
@@ -46,8 +46,8 @@ pub(crate) struct Graph<'a> {
 impl Graph<'_> {
     /// Computes the flow for one rate of each operation. Operations that are not in the order have
     /// an empty result.
-    pub(crate) fn flow(&self, rates: &[Option<Rate>]) -> Vec<Reached> {
-        let mut reached = vec![Reached::default(); rates.len()];
+    pub(crate) fn flow(&self, rates: &[Option<Rate>]) -> Vec<OperationFlow> {
+        let mut reached = vec![OperationFlow::default(); rates.len()];
         for operation in self.order {
             reached[*operation] = self.reach(*operation, rates, &reached);
         }
@@ -64,12 +64,17 @@ impl Graph<'_> {
         reached
     }
 
-    fn reach(&self, operation: usize, rates: &[Option<Rate>], reached: &[Reached]) -> Reached {
+    fn reach(
+        &self,
+        operation: usize,
+        rates: &[Option<Rate>],
+        reached: &[OperationFlow],
+    ) -> OperationFlow {
         let rate = rates[operation];
         let edges = || self.into[operation].iter().map(|edge| self.calls[*edge]);
-        let mut result = Reached {
+        let mut result = OperationFlow {
             criticality: rate.unwrap_or_default().criticality,
-            ..Reached::default()
+            ..OperationFlow::default()
         };
         let period = rate.map_or(0, |rate| rate.period);
         let has_threads = rate.is_some_and(|rate| rate.threads > 0);
@@ -103,7 +108,7 @@ impl Graph<'_> {
     }
 
     /// Raises the criticality of operations to that of those that depend on them.
-    fn spread_criticality(&self, reached: &mut [Reached]) {
+    fn spread_criticality(&self, reached: &mut [OperationFlow]) {
         let mut changed: Vec<_> = self.order.to_vec();
         while let Some(depending) = changed.pop() {
             let edges = self.into[depending].iter().chain(&self.out[depending]);
@@ -145,7 +150,7 @@ fn compare_rates(a: &Streams, b: &Streams) -> std::cmp::Ordering {
 }
 
 /// The demand of an operation's dispatches on the processor.
-pub(crate) fn loads(reached: &Reached) -> impl Iterator<Item = Load> + Clone + '_ {
+pub(crate) fn loads(reached: &OperationFlow) -> impl Iterator<Item = Load> + Clone + '_ {
     let each = reached.dispatched.iter();
     each.map(|(period, count)| Load {
         cost: reached.demand.saturating_mul(*count),
