@@ -439,6 +439,9 @@ settings! {
         "reactive" => ThreadpoolStrategy::Reactive,
         "thread-per-connection" => ThreadpoolStrategy::ThreadPerConnection,
     }));
+    "ordered_connections", "-ORBOrderedConnections",
+        "serve the requests of a connection in the order of arrival" =>
+        Bool(place!(ordered_connections));
     "dynamic_thread_idle_timeout", "-ORBDynamicThreadIdleTimeout",
         "the idle time after which threads made on demand end" =>
         Time(place!(dynamic_thread_idle_timeout));

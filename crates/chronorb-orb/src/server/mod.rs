@@ -28,6 +28,7 @@ mod snapshot;
 mod state;
 mod strategy;
 mod threads;
+mod turns;
 mod watch;
 mod worker;
 
