@@ -64,6 +64,7 @@ mod pools {
     mod growth;
     mod lanes;
     mod model;
+    mod ordered;
     mod overload;
     mod reactive;
     mod stages;
