@@ -298,6 +298,7 @@ impl Object {
     fn changed(&self, overrides: Overrides, collocation: Collocation) -> Self {
         let inner = &self.inner;
         let reference = (inner.ior.clone(), inner.source);
+        inner.core.rt.policies.note_ends(&overrides);
         Self::new(inner.core.clone(), reference, overrides, collocation, None)
     }
 

@@ -11,8 +11,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use chronorb_giop::{
-    AddressingDisposition, ResponseFlags, SystemException, SystemExceptionKind, Target, Version,
-    minor,
+    AddressingDisposition, EndTimes, ResponseFlags, SystemException, SystemExceptionKind, Target,
+    Version, minor,
 };
 use chronorb_rt::{Deadline, Monotonic, Text};
 
@@ -27,7 +27,9 @@ use crate::object::Object;
 use crate::order::sort_by_rank;
 use crate::profile::Profile;
 use crate::protocol::Way;
-use crate::rtcorba::policies::{Effective, POLICIES_CONFLICT, POLICY_UNREADABLE};
+use crate::rtcorba::policies::{
+    Effective, EndPolicies, POLICIES_CONFLICT, POLICY_UNREADABLE, utc_now,
+};
 use crate::rtcorba::{ClientPolicy, Priority, Protocols, RebindMode, SyncScope, request_priority};
 
 /// The connection of a thread for requests to an object at one priority, and the form of these.
@@ -51,6 +53,12 @@ pub(super) struct Binding {
     pub(super) rebind: RebindMode,
     /// The answers that oneway requests have.
     pub(super) oneways: ResponseFlags,
+    /// Whether the headers of requests that name an object by its key differ only in their ids.
+    pub(super) keeps_headers: bool,
+    /// The policies about end times, if there are any.
+    pub(super) ends: Option<EndPolicies>,
+    /// The end times of the present call.
+    pub(super) present_ends: Cell<EndTimes>,
 }
 
 impl Binding {
@@ -283,7 +291,8 @@ fn establish(
     let route = Route::of(profile, effective.bands.as_ref(), key.priority)
         .map_err(|none| unroutable(none, profile, key.priority))?;
     let way = (&route, key.kind);
-    let connection = pick_connection(&target, profile, way, &effective, deadline)?;
+    let until = effective.ends.bound(deadline, utc_now());
+    let connection = pick_connection(&target, profile, way, &effective, until)?;
     connection.begin_use(deadline);
     let oneways = match effective.sync_scope {
         // The members of a group do not answer.
@@ -293,7 +302,11 @@ fn establish(
         SyncScope::WithServer => ResponseFlags::SyncWithServer,
         SyncScope::WithTarget => ResponseFlags::SyncWithTarget,
     };
+    let ends = (!effective.ends.is_empty()).then_some(effective.ends);
     let binding = Rc::new(Binding {
+        keeps_headers: profile.version >= Version::V1_2 && ends.is_none(),
+        ends,
+        present_ends: Cell::default(),
         is_located: Cell::new(forwarded || !target.is_only_an_address()),
         connection,
         forwarded,
@@ -368,9 +381,10 @@ fn pick_connection(
         if deadline.has_passed() {
             return Err(because(TIMEOUT, format_args!("{TOO_LATE}{reasons}")));
         }
-        let mut opened = open(core, &key, (text, code_sets), deadline);
+        let limits = (deadline, effective.connect_timeout);
+        let mut opened = open(core, &key, (text, code_sets), limits);
         if matches!(opened, Err(NoConnection::TooMany)) && make_room(core) {
-            opened = open(core, &key, (text, code_sets), deadline);
+            opened = open(core, &key, (text, code_sets), limits);
         }
         let connection = match opened {
             Ok(connection) => Rc::new(connection),

@@ -79,6 +79,9 @@ incidents! {
     LatePeer => "late peer",
     /// A request that was answered by `TRANSIENT`, since there was no room for it.
     RefusedRequest => "refused request",
+    /// A request that was not served, since its end time, or that of its reply, had passed. The
+    /// number is that of milliseconds since then.
+    ExpiredRequest => "expired request",
     /// A request for an object, a POA or an initial reference that does not exist.
     UnknownObject => "unknown object",
     /// An operation that panicked; its client gets `UNKNOWN`.
@@ -154,6 +157,9 @@ impl Incident {
                  (-ORBInputTimeout)"
             }
             Self::RefusedRequest => "the buffer of the lane is full; the client gets TRANSIENT",
+            Self::ExpiredRequest => {
+                "its end time has passed; the client gets TIMEOUT (-ORBClockSkew)"
+            }
             Self::PanickedApplication => "the connection is closed",
             Self::EndedLane => "its connections are closed",
             _ => "",

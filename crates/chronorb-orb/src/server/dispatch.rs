@@ -20,6 +20,7 @@ use chronorb_rt::epoch;
 use super::at::{At, ReplySink};
 use super::connection::ServerConnection;
 use super::end::End;
+use super::expiry;
 #[cfg(feature = "diop")]
 use super::proof;
 use super::queued::{HandOff, HandOffTarget};
@@ -169,6 +170,9 @@ impl Context<'_> {
         let Some(key) = named_object(&header.target) else {
             return false;
         };
+        if expiry::has_expired(self.core, header.contexts) {
+            return false;
+        }
         let _reading = epoch::enter();
         if self.core.poas.find(self.core.incarnation, &key).is_none() {
             return false;
@@ -284,7 +288,8 @@ impl KnownContexts {
         header: &RequestHeader<'_>,
         message: MessageHeader,
     ) -> Self {
-        let announced = learn_announced(connection, header, message);
+        let announced = learn_announced(connection, header, message)
+            .and_then(|()| expiry::check(core, connection, header.contexts));
         let priority = propagated_priority(header);
         let echo = priority.ok().flatten();
         Self {

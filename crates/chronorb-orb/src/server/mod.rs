@@ -8,6 +8,7 @@ mod datagram_peers;
 mod dispatch;
 mod end;
 mod endpoints;
+mod expiry;
 #[cfg(feature = "baselines")]
 mod filter;
 mod growth;

@@ -1,9 +1,12 @@
 //! The combination of a client's policies with those in a reference.
 
+use std::time::Duration;
+
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols, RebindMode, SyncScope,
+    ClientPolicy, ClientPolicyKind, EndPolicies, Overrides, PriorityBands, Protocols, RebindMode,
+    SyncScope,
 };
 use crate::profile::Profile;
 
@@ -17,6 +20,9 @@ pub(crate) struct Effective {
     pub(crate) protocols: Option<Protocols>,
     pub(crate) rebind: RebindMode,
     pub(crate) sync_scope: SyncScope,
+    pub(crate) ends: EndPolicies,
+    /// The longest time of an attempt to connect; `None` for that of the ORB.
+    pub(crate) connect_timeout: Option<Duration>,
 }
 
 impl Effective {
@@ -56,6 +62,8 @@ impl Effective {
                 protocols: protocols.cloned(),
                 rebind: client.rebind_mode(),
                 sync_scope: client.sync_scope.unwrap_or_default(),
+                ends: client.ends,
+                connect_timeout: client.connect_timeout,
             })
         } else {
             Err(inconsistent)
