@@ -291,7 +291,7 @@ fn establish(
     let route = Route::of(profile, effective.bands.as_ref(), key.priority)
         .map_err(|none| unroutable(none, profile, key.priority))?;
     let way = (&route, key.kind);
-    let until = effective.ends.bound(deadline, utc_now());
+    let until = effective.ends.bound(deadline, utc_now())?;
     let connection = pick_connection(&target, profile, way, &effective, until)?;
     connection.begin_use(deadline);
     let oneways = match effective.sync_scope {

@@ -27,6 +27,7 @@ mod client {
     mod code_sets;
     mod collocation;
     mod connections;
+    mod end_times;
     mod exclusive;
     mod failures;
     mod files;
@@ -59,6 +60,7 @@ mod poa {
 mod pools {
     mod buffered_ranks;
     mod end;
+    mod expiry;
     #[cfg(feature = "baselines")]
     mod filter_chain;
     mod growth;

@@ -39,13 +39,21 @@ impl EndPolicies {
         }
     }
 
-    /// Returns the deadline of a call whose connection is made at `now`.
-    pub(crate) fn bound(&self, deadline: Deadline, now: UtcTime) -> Deadline {
+    /// Returns the deadline for connecting, at `now`, for a call with this deadline.
+    ///
+    /// # Errors
+    /// `TIMEOUT` if an end has passed.
+    pub(crate) fn bound(
+        &self,
+        deadline: Deadline,
+        now: UtcTime,
+    ) -> Result<Deadline, SystemException> {
         let ends = self.of_call(now);
+        check_ends(ends, now).map_err(|(late, _)| late)?;
         let ends = ends.request.into_iter().chain(ends.reply);
-        ends.fold(deadline, |all, end| {
+        Ok(ends.fold(deadline, |all, end| {
             all.min(Deadline::after(end.since(now)))
-        })
+        }))
     }
 }
 
@@ -148,8 +156,10 @@ mod tests {
             reply_end: Some(system(10)),
             ..EndPolicies::default()
         };
-        assert!(policies.bound(none, at(10)).has_passed());
-        assert!(policies.bound(none, at(1)) < none);
-        assert_eq!(EndPolicies::default().bound(none, at(1)), none);
+        let minor = |late: SystemException| late.minor;
+        let passed = policies.bound(none, at(10)).map_err(minor);
+        assert_eq!(passed, Err(minor::TIMEOUT_REPLY_END));
+        assert!(policies.bound(none, at(1)).is_ok_and(|until| until < none));
+        assert_eq!(EndPolicies::default().bound(none, at(1)), Ok(none));
     }
 }
