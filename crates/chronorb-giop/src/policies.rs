@@ -25,6 +25,8 @@ pub const POLICY_REQUEST_END_TIME: u32 = 28;
 pub const POLICY_REPLY_END_TIME: u32 = 30;
 /// The type of the RelativeRequestTimeout policy of CORBA Messaging.
 pub const POLICY_RELATIVE_REQUEST_TIMEOUT: u32 = 31;
+/// The type of TAO's BufferingConstraint policy.
+pub const POLICY_BUFFERING_CONSTRAINT: u32 = 0x5441_0001;
 /// The type of TAO's ConnectionTimeout policy.
 pub const POLICY_CONNECTION_TIMEOUT: u32 = 0x5441_0008;
 /// The type of the RelativeRoundtripTimeout policy of CORBA Messaging.

@@ -374,6 +374,16 @@ impl Object {
         })
     }
 
+    /// Sends the oneway requests that the calling thread has kept for this reference
+    /// ([`ClientPolicy::OnewayBuffering`]), if there are any.
+    ///
+    /// # Errors
+    /// `COMM_FAILURE` if the connection has ended, with its requests; `TIMEOUT` if the server does
+    /// not take them in the time of a call.
+    pub fn flush_oneways(&self) -> Result<(), SystemException> {
+        client::flush_oneways(self)
+    }
+
     /// Whether this and another reference are known to refer to the same object
     /// (`Object::_is_equivalent`). The same as `==`.
     pub fn is_equivalent(&self, other: &Self) -> bool {

@@ -17,7 +17,7 @@ use chronorb_rt::{Deadline, Monotonic};
 use super::attempt::{Attempt, Cause, Decision, Outcome};
 use super::binding::{self, Binding, BindingKey};
 use super::collocated::{self, LocalCall};
-use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS};
+use super::connection::{Failure, Link, MALFORMED, MAX_STRAYS, comm_failure};
 use super::request::{self, Arguments, encoder, marshal, read_reply};
 use crate::call::Operation;
 use crate::core::Core;
@@ -72,6 +72,15 @@ pub(crate) fn invoke_oneway(
             Err(failure) => call.on_outcome(object, &binding, Err(failure))?,
         };
     }
+}
+
+/// Sends the oneways that the thread has kept for an object.
+pub(crate) fn flush_oneways(object: &Object) -> Result<(), SystemException> {
+    let flushed = binding::flush_oneways(object, Deadline::after_nanos(object.time_out()));
+    flushed.map_err(|failure| match failure {
+        Failure::Exception(exception) => exception,
+        Failure::NotProcessed => comm_failure(CompletionStatus::Maybe),
+    })
 }
 
 /// The state of a call under way.
@@ -167,17 +176,35 @@ impl Invocation {
         Ok((ends, within(ends.request).min(limited)))
     }
 
-    /// Limits an attempt by a binding. Returns the deadline by which its request must be sent.
+    /// Begins an attempt by a binding. Returns the deadline by which its request must be sent.
     ///
     /// # Errors
-    /// `TIMEOUT` if an end time has passed.
+    /// `TIMEOUT` if an end time has passed, and those of sending oneways that were kept before.
     #[inline]
-    pub(super) fn limit_sending(&self, binding: &Binding) -> Result<Deadline, SystemException> {
-        let Some(policies) = &binding.ends else {
-            return Ok(self.deadline.get());
-        };
-        let (ends, until) = self.limit(policies)?;
-        binding.present_ends.set(ends);
+    pub(super) fn begin_attempt(
+        &self,
+        binding: &Binding,
+        operation: &Operation,
+    ) -> Result<Deadline, Failure> {
+        if binding.is_special {
+            self.begin_special(binding, operation)
+        } else {
+            Ok(self.deadline.get())
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_special(&self, binding: &Binding, operation: &Operation) -> Result<Deadline, Failure> {
+        let mut until = self.deadline.get();
+        if let Some(policies) = &binding.ends {
+            let (ends, limited) = self.limit(policies)?;
+            binding.present_ends.set(ends);
+            until = limited;
+        }
+        if binding.has_answer(operation) {
+            binding.connection.flush(until)?;
+        }
         Ok(until)
     }
 
@@ -396,7 +423,7 @@ fn send_request(
     arguments: Arguments<'_>,
     call: &Invocation,
 ) -> Result<u32, Failure> {
-    let deadline = call.limit_sending(binding)?;
+    let deadline = call.begin_attempt(binding, operation)?;
     let core = binding.target.core();
     core.at(Stage::Marshal);
     scope.begin(core);
@@ -411,10 +438,14 @@ fn send_request(
     }
     match connection.gathering() {
         Some(gathering) if left_out > 0 => {
+            connection.flush(deadline)?;
             let mut encoder = encoder(binding, frame);
             gathering.send_gathered(&mut encoder, body_start, total, arguments, deadline)?;
         }
-        _ if !binding.has_answer(operation) => connection.send(frame, deadline)?,
+        _ if !binding.has_answer(operation) => match binding.buffering {
+            None => connection.send(frame, deadline)?,
+            Some(limits) => connection.send_batched(frame, limits, deadline)?,
+        },
         _ => connection.send_for_reply(request_id, frame, deadline)?,
     }
     Ok(request_id)

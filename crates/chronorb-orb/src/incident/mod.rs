@@ -82,6 +82,9 @@ incidents! {
     /// A request that was not served, since its end time, or that of its reply, had passed. The
     /// number is that of milliseconds since then.
     ExpiredRequest => "expired request",
+    /// Oneway requests that were kept to be sent together, and whose connection has ended. The
+    /// number is theirs; a part of them may have been sent.
+    LostOneways => "lost oneways",
     /// A request for an object, a POA or an initial reference that does not exist.
     UnknownObject => "unknown object",
     /// An operation that panicked; its client gets `UNKNOWN`.
@@ -160,6 +163,7 @@ impl Incident {
             Self::ExpiredRequest => {
                 "its end time has passed; the client gets TIMEOUT (-ORBClockSkew)"
             }
+            Self::LostOneways => "their connection has ended",
             Self::PanickedApplication => "the connection is closed",
             Self::EndedLane => "its connections are closed",
             _ => "",

@@ -69,7 +69,7 @@ pub(super) struct ServerConnection {
     text_known: AtomicBool,
     /// Whether the client announced that it waits for each reply.
     one_at_a_time: AtomicBool,
-    /// Its turns, if its requests are served in the order of arrival.
+    /// The turns of its requests, if they are served in the order of arrival.
     pub(super) turns: Option<Turns>,
     /// A thread of its own serves it.
     has_thread: AtomicBool,
@@ -224,6 +224,17 @@ impl ServerConnection {
 
     pub(super) fn transport(&self) -> &dyn Connection {
         &*self.transport
+    }
+
+    /// Claims the input to read a message; `None` where another thread has it, or a request has the
+    /// turn.
+    #[inline]
+    pub(super) fn claim_input(&self) -> Option<BatonGuard<'_, Input>> {
+        let input = self.input.claim()?;
+        match &self.turns {
+            None => Some(input),
+            Some(turns) => turns.at_turn(input),
+        }
     }
 
     /// Notes that a message is in progress, so that the end of the input does not cut off its

@@ -12,28 +12,19 @@ use crate::core::Core;
 use crate::incident::Incident;
 use crate::rtcorba::policies::{check_ends, utc_now};
 
-/// Checks that a request of `peer` may still be served, and notes if not.
+/// Checks that a request of `peer` with these policies may still be served, and notes if not.
 ///
 /// # Errors
 /// `TIMEOUT` after its end time (OMG minor 2) or that of its reply (3); `MARSHAL` if its policies
 /// are malformed.
-#[inline]
+#[cold]
+#[inline(never)]
 pub(super) fn check(
     core: &Core,
     peer: &dyn fmt::Display,
-    contexts: &[ServiceContext<'_>],
+    policies: &[u8],
 ) -> Result<(), SystemException> {
-    find(contexts, INVOCATION_POLICIES).map_or(Ok(()), |data| check_policies(core, peer, data))
-}
-
-#[cold]
-#[inline(never)]
-fn check_policies(
-    core: &Core,
-    peer: &dyn fmt::Display,
-    data: &[u8],
-) -> Result<(), SystemException> {
-    lateness(core, data)?.map_err(|(exception, late)| {
+    lateness(core, policies)?.map_err(|(exception, late)| {
         let late = i64::try_from(late.as_millis()).unwrap_or(i64::MAX);
         core.incidents.note(Incident::ExpiredRequest, peer, late);
         exception

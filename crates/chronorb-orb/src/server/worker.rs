@@ -181,18 +181,12 @@ impl Worker {
         if event.hang_up {
             connection.set_hung_up();
         }
-        let Some(mut input) = connection.input.claim() else {
-            // The failed claim makes the thread that has the input read again.
+        let Some(mut input) = connection.claim_input() else {
+            // The thread that has the input, or the end of the turn, reads again.
             return Ok(None);
         };
         if input.closed {
             return Err(End::Lost);
-        }
-        if let Some(turns) = &connection.turns {
-            let Some(claimed) = turns.at_turn(input) else {
-                return Ok(None);
-            };
-            input = claimed;
         }
         input.unread = true;
         input.hung_up = connection.is_hung_up();
@@ -244,12 +238,15 @@ impl Worker {
                 self.arena.reset();
                 dispatch::learn_text(connection, &mut self.request, &self.arena, header);
             }
-            self.after = if skipped.is_none()
-                && connection.is_one_at_a_time()
-                && waits_for_reply(header, &self.request)
-                && input.is_worth_pinning()
-            {
-                AfterRequest::Stay
+            self.after = if connection.is_one_at_a_time() {
+                let stays = skipped.is_none()
+                    && waits_for_reply(header, &self.request)
+                    && input.is_worth_pinning();
+                if stays {
+                    AfterRequest::Stay
+                } else {
+                    AfterRequest::Nothing
+                }
             } else if let Some(turns) = &connection.turns {
                 turns.begin();
                 input.paused = true;

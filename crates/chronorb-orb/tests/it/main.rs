@@ -22,6 +22,7 @@ mod client {
     mod attempts;
     mod bands;
     mod binding;
+    mod buffering;
     mod calls;
     mod causes;
     mod code_sets;

@@ -15,10 +15,10 @@ mod protocols;
 use std::time::{Duration, SystemTime};
 
 use chronorb_giop::{
-    POLICY_CLIENT_PROTOCOL, POLICY_CONNECTION_TIMEOUT, POLICY_PRIORITY_BANDED_CONNECTION,
-    POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_REQUEST_TIMEOUT,
-    POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_REPLY_END_TIME, POLICY_REQUEST_END_TIME,
-    POLICY_SYNC_SCOPE,
+    POLICY_BUFFERING_CONSTRAINT, POLICY_CLIENT_PROTOCOL, POLICY_CONNECTION_TIMEOUT,
+    POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION, POLICY_REBIND,
+    POLICY_RELATIVE_REQUEST_TIMEOUT, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_REPLY_END_TIME,
+    POLICY_REQUEST_END_TIME, POLICY_SYNC_SCOPE,
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
@@ -74,6 +74,45 @@ pub enum ClientPolicy {
     /// The longest time of an attempt to connect (TAO's `ConnectionTimeoutPolicy`), instead of that
     /// of `-ORBConnectTimeout`.
     ConnectTimeout(Duration),
+    /// The bounds within which oneway requests of [`SyncScope::None`] are kept, to be sent together
+    /// (TAO's `BufferingConstraintPolicy`). Without it each is sent at once.
+    OnewayBuffering(OnewayBuffering),
+}
+
+/// The bounds within which the oneway requests of a thread are kept, to be sent together.
+///
+/// They are sent when one of the bounds is reached, before any other request of the thread by the
+/// reference, by [`Object::flush_oneways`](crate::Object::flush_oneways), and when the thread ends
+/// or shuts its ORB down. The thread itself sends them, so the delay is checked when it makes the
+/// next call: one that pauses flushes first. The connections of such a reference are private.
+///
+/// Requests that are lost, since their connection has ended, are counted as an incident. Requests
+/// by datagrams, those that are longer than `octets`, and those of connections with a queue of
+/// messages are sent at once.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use chronorb_orb::rtcorba::{ClientPolicy, OnewayBuffering, SyncScope};
+///
+/// let policies = [
+///     ClientPolicy::SyncScope(SyncScope::None),
+///     ClientPolicy::OnewayBuffering(OnewayBuffering {
+///         octets: 16 << 10,
+///         requests: 64,
+///         delay: Duration::from_millis(5),
+///     }),
+/// ];
+/// # drop(policies);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct OnewayBuffering {
+    /// The most octets of their messages.
+    pub octets: usize,
+    /// Their greatest number.
+    pub requests: u32,
+    /// The longest time that the first of them waits for another one.
+    pub delay: Duration,
 }
 
 /// The point that a oneway request must reach before its call returns (`Messaging::SyncScope`).
@@ -83,8 +122,8 @@ pub enum ClientPolicy {
 /// operation.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum SyncScope {
-    /// None: the request may be kept in the client. This ORB sends it at once, as with
-    /// [`WithTransport`](Self::WithTransport).
+    /// None: the request may be kept in the client ([`ClientPolicy::OnewayBuffering`]). Otherwise
+    /// it is sent at once, as with [`WithTransport`](Self::WithTransport).
     None,
     /// The transport of the client.
     #[default]
@@ -138,6 +177,8 @@ pub enum ClientPolicyKind {
     RelativeRequestTimeout,
     /// [`ClientPolicy::ConnectTimeout`]
     ConnectTimeout,
+    /// [`ClientPolicy::OnewayBuffering`]
+    OnewayBuffering,
 }
 
 impl ClientPolicy {
@@ -154,13 +195,14 @@ impl ClientPolicy {
             Self::ReplyEndTime(_) => ClientPolicyKind::ReplyEndTime,
             Self::RelativeRequestTimeout(_) => ClientPolicyKind::RelativeRequestTimeout,
             Self::ConnectTimeout(_) => ClientPolicyKind::ConnectTimeout,
+            Self::OnewayBuffering(_) => ClientPolicyKind::OnewayBuffering,
         }
     }
 }
 
 impl ClientPolicyKind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::PrivateConnection,
         Self::PriorityBandedConnection,
         Self::ClientProtocol,
@@ -171,6 +213,7 @@ impl ClientPolicyKind {
         Self::ReplyEndTime,
         Self::RelativeRequestTimeout,
         Self::ConnectTimeout,
+        Self::OnewayBuffering,
     ];
 
     /// The number of it (`CORBA::PolicyType`): the standard's, or TAO's.
@@ -186,6 +229,7 @@ impl ClientPolicyKind {
             Self::ReplyEndTime => POLICY_REPLY_END_TIME,
             Self::RelativeRequestTimeout => POLICY_RELATIVE_REQUEST_TIMEOUT,
             Self::ConnectTimeout => POLICY_CONNECTION_TIMEOUT,
+            Self::OnewayBuffering => POLICY_BUFFERING_CONSTRAINT,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    ClientPolicy, ClientPolicyKind, EndPolicies, PriorityBands, Protocols, RebindMode, SyncScope,
+    ClientPolicy, ClientPolicyKind, EndPolicies, OnewayBuffering, PriorityBands, Protocols,
+    RebindMode, SyncScope,
 };
 
 /// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
@@ -28,6 +29,7 @@ pub(crate) struct Overrides {
     pub(super) sync_scope: Option<SyncScope>,
     pub(super) ends: EndPolicies,
     pub(super) connect_timeout: Option<Duration>,
+    pub(super) buffering: Option<OnewayBuffering>,
 }
 
 impl Overrides {
@@ -63,6 +65,7 @@ impl Overrides {
             ClientPolicyKind::ConnectTimeout => {
                 self.connect_timeout.map(ClientPolicy::ConnectTimeout)
             }
+            ClientPolicyKind::OnewayBuffering => self.buffering.map(ClientPolicy::OnewayBuffering),
         }
     }
 
@@ -106,6 +109,7 @@ impl Overrides {
                     changed.ends.request_timeout = Some(time);
                 }
                 ClientPolicy::ConnectTimeout(time) => changed.connect_timeout = Some(time),
+                ClientPolicy::OnewayBuffering(limits) => changed.buffering = Some(limits),
             }
         }
         Ok(changed)
@@ -141,6 +145,7 @@ impl Overrides {
         self.sync_scope = self.sync_scope.or(outer.sync_scope);
         self.ends = self.ends.or(&outer.ends);
         self.connect_timeout = self.connect_timeout.or(outer.connect_timeout);
+        self.buffering = self.buffering.or(outer.buffering);
         self
     }
 }

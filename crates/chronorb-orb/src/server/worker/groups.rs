@@ -160,7 +160,8 @@ impl Worker {
         let Ok(propagated) = propagated_priority(&header) else {
             return;
         };
-        if expiry::check(&self.core, &"a group", header.contexts).is_err() {
+        let policies = contexts::find(header.contexts, contexts::INVOCATION_POLICIES);
+        if policies.is_some_and(|data| expiry::check(&self.core, &"a group", data).is_err()) {
             return;
         }
         let text = text_of(&header, message.version());

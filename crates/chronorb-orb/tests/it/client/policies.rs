@@ -3,16 +3,17 @@
 
 use chronorb_orb::poa::Policy;
 use chronorb_orb::rtcorba::{
-    ClientPolicy, ClientPolicyKind, NetworkPriority, Protocol, Protocols, RebindMode, SetOverride,
-    SyncScope as Scope, TcpProtocolProperties,
+    ClientPolicy, ClientPolicyKind, NetworkPriority, OnewayBuffering as Buffering, Protocol,
+    Protocols, RebindMode, SetOverride, SyncScope as Scope, TcpProtocolProperties,
 };
 use chronorb_orb::{Object, SystemException, SystemExceptionKind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ClientPolicyKind::{
-    ClientProtocol, ConnectTimeout, PriorityBandedConnection, PrivateConnection, Rebind,
-    RelativeRequestTimeout, RelativeRoundtripTimeout, ReplyEndTime, RequestEndTime, SyncScope,
+    ClientProtocol, ConnectTimeout, OnewayBuffering, PriorityBandedConnection, PrivateConnection,
+    Rebind, RelativeRequestTimeout, RelativeRoundtripTimeout, ReplyEndTime, RequestEndTime,
+    SyncScope,
 };
 
 use crate::support::adapters::{ask, omg, site, waiter};
@@ -50,6 +51,11 @@ fn numbered(kind: ClientPolicyKind, number: u32) -> ClientPolicy {
         ConnectTimeout => {
             ClientPolicy::ConnectTimeout(PATIENCE + Duration::from_secs(number.into()))
         }
+        OnewayBuffering => ClientPolicy::OnewayBuffering(Buffering {
+            octets: 1 << 10,
+            requests: number,
+            delay: PATIENCE,
+        }),
         other => panic!("{other:?} is new"),
     }
 }
