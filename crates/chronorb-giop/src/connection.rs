@@ -367,7 +367,11 @@ impl MessageReader {
         if self.mode == ReceiveMode::InPlace {
             return self.join_in_place(header, frame);
         }
-        let is_first = header.more_fragments && header.kind != MessageType::Fragment;
+        let is_first = header.more_fragments
+            && !matches!(
+                header.kind,
+                MessageType::Fragment | MessageType::CancelRequest
+            );
         if is_first {
             self.first_part = frame.len() as u32;
         }
