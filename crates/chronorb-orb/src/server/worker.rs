@@ -220,7 +220,7 @@ impl Worker {
                     }
                 }
             };
-            let joined = input.reader.join(message, &mut self.request);
+            let joined = input.join(message, &mut self.request);
             let joined = joined.map_err(|error| input.give_up(error.into()))?;
             let Some(Message { header, skipped }) = joined else {
                 parts += 1;
