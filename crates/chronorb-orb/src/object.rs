@@ -348,13 +348,11 @@ impl Object {
         operation: &Operation,
         upcall: impl for<'a> FnOnce(&S, &crate::call::Call<'a>, [&'a &'x (); 0]) -> R,
     ) -> Option<Result<R, SystemException>> {
-        client::direct(self, scope, operation, upcall)
-    }
-
-    /// Returns the key in this process, if calls within the process are direct.
-    pub(crate) fn direct_key(&self) -> Option<&[u8]> {
-        let is_direct = self.inner.collocation == Collocation::Direct;
-        self.key_within().filter(|_| is_direct)
+        if self.inner.collocation != Collocation::Direct {
+            return None;
+        }
+        let key = self.key_within()?;
+        client::direct(&self.inner.core, key, scope, operation, upcall)
     }
 
     /// Calls a oneway operation; returns when the request has gone as far as the policy

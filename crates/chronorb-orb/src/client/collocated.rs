@@ -138,7 +138,8 @@ fn exchange(
 
 /// Calls the servant itself; `None` if the call must be marshalled.
 pub(crate) fn direct<'x, S: 'static, R>(
-    called: &Object,
+    core: &Arc<Core>,
+    key: &[u8],
     scope: &mut Scope,
     operation: &Operation,
     call: impl for<'a> FnOnce(&S, &Call<'a>, [&'a &'x (); 0]) -> R,
@@ -149,7 +150,7 @@ pub(crate) fn direct<'x, S: 'static, R>(
         arguments: PhantomData,
         servant: PhantomData,
     };
-    match serve_directly(called, scope, operation, &mut call)? {
+    match serve_directly(core, key, scope, operation, &mut call)? {
         Ok(()) => call.result.map(Ok),
         Err(exception) => Some(Err(exception)),
     }
@@ -157,13 +158,14 @@ pub(crate) fn direct<'x, S: 'static, R>(
 
 /// Serves a direct call. Generated code has a body for each operation, so this is compiled once
 /// for all of them.
+#[inline(never)]
 fn serve_directly<'b>(
-    called: &Object,
+    core: &Arc<Core>,
+    key: &[u8],
     scope: &mut Scope,
     operation: &Operation,
     body: &mut (dyn Body<Output = ()> + 'b),
 ) -> Option<Result<(), SystemException>> {
-    let (key, core) = (called.direct_key()?, called.core());
     // After the end of the ORB, the marshalled call fails.
     core.check_running().ok()?;
     let propagated = match onward_priority(core) {
