@@ -32,11 +32,15 @@ pub(super) fn read(path: &Path) -> Result<Vec<GivenSetting>, ConfigError> {
                 str::to_owned,
             )
         })?;
-        given.extend(texts(value.get_ref()).into_iter().map(|value| GivenSetting {
-            setting,
-            name: key.to_string(),
-            value,
-        }));
+        given.extend(
+            texts(value.get_ref())
+                .into_iter()
+                .map(|value| GivenSetting {
+                    setting,
+                    name: key.to_string(),
+                    value,
+                }),
+        );
     }
     Ok(given)
 }

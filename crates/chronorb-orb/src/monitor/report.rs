@@ -354,7 +354,10 @@ mod tests {
             refused: 7,
             buffered: 8,
             borrowed: 9,
-            times: vec![(Duration::from_micros(1), 1), (Duration::from_nanos(u64::MAX), 0)],
+            times: vec![
+                (Duration::from_micros(1), 1),
+                (Duration::from_nanos(u64::MAX), 0),
+            ],
             staying: 0,
             threads: vec![thread(Activity::Waiting), thread(Activity::Reading)],
         };
