@@ -125,7 +125,7 @@ mod server {
     mod hostile;
     mod idle;
     mod listening;
-    #[cfg(feature = "monitor")]
+    #[cfg(feature = "monitor-client")]
     mod monitor;
     mod stack;
     mod system_calls;
