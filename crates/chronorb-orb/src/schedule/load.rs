@@ -187,7 +187,7 @@ fn read(path: &Path) -> Result<(PathBuf, LockFile), StartError> {
         ));
     }
     let text = text_of(path)?;
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let mut include = |name: &str| {
         let read = fs::read_to_string(folder.join(name));
         read.map_err(|error| error.to_string())

@@ -1,7 +1,7 @@
 //! Makes the thread pools and bands of a schedule, at the start of an ORB.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chronorb_schedule::{LockBand, LockLane};
@@ -127,7 +127,7 @@ fn spec_of(lanes: &[&LockLane]) -> PoolSpec {
 
 /// Checks that lanes of different priorities have different native ones: the analysis of the
 /// schedule counts on it. Without the right to real-time scheduling all have the same.
-fn check_native(core: &Core, path: &PathBuf, lanes: &[&LockLane]) -> Result<(), StartError> {
+fn check_native(core: &Core, path: &Path, lanes: &[&LockLane]) -> Result<(), StartError> {
     if !core.rt.real_time.is_available() {
         return Ok(());
     }
@@ -140,7 +140,7 @@ fn check_native(core: &Core, path: &PathBuf, lanes: &[&LockLane]) -> Result<(), 
         match known.insert(scheduling, lane) {
             Some(other) if other.priority != lane.priority => {
                 return Err(StartError::SameNative {
-                    lock: path.clone(),
+                    lock: path.to_owned(),
                     first: other.name.clone(),
                     second: lane.name.clone(),
                     native: scheduling.to_string(),
