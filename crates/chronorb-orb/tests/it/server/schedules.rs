@@ -64,6 +64,9 @@ const SCHEDULE: &str = r#"
     calls = ["Test::Probe::add", "Test::Probe::priority"]
 "#;
 
+/// A change of a configuration.
+type Change<'c> = &'c dyn Fn(&mut OrbConfig);
+
 /// A schedule with its lock file, in a folder of its own.
 struct Files {
     folder: TempDir,
@@ -276,7 +279,7 @@ fn settings_that_contradict_the_schedule_are_refused_with_both_places() {
     let other = |config: &mut OrbConfig| config.scheduling_policy = SchedulingPolicy::Other;
     let share = |config: &mut OrbConfig| config.share_connections_across_priorities = true;
     let ceiling = |config: &mut OrbConfig| config.priority_ceiling = Priority::new(1);
-    let cases: [(&str, &dyn Fn(&mut OrbConfig)); 4] = [
+    let cases: [(&str, Change<'_>); 4] = [
         ("-ORBRealTime off", &off),
         ("-ORBSchedulingPolicy other", &other),
         ("-ORBShareConnectionsAcrossPriorities true", &share),
