@@ -12,6 +12,7 @@
 //! | priorities, lanes, bands | [`Schedule::assign`] |
 //! | room for longer execution times | [`Schedule::greatest_factor`], [`Schedule::greatest_cost`] |
 //! | the result as a file | [`LockFile`] |
+//! | measured execution times in a file | [`Schedule::learn`] |
 //!
 //! # Example
 //! ```
@@ -44,6 +45,7 @@ mod analysis;
 mod assign;
 mod error;
 mod expand;
+mod learn;
 mod lock;
 mod operations;
 mod parse;
@@ -57,6 +59,7 @@ mod values;
 pub use analysis::{Analysis, OperationResult, ResourceResult, TransactionResult};
 pub use assign::{AssignedLane, Assignment};
 pub use error::{FileError, ScheduleError, ScheduleErrors};
+pub use learn::{Margin, MeasuredCost};
 pub use lock::{LockActivity, LockBand, LockClass, LockFile, LockLane, LockOperation};
 pub use schedule::{
     Call, DeclaredStep, DeclaredTransaction, Lane, Link, LockProtocol, LockUse, Messages, Node,

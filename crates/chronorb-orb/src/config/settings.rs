@@ -2,7 +2,7 @@
 
 #[cfg(feature = "access")]
 use std::path::Path;
-#[cfg(any(feature = "ssliop", feature = "riop"))]
+#[cfg(any(feature = "ssliop", feature = "riop", feature = "schedule"))]
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -492,9 +492,42 @@ settings! {
         "FILE: a recording of all connections", ["trace", &["off"]] => Text(wrapping::trace_file);
     "trace_size", "-ORBTraceSize",
         "OCTETS: the size of a recording", ["trace", &[]] => Text(wrapping::trace_size);
+    "measure", "-ORBMeasure", "one request in so many of each operation is measured; 0 for none",
+        ["schedule", &["0"]] => U32(place!(measure), 0, 1 << 20);
+    "schedule", "-ORBSchedule",
+        "FILE: the schedule to start with", ["schedule", &[]] => Text(schedule);
+    "schedule_node", "-ORBScheduleNode",
+        "NAME: the node of the schedule that this program is", ["schedule", &[]] =>
+        Text(schedule_node);
+    "overrun", "-ORBOverrun",
+        "off|log|demote|skip: operations that exceed their budgets [off]", ["schedule", &["off"]] =>
+        Text(overrun);
     "max_main_thread_requests", "-ORBMaxMainThreadRequests",
         "requests that wait for the main thread" =>
         Usize(place!(max_main_thread_requests), 1, 1 << 20);
+}
+
+#[cfg(feature = "schedule")]
+fn schedule(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    put_path(&mut config.schedule, text)
+}
+
+#[cfg(feature = "schedule")]
+fn schedule_node(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    config.schedule_node = Some(text.to_owned());
+    Ok(())
+}
+
+#[cfg(feature = "schedule")]
+fn overrun(config: &mut OrbConfig, text: &str) -> Result<(), String> {
+    config.overrun = match text {
+        "off" => None,
+        text => Some(
+            text.parse()
+                .map_err(|_| format!("{text:?} is not off, log, demote or skip"))?,
+        ),
+    };
+    Ok(())
 }
 
 #[cfg(feature = "monitor")]
@@ -508,7 +541,7 @@ fn monitor(config: &mut OrbConfig, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-#[cfg(any(feature = "ssliop", feature = "riop"))]
+#[cfg(any(feature = "ssliop", feature = "riop", feature = "schedule"))]
 fn put_path(place: &mut Option<PathBuf>, text: &str) -> Result<(), String> {
     *place = Some(text.into());
     Ok(())

@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::json::{Json, field, object};
 use crate::config::ThreadpoolStrategy;
 use crate::core::Core;
-use crate::observe::{Activity, LaneSnapshot, PoolSnapshot, ThreadSnapshot};
+use crate::observe::{Activity, LaneSnapshot, OperationSnapshot, PoolSnapshot, ThreadSnapshot};
 use crate::rtcorba::Priority;
 use crate::server;
 
@@ -56,6 +56,9 @@ pub struct Report {
     /// Threads of the process that have a declared priority, and belong to no lane of this ORB; the
     /// monitor is one.
     pub other_threads: Vec<ThreadSnapshot>,
+    /// The measured operations; empty if the ORB measures none.
+    #[cfg_attr(feature = "monitor-client", serde(default))]
+    pub operations: Vec<OperationSnapshot>,
 }
 
 /// The way in which the threads of pools share the work.
@@ -141,6 +144,7 @@ impl Report {
                 .filter(|thread| !in_lanes.contains(&thread.tid))
                 .map(of_other)
                 .collect(),
+            operations: snapshot.operations,
         }
     }
 
@@ -186,6 +190,7 @@ object!(
     "incidents" = incidents,
     "pools" = pools,
     "other_threads" = other_threads,
+    "operations" = operations,
 );
 object!(PoolSnapshot: "number" = number, "has_lanes" = has_lanes, "lanes" = lanes);
 object!(
@@ -213,6 +218,23 @@ object!(
     "cpus" = affinity,
     "activity" = activity,
     "served" = served,
+);
+object!(
+    OperationSnapshot:
+    "interface" = interface,
+    "operation" = operation,
+    "scheduled_as" = scheduled_as,
+    "requests" = requests,
+    "execution" = execution,
+    "worst_execution_ns" = worst_execution,
+    "response" = response,
+    "worst_response_ns" = worst_response,
+    "lateness" = lateness,
+    "budget_ns" = budget,
+    "deadline_ns" = deadline,
+    "overruns" = overruns,
+    "demoted" = demoted,
+    "skipped" = skipped,
 );
 object!(Scheduling: "policy" = policy, "priority" = priority);
 // The number of requests below a bound, and not below that of the class before.
@@ -361,6 +383,22 @@ mod tests {
             staying: 0,
             threads: vec![thread(Activity::Waiting), thread(Activity::Reading)],
         };
+        let operation = |budget: Option<Duration>| OperationSnapshot {
+            interface: "Flight::Navigator".to_owned(),
+            operation: "steer".to_owned(),
+            scheduled_as: budget.map(|_| "steering".to_owned()),
+            requests: 10,
+            execution: vec![(Duration::from_micros(2), 1)],
+            worst_execution: Duration::from_micros(1),
+            response: Vec::new(),
+            worst_response: Duration::from_nanos(u64::MAX),
+            lateness: vec![(Duration::from_micros(4), 2)],
+            budget,
+            deadline: budget.map(|budget| budget * 2),
+            overruns: 11,
+            demoted: 12,
+            skipped: 13,
+        };
         let activities = [
             Activity::Serving,
             Activity::Blocked,
@@ -395,6 +433,7 @@ mod tests {
                     ],
                 }],
                 other_threads: activities.map(thread).into(),
+                operations: vec![operation(None), operation(Some(Duration::from_millis(3)))],
             };
             let line = report.to_line();
             assert_eq!(Report::read(&line).expect("a report"), report, "{line}");

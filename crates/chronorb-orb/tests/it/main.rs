@@ -125,8 +125,12 @@ mod server {
     mod hostile;
     mod idle;
     mod listening;
+    #[cfg(feature = "schedule")]
+    mod measured;
     #[cfg(feature = "monitor-client")]
     mod monitor;
+    #[cfg(feature = "schedule")]
+    mod schedules;
     mod stack;
     mod system_calls;
 }
