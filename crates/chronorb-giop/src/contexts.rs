@@ -11,7 +11,7 @@ pub const TRANSACTION_SERVICE: u32 = 0;
 pub const CODE_SETS: u32 = 1;
 /// The listen points of a client that can be called back over its connection.
 pub const BI_DIR_IIOP: u32 = 5;
-/// Invocation policies of CORBA Messaging.
+/// Invocation policies of CORBA Messaging: [`EndTimes`](crate::EndTimes), and others.
 pub const INVOCATION_POLICIES: u32 = 7;
 /// The real-time priority of the request: [`encode_priority`].
 pub const RT_CORBA_PRIORITY: u32 = 10;

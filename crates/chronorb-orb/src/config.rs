@@ -176,6 +176,13 @@ pub struct OrbConfig {
     pub collocation: Collocation,
     /// `-ORBThreadpoolStrategy`: how threads of pools share the work.
     pub threadpool_strategy: ThreadpoolStrategy,
+    /// `-ORBClockSkew` (milliseconds, or `off`): the allowance for the difference of clocks. A
+    /// server does not serve a request whose end time passed longer ago; `None` to serve all.
+    pub clock_skew: Option<Duration>,
+    /// `-ORBOrderedConnections`: whether the requests of a connection are served one at a time, in
+    /// the order of arrival, as by a server with one thread. Those of different connections are
+    /// served beside each other all the same.
+    pub ordered_connections: bool,
     /// `-ORBDynamicThreadIdleTimeout` (milliseconds): how long a thread that was made on demand
     /// stays without work.
     pub dynamic_thread_idle_timeout: Duration,
@@ -279,6 +286,8 @@ impl Default for OrbConfig {
             servant_demultiplexing: Demultiplexing::Active,
             collocation: Collocation::ThroughPoa,
             threadpool_strategy: ThreadpoolStrategy::LeaderFollowers,
+            clock_skew: Some(Duration::from_millis(100)),
+            ordered_connections: false,
             dynamic_thread_idle_timeout: Duration::from_secs(60),
             client_connection: ConnectionStrategy::Exclusive,
             max_client_connections: 1024,

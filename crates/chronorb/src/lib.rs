@@ -90,6 +90,7 @@
 //! | `activation` | on | listening sockets that systemd opens (`LISTEN_FDS`) |
 //! | `config-file` | on | configuration files, which are TOML (`-ORBConfigFile`), suggestions for names of settings that do not exist, and the meanings of options in `-ORBHelp` |
 //! | `monitor` | on | the monitor for `chronorb top` (`-ORBMonitor`) |
+//! | `monitor-client` | off | reading the reports of monitors, as `chronorb top` does |
 //! | `uiop` | on | IIOP over Unix-domain sockets |
 //! | `shmiop` | on | shared memory |
 //! | `diop` | on | datagrams, over UDP |

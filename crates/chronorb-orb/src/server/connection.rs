@@ -19,6 +19,7 @@ use super::input::Input;
 use super::load::{Account, Load};
 use super::origin::Origin;
 use super::output::{Output, PostedMessages, spare_of};
+use super::turns::Turns;
 use crate::gather::{GatherError, Send};
 use crate::rtcorba::Priority;
 
@@ -68,6 +69,8 @@ pub(super) struct ServerConnection {
     text_known: AtomicBool,
     /// Whether the client announced that it waits for each reply.
     one_at_a_time: AtomicBool,
+    /// The turns of its requests, if they are served in the order of arrival.
+    pub(super) turns: Option<Turns>,
     /// A thread of its own serves it.
     has_thread: AtomicBool,
     /// The address of its peer is known not to be forged.
@@ -184,6 +187,7 @@ impl ServerConnection {
             load.count_silent(true);
         }
         let (max_message, fragment_size) = (load.max_message, load.fragment_size);
+        let turns = (load.in_order && !many_peers).then(Turns::new);
         let account = Account::open(load);
         Self {
             transport,
@@ -211,6 +215,7 @@ impl ServerConnection {
             utf8: AtomicBool::new(false),
             text_known: AtomicBool::new(false),
             one_at_a_time: AtomicBool::new(false),
+            turns,
             has_thread: AtomicBool::new(false),
             #[cfg(feature = "diop")]
             proved: AtomicBool::new(!datagram_peers::is_datagram_peer(carriage)),
@@ -219,6 +224,17 @@ impl ServerConnection {
 
     pub(super) fn transport(&self) -> &dyn Connection {
         &*self.transport
+    }
+
+    /// Claims the input to read a message; `None` where another thread has it, or a request has the
+    /// turn.
+    #[inline]
+    pub(super) fn claim_input(&self) -> Option<BatonGuard<'_, Input>> {
+        let input = self.input.claim()?;
+        match &self.turns {
+            None => Some(input),
+            Some(turns) => turns.at_turn(input),
+        }
     }
 
     /// Notes that a message is in progress, so that the end of the input does not cut off its
@@ -527,12 +543,21 @@ impl ServerConnection {
     }
 
     pub(super) fn set_one_at_a_time(&self) {
-        self.one_at_a_time.store(true, Ordering::Relaxed);
+        // With an order, a thread that stays would not find out whose turn it is.
+        let stays = self.turns.is_none();
+        self.one_at_a_time.store(stays, Ordering::Relaxed);
     }
 
     /// Marks the connection as served by a thread of its own. Returns whether it had none before.
     pub(super) fn set_has_thread(&self) -> bool {
         !self.has_thread.swap(true, Ordering::Relaxed)
+    }
+
+    /// Ends the turn of a request. Returns whether the connection must be read again.
+    #[inline]
+    pub(super) fn end_turn(&self) -> bool {
+        let turns = self.turns.as_ref();
+        turns.is_some_and(|turns| turns.end(self.has_thread.load(Ordering::Relaxed)))
     }
 
     /// Whether the client sends no request before it has the reply to the one before.

@@ -20,6 +20,7 @@ use chronorb_rt::epoch;
 use super::at::{At, ReplySink};
 use super::connection::ServerConnection;
 use super::end::End;
+use super::expiry;
 #[cfg(feature = "diop")]
 use super::proof;
 use super::queued::{HandOff, HandOffTarget};
@@ -169,6 +170,9 @@ impl Context<'_> {
         let Some(key) = named_object(&header.target) else {
             return false;
         };
+        if expiry::has_expired(self.core, header.contexts) {
+            return false;
+        }
         let _reading = epoch::enter();
         if self.core.poas.find(self.core.incarnation, &key).is_none() {
             return false;
@@ -284,8 +288,13 @@ impl KnownContexts {
         header: &RequestHeader<'_>,
         message: MessageHeader,
     ) -> Self {
-        let announced = learn_announced(connection, header, message);
-        let priority = propagated_priority(header);
+        let known = ContextIndex::of(header.contexts);
+        let announced = learn_announced(connection, &known, message);
+        let announced = match known.policies {
+            None => announced,
+            Some(data) => announced.and_then(|()| expiry::check(core, connection, data)),
+        };
+        let priority = priority_in(known.priority);
         let echo = priority.ok().flatten();
         Self {
             propagated: announced.and(priority),
@@ -523,11 +532,47 @@ impl<'a> Request<'a> {
     }
 }
 
+/// The contents of the contexts that concern the server.
+#[derive(Default)]
+struct ContextIndex<'a> {
+    code_sets: Option<&'a [u8]>,
+    one_at_a_time: bool,
+    priority: Option<&'a [u8]>,
+    policies: Option<&'a [u8]>,
+}
+
+impl<'a> ContextIndex<'a> {
+    #[inline]
+    fn of(list: &[ServiceContext<'a>]) -> Self {
+        let mut this = Self::default();
+        for context in list {
+            let place = match context.id {
+                contexts::CODE_SETS => &mut this.code_sets,
+                contexts::ONE_AT_A_TIME => {
+                    this.one_at_a_time = true;
+                    continue;
+                }
+                contexts::RT_CORBA_PRIORITY => &mut this.priority,
+                contexts::INVOCATION_POLICIES => &mut this.policies,
+                _ => continue,
+            };
+            place.get_or_insert(context.data);
+        }
+        this
+    }
+}
+
 /// The priority that the request carries.
 pub(super) fn propagated_priority(
     header: &RequestHeader<'_>,
 ) -> Result<Option<Priority>, SystemException> {
-    let Some(context) = contexts::find(header.contexts, contexts::RT_CORBA_PRIORITY) else {
+    priority_in(contexts::find(header.contexts, contexts::RT_CORBA_PRIORITY))
+}
+
+/// The priority in a context.
+#[inline]
+fn priority_in(context: Option<&[u8]>) -> Result<Option<Priority>, SystemException> {
+    let Some(context) = context else {
         return Ok(None);
     };
     contexts::decode_priority(context)
@@ -550,20 +595,21 @@ pub(super) fn learn_text(
     let mut d = message.decoder(request, arena);
     // A malformed header is reported when the request is served.
     if let Ok(header) = RequestHeader::decode(&mut d, message.protocol) {
-        let _ = learn_announced(connection, &header, message);
+        let known = ContextIndex::of(header.contexts);
+        let _ = learn_announced(connection, &known, message);
     }
 }
 
 fn learn_announced(
     connection: &ServerConnection,
-    header: &RequestHeader<'_>,
+    known: &ContextIndex<'_>,
     message: MessageHeader,
 ) -> Result<(), SystemException> {
-    if let Some(data) = contexts::find(header.contexts, contexts::CODE_SETS) {
+    if let Some(data) = known.code_sets {
         let text = CodeSetContext::decode(data)?.text(message.version())?;
         connection.set_narrow(text.narrow);
     }
-    if contexts::find(header.contexts, contexts::ONE_AT_A_TIME).is_some() {
+    if known.one_at_a_time {
         connection.set_one_at_a_time();
     }
     Ok(())

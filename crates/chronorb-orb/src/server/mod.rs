@@ -8,6 +8,7 @@ mod datagram_peers;
 mod dispatch;
 mod end;
 mod endpoints;
+mod expiry;
 #[cfg(feature = "baselines")]
 mod filter;
 mod growth;
@@ -28,6 +29,7 @@ mod snapshot;
 mod state;
 mod strategy;
 mod threads;
+mod turns;
 mod watch;
 mod worker;
 

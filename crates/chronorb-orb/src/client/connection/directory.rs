@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use chronorb_cdr::TextForm;
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
@@ -70,20 +71,23 @@ struct SharedEntry {
     failed: Option<(Monotonic, String)>,
 }
 
+/// The deadline of a call, and the longest time of an attempt to connect if that is not the ORB's.
+type ConnectLimits = (Deadline, Option<Duration>);
+
 /// Returns a connection for the calling thread: the shared one, which may exist already, or a new
 /// exclusive one.
 pub(in crate::client) fn open(
     core: &Arc<Core>,
     key: &ConnectionKey,
     text: (TextForm, Option<[u8; 12]>),
-    deadline: Deadline,
+    limits: ConnectLimits,
 ) -> Result<ClientConnection, NoConnection> {
     let channel = if key.kind == ChannelKind::Exclusive {
-        let (transport, permit) = connect(core, key, deadline)?;
+        let (transport, permit) = connect(core, key, limits)?;
         let exclusive = ExclusiveConnection::new(transport, permit, &core.config);
         Channel::Exclusive(exclusive)
     } else {
-        Channel::shared(find_or_connect(core, key, text, deadline)?)
+        Channel::shared(find_or_connect(core, key, text, limits)?)
     };
     let (text, code_sets) = text;
     Ok(ClientConnection::new(
@@ -96,7 +100,7 @@ fn find_or_connect(
     core: &Core,
     key: &ConnectionKey,
     text: (TextForm, Option<[u8; 12]>),
-    deadline: Deadline,
+    (deadline, longest): ConnectLimits,
 ) -> Result<Arc<SharedOwner>, NoConnection> {
     let began = Monotonic::now();
     let entry = core.client.entry(key);
@@ -113,7 +117,7 @@ fn find_or_connect(
         // Another thread has tried while this one waited.
         return Err(NoConnection::Unreachable(why.clone()));
     }
-    let (transport, permit) = connect(core, key, deadline).inspect_err(|none| {
+    let (transport, permit) = connect(core, key, (deadline, longest)).inspect_err(|none| {
         // A lack of time says nothing to threads that have more.
         if let NoConnection::Unreachable(why) = none
             && !deadline.has_passed()
@@ -136,13 +140,14 @@ fn find_or_connect(
 fn connect(
     core: &Core,
     key: &ConnectionKey,
-    deadline: Deadline,
+    (deadline, longest): ConnectLimits,
 ) -> Result<(Box<dyn Connection>, ConnectionPermit), NoConnection> {
     let permit = core.client.permits.take();
     let permit = permit.ok_or(NoConnection::TooMany)?;
     let unreachable = |why: &str| NoConnection::Unreachable(why.to_owned());
     let left = deadline.remaining().ok_or_else(|| unreachable(TOO_LATE))?;
-    let attempt = Deadline::after(left.min(core.config.connect_timeout));
+    let longest = longest.unwrap_or(core.config.connect_timeout);
+    let attempt = Deadline::after(left.min(longest));
     let protocol = core.protocols.of_way(&key.way);
     let protocol = protocol.ok_or_else(|| unreachable("the protocol is not there any more"))?;
     let transport = protocol.transport();

@@ -174,6 +174,22 @@ impl Link {
         sent.map_err(|error| self.unsent(error))
     }
 
+    /// Sends whole messages, as [`send`](Self::send) sends one.
+    #[cold]
+    pub(super) fn send_messages(&self, messages: &[u8], deadline: Deadline) -> Result<(), Failure> {
+        let mut before = 0;
+        let sent = self.writer.write_all(messages, |head, body| {
+            let sent = self.transport.send_both(head, body, deadline);
+            sent.map_err(|error| SendError {
+                sent: before + error.sent,
+                ..error
+            })?;
+            before += body.len();
+            Ok(())
+        });
+        sent.map_err(|error| self.unsent(error))
+    }
+
     /// Returns the failure for a message that was not sent whole, and closes the connection unless
     /// the message has done no harm: there was no time left for it, or the transport carries no
     /// message of its length.

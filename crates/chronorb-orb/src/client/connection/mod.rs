@@ -2,6 +2,7 @@
 
 #[cfg(feature = "baselines")]
 mod active;
+mod batch;
 mod channel;
 mod completions;
 #[allow(
