@@ -142,18 +142,12 @@ impl Input {
         }
     }
 
-    /// Joins a part of a message to the others, see [`MessageReader::join`]. A thread whose frame
-    /// stays with the first part gets a spare one.
-    pub(super) fn join(
-        &mut self,
-        message: Message,
-        frame: &mut Frame,
-    ) -> Result<Option<Message>, ReadError> {
-        let joined = self.reader.join(message, frame)?;
-        if joined.is_none() && frame.capacity() < FRAME_CAPACITY {
+    /// Gives a thread a spare frame if its own stays with the first part of a message.
+    #[cold]
+    pub(super) fn refill(&self, frame: &mut Frame) {
+        if frame.capacity() < FRAME_CAPACITY {
             *frame = self.account.load.spares.take();
         }
-        Ok(joined)
     }
 
     /// Puts a message back in front of the buffered octets.

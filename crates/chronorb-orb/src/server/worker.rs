@@ -222,9 +222,10 @@ impl Worker {
                     }
                 }
             };
-            let joined = input.join(message, &mut self.request);
+            let joined = input.reader.join(message, &mut self.request);
             let joined = joined.map_err(|error| input.give_up(error.into()))?;
             let Some(Message { header, skipped }) = joined else {
+                input.refill(&mut self.request);
                 parts += 1;
                 if parts < MAX_PARTS {
                     continue;

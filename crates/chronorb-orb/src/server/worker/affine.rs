@@ -124,7 +124,7 @@ impl Worker {
                     continue;
                 }
             };
-            let joined = input.join(message, &mut self.request)?;
+            let joined = input.reader.join(message, &mut self.request)?;
             if !input.reader.has_fragments() {
                 due = None;
             } else if due.is_some_and(Deadline::has_passed) {
@@ -132,6 +132,7 @@ impl Worker {
                 return Err(End::Late);
             }
             let Some(Message { header, skipped }) = joined else {
+                input.refill(&mut self.request);
                 continue;
             };
             let work = connection.begin_work_with_input();
@@ -188,7 +189,7 @@ impl Worker {
             };
             if message.skipped.is_some() {
                 // The rest of a skipped message cannot be put back.
-                let joined = input.join(message, &mut self.request)?;
+                let joined = input.reader.join(message, &mut self.request)?;
                 return match joined.and_then(|joined| Some((joined.header, joined.skipped?))) {
                     Some((header, cause)) => self.refuse_skipped(at, header, cause),
                     None => Ok(()),
