@@ -142,7 +142,7 @@ fn write_header(
         .propagated
         .map(|p| contexts::encode_priority(p.value()));
     let code_sets = connection.code_sets.filter(|_| announces);
-    let mut list = [ServiceContext { id: 0, data: &[] }; 4];
+    let mut list = [ServiceContext { id: 0, data: &[] }; 5];
     let mut count = 0;
     let mut add = |id, data| {
         list[count] = ServiceContext { id, data };
@@ -158,6 +158,10 @@ fn write_header(
     }
     if is_new && connection.link().proposes_lite() {
         add(contexts::GIOP_LITE, &contexts::GIOP_LITE_DATA);
+    }
+    #[cfg(feature = "bidir")]
+    if is_new && let Some(data) = connection.listen_points() {
+        add(contexts::BI_DIR_IIOP, data);
     }
     if let Some(data) = &priority {
         add(contexts::RT_CORBA_PRIORITY, data);

@@ -101,6 +101,9 @@ incidents! {
     FailedLane => "failed lane",
     /// An address of a server that could not be reached.
     FailedConnection => "failed connection",
+    /// A client that names an address for callbacks on its connection which is not its own, is not
+    /// readable, or is one too many.
+    ListenPointRefused => "listen point refused",
 }
 
 impl Incident {
@@ -155,6 +158,7 @@ impl Incident {
             }
             Self::RefusedRequest => "the buffer of the lane is full; the client gets TRANSIENT",
             Self::PanickedApplication => "the connection is closed",
+            Self::ListenPointRefused => "the address is not called on the client's connection",
             Self::EndedLane => "its connections are closed",
             _ => "",
         }

@@ -18,6 +18,8 @@ use chronorb_giop::{
 use chronorb_rt::epoch;
 
 use super::at::{At, ReplySink};
+#[cfg(feature = "bidir")]
+use super::callbacks::learn_listen_points;
 use super::connection::ServerConnection;
 use super::end::End;
 #[cfg(feature = "diop")]
@@ -81,6 +83,10 @@ impl Context<'_> {
         let known = if header.contexts.is_empty() {
             KnownContexts::NONE
         } else {
+            #[cfg(feature = "bidir")]
+            if self.core.config.bidirectional.accepts() && message.version() >= Version::V1_2 {
+                learn_listen_points(self.core, self.at, header.contexts);
+            }
             KnownContexts::read(self.core, self.at.connection, &header, message)
         };
         let text = self.at.connection.text(message.version());
@@ -185,6 +191,19 @@ impl Context<'_> {
         let written = reply.normal().is_ok();
         reply.finish();
         written
+    }
+
+    /// Hands a reply to the thread that waits for it. A peer that was sent no request may send none.
+    #[cfg(feature = "bidir")]
+    #[cold]
+    pub(super) fn reply(&mut self, message: MessageHeader) -> Result<MessageOutcome, End> {
+        let receiver = self.at.connection.receiver().ok_or(End::Malformed)?;
+        let mut reply = self.request.fitting_copy().map_err(|_| End::Lost)?;
+        if receiver.receive(message, &mut reply) {
+            Ok(MessageOutcome::NoReply)
+        } else {
+            Err(End::Malformed)
+        }
     }
 
     /// Answers a request with an exception, without serving it.

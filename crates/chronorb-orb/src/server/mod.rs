@@ -3,6 +3,13 @@
 
 mod affinity;
 mod at;
+#[cfg(feature = "bidir")]
+#[allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "once for each connection"
+)]
+mod callbacks;
 mod connection;
 mod datagram_peers;
 mod dispatch;

@@ -18,6 +18,9 @@ pub(in crate::client) enum ChannelKind {
     /// Threads share it, and a thread of the connection sends and reads for all.
     #[cfg(feature = "baselines")]
     Active,
+    /// Threads share it, and a lane reads it, since the other side sends requests too.
+    #[cfg(feature = "bidir")]
+    Bidirectional,
 }
 
 impl ChannelKind {
@@ -41,7 +44,7 @@ impl ChannelKind {
         }
     }
 
-    /// Whether a thread of the connection reads from it.
+    /// Whether another thread than the callers reads from it.
     pub(super) fn has_own_thread(self) -> bool {
         !matches!(self, Self::Exclusive | Self::Leader)
     }

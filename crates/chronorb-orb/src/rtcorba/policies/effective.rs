@@ -3,7 +3,8 @@
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
 use super::{
-    ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols, RebindMode, SyncScope,
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, Overrides, PriorityBands, Protocols,
+    RebindMode, SyncScope,
 };
 use crate::profile::Profile;
 
@@ -17,6 +18,9 @@ pub(crate) struct Effective {
     pub(crate) protocols: Option<Protocols>,
     pub(crate) rebind: RebindMode,
     pub(crate) sync_scope: SyncScope,
+    /// Whether the server may call back on the connection.
+    #[cfg_attr(not(feature = "bidir"), expect(dead_code, reason = "no connection is"))]
+    pub(crate) is_bidirectional: bool,
 }
 
 impl Effective {
@@ -56,6 +60,7 @@ impl Effective {
                 protocols: protocols.cloned(),
                 rebind: client.rebind_mode(),
                 sync_scope: client.sync_scope.unwrap_or_default(),
+                is_bidirectional: client.bidirectional == Some(BidirectionalMode::Both),
             })
         } else {
             Err(inconsistent)

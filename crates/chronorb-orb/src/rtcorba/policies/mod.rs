@@ -14,8 +14,8 @@ mod protocols;
 use std::time::Duration;
 
 use chronorb_giop::{
-    POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION, POLICY_PRIVATE_CONNECTION,
-    POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_SYNC_SCOPE,
+    POLICY_BIDIRECTIONAL, POLICY_CLIENT_PROTOCOL, POLICY_PRIORITY_BANDED_CONNECTION,
+    POLICY_PRIVATE_CONNECTION, POLICY_REBIND, POLICY_RELATIVE_ROUNDTRIP_TIMEOUT, POLICY_SYNC_SCOPE,
 };
 
 pub use bands::{BandsError, PriorityBand, PriorityBands};
@@ -55,6 +55,26 @@ pub enum ClientPolicy {
     /// The point that a oneway request must reach before its call returns (CORBA Messaging,
     /// `SyncScopePolicy`).
     SyncScope(SyncScope),
+    /// Whether the server may call back on the connection (CORBA 3.3 part 2, 9.9).
+    ///
+    /// [`BidirectionalMode::Both`] also needs [`OrbConfig::bidirectional`], a POA with
+    /// [`Policy::Bidirectional`], IIOP, and GIOP 1.2 on both sides. Otherwise the connection is an
+    /// ordinary one. Threads share a bidirectional connection, whatever the
+    /// [strategy](crate::ConnectionStrategy), because a lane reads it.
+    ///
+    /// [`OrbConfig::bidirectional`]: crate::OrbConfig::bidirectional
+    /// [`Policy::Bidirectional`]: crate::poa::Policy::Bidirectional
+    Bidirectional(BidirectionalMode),
+}
+
+/// Whether both sides of a connection send requests (`BiDirPolicy::BidirectionalPolicyValue`).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum BidirectionalMode {
+    /// Only the side that opened it.
+    #[default]
+    Normal,
+    /// Both.
+    Both,
 }
 
 /// The point that a oneway request must reach before its call returns (`Messaging::SyncScope`).
@@ -111,6 +131,8 @@ pub enum ClientPolicyKind {
     Rebind,
     /// [`ClientPolicy::SyncScope`]
     SyncScope,
+    /// [`ClientPolicy::Bidirectional`]
+    Bidirectional,
 }
 
 impl ClientPolicy {
@@ -123,19 +145,21 @@ impl ClientPolicy {
             Self::RelativeRoundtripTimeout(_) => ClientPolicyKind::RelativeRoundtripTimeout,
             Self::Rebind(_) => ClientPolicyKind::Rebind,
             Self::SyncScope(_) => ClientPolicyKind::SyncScope,
+            Self::Bidirectional(_) => ClientPolicyKind::Bidirectional,
         }
     }
 }
 
 impl ClientPolicyKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::PrivateConnection,
         Self::PriorityBandedConnection,
         Self::ClientProtocol,
         Self::RelativeRoundtripTimeout,
         Self::Rebind,
         Self::SyncScope,
+        Self::Bidirectional,
     ];
 
     /// The standard's number of it (`CORBA::PolicyType`).
@@ -147,6 +171,7 @@ impl ClientPolicyKind {
             Self::RelativeRoundtripTimeout => POLICY_RELATIVE_ROUNDTRIP_TIMEOUT,
             Self::Rebind => POLICY_REBIND,
             Self::SyncScope => POLICY_SYNC_SCOPE,
+            Self::Bidirectional => POLICY_BIDIRECTIONAL,
         }
     }
 }

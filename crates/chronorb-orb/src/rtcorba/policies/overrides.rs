@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use chronorb_giop::{SystemException, SystemExceptionKind, minor};
 
-use super::{ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode, SyncScope};
+use super::{
+    BidirectionalMode, ClientPolicy, ClientPolicyKind, PriorityBands, Protocols, RebindMode,
+    SyncScope,
+};
 
 /// The treatment of the present policies of a level (`CORBA::SetOverrideType`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,6 +27,7 @@ pub(crate) struct Overrides {
     pub(super) time_out: Option<Duration>,
     pub(super) rebind: Option<RebindMode>,
     pub(super) sync_scope: Option<SyncScope>,
+    pub(super) bidirectional: Option<BidirectionalMode>,
 }
 
 impl Overrides {
@@ -48,6 +52,7 @@ impl Overrides {
             }
             ClientPolicyKind::Rebind => self.rebind.map(ClientPolicy::Rebind),
             ClientPolicyKind::SyncScope => self.sync_scope.map(ClientPolicy::SyncScope),
+            ClientPolicyKind::Bidirectional => self.bidirectional.map(ClientPolicy::Bidirectional),
         }
     }
 
@@ -85,6 +90,7 @@ impl Overrides {
                 ClientPolicy::RelativeRoundtripTimeout(time) => changed.time_out = Some(time),
                 ClientPolicy::Rebind(mode) => changed.rebind = Some(mode),
                 ClientPolicy::SyncScope(scope) => changed.sync_scope = Some(scope),
+                ClientPolicy::Bidirectional(mode) => changed.bidirectional = Some(mode),
             }
         }
         Ok(changed)
@@ -113,6 +119,7 @@ impl Overrides {
         self.time_out = self.time_out.or(outer.time_out);
         self.rebind = self.rebind.or(outer.rebind);
         self.sync_scope = self.sync_scope.or(outer.sync_scope);
+        self.bidirectional = self.bidirectional.or(outer.bidirectional);
         self
     }
 }

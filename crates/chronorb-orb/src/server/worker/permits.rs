@@ -16,6 +16,8 @@ use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
+#[cfg(feature = "bidir")]
+use crate::server::callbacks;
 use crate::server::dispatch;
 use crate::server::end::End;
 use crate::server::lane::setup::set_lane_of_thread;
@@ -55,6 +57,14 @@ impl Worker {
             MessageType::Request | MessageType::LocateRequest
         ) {
             return self.handle(at, header, None).map(drop);
+        }
+        #[cfg(feature = "bidir")]
+        if at.connection.is_originated() {
+            self.arena.reset();
+            if !callbacks::may_be_called(&self.core, &mut self.request, &self.arena, header) {
+                let refused = self.refuse(at, header, callbacks::NOT_BIDIRECTIONAL);
+                return refused.map(drop);
+            }
         }
         #[cfg_attr(not(feature = "baselines"), expect(unused_mut))]
         let (mut target, mut places) = (self.own_target(), None);
