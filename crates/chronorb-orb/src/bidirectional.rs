@@ -132,8 +132,8 @@ impl BidirectionalState {
         }
     }
 
-    /// Notes that requests for a listen point may use a connection, once earlier connections with
-    /// the same listen point have ended. A new one is refused unless the connection `has_room`.
+    /// Notes that requests for a listen point may use a connection. A new listen point is refused
+    /// unless the connection `has_room`.
     pub(crate) fn announce(
         &self,
         point: Address,
@@ -161,20 +161,29 @@ impl BidirectionalState {
         Announcement::New
     }
 
-    /// Returns a connection for requests of a priority to an address: the earliest that lives, of a
-    /// lane of that priority or of one that serves all.
+    /// Returns a connection for requests of a priority to an address, of a lane of that priority or
+    /// of one that serves all. A connection in use is preferred, so that no later claim replaces
+    /// it; else the latest one, because the client may have left the others.
     pub(crate) fn path(
         &self,
         address: &Address,
         priority: Option<Priority>,
     ) -> Option<Arc<dyn LaneConnection>> {
         let paths = self.paths.lock();
-        let mut present = paths.by_point.get(address)?.iter();
         let fits = |path: &&Arc<dyn LaneConnection>| {
             let lane = path.priority();
             path.is_live() && (lane.is_none() || priority.is_none() || lane == priority)
         };
-        present.find(fits).cloned()
+        let present = || {
+            paths
+                .by_point
+                .get(address)
+                .into_iter()
+                .flatten()
+                .filter(fits)
+        };
+        let in_use = present().find(|path| path.receiver().is_some());
+        in_use.or_else(|| present().last()).cloned()
     }
 }
 

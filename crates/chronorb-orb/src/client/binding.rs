@@ -14,8 +14,6 @@ use std::time::Duration;
 
 #[cfg(feature = "bidir")]
 use chronorb_cdr::TextForm;
-#[cfg(feature = "bidir")]
-use chronorb_giop::TAG_INTERNET_IOP;
 use chronorb_giop::{
     AddressingDisposition, ResponseFlags, SystemException, SystemExceptionKind, Target, Version,
     minor,
@@ -443,7 +441,9 @@ fn bidirectional(
     text: (TextForm, Option<[u8; 12]>),
 ) -> Option<Rc<ClientConnection>> {
     let config = &core.config.bidirectional;
-    if key.way.protocol != TAG_INTERNET_IOP || profile.version < Version::V1_2 {
+    let protocol = core.protocols.of_way(&key.way);
+    let is_tcp = protocol.is_some_and(|protocol| protocol.scheme() == "iiop");
+    if !is_tcp || profile.version < Version::V1_2 {
         return None;
     }
     let is_present = BINDINGS.with_borrow(|all| {

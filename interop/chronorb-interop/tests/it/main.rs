@@ -3,6 +3,7 @@
 mod adapters;
 mod anys;
 mod asynchronous;
+mod bidirectional;
 #[path = "../../../../crates/chronorb-transport/tests/it/certificates/mod.rs"]
 mod certificates;
 mod jacorb;

@@ -44,6 +44,14 @@ impl ChannelKind {
         }
     }
 
+    /// Whether a lane reads from it.
+    pub(super) fn is_read_by_lane(self) -> bool {
+        #[cfg(feature = "bidir")]
+        return self == Self::Bidirectional;
+        #[cfg(not(feature = "bidir"))]
+        false
+    }
+
     /// Whether another thread than the callers reads from it.
     pub(super) fn has_own_thread(self) -> bool {
         !matches!(self, Self::Exclusive | Self::Leader)

@@ -91,10 +91,7 @@ impl Link {
     ) -> Self {
         let is_stream = transport.carriage() == Carriage::Stream;
         // The lane that reads it writes fragments, and has its own form of messages.
-        #[cfg(feature = "bidir")]
-        let by_lane = kind == ChannelKind::Bidirectional;
-        #[cfg(not(feature = "bidir"))]
-        let by_lane = false;
+        let by_lane = kind.is_read_by_lane();
         Self {
             negotiation: Negotiation::new(!by_lane && config.speaks_lite_on(&*transport)),
             transport,

@@ -128,6 +128,25 @@ fn noted(orb: &Orb, incident: Incident) -> u64 {
 }
 
 #[test]
+fn callbacks_as_in_the_book() -> Result<(), Box<dyn std::error::Error>> {
+    let orb = alone(BidirectionalConnections::Offer);
+    let root = orb.root_poa()?;
+    let policies = [Policy::Bidirectional(BidirectionalMode::Both)];
+    let poa = root.create_poa("callbacks", Some(root.manager()), &policies)?;
+    let policies = [ClientPolicy::Bidirectional(BidirectionalMode::Both)];
+    orb.policy_manager()
+        .set_policy_overrides(&policies, SetOverride::Add)?;
+    let (_, own) = serve(&poa);
+    let server = alone(BidirectionalConnections::Accept);
+    let (_, object) = serve(&server.root_poa()?);
+    relayed(&at(&orb, &object), &own)?;
+    let pools = orb.snapshot().pools;
+    assert_eq!(pools[0].lanes[0].accepted, 0);
+    orb.shutdown(true)?;
+    Ok(server.shutdown(true)?)
+}
+
+#[test]
 fn a_nested_callback_needs_one_thread_on_either_side() {
     for strategy in STRATEGIES {
         let server = alone(BidirectionalConnections::Accept);
@@ -164,6 +183,7 @@ fn both_sides_call_at_any_time_and_from_several_threads() {
             });
         }
     });
+    s.callback.validate_connection().expect("it is there");
     let text = "ä".repeat(100_000);
     assert_eq!(echo(&s.callback, &text).as_deref(), Ok(&*text));
     assert_eq!(echo(&s.object, &text).as_deref(), Ok(&*text));
@@ -233,7 +253,10 @@ fn a_server_calls_only_objects_that_take_callbacks() {
     assert_eq!(add(&s.object, 1, 2), Ok(3));
     let exception =
         SystemException::no(SystemExceptionKind::NoPermission, minor::NOT_BIDIRECTIONAL);
-    assert_eq!(add(&at(&s.server, &private), 1, 2), Err(exception));
+    let private = at(&s.server, &private);
+    assert_eq!(add(&private, 1, 2), Err(exception));
+    let refused = private.validate_connection().expect_err("it is not called");
+    assert_eq!(refused, exception.into());
     assert_eq!(add(&s.callback, 1, 2), Ok(3));
 }
 
@@ -474,12 +497,10 @@ fn claims_of_foreign_listen_points_are_refused_and_counted() {
 }
 
 #[test]
-fn a_later_claim_does_not_replace_a_connection_that_lives() {
+fn a_later_claim_does_not_replace_a_connection_in_use() {
     let server = alone(BidirectionalConnections::Accept);
     let (_, object) = serve(&server.root_poa().expect("the ORB runs"));
     let (mut first, mut second) = (RawClient::to(&object), RawClient::to(&object));
-    first.announce(&[("127.0.0.1", 9)], 2);
-    second.announce(&[("127.0.0.1", 9)], 2);
     let asked = |raw: &mut RawClient| {
         std::thread::scope(|scope| {
             let call = scope.spawn(|| add(&object_at(&server, ([127, 0, 0, 1], 9).into()), 1, 2));
@@ -489,6 +510,9 @@ fn a_later_claim_does_not_replace_a_connection_that_lives() {
             assert_eq!(call.join().expect("no panic"), Ok(3));
         });
     };
+    first.announce(&[("127.0.0.1", 9)], 2);
+    asked(&mut first);
+    second.announce(&[("127.0.0.1", 9)], 2);
     asked(&mut first);
     drop(first);
     let connections = || server.snapshot().pools[0].lanes[0].connections;
