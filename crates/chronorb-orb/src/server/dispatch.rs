@@ -18,10 +18,10 @@ use chronorb_giop::{
 use chronorb_rt::epoch;
 
 use super::at::{At, ReplySink};
-#[cfg(feature = "bidir")]
-use super::callbacks::learn_listen_points;
 use super::connection::ServerConnection;
 use super::end::End;
+#[cfg(feature = "bidir")]
+use super::listen_points::learn_listen_points;
 #[cfg(feature = "diop")]
 use super::proof;
 use super::queued::{HandOff, HandOffTarget};
@@ -193,7 +193,7 @@ impl Context<'_> {
         written
     }
 
-    /// Hands a reply to the thread that waits for it. A peer that was sent no request may send none.
+    /// Hands a reply to the thread that waits for it. A peer may send none without a request.
     #[cfg(feature = "bidir")]
     #[cold]
     pub(super) fn reply(&mut self, message: MessageHeader) -> Result<MessageOutcome, End> {
@@ -418,6 +418,34 @@ pub(super) fn named_object<'k>(target: &Target<'k>) -> Option<ObjectKey<'k>> {
     ObjectKey::parse(key)
 }
 
+/// Whether the server of a connection that this ORB opened may send the request in a frame: the POA
+/// of its target is there, and takes callbacks.
+#[cfg(feature = "bidir")]
+#[cold]
+pub(super) fn may_be_called(
+    core: &Core,
+    request: &mut Frame,
+    arena: &Arena,
+    message: MessageHeader,
+) -> bool {
+    let mut d = message.decoder(request, arena);
+    let takes_callbacks = |target: &Target<'_>| {
+        let Some(key) = named_object(target) else {
+            return false;
+        };
+        let _reading = epoch::enter();
+        let poa = core.poas.find(core.incarnation, &key);
+        poa.is_some_and(|poa| poa.takes_callbacks())
+    };
+    // A malformed header is reported when the request is served.
+    if message.kind == MessageType::LocateRequest {
+        let header = LocateRequestHeader::decode(&mut d, message.protocol);
+        return header.map_or(true, |header| takes_callbacks(&header.target));
+    }
+    let header = RequestHeader::decode(&mut d, message.protocol);
+    header.map_or(true, |header| takes_callbacks(&header.target))
+}
+
 /// The priority of requests to an object by the model of its POA, if that POA is active.
 pub(super) fn priority_at(
     core: &Core,
@@ -619,3 +647,7 @@ const REPLY_TOO_LARGE: SystemException = SystemException::new(
 /// The exception where the client left before its early answer.
 const COMM_FAILURE: SystemException =
     SystemException::no(SystemExceptionKind::CommFailure, minor::CONNECTION_LOST);
+/// The exception for requests to objects whose POA takes no callbacks.
+#[cfg(feature = "bidir")]
+pub(super) const NOT_BIDIRECTIONAL: SystemException =
+    SystemException::no(SystemExceptionKind::NoPermission, minor::NOT_BIDIRECTIONAL);

@@ -1,5 +1,5 @@
-//! Callbacks on the client's connection, with omniORB and JacORB on either side. Access rules refuse
-//! all other connections for callbacks.
+//! Callbacks on the client's connection, with omniORB and JacORB on either side. Access rules
+//! refuse all other connections for callbacks.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};

@@ -12,6 +12,7 @@ mod omniorb;
 mod rio;
 mod ssl;
 mod support;
+mod sync_scope;
 mod values;
 mod values_captured;
 mod values_of_ours;

@@ -16,8 +16,6 @@ use crate::incident::Incident;
 use crate::observe::Activity;
 use crate::rtcorba::Priority;
 use crate::server::at::At;
-#[cfg(feature = "bidir")]
-use crate::server::callbacks;
 use crate::server::dispatch;
 use crate::server::end::End;
 use crate::server::lane::setup::set_lane_of_thread;
@@ -61,8 +59,8 @@ impl Worker {
         #[cfg(feature = "bidir")]
         if at.connection.is_originated() {
             self.arena.reset();
-            if !callbacks::may_be_called(&self.core, &mut self.request, &self.arena, header) {
-                let refused = self.refuse(at, header, callbacks::NOT_BIDIRECTIONAL);
+            if !dispatch::may_be_called(&self.core, &mut self.request, &self.arena, header) {
+                let refused = self.refuse(at, header, dispatch::NOT_BIDIRECTIONAL);
                 return refused.map(drop);
             }
         }

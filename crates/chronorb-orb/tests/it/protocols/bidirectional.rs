@@ -554,7 +554,6 @@ fn a_reply_to_no_request_gets_message_error() {
     let server = alone(BidirectionalConnections::Accept);
     let (_, object) = serve(&server.root_poa().expect("the ORB runs"));
     let mut raw = RawClient::to(&object);
-    raw.announce(&[("127.0.0.1", 9)], 2);
     raw.stream.write_all(&reply(1, 2)).expect("it is sent");
     assert_eq!(raw.message().0, MessageType::MessageError);
     server.shutdown(true).expect("it runs");
