@@ -115,44 +115,43 @@ fn jacorb_serves_oneways_in_each_scope() -> Result<(), Failure> {
     Ok(())
 }
 
+/// In older versions of GIOP, JacORB 3.9 waits without end for the reply to such a oneway.
 #[test]
 fn jacorb_calls_oneways_in_each_scope() -> Result<(), Failure> {
     let Some(jacorb) = Jacorb::get() else {
         return Ok(());
     };
-    for version in VERSIONS {
-        let server = orb(version)?;
-        let root = server.root_poa()?;
-        let (tell, told) = channel();
-        let member = root.serve(MemberSkeleton::new(TellingMember::new(tell)))?;
-        let (tell, _) = channel();
-        let absent = root.serve(MemberSkeleton::new(TellingMember::new(tell)))?;
-        root.deactivate_object(&root.reference_to_id(&absent)?)?;
-        root.manager().activate()?;
-        let references = [&member, &absent].map(|object| server.object_to_string(object));
-        let said = jacorb.start(None, "JacorbScopes", |_| references.into());
-        let said = said.finish();
-        let mut missing: Vec<_> = (0..4)
-            .map(|scope| Heard::Told(format!("scope {scope}"), (0..10).collect()))
-            .collect();
-        while !missing.is_empty() {
-            let heard = told.recv_timeout(PATIENCE)?;
-            let at = missing.iter().position(|missing| *missing == heard);
-            missing.swap_remove(at.ok_or_else(|| format!("heard beside: {heard:?}"))?);
-        }
-        for (number, scope) in SCOPES.into_iter().enumerate() {
-            let outcome = if is_told(scope) {
-                "refused"
-            } else {
-                "accepted"
-            };
-            let line = format!("scope {number} {outcome}");
-            assert!(
-                said.lines().any(|said| said == line),
-                "{version} {line}: {said}"
-            );
-        }
-        server.shutdown(true)?;
+    let version = Version::V1_2;
+    let server = orb(version)?;
+    let root = server.root_poa()?;
+    let (tell, told) = channel();
+    let member = root.serve(MemberSkeleton::new(TellingMember::new(tell)))?;
+    let (tell, _) = channel();
+    let absent = root.serve(MemberSkeleton::new(TellingMember::new(tell)))?;
+    root.deactivate_object(&root.reference_to_id(&absent)?)?;
+    root.manager().activate()?;
+    let references = [&member, &absent].map(|object| server.object_to_string(object));
+    let said = jacorb.start(None, "JacorbScopes", |_| references.into());
+    let said = said.finish();
+    let mut missing: Vec<_> = (0..4)
+        .map(|scope| Heard::Told(format!("scope {scope}"), (0..10).collect()))
+        .collect();
+    while !missing.is_empty() {
+        let heard = told.recv_timeout(PATIENCE)?;
+        let at = missing.iter().position(|missing| *missing == heard);
+        missing.swap_remove(at.ok_or_else(|| format!("heard beside: {heard:?}"))?);
     }
-    Ok(())
+    for (number, scope) in SCOPES.into_iter().enumerate() {
+        let outcome = if is_told(scope) {
+            "refused"
+        } else {
+            "accepted"
+        };
+        let line = format!("scope {number} {outcome}");
+        assert!(
+            said.lines().any(|said| said == line),
+            "{version} {line}: {said}"
+        );
+    }
+    Ok(server.shutdown(true)?)
 }
