@@ -183,7 +183,7 @@ impl BidirectionalState {
                 .filter(fits)
         };
         let in_use = present().find(|path| path.receiver().is_some());
-        in_use.or_else(|| present().last()).cloned()
+        in_use.or_else(|| present().next_back()).cloned()
     }
 }
 

@@ -433,6 +433,7 @@ fn pick_connection(
 /// listen point of a client, returns the connection by which the client is called back.
 #[cfg(feature = "bidir")]
 #[cold]
+#[allow(clippy::disallowed_methods, reason = "once for each binding")]
 fn bidirectional(
     core: &Arc<Core>,
     key: &mut ConnectionKey,

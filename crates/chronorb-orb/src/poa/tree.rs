@@ -389,22 +389,6 @@ const MAX_OBJECTS: u32 = 1 << 24;
 /// one thread's stack, and clients cause the creations of an adapter activator.
 const MAX_DEPTH: usize = 64;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn names_come_back_out_of_a_path(
-            given in proptest::collection::vec(r"[a/\\]{0,6}", 0..5),
-        ) {
-            let path: String = given.iter().map(|name| format!("/{}", escaped(name))).collect();
-            prop_assert_eq!(names(&path).collect::<Vec<_>>(), given);
-        }
-    }
-}
-
 /// Lets the pool of a new POA serve callbacks. Returns whether it does: the ORB offers that, and no
 /// other pool of it does.
 #[cfg(feature = "bidir")]
@@ -428,4 +412,20 @@ fn takes_callbacks(core: &Arc<Core>, pool: &Option<PoolUse>) -> Result<bool, Sys
 #[expect(clippy::unnecessary_wraps, reason = "the same as with the feature")]
 fn takes_callbacks(_: &Arc<Core>, _: &Option<PoolUse>) -> Result<bool, SystemException> {
     Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn names_come_back_out_of_a_path(
+            given in proptest::collection::vec(r"[a/\\]{0,6}", 0..5),
+        ) {
+            let path: String = given.iter().map(|name| format!("/{}", escaped(name))).collect();
+            prop_assert_eq!(names(&path).collect::<Vec<_>>(), given);
+        }
+    }
 }

@@ -196,7 +196,7 @@ impl Context<'_> {
     /// Hands a reply to the thread that waits for it. A peer may send none without a request.
     #[cfg(feature = "bidir")]
     #[cold]
-    pub(super) fn reply(&mut self, message: MessageHeader) -> Result<MessageOutcome, End> {
+    pub(super) fn reply(&self, message: MessageHeader) -> Result<MessageOutcome, End> {
         let receiver = self.at.connection.receiver().ok_or(End::Malformed)?;
         let mut reply = self.request.fitting_copy().map_err(|_| End::Lost)?;
         if receiver.receive(message, &mut reply) {
